@@ -25,6 +25,12 @@ class Added:
             self.amounts[key] = self.amounts.get(key, 0) + amount
         return result
 
+    def moved(self, layer: str, to: str) -> None:
+        """What was noted in this layer belongs to that one."""
+        for where, name in [key for key in self.amounts if key[0] == layer]:
+            amount = self.amounts.pop((where, name))
+            self.amounts[to, name] = self.amounts.get((to, name), 0) + amount
+
     def beside(self, ops: list[Op]) -> tuple[list[Entry], list[Sighting]]:
         """An entry for each module and name, and a sighting of each op that ran, which feeds the entry of its own."""
         calls: dict[tuple[str, str], int] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.causes import ORDER
 from ..core.errors import PackageMissing
-from ..core.records import PHASES
+from ..core.records import BACKWARD, PHASES
 from ..core.results import LayerRow, Statement
 from ..core.text import signed
 from ..engine.answer import Answer
@@ -48,9 +48,12 @@ def _apart(row: LayerRow, counter: str, framework: str) -> Iterator[Any]:
 
 
 def phases(result: Answer) -> pandas.DataFrame:
-    """A row per framework and layer for traces with more phases than the forward one, and a row for the whole (layer '')."""
+    """A row per framework and layer for traces with more phases than the forward one, and a row for the whole (layer '').
+
+    ``backward`` is the sum of all gradients, and also holds those of which it cannot be told what they are for.
+    """
     tables = [t for t in (result.phase_table(trace) for trace in result.traces) if t is not None]
-    present = [phase for phase in PHASES if any(phase in t.phases for t in tables)]
+    present = [phase for phase in PHASES if phase != BACKWARD and any(phase in t.phases for t in tables)]
     rows = [
         [
             t.framework,

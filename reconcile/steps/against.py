@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..adapters.shared.refusal import BeyondCounter, FactoryError
 from ..api.results import Run
@@ -17,9 +17,6 @@ from ..core.text import number, signed
 from ..engine.breakdown import RESIDUAL
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-
-if TYPE_CHECKING:
-    from .count import Step
 
 
 class Against(Run):
@@ -43,20 +40,20 @@ class Against(Run):
         return plain("\n".join(lines).rstrip("\n"))
 
 
-def statements(step: Step, names: Sequence[str], tokens: int | None) -> Collected:
-    """The step's trace with a ledger of each formula. Raises UsageError as ``Step.against`` does."""
+def statements(base: Collected, at_rest: Callable[[], Any], names: Sequence[str]) -> Collected:
+    """The step's trace with a ledger of each formula; ``at_rest`` makes what a formula reads. Raises UsageError as
+    ``Step.against`` does."""
     known = {name: c for name, c in known_counters().items() if c.quoted}
     if not names:
         raise UsageError('name a formula, such as against("formula:6n"): `reconcile explain counters` lists them.')
     for name in names:
         if name not in known:
             raise unknown("formula", name, known)
-    base = step.collected
     ledgers: list[Ledger | Missing] = []
     for name in names:
         counter = known[name]
         try:
-            model = step.context.at_rest(tokens)
+            model = at_rest()
             ledgers.append(import_module(f"{counter.module}.capture").capture(name, model))
         except FactoryError as error:
             raise UsageError(str(error)) from error

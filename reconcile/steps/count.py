@@ -165,7 +165,7 @@ class Step(Found):
         """
         from .against import Against, statements
 
-        return Against(self._settled(statements(self, formulas, tokens)))
+        return Against(self._settled(statements(self.collected, lambda: self.context.at_rest(tokens), formulas)))
 
 
 def flops_of(answer: Answer) -> dict[str, int]:

@@ -11,7 +11,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 LARGEST = 20
 """The most modules of a folder. model_zoo is a catalogue, with a file per pair."""
-PRODUCTS = ("matrix", "scorecard", "gallery", "kit", "drift", "formula", "llm", "sweep", "audit", "decode", "upgrade")
+PRODUCTS = (
+    "matrix",
+    "scorecard",
+    "gallery",
+    "kit",
+    "drift",
+    "formula",
+    "llm",
+    "sweep",
+    "audit",
+    "decode",
+    "upgrade",
+    "steps",
+)
 """A room each: its run, its pages, its lines on a terminal. The commands are in cli/."""
 
 

@@ -23,8 +23,8 @@ HELP = "import runpy, sys; sys.argv = ['reconcile', '--help']; runpy.run_module(
 
 def travelling() -> set[str]:
     """What runs beside a framework: captures, tracers and the zoo, with everything that they import."""
-    own = r"adapters\.\w+\.(trace|training|twin|files\.torchvision_kernels|(libraries|lists)\.\w+)"
-    beside = rf"reconcile\.(adapters\.counters\..*\.capture|{own}|model_zoo\.)"
+    own = r"adapters\.\w+\.(trace|training|twin|files\.torchvision_kernels|(libraries|lists|steps)\.\w+)"
+    beside = rf"reconcile\.(adapters\.counters\..*\.(capture|nested)|{own}|model_zoo\.)"
     pending = [m for m in MODULES if re.match(beside, m)]
     found: set[str] = set()
     while pending:
@@ -207,7 +207,7 @@ def test_the_engine_imports_no_counter() -> None:
     assert [(m, i) for m, i in taken if i not in shared] == []
 
 
-SHOWING = {"report", "page", "markdown", "terminal", "picture", "words", "github", "steps"}
+SHOWING = {"report", "page", "markdown", "terminal", "picture", "words", "github", "ratios"}
 """Files of a product's room that show what its other files compute."""
 
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 PICTURE = (ROOT / "docs" / "pictures" / "terminal.svg").read_text()
 COMMANDS = commands(README)
-MODULE, PROGRAM = BLOCK.findall(README)
+MODULE, STEP, PROGRAM = BLOCK.findall(README)
 ((FIRST, SHOWN),) = consoles(README)
 START = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[0] = 'reconcile'; from reconcile.cli import main; main()"
@@ -103,6 +103,29 @@ def test_the_python_program_prints_the_same_number(repository: Repository) -> No
     macs = 8 * 30 * 30 * 9 + 30 * 3 * 64 * (240 + 64) + 64 * 10
     assert f"{2 * macs:,} FLOPs" in done.stdout
     assert f"{2 * macs:,}" in "".join(SHOWN)
+
+
+LOOP = """import reconcile, torch
+from net import Net
+
+model, images, labels = Net(), torch.randn(1, 1, 32, 32), torch.tensor([3])
+loss_of, optimizer = torch.nn.CrossEntropyLoss(), torch.optim.AdamW(model.parameters())
+"""
+"""What a reader has before the lines that count a step."""
+
+
+@pytest.mark.frameworks
+def test_the_four_lines_count_a_training_step(repository: Repository) -> None:
+    """The image has no gradient, and neither has the GRU's first state, which is none of its own."""
+    assert len(STEP.splitlines()) == 4
+    repository.write(net=MODULE, program=f"import sys\n\nsys.path.insert(0, {str(ROOT)!r})\n{LOOP}{STEP}")
+    words = [sys.executable, "-W", "error", "program.py"]
+    done = subprocess.run(words, cwd=repository.folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    conv, gates, state, head = 8 * 30 * 30 * 9, 3 * 64 * 240, 3 * 64 * 64, 64 * 10
+    macs = 2 * conv + 30 * 3 * gates + (30 + 29 + 30) * state + 3 * head
+    assert f"{2 * macs:,} FLOPs" in done.stdout
+    assert " per training step of Net in PyTorch " in done.stdout
 
 
 def test_make_has_the_targets_and_they_do_what_the_comments_say() -> None:

@@ -13,8 +13,8 @@ from reconcile.core.records import Ledger
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import Collected, settle
 from reconcile.gallery import training
+from reconcile.gallery.ratios import PAGE, command, headline, to_markdown
 from reconcile.gallery.rows import reconciled, source_of
-from reconcile.gallery.steps import PAGE, command, headline, to_markdown
 from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.report import reports

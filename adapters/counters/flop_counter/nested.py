@@ -39,10 +39,14 @@ class Nested(FlopCounterMode):
             func not in self.flop_registry and func._overloadpacket not in self.flop_registry and func._can_decompose()
         )
 
+    def counts(self, func: Any) -> bool:
+        """Whether it has a formula for an operator; it is told of these alone."""
+        return func._overloadpacket in self.flop_registry
+
     def saw(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         """An op ran."""
         packet = func._overloadpacket
-        if packet not in self.flop_registry or self.failed is not None:
+        if self.failed is not None:
             return
         self._packet = packet
         try:
@@ -59,6 +63,8 @@ class Nested(FlopCounterMode):
         if self.failed is not None:
             reason = str(self.failed) if isinstance(self.failed, BeyondCounter) else reason_of(self.failed, LIMITS)
             raise BeyondCounter(reason or f"its formula failed ({self.failed})") from self.failed
+        for layer, to in recorder.renamed.items():
+            self.added.moved(layer, to)
         entries, sightings = self.added.beside(list(recorder.ops.values()))
         total = int(self.get_total_flops())
         assert total == sum(entry.value for entry in entries)

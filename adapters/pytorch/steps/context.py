@@ -126,8 +126,13 @@ def eager() -> Iterator[None]:
             return made
 
         def as_written() -> None:
+            from torch._dynamo.eval_frame import OptimizedModule
+
             torch.compile = compile_
             stack.enter_context(torch.compiler.set_stance("force_eager"))
+            stack.callback(setattr, OptimizedModule, "__call__", OptimizedModule.__call__)
+            OptimizedModule.__call__ = torch.nn.Module.__call__  # its own warns of our hooks
+
 
         if "torch._dynamo" in sys.modules:
             as_written()

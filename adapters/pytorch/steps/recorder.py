@@ -41,11 +41,10 @@ from ..tracing.followed_calls import is_transformed
 from ..tracing.higher_order import is_higher_order
 from ..tracing.module_path import AfterForward
 from ..tracing.nodes import TrainingPath, is_leaf, newest, recomputing, storage_of
-from ..tracing.records import tensors_in
 from ..tracing.wrappers import is_fake, is_wrapper
 from .frames import called_function, runs
 from .path import StepPath
-from .signature import Signatures, given_tensors, shapes_of
+from .signature import Signatures, Signed, given_tensors, shapes_of
 
 OPTIMIZER_LAYER = "(optimizer)"
 """Layer of what an optimiser does: it handles parameters of several layers at once."""
@@ -67,10 +66,11 @@ class StepRecorder(TrainingRecorder):
 
     def __init__(self, models: Any) -> None:
         self.counters: list[Any] = []  # that are told each op: see adapters/counters/flop_counter/nested.py
-        self._kinds: dict[Any, int] = {}
+        self._kinds: dict[Any, tuple[int, list[Any]]] = {}
         self.calls: list[tuple[torch.nn.Module, Any]] = []  # of models, with what they were called with
         self.signatures = Signatures()
         self.held: dict[Any, list[Any]] = {}  # by what tells ops apart: the op, its attrs, the number of calls
+        self.renamed: dict[str, str] = {}  # layers that have another name once the step is done
         self.last = ""  # the layer of the op that was recorded last
         self.passes = 0  # backward passes
         self.steps = 0  # of optimisers
@@ -119,9 +119,10 @@ class StepRecorder(TrainingRecorder):
             return NotImplemented  # see Recorder
         if types and any(map(is_fake, types)):
             return func(*args, **kwargs)
-        kind = self._kinds.get(func)
-        if kind is None:
-            kind = self._kinds[func] = self._kind(func)
+        known = self._kinds.get(func)
+        if known is None:
+            known = self._kinds[func] = self._kind(func)
+        kind, counters = known
         if kind == HIGHER:
             self.opens(func.name())
             return self._opened(func, args, kwargs)
@@ -131,7 +132,7 @@ class StepRecorder(TrainingRecorder):
         out = func(*args, **kwargs)
         if kind and not self.paused:
             self._place(func, args, kwargs, out)
-            for counter in self.counters:
+            for counter in counters:
                 counter.saw(func, args, kwargs, out)
         return out
 
@@ -144,70 +145,74 @@ class StepRecorder(TrainingRecorder):
     def _should_skip_dynamo(cls) -> bool:
         return False  # nothing is compiled within a step, and PyTorch's own guard costs more than the rest
 
-    def _kind(self, func: Any) -> int:
-        """What an operator is. One that is nothing but others, which reaches a recorder in inference_mode alone, is taken apart
-        as counters of ops do."""
+    def _kind(self, func: Any) -> tuple[int, list[Any]]:
+        """What an operator is, and the counters that have a formula for it. One that is nothing but others, which reaches a
+        recorder in inference_mode alone, is taken apart as counters of ops do."""
         if is_higher_order(func):
-            return HIGHER
+            return HIGHER, []
         if not is_work(func):
-            return 0
+            return 0, []
         if any(counter.takes_apart(func) for counter in self.counters):
-            return COMPOSITE
-        return OPERATOR
+            return COMPOSITE, []
+        return OPERATOR, [counter for counter in self.counters if counter.counts(func)]
 
     def _opened(self, func: Any, args: Any, kwargs: Any) -> Any:
         """See Recorder.opened; what is recorded whole belongs to the module that runs."""
-        layer, phase, before = self.where(), RECOMPUTATION if self._again() else FORWARD, self.count
+        at, during, before = self.where(), RECOMPUTATION if self._again() else FORWARD, self.count
         node = torch._C._current_autograd_node()
-        if node is not None and phase == FORWARD:
-            phase = BACKWARD
-        self.count = lambda op, _layer, _phase: before(op, layer, phase)  # type: ignore[method-assign,assignment]
+        if node is not None and during == FORWARD:
+            during = BACKWARD
+
+        def count(op: Op, layer: str, phase: str) -> None:
+            before(op, at, during)
+
+        self.count = count  # type: ignore[method-assign]
         try:
             return Recorder.opened(self, func, args, kwargs)
         finally:
             self.count = before  # type: ignore[method-assign]
 
-    def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, layer: str) -> Op:
-        """See Recorder.record; equal calls share one record."""
-        op = self.signatures.record(func, args, kwargs, out, layer)
-        if op.op == LIFTED:
-            self.crossings.lifted(out)
-        return op
-
     def _place(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         node, now = torch._C._current_autograd_node(), newest()
         made = now > self._newest  # an op's node is made right before it is dispatched
-        tensors = tensors_in([*args, *kwargs.values()])
-        if node is None or (self.stepping and is_leaf(node)):
-            layer, phase = self._outside(tensors)
-            if layer is None:
-                layer = self.path.current
-            elif phase != OTHER:
+        signed = Signed(func, args, kwargs, out)
+        outside = node is None or (self.stepping and is_leaf(node))
+        if outside:
+            layer, phase = self._outside(signed.inputs)
+        else:
+            layer, phase = self.where(), RECOMPUTATION if self._again() else BACKWARD
+        self.last = self.path.current if layer is None else layer
+        op = self.signatures.record(signed, func, args, kwargs, out, self.last)
+        if op.op == LIFTED:
+            self.crossings.lifted(out)
+        if outside:
+            if layer is not None and phase != OTHER:
                 self.path.at(layer, now - 1 if made else now)
             if phase in (FORWARD, LOSS):
-                self.follow(tensors, out)
+                self.follow(signed.inputs, signed.outputs)
             elif phase == OTHER:  # data that the program makes, say
-                for tensor in tensors_in(out):
+                for tensor in signed.outputs:
                     if storage_of(tensor)[0] not in self._weights:  # a step of its own changes weights in place
                         self._set_clean(tensor, False)
-            self.last = layer
-            self.count(self.record(func, args, kwargs, out, layer), layer, phase)
-            return
-        self.last = layer = self.where()
-        op = self.record(func, args, kwargs, out, layer)
-        if self._again():
-            self.follow(tensors, out)
-            self.count(op, layer, RECOMPUTATION)
-            return
-        if made and self._graphs and self._graphs[-1]:
-            self.path.at(layer, now - 1)
-        self._newest = now
-        if is_leaf(node):
-            self.count(op, layer, self._phase_at_leaf(node))
-        elif self._untold(node):
-            self.count(op, layer, BACKWARD)
+            self.count(op, self.last, phase)
+        elif phase == RECOMPUTATION:
+            self.follow(signed.inputs, signed.outputs)
+            self.count(op, self.last, phase)
         else:
-            self._backward(node._sequence_nr(), op, tensors, out)
+            self._gradient(node, op, signed, out, now if made else 0)
+
+    def _gradient(self, node: Any, op: Op, signed: Signed, out: Any, made: int) -> None:
+        """An op of a backward pass; ``made`` is the number after a node that was made for it."""
+        if made:
+            self._newest = made
+            if self._graphs and self._graphs[-1]:
+                self.path.at(op.layer, made - 1)
+        if is_leaf(node):
+            self.count(op, op.layer, self._phase_at_leaf(node))
+        elif self._untold(node):
+            self.count(op, op.layer, BACKWARD)
+        else:
+            self._backward(node._sequence_nr(), op, signed.inputs, out)
 
     def _untold(self, node: Any) -> bool:
         """Whether it cannot be told what this node's results are for: its gradients are wrapped, it was made before the step, its
@@ -281,11 +286,16 @@ class StepRecorder(TrainingRecorder):
 
     def finish(self) -> None:
         """Merge equal ops, in the order of their first execution; name what is the loss of no backward pass."""
+        told: dict[int, str] = {}  # attrs that several ops share, as text
         for op, calls in self.held.values():
+            text = told.get(id(op.attrs))
+            if text is None:
+                text = told[id(op.attrs)] = repr(sorted(op.attrs.items()))
             if op.phase == LOSS and not self.passes:
+                self.renamed[op.layer] = AFTER_LAYER
                 op = op._replace(layer=AFTER_LAYER, phase=OTHER)
             op = op._replace(id=self.next_id(), calls=calls)
-            key = (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())), op.within)
+            key = (op.op, op.layer, op.phase, op.inputs, op.outputs, text, op.within)
             met = self.ops.get(key)
             self.ops[key] = op if met is None else met._replace(calls=met.calls + calls)
         self.held = {}

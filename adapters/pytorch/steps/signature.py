@@ -12,6 +12,7 @@ import torch
 
 from ....core.records import Op
 from ..tracing.call_records import dispatched
+from ..tracing.records import tensors_in
 
 PLAIN = frozenset((type(None), bool, int, float, str))
 DENSE = frozenset((torch.Tensor, torch.nn.Parameter))
@@ -22,6 +23,25 @@ class _Unlike(Exception):
     """Arguments that tell more than their shapes do."""
 
 
+class Signed:
+    """A dispatched call: its signature, None where that is not all of it, and the tensors that went in and came out."""
+
+    __slots__ = ("inputs", "key", "outputs")
+
+    def __init__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
+        self.inputs: list[torch.Tensor] = []
+        self.outputs: list[torch.Tensor] = []
+        try:
+            if func.namespace not in ATEN:  # a library's own formula may read values
+                raise _Unlike
+            given = _signs(args, self.inputs)
+            named = _signs([*kwargs, *kwargs.values()], self.inputs) if kwargs else None
+            self.key: Any = (func, given, named, _signs((out,), self.outputs))
+        except _Unlike:
+            self.key = None
+            self.inputs, self.outputs = tensors_in([*args, *kwargs.values()]), tensors_in(out)
+
+
 class Signatures:
     """Records by signature. ``record`` gives the one of a call, without an id."""
 
@@ -29,41 +49,45 @@ class Signatures:
         self._held: dict[Any, Op] = {}
         self._layered: dict[tuple[int, str], Op] = {}  # by the record that a signature has, and the layer
 
-    def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, layer: str) -> Op:
+    def record(
+        self, signed: Signed, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, layer: str
+    ) -> Op:
         """The record of a dispatched call in a layer; equal calls share it, and those in several layers its ``attrs``."""
         try:
-            if func.namespace not in ATEN:  # a library's own formula may read values
-                raise _Unlike
-            key = (func, _sign(args), _sign(kwargs) if kwargs else None, _sign(out))
-            op = self._held.get(key)
-        except (_Unlike, TypeError):
+            op = None if signed.key is None else self._held.get(signed.key)
+        except TypeError:  # an argument that has no hash
+            signed.key = None
+        if signed.key is None:
             return dispatched(func, args, kwargs, out, "", layer)
         if op is None:
-            op = self._held[key] = dispatched(func, args, kwargs, out, "", "")
+            op = self._held[signed.key] = dispatched(func, args, kwargs, out, "", "")
         found = self._layered.get((id(op), layer))
         if found is None:
             found = self._layered[id(op), layer] = op._replace(layer=layer)
         return found
 
 
-def _sign(value: Any) -> Any:
-    """What a record shows of an argument. Raises _Unlike where that is more than this tells."""
-    kind = type(value)
-    if kind in PLAIN:
-        return kind, value
-    if kind in DENSE or isinstance(value, torch.Tensor):
-        if value.layout is not torch.strided or value.is_nested:
+def _signs(values: Any, found: list[torch.Tensor]) -> tuple[Any, ...]:
+    """What a record shows of these arguments, and their tensors. Raises _Unlike where that is more than this tells."""
+    signs: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if kind in DENSE or isinstance(value, torch.Tensor):
+            if value.layout is not torch.strided or value.is_nested:
+                raise _Unlike
+            found.append(value)
+            signs += (value.shape, value.dtype)
+        elif kind in PLAIN:
+            signs += (kind, value)
+        elif isinstance(value, Mapping):
+            signs += (Mapping, _signs([*value, *value.values()], found))
+        elif isinstance(value, (tuple, list)):
+            signs += (tuple, _signs(value, found))
+        elif isinstance(value, torch.ScriptObject):
             raise _Unlike
-        return value.shape, value.dtype
-    if kind in (tuple, list):
-        return tuple([_sign(item) for item in value])
-    if isinstance(value, Mapping):
-        return tuple([(name, _sign(item)) for name, item in value.items()])
-    if isinstance(value, torch.ScriptObject):
-        raise _Unlike
-    if isinstance(value, (tuple, list)):
-        return tuple([_sign(item) for item in value])
-    return value
+        else:
+            signs.append(value)
+    return tuple(signs)
 
 
 def given_tensors(value: Any) -> list[torch.Tensor]:

@@ -7,7 +7,6 @@ trace says so.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,8 +21,6 @@ BELOW = (
     "the program entered a mode of its own around its model (TorchDispatchMode, such as FlopCounterMode), and a step that begins "
     "in one cannot be watched: leave it out, or use reconcile.count around your code"
 )
-HOOKED = r"Using `torch\.compile\(module\)` when there are global hooks"
-"""Start of a warning of PyTorch's about hooks such as ours."""
 
 
 class Watch:
@@ -50,7 +47,6 @@ class Watch:
         self.below = False
         self._eager = eager()
         self._eager.__enter__()  # for good: what is compiled before the step costs minutes and is not counted
-        warnings.filterwarnings("ignore", message=HOOKED)
         module_hooks.register_module_forward_pre_hook(self._before)
         module_hooks.register_module_forward_hook(self._after, always_call=True)
         optimizer_hooks.register_optimizer_step_pre_hook(self._steps)

@@ -109,7 +109,7 @@ def _calls() -> _Page:
 def _training() -> _Page:
     """training.md: a training step of every pair."""
     from ...core import atomic
-    from ...gallery import steps as page
+    from ...gallery import ratios as page
     from ...gallery import training
     from ...report import reports
 

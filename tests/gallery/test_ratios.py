@@ -14,8 +14,8 @@ from reconcile.cli import cli
 from reconcile.core.causes import State
 from reconcile.core.text import multiple
 from reconcile.gallery import training
+from reconcile.gallery.ratios import command, to_markdown
 from reconcile.gallery.rows import CounterCell, dump, open_
-from reconcile.gallery.steps import command, to_markdown
 from reconcile.gallery.training import TrainingRow, read
 from reconcile.model_zoo import loading
 from reconcile.report.pictures import charts as pictures
