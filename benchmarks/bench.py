@@ -13,6 +13,7 @@ import sys
 
 import execution
 import large
+import running
 import scale
 import scorecard
 import three
@@ -28,6 +29,7 @@ SECTIONS = {
     "recurrent": large.recurrent,
     "capture": large.capture,
     "execution": execution.execution,
+    "running": running.running,
     "growth": scale.growth,
     "scorecard": scorecard.scorecard,
     "three": three.three,

@@ -142,6 +142,7 @@ def _index() -> Iterator[str]:
     yield "- [The command line](cli.md): every command and option."
     yield "- [Reading a report](reports.md): the tables, the number to publish, the files, the HTML page."
     yield "- [Python](api.md): `reconcile.run`, and [a notebook](example.ipynb)."
+    yield "- [Callbacks](callbacks.md): what a training run costs, in transformers, Lightning and Keras."
     yield "- [The pytest plugin](pytest.md): fail a test when the FLOPs of your model change."
     yield "- [Pull requests](pull-requests.md): a comment that says what moved, at which layer, and why; an action for workflows."
     yield "- [Alignment](alignment.md): how the layers of two models are matched, and how you correct that."
