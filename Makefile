@@ -30,13 +30,13 @@ pairs: $(VENV)/.installed
 llm: $(VENV)/.installed
 	PYTHONPATH=. $(BIN)/python -m tests.matrix.llm_page
 
-# Every network of the zoo: proofs, closed forms, figures in print, and the committed gallery run again at full size.
+# A network of each kind: proofs, closed forms, figures in print, and their rows of the committed gallery run again at full size.
 zoo: $(VENV)/.installed
-	$(BIN)/python -m pytest -m zoo -p tests.home.noskip -n $(JOBS) --dist load --durations=25
+	$(BIN)/python -m pytest -m "zoo and not fresh" -p tests.home.noskip -n $(JOBS) --dist load --durations=25
 
-# The committed reports of eight pairs that take a minute each: `make zoo` makes the others again.
+# The same of every other network, every section of docs/ that takes minutes, and every JAX side: an hour.
 fresh: $(VENV)/.installed
-	$(BIN)/python -m pytest -m fresh tests/zoo -p tests.home.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m fresh -p tests.home.noskip -n $(JOBS) --dist load
 
 # Every pair on the newest PyTorch (5.4 GB, once), then every release of the counters' packages on the families' layers: writes
 # reports/releases, goes on where it was interrupted. GROUP="thop ..." looks at some.
@@ -49,7 +49,7 @@ gradients: $(VENV)/.installed
 	$(BIN)/python -m pytest -m gradients -p tests.home.noskip -n $(JOBS) --dist load
 
 # Every program that `reconcile counter reproduce` prints, of every counter that needs no environment of its own: half an hour.
-# `make zoo` runs those of two families.
+# `make test` runs the cheap ones, and `make zoo` those of two families.
 programs: $(VENV)/.installed
 	$(BIN)/python -m pytest -m "programs or zoo" tests/kit/test_reproduce.py -p tests.home.noskip -n $(JOBS) --dist load
 

@@ -16,6 +16,7 @@ import large
 import running
 import scale
 import scorecard
+import steps
 import three
 import whole
 from measure import HERE, Others, Section, machine
@@ -30,6 +31,7 @@ SECTIONS = {
     "capture": large.capture,
     "execution": execution.execution,
     "running": running.running,
+    "steps": steps.steps,
     "growth": scale.growth,
     "scorecard": scorecard.scorecard,
     "three": three.three,

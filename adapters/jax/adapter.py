@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..shared import adapter, keras_model
+from ..shared import adapter, keras_model, signatures
 
 
 class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
+
+    functions = True
 
     def is_model(self, value: Any) -> bool:
         """See Adapter.is_model. A module of Flax linen is one that has no ``__call__`` of its own."""
@@ -19,13 +21,27 @@ class Adapter(adapter.Adapter):
         """See Adapter.is_made."""
         from . import model
 
-        return not isinstance(value, type) and (bool(keras_model.keras_of(value, "Layer")) or model.holds_arrays(value))
+        if isinstance(value, type) or hasattr(
+            value, "__wrapped__"
+        ):  # a function that a library's jit holds is a function
+            return False
+        return bool(keras_model.keras_of(value, "Layer")) or model.holds_arrays(value)
+
+    def makes_one(self, function: Callable[..., Any], has_inputs: bool) -> bool:
+        """See Adapter.makes_one. With inputs, only a function that takes none."""
+        return not (signatures.parameters(function) if has_inputs else signatures.needs_arguments(function))
 
     def maker(self, factory: Any) -> Any:
         """The factory, run on shapes where its model allows it."""
         from . import model
 
         return model.shaped(super().maker(factory))
+
+    def examples(self, function: Callable[[], Any]) -> Any:
+        """See Adapter.examples: on shapes where that is possible."""
+        from . import model
+
+        return model.on_shapes(function)
 
     def capture(self, request: Any, pair: Any) -> Capture:
         """See Adapter.capture."""
@@ -42,11 +58,15 @@ class Capture(adapter.Capture):
         return super().made(params)
 
     def call(self, params: Any) -> Any:
-        """A fresh model's call, as a function of shapes."""
+        """A fresh model's call, or its training step, as a function of shapes."""
         from . import model
 
         made, positional, named = self.made(params)
-        return model.call(made, positional, named)
+        if not self.request.training:
+            return model.call(made, positional, named)
+        from .training import step
+
+        return step(model.call(made, positional, named, training=True), self.request.training)
 
     def trace(self, params: Any) -> Any:
         """See Capture.trace."""

@@ -9,16 +9,14 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 
 from ..shared import adapter, keras_model
+from . import closures, layers
 
-LAYER = "layer:"
-"""A scope of ours whose name is a layer's whole path."""
 KEYS = ("params", "dropout")
 """Purposes for which a module of Flax linen may draw random numbers."""
 DISTRIBUTIONS = ("jax", "jaxlib", "flax", "equinox", "dm-haiku", "keras")
@@ -54,12 +52,6 @@ def abstract(leaf: Any) -> Any:
     return jax.ShapeDtypeStruct(tuple(leaf.shape), leaf.dtype)
 
 
-def of_nnx(value: Any) -> Any:
-    """Flax's nnx if ``value`` is one of its modules, otherwise None."""
-    nnx = sys.modules.get("flax.nnx")
-    return nnx if nnx is not None and isinstance(value, nnx.Module) else None
-
-
 def of_linen(value: Any) -> bool:
     """Whether it is a module of Flax linen."""
     linen = sys.modules.get("flax.linen")
@@ -73,12 +65,12 @@ def is_tree(value: Any) -> bool:
 
 def holds_arrays(value: Any) -> bool:
     """Whether all of its arrays can be reached from outside: a function may close over some."""
-    return of_nnx(value) is not None or of_linen(value) or is_tree(value)
+    return layers.of_nnx(value) is not None or of_linen(value) or is_tree(value)
 
 
 def without_arrays(value: Any) -> Any:
     """A model with shapes in the place of its arrays."""
-    nnx = of_nnx(value)
+    nnx = layers.of_nnx(value)
     if nnx is not None:
         graph, state = nnx.split(value)
         return nnx.merge(graph, jax.tree.map(abstract, state))
@@ -109,12 +101,32 @@ def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def on_shapes(function: Callable[[], Any]) -> Any:
+    """What a function returns, with shapes in the place of arrays where that is possible."""
+    results: list[Any] = []
+
+    def run() -> None:
+        made = function()
+        if layers.inside(made) is None:
+            results.append(jax.tree.map(abstract, made, is_leaf=adapter.is_leaf))
+
+    try:
+        jax.eval_shape(run)
+    except Exception:  # it needs values, or is broken: then the real run says so
+        results.clear()
+    return results[0] if results else function()
+
+
 def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], training: bool = False) -> Call:
     """One call with these arguments, in train mode if the library has one and it is requested.
 
     Leaves without a shape and a dtype are constants of the program.  A plain function trains its first argument, as
     ``jax.grad`` does, if it has another one.
     """
+    around = [] if holds_arrays(model) or keras_model.keras_of(model, "Layer") else closures.places(model)
+    nnx = layers.inside((positional, named, [place.value for place in around]))
+    if nnx is not None and not holds_arrays(model):
+        return _of_modules(model, (positional, named), around, nnx)
     leaves, tree = jax.tree.flatten((positional, named), is_leaf=adapter.is_leaf)
     arrays = [abstract(leaf) for leaf in leaves if adapter.is_leaf(leaf)]
     constants = [None if adapter.is_leaf(leaf) else leaf for leaf in leaves]
@@ -126,7 +138,7 @@ def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], trainin
 
     if keras_model.keras_of(model, "Layer"):
         return _keras(model, given, arrays, training)
-    if of_nnx(model) is not None:
+    if layers.of_nnx(model) is not None:
         return _nnx(model, given, arrays, training)
     if of_linen(model):
         return _linen(model, given, arrays)
@@ -151,42 +163,61 @@ def paths_of(tree: Any) -> tuple[str, ...]:
     )
 
 
+def anew(tree: Any) -> Any:
+    """The same tree with new variables of nnx: those that were made outside of a gradient may not be written to inside it."""
+    return jax.tree.map(lambda leaf: leaf, tree)
+
+
 def _nnx(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool) -> Call:
     """A call of the merged module; what it writes into its own variables is a result as well."""
-    nnx = of_nnx(model)
+    nnx = layers.of_nnx(model)
     graph, trained, rest = nnx.split(model, nnx.Param, ...)
 
     def function(trained: Any, rest: Any, values: Any) -> Any:
         args, kwargs = given(values)
-        merged = nnx.merge(graph, trained, rest)
-        if training:
-            merged.train()
-        with scoped({id(m): ".".join(map(str, path)) for path, m in nnx.iter_modules(merged)}, merged, nnx):
+
+        def call(merged: Any) -> Any:
+            if training:
+                merged.train()
             return merged(*args, **kwargs), nnx.state(merged)
+
+        return layers.run(lambda: nnx.merge(graph, *anew((trained, rest))), call, nnx)
 
     paths = tuple(".".join(map(str, path)) for path, _ in nnx.to_flat_state(trained))
     shapes = (jax.tree.map(abstract, trained), jax.tree.map(abstract, rest))
     return Call(function, (*shapes, arrays), "", paths)
 
 
-def scoped(paths: dict[int, str], model: Any, nnx: Any) -> ExitStack:
-    """Meanwhile a call of one of these modules is within a scope of its path."""
-    stack = ExitStack()
-    for kind in {type(m) for _, m in nnx.iter_modules(model)}:
-        own = kind.__dict__.get("__call__")
-        if own is None:
-            continue
+def _of_modules(model: Callable[..., Any], arguments: Any, around: Sequence[closures.Place], nnx: Any) -> Call:
+    """A call of a function that is given objects of nnx, or reaches them ``around`` it, and what it writes into them: their new
+    state is a result as well."""
+    whole = (*arguments, {place.name: place.value for place in around})
+    found, tree = jax.tree_util.tree_flatten_with_path(
+        whole, is_leaf=lambda v: layers.is_object(v) or adapter.is_leaf(v)
+    )
+    objects = {at: leaf for at, (_, leaf) in enumerate(found) if layers.is_object(leaf)}
+    arrays = {at: abstract(leaf) for at, (_, leaf) in enumerate(found) if at not in objects and adapter.is_leaf(leaf)}
+    keys = [
+        tuple(key.key if hasattr(key, "key") else getattr(key, "idx", str(key)) for key in found[at][0])
+        for at in objects
+    ]
+    graph, trained, rest = nnx.split(list(objects.values()), nnx.Param, ...)
+    path = layers.of_arguments(model, list(objects.values()), keys, nnx)
 
-        def called(self: Any, *args: Any, _own: Any = own, **kwargs: Any) -> Any:
-            path = paths.get(id(self))
-            if path is None:
-                return _own(self, *args, **kwargs)
-            with jax.named_scope(LAYER + path):
-                return _own(self, *args, **kwargs)
+    def function(trained: Any, rest: Any, values: Any) -> Any:
+        def call(ours: Any) -> Any:
+            given = {**dict(zip(objects, ours, strict=True)), **dict(zip(arrays, values, strict=True))}
+            args, kwargs, others = jax.tree.unflatten(tree, [given.get(at, leaf) for at, (_, leaf) in enumerate(found)])
+            jax.clear_caches()  # a program that was kept holds objects of an earlier trace
+            with closures.held(around, [others[place.name] for place in around]):
+                result = model(*args, **kwargs)
+            return nnx.state([result]) if layers.inside(result) else result, nnx.state(ours)
 
-        kind.__call__ = functools.wraps(own)(called)
-        stack.callback(setattr, kind, "__call__", own)
-    return stack
+        return layers.run(lambda: nnx.merge(graph, *anew((trained, rest))), call, nnx, path)
+
+    paths = tuple(".".join(map(str, path(way))) for way, _ in nnx.to_flat_state(trained))
+    shapes = (jax.tree.map(abstract, trained), jax.tree.map(abstract, rest))
+    return Call(function, (*shapes, list(arrays.values())), "", paths)
 
 
 def _linen(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:

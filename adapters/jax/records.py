@@ -8,9 +8,11 @@ from numbers import Integral
 from typing import Any
 
 from ...core.records import Op, Tensor
-from .model import LAYER
+from .layers import LAYER
 
 JAXPRS = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+NO_LAYERS = ("rematted_computation", "step:optimizer")
+"""Scopes that say when something runs (phases.py)."""
 
 
 def tensor(aval: Any) -> Tensor:
@@ -57,6 +59,13 @@ def scopes(equation: Any) -> tuple[str, ...]:
     return tuple(part.name for part in stack if type(part).__name__ == "Scope")
 
 
+def transformations(equation: Any) -> tuple[str, ...]:
+    """The names of the transformations that an equation was made by, outermost first: ``("transpose", "jvp")`` in a backward
+    pass. Those of a ``vmap`` are left out: it changes nothing but shapes."""
+    stack = getattr(equation.source_info.name_stack, "stack", ())
+    return tuple(part.name for part in stack if type(part).__name__ == "Transform" and part.name != "vmap")
+
+
 def layer_of(names: Iterable[str], root: str) -> str:
     """The path of a layer, dots between levels: the scopes below the root's, a method without its name, none twice in a row.
 
@@ -69,7 +78,7 @@ def layer_of(names: Iterable[str], root: str) -> str:
             path = [name[len(LAYER) :]] if name != LAYER else []
             continue
         for part in name.split("/"):
-            if "->" in part or part == "rematted_computation":  # jnp.einsum calls its scope by its subscripts
+            if "->" in part or part in NO_LAYERS:  # jnp.einsum calls its scope by its subscripts
                 continue
             own = part.partition(".")[0] if root else part
             if not path or path[-1] != own:
@@ -85,6 +94,16 @@ def scan_constants(params: Mapping[str, Any]) -> int:
     if "num_consts" in params:
         return int(params["num_consts"])
     return len(params["ft_in"].unpack()[0])
+
+
+def carried(params: Mapping[str, Any]) -> slice:
+    """Which inputs of a loop's body its results are given to at the next turn: none without a loop."""
+    if "cond_nconsts" in params:
+        return slice(int(params["body_nconsts"]), None)
+    if "length" not in params:
+        return slice(0, 0)
+    first = scan_constants(params)
+    return slice(first, first + int(params["num_carry"] if "num_carry" in params else len(params["ft_in"].unpack()[1])))
 
 
 def is_program(value: Any) -> bool:
@@ -103,16 +122,17 @@ def computes(closed: Any) -> bool:
     """Whether a program, or one inside it, has values that are neither integers nor booleans."""
     return any(
         getattr(getattr(variable.aval, "dtype", None), "kind", "f") not in "biu"
-        or any(computes(inner) for inner in _inside(equation.params.values()))
+        or any(computes(inner) for inner in programs(equation.params.values()))
         for equation in getattr(closed, "jaxpr", closed).eqns
         for variable in equation.outvars
     )
 
 
-def _inside(values: Iterable[Any]) -> Iterator[Any]:
+def programs(values: Iterable[Any]) -> Iterator[Any]:
+    """The jaxprs among these parameters of an equation."""
     for value in values:
         if isinstance(value, (tuple, list)):
-            yield from _inside(value)
+            yield from programs(value)
         elif is_program(value):
             yield value
 

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import jax
 from jax.interpreters import partial_eval
 
-from ...core.records import FORWARD, RECOMPUTATION, Op, Problem, Trace
+from ...core.records import BACKWARD, FORWARD, Op, Problem, Trace
 from . import records, scalars
 from .model import Call, versions
+from .phases import NOTE, marked, phase_of
 
 ENDLESS = f"how often it runs depends on data, or it is more than {scalars.MOST:,} times"
 CHOSEN = "which of its branches runs depends on data"
@@ -29,8 +30,6 @@ EQUATIONS = "equations"
 """Attribute of an op: how many instructions of the program are calls of it, a loop's body once, or as often as it is unrolled."""
 UNTAKEN = "untaken"
 """Attribute of an op in the body of a loop that runs 0 times: it has no calls, but the program has its instructions."""
-AGAIN = "rematted_computation"
-"""The scope in which jax.checkpoint computes again what it did not keep (jax/_src/ad_checkpoint.py)."""
 MARKS = ("debug_callback", "debug_print")
 """Primitives that only report on values, and are no part of the model."""
 
@@ -56,14 +55,15 @@ def walked(closed: Any, root: str) -> Walk:
 
 
 class Runs(NamedTuple):
-    """How often a program runs, and how often it stands in the program that JAX hands to XLA."""
+    """How often a program runs, how often it stands in the program that JAX hands to XLA, and in which phase of a step."""
 
     calls: int
     copies: int
+    phase: str = FORWARD
 
     def times(self, calls: int, copies: int = 1) -> Runs:
         """The runs within a loop of ``calls`` turns whose body is written ``copies`` times."""
-        return Runs(self.calls * calls, self.copies * copies)
+        return Runs(self.calls * calls, self.copies * copies, self.phase)
 
 
 ONCE = Runs(1, 1)
@@ -92,7 +92,8 @@ class Walk:
         """Every equation of a jaxpr that runs so often within these scopes, called with what is known of its inputs."""
         known = scalars.Known(closed, given)
         for equation in known.jaxpr.eqns:
-            self._equation(equation, known, runs, names + records.scopes(equation))
+            own = runs._replace(phase=phase_of(equation, runs.phase))
+            self._equation(equation, known, own, names + records.scopes(equation))
             known.after(equation)
 
     def _equation(self, equation: Any, known: scalars.Known, runs: Runs, names: tuple[str, ...]) -> None:
@@ -193,7 +194,7 @@ class Walk:
             self.through(inner, [None] * (2 * operands), runs.times(steps), names)
 
     def _record(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
-        op = self._op(equation, runs.calls, names)
+        op = self._op(equation, runs, names)
         axes = equation.params.get("axes", equation.params.get("axis_name"))
         if equation.primitive.name in OVER_DEVICES:
             groups, size = equation.params.get("axis_index_groups"), 1
@@ -203,7 +204,7 @@ class Walk:
             op = op._replace(attrs=dict(op.attrs, axis_size=size), calls=runs.calls // size)
         self.add(op, runs.copies)
 
-    def _op(self, equation: Any, calls: int, names: tuple[str, ...]) -> Op:
+    def _op(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> Op:
         return Op(
             "",
             "lax." + equation.primitive.name,
@@ -211,8 +212,8 @@ class Walk:
             tuple(records.tensor(atom.aval) for atom in equation.invars),
             tuple(records.tensor(variable.aval) for variable in equation.outvars),
             records.attributes(equation.params),
-            calls,
-            RECOMPUTATION if AGAIN in names else FORWARD,
+            runs.calls,
+            runs.phase,
         )
 
     def add(self, op: Op, equations: int = 1) -> None:
@@ -258,8 +259,10 @@ ENTERED = {
 
 
 def trace(call: Call, notes: tuple[str, ...] = ()) -> Trace:
-    """The trace of one call. Raises whatever the model raises when it is called."""
-    return finished(walked(program(call.function, call.arguments), call.root), notes)
+    """The trace of one call, which may be a user's own training step. Raises whatever the model raises when it is called."""
+    walk = walked(marked(program(call.function, call.arguments)), call.root)
+    steps = any(op.phase == BACKWARD for op in walk.ops.values())
+    return finished(walk, (*notes, *((NOTE,) if steps else ())))
 
 
 def finished(walk: Walk, notes: tuple[str, ...]) -> Trace:

@@ -8,8 +8,8 @@ depend on it, and of the backward pass otherwise.  What is computed early for th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,8 @@ from jax.interpreters import partial_eval
 
 from ...core.records import BACKWARD, FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Op, Trace
 from ..shared.refusal import FactoryError
-from .model import LAYER, Call
+from .layers import LAYER
+from .model import Call
 from .trace import Walk, finished, live, walked
 
 RATES = {"sgd": 0.01, "adam": 0.001}
@@ -30,11 +31,24 @@ NOTE = (
 )
 
 
-def trace(call: Call, optimizer: str) -> Trace:
-    """Trace of one training step on shapes. Raises FactoryError without Optax, and whatever the model raises."""
+class Parts(NamedTuple):
+    """A model's call with its loss: ``loss(floating, others, *rest)`` returns (the loss, what the call returns).
+
+    ``floating`` are the shapes of what is trained and ``paths`` their names; ``arguments`` are all of the loss's. ``learns`` says
+    whether an output depends on anything that is trained.
+    """
+
+    loss: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    floating: list[Any]
+    paths: list[str]
+    learns: bool
+
+
+def parts(call: Call) -> Parts:
+    """The call with its loss. Raises whatever the model raises."""
     leaves, tree = jax.tree.flatten(call.arguments[0])
     trained = [index for index, leaf in enumerate(leaves) if jnp.issubdtype(leaf.dtype, jnp.floating)]
-    outputs: list[int] = []
     learned = _learned(call, leaves, tree, trained)
 
     def loss(floating: Sequence[Any], others: Sequence[Any], *rest: Any) -> Any:
@@ -46,7 +60,6 @@ def trace(call: Call, optimizer: str) -> Trace:
             (i, y) for i, y in enumerate(jax.tree.leaves(result[0])) if jnp.issubdtype(jnp.result_type(y), jnp.floating)
         ]
         squares = [y for i, y in floats if i in learned] or [y for _, y in floats]
-        outputs.append(len(jax.tree.leaves(result)))
         with jax.named_scope(LAYER + LOSS_LAYER):
             means = [jnp.mean(jnp.square(y)) for y in squares]
             total = means[0] if means else jnp.zeros(())
@@ -55,17 +68,45 @@ def trace(call: Call, optimizer: str) -> Trace:
         return total, result
 
     floating = [leaves[index] for index in trained]
-    arguments = (floating, leaves, *call.arguments[1:])
-    if not learned:
-        closed = jax.make_jaxpr(loss)(*arguments)
-        return finished(_phased(walked(live(closed), call.root), None), (NOTHING,))
-    closed = jax.make_jaxpr(jax.value_and_grad(loss, has_aux=True))(*arguments)
-    kept = 1 + outputs[-1]  # the loss and the model's own results come before the gradients
-    found = _phased(walked(live(closed), call.root), walked(live(closed, kept), call.root))
     paths = [call.paths[index] if index < len(call.paths) else "" for index in trained]
-    for path, leaf in zip(paths, floating, strict=True):
-        _optimized(found, path.rpartition(".")[0], leaf, optimizer)
+    return Parts(loss, (floating, leaves, *call.arguments[1:]), floating, paths, bool(learned))
+
+
+def trace(call: Call, optimizer: str) -> Trace:
+    """Trace of one training step on shapes. Raises FactoryError without Optax, and whatever the model raises."""
+    whole = parts(call)
+    if not whole.learns:
+        closed = jax.make_jaxpr(whole.loss)(*whole.arguments)
+        return finished(_phased(walked(live(closed), call.root), None), (NOTHING,))
+    closed, shapes = jax.make_jaxpr(jax.value_and_grad(whole.loss, has_aux=True), return_shape=True)(*whole.arguments)
+    kept = len(jax.tree.leaves(shapes[0]))  # the loss and the model's own results come before the gradients
+    found = _phased(walked(live(closed), call.root), walked(live(closed, kept), call.root))
+    for path, leaf in zip(whole.paths, whole.floating, strict=True):
+        if math.prod(leaf.shape):
+            update, state = _update(path, leaf, optimizer)
+            walk = walked(live(jax.make_jaxpr(update)(leaf, leaf, state)), "")
+            for key, op in walk.ops.items():
+                found.add(op._replace(phase=OPTIMIZER, layer=_layer(path)), walk.equations[key])
     return finished(found, (NOTE % optimizer,))
+
+
+def step(call: Call, optimizer: str) -> Call:
+    """The same step as one function of shapes, for a counter of programs. Raises what ``trace`` raises."""
+    whole = parts(call)
+    if not whole.learns:
+        return Call(whole.loss, whole.arguments, call.root)
+    updates = [_update(path, leaf, optimizer) for path, leaf in zip(whole.paths, whole.floating, strict=True)]
+
+    def function(states: Sequence[Any], floating: Sequence[Any], *rest: Any) -> Any:
+        result, gradients = jax.value_and_grad(whole.loss, has_aux=True)(floating, *rest)
+        changed = [
+            update(weight, gradient, state)
+            for (update, _), weight, gradient, state in zip(updates, floating, gradients, states, strict=True)
+            if math.prod(weight.shape)
+        ]
+        return result, changed
+
+    return Call(function, ([state for _, state in updates], *whole.arguments), call.root)
 
 
 def _learned(call: Call, leaves: Sequence[Any], tree: Any, trained: Sequence[int]) -> set[int]:
@@ -108,20 +149,21 @@ def _placed(op: Op, phase: str) -> Op:
     return op if op.phase != FORWARD else op._replace(phase=phase)
 
 
-def _optimized(found: Walk, layer: str, leaf: Any, optimizer: str) -> None:
-    """Add the step of one parameter."""
+def _layer(path: str) -> str:
+    return path.rpartition(".")[0]
+
+
+def _update(path: str, leaf: Any, optimizer: str) -> tuple[Callable[..., Any], Any]:
+    """The optimiser's step of one parameter, and the shapes of its state."""
     try:
         import optax
     except ImportError as error:
         raise FactoryError("a training step of JAX needs Optax for its optimiser: pip install optax.") from error
     made = getattr(optax, optimizer)(RATES[optimizer])
-    state = jax.eval_shape(made.init, leaf)
 
     def update(weight: Any, gradient: Any, state: Any) -> Any:
-        with jax.named_scope(LAYER + layer):
+        with jax.named_scope(LAYER + _layer(path)):
             changes, after = made.update(gradient, state, weight)
             return optax.apply_updates(weight, changes), after
 
-    if math.prod(leaf.shape):
-        for op in walked(live(jax.make_jaxpr(update)(leaf, leaf, state)), "").ops.values():
-            found.add(op._replace(phase=OPTIMIZER, layer=layer))
+    return update, jax.eval_shape(made.init, leaf)

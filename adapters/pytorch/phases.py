@@ -108,10 +108,10 @@ class TrainingRecorder(Recorder):
         op = self.record(func, args, kwargs, out, self.where())
         if node is None:
             if self.phase == FORWARD:
-                self._follow(func, args, kwargs, out)
+                self.follow(tensors_in([*args, *kwargs.values()]), out)
             self.add(op._replace(phase=self.phase))
         elif recomputing():
-            self._follow(func, args, kwargs, out)
+            self.follow(tensors_in([*args, *kwargs.values()]), out)
             self.add(op._replace(phase=RECOMPUTATION))
         elif is_leaf(node):  # a gradient arrives
             self.add(op._replace(phase=_phase(self._goal_of_leaf(node))))
@@ -139,9 +139,10 @@ class TrainingRecorder(Recorder):
 
     # Forward: which nodes have nothing to do with the model's inputs.
 
-    def _follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
+    def follow(self, tensors: list[torch.Tensor], out: Any) -> None:
+        """These tensors went into an op, and that came out."""
         now = newest()
-        clean = self.of_weights(tensors_in([*args, *kwargs.values()]))
+        clean = self.of_weights(tensors)
         if clean and now > self._newest:  # an op's node is made right before it is dispatched
             self._of_weights.add(now - 1)
         self._newest = now
@@ -219,6 +220,10 @@ class TrainingRecorder(Recorder):
         layer = found[0].layer if found else op.layer
         self.add(op._replace(layer=layer, phase=LOSS if layer == LOSS_LAYER else _phase(goal)))
 
+    def settled(self, op: Op, phase: str) -> None:
+        """The phase of an op is known."""
+        self.add(op._replace(phase=phase))
+
     def done(self, node: int, gradients: tuple[Any, ...]) -> None:
         """A node has made its results: settle its ops, the last one first."""
         slots = self._slots[node]
@@ -249,7 +254,7 @@ class TrainingRecorder(Recorder):
         elif mask and len(mask) == len(pending.outputs):
             parts = {part: (part,) for part, wanted in enumerate(mask) if wanted}
         else:
-            self.add(op._replace(phase=self._phase_of(node, _whole(goals) or default)))
+            self.settled(op, self._phase_of(node, _whole(goals) or default))
             return
         for part, outputs in parts.items():
             unneeded = WEIGHT if part == OF_WEIGHTS or node in self._of_weights else INPUT

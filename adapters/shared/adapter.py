@@ -25,6 +25,9 @@ class Adapter:
     own_steps = False
     """Whether a compiled Keras model takes its own training step here."""
 
+    functions = False
+    """Whether a function that takes arguments is itself a model, and not only one that makes a model."""
+
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
 
@@ -74,6 +77,10 @@ class Adapter:
     def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
         """Watch the program of this process, see pytorch/steps/watch.py. The framework has just been imported."""
         raise FactoryError(f"{self.framework.title} has no way to watch a program's own step.")
+
+    def examples(self, function: Callable[[], Any]) -> Any:
+        """The arguments of a call, which a function of the user's returns."""
+        return function()
 
     def default_dtype(self) -> str:
         """The dtype of an input if the user gives none."""

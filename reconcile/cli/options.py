@@ -144,6 +144,10 @@ FACE: dict[str, dict[str, Any]] = {
         "metavar": "[NAME=]SHAPE[:DTYPE]",
         "help": "Input of your model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
     },
+    "args": {
+        "metavar": "MODULE:FUNCTION",
+        "help": "Function that returns what to call your model with: a tuple, or (tuple, dict), in place of --input.",
+    },
     "signature": {"metavar": "NAME", "help": "Signature of a SavedModel.  [default: serving_default]"},
     "trust-file": {
         "help": "Let a model file run its own code (Lambda layers), touch files, and take any amount of memory.",

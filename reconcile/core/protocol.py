@@ -46,7 +46,8 @@ class UserModel(NamedTuple):
     """A user's own model. ``factory`` is ``module:function``, or the path of the file that ``file`` describes.
 
     ``inputs`` are (name, shape, dtype), the name '' for an input by position and the dtype '' for the model's default;
-    ``arguments`` are the factory's arguments.  ``name`` is the model's name in reports, ``params`` the parameters they show;
+    ``arguments`` are the factory's arguments, and ``example`` is the ``module:function`` that returns the model's.  ``name`` is
+    the model's name in reports, ``params`` the parameters they show;
     ``frameworks`` are the frameworks in which the run has a model.
     """
 
@@ -56,6 +57,7 @@ class UserModel(NamedTuple):
     frameworks: Tuple[str, ...] = ()
     inputs: Tuple[Tuple[str, Tuple[int, ...], str], ...] = ()
     arguments: Dict[str, Any] = NONE
+    example: str = ""
     file: Optional[ModelFile] = None
 
 

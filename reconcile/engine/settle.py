@@ -23,7 +23,6 @@ from ..core.records import (
     PHASES,
     PREFILL,
     TRAINING,
-    WEIGHT_GRADIENT,
     Layer,
     Ledger,
     Trace,
@@ -110,7 +109,7 @@ def _inputs(collected: Collected) -> dict[str, str]:
 def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
     """The phases that ran, in order; a training step is one phase, and the forward pass stands in if there is no trace."""
     ran = {op.phase for trace in traces if isinstance(trace, Trace) for op in trace.ops}
-    if ran & {LOSS, WEIGHT_GRADIENT, OPTIMIZER}:
+    if {LOSS, OPTIMIZER} & ran:
         return (TRAINING,)
     return tuple(phase for phase in PHASES if phase in ran - {OTHER}) or (FORWARD,)
 

@@ -21,7 +21,9 @@ def find_models(request: RunRequest) -> dict[str, dict[str, Any]]:
     """The fields of each framework's request that name the model: a pair file with its parameters, or a user's own model."""
     paths = python_path()
     if request.factories:
-        models = user_models.models(request.factories, request.inputs, request.files, request.arguments)
+        models = user_models.models(
+            request.factories, request.inputs, request.files, request.arguments, request.example
+        )
         return {name: {"model": model, "paths": (*request.paths, *paths)} for name, model in models.items()}
     file = pair_file(request.model)
     in_zoo = request.model in loading.zoo_names()

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..adapters.shared import signatures
 from ..adapters.shared.refusal import BeyondCounter, CannotCount, FactoryError
 from ..core.causes import State
 from ..core.errors import UsageError
@@ -18,7 +19,7 @@ from ..core.records import Ledger, Trace
 from ..core.registry import frameworks, known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..worker.factory import FactoryPair
+from ..worker.factory import FactoryPair, unfed
 from ..worker.main import EMPTY, Worker
 from ..worker.user_code import described, kind
 from . import user_models
@@ -49,6 +50,8 @@ class Live(FactoryPair):
             model = super()._build(_params)
         elif self.adapter.is_model(self.model):
             model = self._call(lambda: self.adapter.copy(self.model), f"copying {self.where}")
+            if not has_inputs and self.adapter.functions and not self.adapter.is_made(model):
+                raise FactoryError(unfed(self.where, model, "give them as inputs=, a tuple of them or a dict by name"))
             self._arguments = self._arguments_of(model, self.example, "")
         elif self.adapter.is_made(self.model):
             model, stated = self._call(lambda: self.adapter.as_model(self.model, self.example), f"copying {self.where}")
@@ -56,7 +59,9 @@ class Live(FactoryPair):
         else:
             name, title = self.framework.name, self.framework.title
             raise FactoryError(f"{name}= is {kind(self.model)}; give a {title} model or a function that makes one.")
-        if self.example is not None:
+        if self.example is not None and self.adapter.functions:
+            self._arguments = signatures.split(self.adapter.entry(model), self.example[0])
+        elif self.example is not None:
             self._arguments = self._arguments_of(model, self.example, "")
         return model
 

@@ -37,10 +37,11 @@ class RunRequest:
     ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds per counter. For a user's
     own model, ``factories`` (framework -> ``module:function``) and ``inputs`` replace ``model``, and ``files`` has the models
     that are files. ``mapping`` is a file that says which layers of two such models belong together; ``arguments`` are the named
-    arguments of the factories; ``formulas`` are Python files that register work formulas. ``python`` is the interpreter to run
-    in ('' for this one), and ``user_python`` is its version if it belongs to the user's own environment. ``training`` is the
-    optimiser of a training step, '' for a call of the model, and ``standard`` says that the user named it: a compiled model then
-    takes the standard step in place of its own. ``context`` is the number of tokens in a language model's cache
+    arguments of the factories, ``example`` is the function that returns what the models are called with; ``formulas`` are Python
+    files that register work formulas. ``python`` is the interpreter to run in ('' for this one), and ``user_python`` is its
+    version if it belongs to the user's own environment. ``training`` is the optimiser of a training step, '' for a call of the
+    model, and ``standard`` says that the user named it: a compiled model then takes the standard step in place of its own.
+    ``context`` is the number of tokens in a language model's cache
     before the call: 0 for the call that fills it with the prompt, None for a call without a cache. Without ``trace`` the
     ledgers are compared with a trace from another run; ``every_convention`` reconciles under the other conventions as well.
     """
@@ -64,6 +65,7 @@ class RunRequest:
     files: Mapping[str, ModelFile] = field(default_factory=dict)
     inputs: tuple[Input, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    example: str = ""
     paths: tuple[str, ...] = ()
     every_convention: bool = False
     mapping: Path | None = None
@@ -127,6 +129,12 @@ def _inputs(texts: Any) -> tuple[Input, ...]:
     return read_inputs(texts)
 
 
+def _function(text: Any) -> str:
+    from .user_models import factory
+
+    return factory("", str(text), "--args")
+
+
 def _texts(settings: Mapping[str, object]) -> dict[str, str]:
     return {name: str(value) for name, value in settings.items()}
 
@@ -150,6 +158,7 @@ OPTIONS = {
     for option in (
         Option("model", "model", "model", str, baseline=True),
         Option("input", "inputs", "inputs", _inputs, repeated=True),
+        Option("args", "args", "example", _function),
         Option("signature", "signature", "files", default=""),
         Option("trust-file", "trust_file", "files", kind=Kind.FLAG, default=False),
         Option("mapping", "mapping", "mapping", Path, Kind.FILE),

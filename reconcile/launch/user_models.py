@@ -30,7 +30,8 @@ def factory(framework: str, text: str, option: str = "") -> str:
     module, colon, function = text.partition(":")
     if not colon:
         stem = module.removesuffix(".py").strip("./").replace("/", ".") or "module"
-        raise UsageError(f"{option} does not name a factory. Write MODULE:FUNCTION, such as {brief(stem)}:make_model.")
+        what = "factory" if framework else "function"
+        raise UsageError(f"{option} does not name a {what}. Write MODULE:FUNCTION, such as {brief(stem)}:make_model.")
     if not _MODULE.fullmatch(module):
         dotted = module.removesuffix(".py").strip("./").replace("/", ".")
         hint = f"{dotted}:{function or 'make_model'}" if _MODULE.fullmatch(dotted) else "package.module:make_model"
@@ -39,7 +40,8 @@ def factory(framework: str, text: str, option: str = "") -> str:
         raise UsageError(
             f"{option}: {short(function)} is not a function name. Write MODULE:FUNCTION, such as {module}:make."
         )
-    library = next((where for name, where, _ in frameworks()[framework].functions if name == module), module)
+    known = frameworks()[framework].functions if framework else ()
+    library = next((where for name, where, _ in known if name == module), module)
     return f"{library}:{function}"
 
 
@@ -91,7 +93,12 @@ def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:
 
 
 def one_model(
-    model: str | None, factories: Mapping[str, str], overrides: Mapping[str, str], inputs: object, mapped: str = ""
+    model: str | None,
+    factories: Mapping[str, str],
+    overrides: Mapping[str, str],
+    inputs: object,
+    mapped: str = "",
+    example: str | None = None,
 ) -> None:
     """Raises UsageError unless exactly one model is named: a pair, or factories or files by framework.
 
@@ -104,6 +111,12 @@ def one_model(
         )
     if model is not None and factories:
         raise UsageError(f"--model names a pair, and {_options()} name your own model; give one or the other.")
+    if example and (model is not None or inputs):
+        raise UsageError(
+            f"--args is for {_options()}; a pair defines its own inputs (see --set)."
+            if model is not None
+            else "--args returns what the model is called with, and --input gives shapes for it: give one of them."
+        )
     if model is not None and inputs:
         raise UsageError(f"--input is for {_options()}; a pair defines its own inputs (see --set).")
     if mapped and len([name for name in factories if frameworks()[name].aligned]) != MAPPED:
@@ -163,12 +176,16 @@ def models(
     inputs: Sequence[Input],
     model_files: Mapping[str, ModelFile] | None = None,
     arguments: Mapping[str, Any] | None = None,
+    example: str = "",
 ) -> dict[str, UserModel]:
     """The part of each framework's request that says which model to run. ``model_files`` are the models that are files, and
-    ``arguments`` are the named arguments of the factories of the others."""
+    ``arguments`` are the named arguments of the factories of the others; ``example`` is the function that returns what the
+    models are called with."""
     params = {**factories, **{name: repr(value) for name, value in (arguments or {}).items()}}
     if inputs:
         params["inputs"] = "; ".join(text_of(i) for i in inputs)
+    if example:
+        params["args"] = example
     names = tuple(name for name in frameworks() if name in factories)
     return {
         name: UserModel(
@@ -178,6 +195,7 @@ def models(
             frameworks=names,
             inputs=tuple((i.name, tuple(i.shape), i.dtype) for i in inputs),
             arguments=dict(arguments or {}),
+            example=example,
             file=(model_files or {}).get(name),
         )
         for name in names

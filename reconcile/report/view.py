@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
+from ..core.records import LOSS
 from ..core.registry import leading
 from ..core.results import LedgerResult, Mismatch, Statement, TraceResult, Unknown
 from ..core.text import multiple, number, signed
@@ -259,7 +260,8 @@ def ratio_sentence(row: PhaseRow) -> str:
     """The ratio of the whole trace with both its terms; '' if there is no ratio."""
     if row.ratio is None:
         return ""
+    without = "loss and optimizer" if LOSS in row.flops else "optimizer; the user's own loss is in both"
     return (
         f"backward / forward = {number(row.backward)} / {number(row.forward)} = {phase_ratio(row)} "
-        "(backward: gradients with respect to inputs and to weights, without loss and optimizer)"
+        f"(backward: gradients with respect to inputs and to weights, without {without})"
     )

@@ -10,7 +10,7 @@ from ..adapters.shared.refusal import BeyondCounter, FactoryError
 from ..api.results import Run
 from ..core.causes import State
 from ..core.errors import UsageError, unknown
-from ..core.escapes import clean
+from ..core.escapes import plain
 from ..core.records import Ledger
 from ..core.registry import known_counters
 from ..core.text import number, signed
@@ -40,7 +40,7 @@ class Against(Run):
             rows += [("what ran", number(statement.to_total))]
             width = max(len(amount) for _, amount in rows)
             lines += [*(f"{name:<36} {amount:>{width}}" for name, amount in rows), ""]
-        return "\n".join(map(clean, lines)).rstrip("\n")
+        return plain("\n".join(lines).rstrip("\n"))
 
 
 def statements(step: Step, names: Sequence[str], tokens: int | None) -> Collected:

@@ -9,12 +9,11 @@ Imported by the worker: Python 3.6 and standard library only.
 
 import importlib
 import importlib.util
-import inspect
 import os
 from collections.abc import Mapping
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type
 
-from ..adapters.shared import keras_model
+from ..adapters.shared import keras_model, signatures
 from ..adapters.shared.refusal import FactoryError
 from ..core.protocol import WorkerRequest
 from ..core.records import CALLED_WITH
@@ -23,6 +22,7 @@ from . import import_path, introspect, process_guard
 from .user_code import Declined, UserCode, kind
 
 WEIGHTLESS = "called with %s=None: by default (%r) it loads weights, which change no count"
+GIVE = "name a function that returns them with --args MODULE:FUNCTION, or give shapes of arrays with --input 1,8:int32"
 
 
 class FactoryPair(pairs.Pair):
@@ -41,6 +41,7 @@ class FactoryPair(pairs.Pair):
         self.given_inputs: Optional[List[pairs.Input]] = None
         self.give(model.inputs)
         self.named = model.arguments
+        self.args_from = model.example
         self.code = UserCode(os.getcwd())
         self.paths = request.paths
         self._weightless: Tuple[str, ...] = ()
@@ -90,6 +91,8 @@ class FactoryPair(pairs.Pair):
         """A fresh model. Raises FactoryError."""
         factory = self._factory()
         self._from_the_start()
+        if self.adapter.functions and not isinstance(factory, type) and signatures.needs_arguments(factory, self.named):
+            return self._itself(self.code.factory(self.where, self.adapter.is_made))
         named = self._arguments_for(factory)
         made = self._call(lambda: factory(**named), f"the factory {self.where}", Declined)
         model = made
@@ -114,8 +117,29 @@ class FactoryPair(pairs.Pair):
                 "or (model, example inputs)."
             )
         self._made_of = tuple(getattr(factory, "notes", ()))
-        self._arguments = self._arguments_of(model, inputs, introspect.documentation(factory))
+        if self.args_from:
+            self._arguments = self._example(model)
+        else:
+            self._arguments = self._arguments_of(model, inputs, introspect.documentation(factory))
         return model
+
+    def _itself(self, function: Any) -> Any:
+        """A function of arrays as the model. Raises FactoryError if nothing says what to call it with."""
+        if self.args_from:
+            self._arguments = self._example(function)
+        elif self.given_inputs is not None:
+            self._arguments = self._arguments_of(function, None)
+        else:
+            raise FactoryError(unfed(self.where, function, GIVE))
+        return function
+
+    def _example(self, model: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+        """The arguments that the user's function returns."""
+        function = self.code.factory(self.args_from, lambda _value: False)
+        given = self._call(
+            lambda: self.adapter.examples(function), f"the arguments' function {self.args_from}", Declined
+        )
+        return signatures.split(self.adapter.entry(model), given)
 
     def _arguments_for(self, factory: Any) -> Dict[str, Any]:
         """The arguments of the factory. One of an installed package fetches no weights for a model that is only counted."""
@@ -161,7 +185,7 @@ class FactoryPair(pairs.Pair):
         stated = introspect.inputs_of(model, doc)
         if stated is not None:
             return stated, {}
-        if needs_arguments(self.adapter.entry(model)):
+        if signatures.needs_arguments(self.adapter.entry(model)):
             raise FactoryError(
                 f"the factory {self.where} returned a model without example inputs: give them with --input, such as "
                 "--input 1,3,224,224, or return (model, inputs)."
@@ -178,11 +202,7 @@ def _is_call(positional: Any, named: Any) -> bool:
     return isinstance(positional, (tuple, list)) and isinstance(named, Mapping)
 
 
-def needs_arguments(function: Any) -> bool:
-    """Whether a model's function cannot be called without arguments."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    usual = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return any(p.default is p.empty and p.kind in usual for p in parameters)
+def unfed(where: str, function: Any, remedy: str) -> str:
+    """The sentence about a function that takes arguments, none of which are given."""
+    names = ", ".join(p.name for p in signatures.parameters(function))
+    return f"{where} takes arguments ({names}), and none are given: {remedy}."

@@ -10,12 +10,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.own.documents import commands
 
-pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 OTHER_TESTS = ("cli.md", "formula.md", "pytest.md", "README.md")
@@ -190,7 +191,16 @@ def shell(tmp_path: Path) -> tuple[Path, dict[str, str]]:
 SECTIONS = sections()
 
 
-@pytest.mark.parametrize(("page", "heading", "typed"), SECTIONS, ids=[f"{p}: {h}" for p, h, _ in SECTIONS])
+MINUTES = ("Report a bug of a counter", "Count all sizes at once", "Upgrade a framework, or check a published figure")
+"""Headings of sections that take a minute each: other tests run these commands on smaller models."""
+
+
+def section(page: str, heading: str, typed: list[str]) -> Any:
+    mark = pytest.mark.fresh if heading in MINUTES else pytest.mark.matrix
+    return pytest.param(page, heading, typed, marks=mark, id=f"{page}: {heading}")
+
+
+@pytest.mark.parametrize(("page", "heading", "typed"), [section(*each) for each in SECTIONS])
 def test_every_command_runs(page: str, heading: str, typed: list[str], shell: tuple[Path, dict[str, str]]) -> None:
     folder, environment = shell
     failed = {}
@@ -212,6 +222,12 @@ def test_every_command_runs(page: str, heading: str, typed: list[str], shell: tu
     assert failed == {}
 
 
+@pytest.mark.matrix
+def test_the_sections_that_take_minutes_are_there() -> None:
+    assert set(MINUTES) <= {heading for _, heading, _ in SECTIONS}
+
+
+@pytest.mark.matrix
 def test_what_is_left_to_others_is_typed_and_has_its_target() -> None:
     every = [command for _, _, typed in SECTIONS for command in typed]
     assert [pattern for pattern in ELSEWHERE if not any(re.search(pattern, command) for command in every)] == []

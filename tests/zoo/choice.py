@@ -1,4 +1,4 @@
-"""Which pairs every test run looks at, and which only `make zoo` does."""
+"""Which pairs every test run looks at, which `make zoo` does, and which only `make fresh`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,17 @@ APART = (
 reports again."""
 
 
+SAMPLE = (
+    "conv1x1", "matmul_init", "crnn", "dlrm", "pointnet", "t5", "moe", "llama", "mobilenet_v3_small", "resnet50_v1_5",
+    "family_recurrent", "family_attention",
+)  # fmt: skip
+"""Pairs that `make zoo` adds: a kind of network each, and one that declares a difference. CI has an hour; all others take
+another, and what multiplies in them multiplies here."""
+
+
 def chosen(models: Iterable[str], quick: tuple[str, ...] = QUICK, apart: Iterable[str] = ()) -> list[Any]:
-    """Parameters of a test: the other pairs are marked, so that they run in `make zoo` alone, those ``apart`` in `make fresh`."""
-    marks = {name: [] for name in quick} | {name: [pytest.mark.fresh] for name in apart}
-    return [pytest.param(name, marks=marks.get(name, [pytest.mark.zoo])) for name in models]
+    """Parameters of a test: pairs that are not ``quick`` are marked, so that `make zoo` runs those of SAMPLE, and `make fresh`
+    all others and those ``apart``."""
+    zoo, fresh = [pytest.mark.zoo], [pytest.mark.fresh]
+    marks = dict.fromkeys(SAMPLE, zoo) | dict.fromkeys(apart, fresh) | {name: [] for name in quick}
+    return [pytest.param(name, marks=marks.get(name, fresh)) for name in models]

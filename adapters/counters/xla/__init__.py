@@ -30,7 +30,7 @@ _SEEN = Counter(
     versions_key="jaxlib",
     summary="XLA's cost_analysis() of the lowered program, before any optimisation",
     default=False,
-    blind="sees the forward pass only",
+    blind="",
     requirements=REQUIREMENTS,
     checked=("0.7.2", "0.12.0.1"),
 )
@@ -43,5 +43,6 @@ COUNTERS = (
         name="xla@tabulate",
         summary="the row of the whole model in Flax linen's tabulate(compute_flops=True), which is XLA's cost_analysis()",
         rare=True,
+        blind="is a table of the forward pass",
     ),
 )

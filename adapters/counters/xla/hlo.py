@@ -94,7 +94,8 @@ def _instruction(name: str, rest: str) -> Instruction:
             attrs[key.strip()] = value
     label = _OP_NAME.search(attrs.pop("metadata", ""))
     operands = tuple(part.strip().split(" ")[-1].lstrip("%") for part in pieces(inside) if part.strip())
-    return Instruction(name, opcode, tensors(shape), operands, attrs, label[1] if label else "")
+    names = label[1].partition(";")[0] if label else ""  # the compiler joins those of instructions that it merges
+    return Instruction(name, opcode, tensors(shape), operands, attrs, names)
 
 
 def _cut(text: str, end: str) -> tuple[str, str]:

@@ -20,11 +20,20 @@ ONE = {
     "floor": "floor", "ceil": "ceil", "exp": "exponential", "expm1": "exponential-minus-one", "log": "log",
     "log1p": "log-plus-one", "sqrt": "sqrt", "rsqrt": "rsqrt", "cbrt": "cbrt", "tanh": "tanh", "sin": "sine", "cos": "cosine",
     "tan": "tan", "atan2": "atan2", "pow": "power", "erf": "erf", "select_n": "select", "convert_element_type": "convert",
-    "reduce_precision": "reduce-precision",
+    "reduce_precision": "reduce-precision", "bitcast_convert_type": "bitcast-convert",
 }  # fmt: skip
 """Primitives that are one instruction of their output's size."""
-REDUCED = ("reduce_sum", "reduce_max", "reduce_min", "reduce_prod")
-WINDOWED = ("reduce_window_sum", "reduce_window_max", "reduce_window_min")
+CHOICE = "choice"
+"""The step of a reduction to the place of an extremum, of several instructions."""
+REDUCED = {
+    "reduce_sum": "add", "reduce_max": "maximum", "reduce_min": "minimum", "reduce_prod": "multiply",
+    "argmax": CHOICE, "argmin": CHOICE,
+}  # fmt: skip
+WINDOWED = {
+    "reduce_window_sum": "add", "reduce_window_max": "maximum", "reduce_window_min": "minimum",
+    "cumsum": "add", "cumprod": "multiply", "cummax": "maximum", "cummin": "minimum",
+}  # fmt: skip
+"""Reductions and the instruction that is one step of them."""
 PRODUCTS = ("dot", "convolution")
 
 
@@ -45,12 +54,16 @@ class Part(NamedTuple):
 
 
 def place(op: Op, counted: Work) -> Place:
-    """The place of an instruction that XLA met: products by their count, all others by the size of their output."""
+    """The place of an instruction that XLA met: products by their count, all others by the size of their output, and reductions
+    by their step as well."""
     kind = op.op.partition(".")[2]
     if kind in PRODUCTS:
         return ("products", counted.mac)
     size = _size(op.outputs[0])
-    return (kind, _size(op.inputs[0]), size) if kind in ("reduce", "reduce-window") else (kind, size)
+    if kind not in ("reduce", "reduce-window"):
+        return (kind, size)
+    steps = [step for step in op.attrs["to_apply"] if step != "convert"]
+    return (kind, _size(op.inputs[0]), size, steps[0] if len(steps) == 1 else CHOICE)
 
 
 def parts(op: Op) -> list[Part] | None:
@@ -67,9 +80,9 @@ def parts(op: Op) -> list[Part] | None:
     if name in ONE:
         return [Part((ONE[name], _size(op.outputs[0])), work)]
     if name in REDUCED:
-        return [Part(("reduce", _size(op.inputs[0]), _size(op.outputs[0])), work)]
-    if name in WINDOWED or name in ("cumsum", "cumprod", "cummax", "cummin"):
-        return [Part(("reduce-window", _size(op.inputs[0]), _size(op.outputs[0])), work)]
+        return [Part(("reduce", _size(op.inputs[0]), _size(op.outputs[0]), REDUCED[name]), work)]
+    if name in WINDOWED:
+        return [Part(("reduce-window", _size(op.inputs[0]), _size(op.outputs[0]), WINDOWED[name]), work)]
     if name == "gather" and op.attrs.get("mode") == FILLED:
         return [Part(("select", _size(op.outputs[0])), work)]
     if name == "one_minus_square":  # (1 + x) * (1 - x)

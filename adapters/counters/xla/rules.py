@@ -28,7 +28,8 @@ ELEMENTS: dict[str, Work] = {
     **dict.fromkeys(("divide", "remainder"), Work(div=1)),
     **dict.fromkeys(("abs", "sign", "maximum", "minimum", "compare", "is-finite", "clamp", "select"), Work(cmp=1)),
     **dict.fromkeys(
-        ("floor", "ceil", "round-nearest-afz", "round-nearest-even", "convert", "reduce-precision", "stochastic-convert"),
+        ("floor", "ceil", "round-nearest-afz", "round-nearest-even", "convert", "bitcast-convert",
+         "reduce-precision", "stochastic-convert"),
         Work(special=1),
     ),
     **dict.fromkeys(("real", "imag", "complex"), Work(add=1)),

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from ....core.message import text_of
 from ....core.records import CALLED_WITH, OWN_STEP, Problem, Trace
@@ -23,6 +24,7 @@ from ..tracing.records import tensors_in
 from ..tracing.threads import followed as threads_followed
 from ..training import ENGINE, UNFOLLOWED, Unrecorded
 from .at_rest import AtRest
+from .branches import uncompiled_branches
 from .recorder import StepRecorder
 
 COMPILED = (
@@ -31,6 +33,10 @@ COMPILED = (
 )
 """Note of a step of a program that compiles a part of it."""
 ENDED = "the step ended early (%s), and what would have run after that is not recorded"
+ORDER = (
+    "contexts were left in another order than they were entered, or on another thread: a mode of PyTorch that was entered within "
+    "the step is left after it, and what ran then was not recorded by each"
+)
 NOTHING = "nothing ran in the step: no operator of PyTorch was called on this thread"
 
 
@@ -88,16 +94,11 @@ def optimizers(recorder: StepRecorder, done: Callable[[], None]) -> Iterator[Non
     """Meanwhile the recorder knows when an optimiser steps; ``done`` is called after each step."""
     from torch.optim import optimizer as module
 
-    steps: list[Any] = []
-
     def before(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        entered = recorder.optimizing()
-        entered.__enter__()
-        steps.append(entered)
+        recorder.optimizes(sys._getframe(1))
 
     def after(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        if steps:
-            steps.pop().__exit__(None, None, None)
+        recorder.optimized()
         if not recorder.stepping:
             recorder.steps += 1
             done()
@@ -170,6 +171,7 @@ class StepContext:
                 noticed(path, recorder.elsewhere),
                 eager(),
                 uncompiled(),
+                uncompiled_branches(recorder.opens),
                 backward_passes(recorder),
                 crossings(recorder),
                 nullcontext() if self.optimizers_told else optimizers(recorder, done),
@@ -190,8 +192,10 @@ class StepContext:
         """End to record; ``error`` is what ended the step before its time."""
         self.seconds = perf_counter() - self._began
         self.runs = False
-        self._stack.close()
         recorder = self.recorder
+        if _get_current_dispatch_mode() is not recorder:
+            recorder.elsewhere.append(Problem("", "(step)", "", ORDER))
+        self._stack.close()
         recorder.finish()
         recorder.release()
         if error is not None:

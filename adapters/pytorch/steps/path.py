@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -11,9 +11,8 @@ import torch
 from ....core.records import LOSS_LAYER
 from ..tracing.module_path import module_paths
 from ..tracing.nodes import TrainingPath
+from .frames import named_arguments
 
-CALL = "_call_impl"
-"""The function of torch.nn.Module in which a hook before a call finds the call's named arguments."""
 WRAPPING = ("_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module")
 """Names by which PyTorch's wrappers hold the module that they wrap: torch.compile, checkpoints, FSDP."""
 
@@ -50,6 +49,8 @@ class StepPath(TrainingPath):
     ``left`` when it is done.  A module without weights that is called after a model is part of the loss.
     """
 
+    always = True
+
     def __init__(
         self,
         models: Sequence[torch.nn.Module],
@@ -63,7 +64,8 @@ class StepPath(TrainingPath):
         self._hooked = {m for m in self._names if m._forward_pre_hooks or m._forward_hooks}
         self._met, self._called, self._left = met, called, left
         self.losing = False  # whether a loss may be taken now
-        self.depth = 0  # modules that run on the thread of the program
+        self._calls: dict[torch.nn.Module, Mapping[torch.nn.Module, str]] = {}
+        self._entered: dict[int, list[torch.nn.Module]] = {}  # the modules of ``running``, by thread
         self.latest = ""
         if self._names:
             met(self._names)
@@ -81,6 +83,11 @@ class StepPath(TrainingPath):
     def unwind(self, depth: int) -> None:
         """Leave the modules that an exception ended: this many run."""
         del self.running[depth:]
+        del self._modules[max(depth - 1, 0) :]
+
+    @property
+    def _modules(self) -> list[torch.nn.Module]:
+        return self._entered.setdefault(get_ident(), [])
 
     @property
     def running_module(self) -> bool:
@@ -105,41 +112,47 @@ class StepPath(TrainingPath):
                 self._hook(each)
         self._met(added)
 
+    def _below(self, module: torch.nn.Module) -> Mapping[torch.nn.Module, str]:
+        """The modules of a call with their names."""
+        found = self._calls.get(module)
+        if found is None:
+            found = self._calls[module] = {m: self._names[m] for m in module.modules() if m in self._names}
+        return found
+
+    def _begin(self, module: torch.nn.Module) -> None:
+        """The program calls this module."""
+        if module in self._names:
+            self._met(self._below(module))
+        else:
+            self._meet(module)
+
     def inside(self, module: torch.nn.Module, inputs: Any, named: dict[str, Any]) -> None:
         """A call of this module is under way, and no other is told of."""
-        if module not in self._names:
-            self._meet(module)
+        self._begin(module)
         super()._push(module, inputs)
+        self._modules.append(module)
         self._called(module, (inputs, named))
 
     def _push(self, module: torch.nn.Module, inputs: Any) -> None:
         root = not self.running_module
-        if root and module not in self._names:
-            self._meet(module)
+        if root:
+            self._begin(module)
         super()._push(module, inputs)
+        self._modules.append(module)
         if root and self.current != LOSS_LAYER:
-            self._called(module, (inputs, _named_arguments()))
+            self._called(module, (inputs, named_arguments()))
 
     def _done(self, module: Any, inputs: Any, outputs: Any) -> None:
         if self.running_module:
             super()._done(module, inputs, outputs)
 
     def _pop(self, module: torch.nn.Module, inputs: Any, outputs: Any) -> None:
-        if not self.running_module:
-            return  # its call had begun before the step did
+        modules = self._modules
+        if module not in modules:  # a hook of the program's raised before ours was called
+            return
+        while modules.pop() is not module:  # what an exception ended that nothing told us of
+            self.running.pop()
         loss = self.current == LOSS_LAYER
         super()._pop(module, inputs, outputs)
         if len(self.running) == 1 and not loss:
             self._left()
-
-
-def _named_arguments() -> dict[str, Any]:
-    """The named arguments of the module's call that is running this hook; PyTorch does not pass them to hooks of the process."""
-    frame: Any = sys._getframe(1)
-    for _ in range(8):
-        frame = frame.f_back
-        if frame is None:
-            break
-        if frame.f_code.co_name in (CALL, "inner") and isinstance(frame.f_locals.get("kwargs"), dict):
-            return dict(frame.f_locals["kwargs"])
-    return {}

@@ -15,7 +15,6 @@ Nothing stands in for a call: fused attention, recurrent layers and checkpoints 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -44,26 +43,23 @@ from ..tracing.module_path import AfterForward
 from ..tracing.nodes import TrainingPath, is_leaf, newest, recomputing, storage_of
 from ..tracing.records import tensors_in
 from ..tracing.wrappers import is_fake, is_wrapper
+from .frames import called_function, runs
 from .path import StepPath
-from .signature import Signatures
+from .signature import Signatures, given_tensors, shapes_of
 
 OPTIMIZER_LAYER = "(optimizer)"
 """Layer of what an optimiser does: it handles parameters of several layers at once."""
 AFTER_LAYER = "(after the call)"
 """Layer of what a program does with a model's results if it takes no gradients."""
-PROGRAM = "(program)"
-"""Layer of what the program itself computes, outside of any function of a library."""
-OPERATOR, COMPOSITE = 1, 2
+OPERATOR, COMPOSITE, HIGHER = 1, 2, 3
 """Kinds of what is dispatched; 0 is no work."""
+SCRIPT = "DifferentiableGraph"
+"""Name of the node that TorchScript makes of several layers."""
 WRAPPED = "the step has tensors of a class of their own (%s): it counts what is called on them, not what they run"
 OPENED = (
     "it has no formula for %s, an operator that runs functions of its own, and of torch.cond it runs both branches: it was left "
     "out there"
 )
-LIBRARY = "torch"
-OURS = __name__.partition(".")[0]
-WRAPPERS = ("decorate_context", "inner")
-"""Functions of PyTorch around those that a program calls."""
 
 
 class StepRecorder(TrainingRecorder):
@@ -78,12 +74,12 @@ class StepRecorder(TrainingRecorder):
         self.last = ""  # the layer of the op that was recorded last
         self.passes = 0  # backward passes
         self.steps = 0  # of optimisers
-        self.stepping = 0
+        self._optimizing: list[Any] = []  # frames in which optimisers step
+        self._began = newest()  # nodes before this one were made before the step
         self._graphs: list[bool] = []  # of the backward passes that run: whether gradients of theirs may follow
-        self._wrapped: list[
-            bool
-        ] = []  # of the same: whether torch.func runs them, so that a node's results are not its own
+        self._wrapped: list[bool] = []  # of the same: whether a node's results are not its own, as torch.func has it
         self._depths: list[int] = []  # of the same: how many modules ran when they began
+        self._scripts: dict[int, bool] = {}  # by node: whether it is the gradients of a script
         self._inputs: list[Any] = []
         self._weights: dict[int, Any] = {}
         super().__init__(TrainingPath(torch.nn.Module()), torch.nn.Module())
@@ -92,6 +88,7 @@ class StepRecorder(TrainingRecorder):
     # Names and calls of models.
 
     def _met(self, names: Mapping[torch.nn.Module, str]) -> None:
+        """These modules have a name; again before each call of a model, since a program may exchange weights."""
         for module, name in names.items():
             for tensor in [*module._parameters.values(), *module._buffers.values()]:
                 if tensor is not None:
@@ -102,8 +99,8 @@ class StepRecorder(TrainingRecorder):
     def _called(self, module: torch.nn.Module, given: Any) -> None:
         if torch._C._current_autograd_node() is not None:
             return  # a checkpoint calls it again
-        self.calls.append((module, _shapes(given)))
-        leaves = [t for t in _tensors(given) if t.requires_grad and t.is_leaf and id(t) not in self._owners]
+        self.calls.append((module, shapes_of(given)))
+        leaves = [t for t in given_tensors(given) if t.requires_grad and t.is_leaf and id(t) not in self._owners]
         self._inputs += leaves  # alive, so that their ids stay theirs
         self._detached.update(map(id, leaves))
 
@@ -117,16 +114,17 @@ class StepRecorder(TrainingRecorder):
         if types and any(map(is_wrapper, types)):
             for counter in self.counters:
                 counter.lost(WRAPPED % next(filter(is_wrapper, types)).__name__)
+            if self._wrapped:  # gradients arrive as tensors of that class, and what makes them makes others
+                self._wrapped[-1] = True
             return NotImplemented  # see Recorder
         if types and any(map(is_fake, types)):
             return func(*args, **kwargs)
-        if is_higher_order(func):
-            for counter in self.counters:
-                counter.lost(OPENED % func.name())
-            return self._opened(func, args, kwargs)
         kind = self._kinds.get(func)
         if kind is None:
             kind = self._kinds[func] = self._kind(func)
+        if kind == HIGHER:
+            self.opens(func.name())
+            return self._opened(func, args, kwargs)
         if kind == COMPOSITE:
             with self:
                 return func.decompose(*args, **kwargs)
@@ -137,6 +135,11 @@ class StepRecorder(TrainingRecorder):
                 counter.saw(func, args, kwargs, out)
         return out
 
+    def opens(self, name: str) -> None:
+        """An operator that runs functions of the program is called."""
+        for counter in self.counters:
+            counter.lost(OPENED % name)
+
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # nothing is compiled within a step, and PyTorch's own guard costs more than the rest
@@ -144,6 +147,8 @@ class StepRecorder(TrainingRecorder):
     def _kind(self, func: Any) -> int:
         """What an operator is. One that is nothing but others, which reaches a recorder in inference_mode alone, is taken apart
         as counters of ops do."""
+        if is_higher_order(func):
+            return HIGHER
         if not is_work(func):
             return 0
         if any(counter.takes_apart(func) for counter in self.counters):
@@ -152,69 +157,79 @@ class StepRecorder(TrainingRecorder):
 
     def _opened(self, func: Any, args: Any, kwargs: Any) -> Any:
         """See Recorder.opened; what is recorded whole belongs to the module that runs."""
-        layer, phase, before = self.where(), RECOMPUTATION if self._again() else FORWARD, self.add
+        layer, phase, before = self.where(), RECOMPUTATION if self._again() else FORWARD, self.count
         node = torch._C._current_autograd_node()
         if node is not None and phase == FORWARD:
             phase = BACKWARD
-        self.add = lambda op: before(op._replace(layer=layer, phase=phase))  # type: ignore[method-assign]
+        self.count = lambda op, _layer, _phase: before(op, layer, phase)  # type: ignore[method-assign,assignment]
         try:
             return Recorder.opened(self, func, args, kwargs)
         finally:
-            del self.add
+            self.count = before  # type: ignore[method-assign]
 
     def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, layer: str) -> Op:
         """See Recorder.record; equal calls share one record."""
-        op = self.signatures.record(func, args, kwargs, out)
+        op = self.signatures.record(func, args, kwargs, out, layer)
         if op.op == LIFTED:
             self.crossings.lifted(out)
-        return op._replace(layer=layer)
+        return op
 
     def _place(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         node, now = torch._C._current_autograd_node(), newest()
         made = now > self._newest  # an op's node is made right before it is dispatched
+        tensors = tensors_in([*args, *kwargs.values()])
         if node is None or (self.stepping and is_leaf(node)):
-            layer, phase = self._outside(args, kwargs)
+            layer, phase = self._outside(tensors)
             if layer is None:
                 layer = self.path.current
             elif phase != OTHER:
                 self.path.at(layer, now - 1 if made else now)
             if phase in (FORWARD, LOSS):
-                self._follow(func, args, kwargs, out)
+                self.follow(tensors, out)
             elif phase == OTHER:  # data that the program makes, say
                 for tensor in tensors_in(out):
                     if storage_of(tensor)[0] not in self._weights:  # a step of its own changes weights in place
                         self._set_clean(tensor, False)
             self.last = layer
-            self.add(self.record(func, args, kwargs, out, layer)._replace(phase=phase))
+            self.count(self.record(func, args, kwargs, out, layer), layer, phase)
             return
-        self.last = self.where()
-        op = self.record(func, args, kwargs, out, self.last)
+        self.last = layer = self.where()
+        op = self.record(func, args, kwargs, out, layer)
         if self._again():
-            self._follow(func, args, kwargs, out)
-            self.add(op._replace(phase=RECOMPUTATION))
+            self.follow(tensors, out)
+            self.count(op, layer, RECOMPUTATION)
             return
         if made and self._graphs and self._graphs[-1]:
-            self.path.at(op.layer, now - 1)
+            self.path.at(layer, now - 1)
         self._newest = now
         if is_leaf(node):
-            self.add(op._replace(phase=self._phase_at_leaf(node)))
-        elif node._sequence_nr() not in self._slots or self._wrapped[-1]:
-            # a pass that was begun otherwise than by torch.autograd, or whose gradients are wrapped: not told apart
-            self.add(op._replace(phase=BACKWARD))
+            self.count(op, layer, self._phase_at_leaf(node))
+        elif self._untold(node):
+            self.count(op, layer, BACKWARD)
         else:
-            self._backward(node._sequence_nr(), op, tensors_in([*args, *kwargs.values()]), out)
+            self._backward(node._sequence_nr(), op, tensors, out)
 
-    def _outside(self, args: Any, kwargs: Any) -> tuple[str | None, str]:
+    def _untold(self, node: Any) -> bool:
+        """Whether it cannot be told what this node's results are for: its gradients are wrapped, it was made before the step, its
+        pass was begun otherwise than by torch.autograd, or it is all of a script."""
+        number = node._sequence_nr()
+        if number < self._began or number not in self._slots or not self._wrapped or self._wrapped[-1]:
+            return True
+        script = self._scripts.get(number)
+        if script is None:
+            script = self._scripts[number] = SCRIPT in node.name()
+        return script
+
+    def _outside(self, tensors: list[torch.Tensor]) -> tuple[str | None, str]:
         """Layer and phase of what runs in no backward pass; None for the layer of a module that runs."""
         if self.path.running_module:
             if self.path.current == LOSS_LAYER:
                 return LOSS_LAYER, LOSS
             return None, FORWARD
-        tensors = tensors_in([*args, *kwargs.values()])
         followed = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
         if self.stepping and not followed:
             return OPTIMIZER_LAYER, OPTIMIZER
-        if self.path.losing and (torch.is_grad_enabled() or any(t.requires_grad for t in tensors)):
+        if tensors and self.path.losing and (torch.is_grad_enabled() or any(t.requires_grad for t in tensors)):
             return LOSS_LAYER, LOSS  # without gradients within the forward of a Function of the program's
         if followed and self.calls and any(t.grad_fn is not None for t in tensors):
             return LOSS_LAYER, LOSS
@@ -244,15 +259,23 @@ class StepRecorder(TrainingRecorder):
         return LOSS if self.path.made_in(node) == LOSS_LAYER else super()._phase_of(node, goal)
 
     def add(self, op: Op) -> None:
-        """See Recorder.add: ops are merged by their parts here, and once more when the step is done."""
-        if self.on_thread or isinstance(op.layer, AfterForward):
+        """See Recorder.add."""
+        self.count(op, op.layer, op.phase)
+
+    def settled(self, op: Op, phase: str) -> None:
+        """See TrainingRecorder.settled."""
+        self.count(op, op.layer, phase)
+
+    def count(self, op: Op, layer: str, phase: str) -> None:
+        """A call of the op in this layer and phase; ops are merged by their parts here, and once more when the step is done."""
+        if self.on_thread or isinstance(layer, AfterForward):
             tags = {ON_THREAD: True} if self.on_thread else {IN_HOOK: True}
-            op = op._replace(layer=str(op.layer), attrs=dict(op.attrs, **tags))
+            op, layer = op._replace(attrs=dict(op.attrs, **tags)), str(layer)
         # equal attrs are one object (Signatures), or are told apart here and merged at the end
-        key = (id(op.attrs), op.layer, op.phase, len(op.outputs))
+        key = (id(op.attrs), layer, phase, len(op.outputs))
         found = self.held.get(key)
         if found is None:
-            self.held[key] = [op, 1]
+            self.held[key] = [op._replace(layer=layer, phase=phase), 1]
         else:
             found[1] += 1
 
@@ -297,41 +320,18 @@ class StepRecorder(TrainingRecorder):
             self.path.unwind(self._depths[-1])
         super().done(node, gradients)
 
-    @contextmanager
-    def optimizing(self) -> Iterator[None]:
-        """Within this, an optimiser steps."""
-        self.stepping += 1
-        try:
-            yield
-        finally:
-            self.stepping -= 1
+    @property
+    def stepping(self) -> bool:
+        """Whether an optimiser steps: one that an exception ended does no more."""
+        while self._optimizing and not runs(self._optimizing[-1]):
+            self._optimizing.pop()
+        return bool(self._optimizing)
 
+    def optimizes(self, frame: Any) -> None:
+        """An optimiser steps, in that frame."""
+        self._optimizing.append(frame)
 
-def called_function() -> str:
-    """``(clip_grad_norm_)``: the function of PyTorch that the program calls and in which this op runs."""
-    frame: Any = sys._getframe(1)
-    name = ""
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module.partition(".")[0] == LIBRARY:
-            shown = frame.f_code.co_name
-            if not shown.startswith("_") and shown not in WRAPPERS:
-                name = shown
-        elif module.partition(".")[0] == OURS:
-            name = ""  # PyTorch calls us, by functions of its own
-        else:
-            break
-        frame = frame.f_back
-    return f"({name})" if name else PROGRAM
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    return [t for item in value for t in _tensors(item)] if isinstance(value, (tuple, list)) else []
-
-
-def _shapes(given: Any) -> list[tuple[tuple[int, ...], torch.dtype]]:
-    return [(tuple(map(int, t.shape)), t.dtype) for t in _tensors(given)]
+    def optimized(self) -> None:
+        """The step of the optimiser is done."""
+        if self.stepping:
+            self._optimizing.pop()

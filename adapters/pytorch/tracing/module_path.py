@@ -48,6 +48,9 @@ class ModulePath:
     what its own hooks after it compute is part of it, and those of the process would have left it by then.
     """
 
+    always = False
+    """Whether a call that an exception ends is left, too (PyTorch 2.1)."""
+
     def __init__(self, root: torch.nn.Module) -> None:
         self.root = root
         self._names = module_paths(root)
@@ -91,17 +94,20 @@ class ModulePath:
     def __enter__(self) -> "ModulePath":
         self._follow("")
         self._handles.append(module_hooks.register_module_forward_pre_hook(self._push_unhooked))
-        self._handles.append(module_hooks.register_module_forward_hook(self._pop_unhooked))
+        self._handles.append(module_hooks.register_module_forward_hook(self._pop_unhooked, **self._after()))
         for module in list(self._hooked):
             self._hook(module)
         return self
+
+    def _after(self) -> Dict[str, Any]:
+        return {"always_call": True} if self.always else {}
 
     def _hook(self, module: torch.nn.Module) -> None:
         self._hooked.add(module)
         self._handles.append(hooked_before(module, self._push))
         if HAS_META:  # as old as the argument
             self._handles.append(hooked_after(module, self._done, prepend=True))
-        self._handles.append(hooked_after(module, self._pop))
+        self._handles.append(hooked_after(module, self._pop, **self._after()))
 
     def _push_unhooked(self, module: torch.nn.Module, inputs: Any) -> None:
         if module not in self._hooked:

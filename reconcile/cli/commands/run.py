@@ -14,7 +14,7 @@ from ..streams import say
 
 @click.command()
 @options(
-    "model", models, "input", "signature", "trust-file", "mapping", "write-mapping", "set",
+    "model", models, "input", "args", "signature", "trust-file", "mapping", "write-mapping", "set",
     "convention", "convention-file", "counter", "from", "to", "pass", "context", "optimizer",
     "environment", "environments", "with", "python",
     "out", pictures, "device", "timeout", "formulas", "quiet", "verbose",
@@ -71,7 +71,7 @@ def run(
     from ..screen import show
 
     mapped = "--mapping" if asked["mapping"] else "--write-mapping" if write_mapping else ""
-    user_models.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped)
+    user_models.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped, asked["args"])
     check(asked["mapping"], write_mapping, list(models_of(asked)))
     request = run_request(**asked, formats=formats)
     if "disclosure" in formats:

@@ -25,7 +25,7 @@ EACH: dict[str, Work] = {
     ),
     **dict.fromkeys(["popcnt", "count-leading-zeros"], Work(cmp=O)),
     **dict.fromkeys(["floor", "ceil", "round-nearest-afz", "round-nearest-even", "convert"], Work(special=O)),
-    **dict.fromkeys(["reduce-precision", "stochastic-convert"], Work(special=O)),
+    **dict.fromkeys(["bitcast-convert", "reduce-precision", "stochastic-convert"], Work(special=O)),
 }
 APART = """exponential exponential-minus-one log log-plus-one logistic power sqrt cbrt rsqrt tanh sine cosine tan atan2 erf rng
 rng-bit-generator"""

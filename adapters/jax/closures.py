@@ -1,0 +1,85 @@
+"""The objects of Flax nnx that a function reaches without being given them: in the variables around it, and in its module.
+
+A call writes to them (a batch norm's averages, an optimiser's state, a counter of random numbers), which JAX allows only for
+objects that are made inside of its trace.  While a function is traced, ours stand in their places.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from . import layers
+
+
+class Place(NamedTuple):
+    """A variable: the namespace that holds it, or its cell, and its name."""
+
+    holder: Any
+    name: str
+
+    @property
+    def value(self) -> Any:
+        """What it holds now."""
+        return self.holder[self.name] if isinstance(self.holder, dict) else self.holder.cell_contents
+
+    def put(self, value: Any) -> None:
+        """Let it hold something else."""
+        if isinstance(self.holder, dict):
+            self.holder[self.name] = value
+        else:
+            self.holder.cell_contents = value
+
+
+def places(function: Any) -> list[Place]:
+    """The variables with objects of nnx that a function reads, or a function that it calls by such a variable."""
+    found: dict[tuple[int, str], Place] = {}
+    _search(function, found, set())
+    return list(found.values())
+
+
+def _search(value: Any, found: dict[tuple[int, str], Place], seen: set[int]) -> None:
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    for inner in ("__wrapped__", "func", "__func__"):  # what jit, partial and a method hold
+        if getattr(value, inner, None) is not None:
+            _search(getattr(value, inner), found, seen)
+    if not isinstance(value, types.FunctionType):
+        return
+    cells = [Place(cell, name) for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)]
+    names = _names(value.__code__)
+    for place in (*cells, *(Place(value.__globals__, name) for name in names if name in value.__globals__)):
+        try:
+            held = place.value
+        except ValueError:  # the variable is not set yet
+            continue
+        if isinstance(held, types.ModuleType | type):
+            continue
+        if callable(held) and not layers.of_nnx(held):
+            _search(held, found, seen)
+        elif layers.inside(held):
+            found[id(place.holder), place.name if isinstance(place.holder, dict) else ""] = place
+
+
+def _names(code: Any) -> Iterator[str]:
+    """The names of a function's globals, and of those inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+@contextmanager
+def held(these: Sequence[Place], values: Sequence[Any]) -> Iterator[None]:
+    """Meanwhile these variables hold these values."""
+    before = [place.value for place in these]
+    try:
+        for place, value in zip(these, values, strict=True):
+            place.put(value)
+        yield
+    finally:
+        for place, value in zip(these, before, strict=True):
+            place.put(value)

@@ -1,0 +1,105 @@
+"""The modules of Flax nnx that a call runs, each within a scope of its path.
+
+A module carries its path as a static attribute, which stays where ``nnx.scan``, ``nnx.vmap`` and ``nnx.remat`` take it apart and
+put another object together.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import jax
+
+LAYER = "layer:"
+"""A scope of ours whose name is a layer's whole path."""
+PATH = "layer_of_reconcile"
+"""The attribute with a module's path, on objects of ours alone."""
+
+
+def of_nnx(value: Any) -> Any:
+    """Flax's nnx if ``value`` is one of its modules, otherwise None."""
+    nnx = sys.modules.get("flax.nnx")
+    return nnx if nnx is not None and isinstance(value, nnx.Module) else None
+
+
+def is_object(value: Any) -> bool:
+    """Whether it is an object of Flax's nnx that a call may write to: a module, an optimiser, a metric."""
+    nnx = sys.modules.get("flax.nnx")
+    names = ("Module", "Optimizer", "Pytree", "Variable") if nnx is not None else ()
+    return isinstance(value, tuple(getattr(nnx, name) for name in names if hasattr(nnx, name)))
+
+
+def inside(tree: Any) -> Any:
+    """Flax's nnx if a tree holds such an object, otherwise None."""
+    found = any(map(is_object, jax.tree.leaves(tree, is_leaf=is_object)))
+    return sys.modules["flax.nnx"] if found else None
+
+
+Way = Callable[[tuple[Any, ...]], tuple[Any, ...]]
+"""Makes a module's path of the way to it through a tree."""
+
+
+def run(made: Callable[[], Any], call: Callable[[Any], Any], nnx: Any, path: Way = tuple) -> Any:
+    """``call(made())``, each module of that tree within a scope of its path; ``made`` makes new objects at every call."""
+    tree = made()
+    for module, its in _paths(tree, nnx, path):
+        setattr(module, PATH, its)
+    try:
+        with _scoped(tree, nnx, {}):
+            return call(tree)
+    except Exception:  # it compares modules, and two at different paths differ now: then those taken apart have no name
+        tree = made()
+        with _scoped(tree, nnx, {id(module): its for module, its in _paths(tree, nnx, path)}):
+            return call(tree)
+
+
+def _paths(tree: Any, nnx: Any, path: Way) -> list[tuple[Any, str]]:
+    return [(module, ".".join(map(str, path(way)))) for way, module in nnx.iter_modules(tree)]
+
+
+def of_arguments(function: Any, objects: Sequence[Any], ways: Sequence[tuple[Any, ...]], nnx: Any) -> Way:
+    """The path of a module in one of a call's objects, which stand at these ``ways`` in (positional, named, others): without the
+    name of the argument, unless several have modules."""
+    several = len({way[:2] for way, made in zip(ways, objects, strict=True) if any(nnx.iter_modules(made))}) > 1
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        names = []
+
+    def path(way: tuple[Any, ...]) -> tuple[Any, ...]:
+        place, *within = way
+        kind, argument, *above = ways[place]
+        named = names[argument] if kind == 0 and argument < len(names) else argument
+        return (*([named] if several else []), *above, *within)
+
+    return path
+
+
+def _scoped(tree: Any, nnx: Any, paths: dict[int, str]) -> ExitStack:
+    """Meanwhile a call of a module that carries its path, or has one here, is within a scope of it, if its class is one of this
+    tree's."""
+    stack = ExitStack()
+    makers = {_maker(type(module)) for _, module in nnx.iter_modules(tree)} - {None}
+    for kind in makers:
+        own = kind.__dict__["__call__"]
+
+        def called(self: Any, *args: Any, _own: Any = own, **kwargs: Any) -> Any:
+            path = getattr(self, PATH, paths.get(id(self)))
+            if path is None:
+                return _own(self, *args, **kwargs)
+            with jax.named_scope(LAYER + path):
+                return _own(self, *args, **kwargs)
+
+        kind.__call__ = functools.wraps(own)(called)
+        stack.callback(setattr, kind, "__call__", own)
+    return stack
+
+
+def _maker(kind: type) -> Any:
+    """The class that defines how objects of ``kind`` are called."""
+    return next((base for base in kind.__mro__ if "__call__" in base.__dict__), None)

@@ -1,0 +1,130 @@
+"""A user's own training step in JAX by closed forms, its phases, and XLA's number for it; functions of arrays by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from reconcile.cli import cli
+from reconcile.launch.environments import named as environments
+from reconcile.launch.environments.provision import ensure
+
+pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
+
+ROOT = Path(__file__).parents[2]
+STEPS = Path(__file__).with_name("jax_steps.py")
+ROWS, WIDTH, HIDDEN, OUT, DEPTH = 5, 6, 8, 3, 4
+FIRST, SECOND = ROWS * WIDTH * HIDDEN, ROWS * HIDDEN * OUT
+PARAMETERS = WIDTH * HIDDEN + HIDDEN + HIDDEN * OUT + OUT
+BLOCKS, HEAD = DEPTH * ROWS * WIDTH * HIDDEN, ROWS * WIDTH * OUT
+MLP = {"forward": {"first": FIRST, "second": SECOND}, "backward": {"first": FIRST, "second": 2 * SECOND}}
+"""The gradient of the first layer's input is not needed; every other product gives two."""
+NNX = {
+    "forward": {"blocks.up": BLOCKS, "blocks.down": BLOCKS, "head": HEAD},
+    "backward": {"blocks.up": 2 * BLOCKS, "blocks.down": 2 * BLOCKS, "head": 2 * HEAD},
+    "recomputation": {"blocks.up": BLOCKS},  # the result of ``down`` is needed by nothing in the backward pass
+}
+PRODUCTS = {
+    "sgd jitted": MLP,
+    "adamw": MLP,
+    # three batches, and the model once more after the update
+    "accumulated": {
+        "forward": {"first": 4 * FIRST, "second": 4 * SECOND},
+        "backward": {"first": 3 * FIRST, "second": 3 * 2 * SECOND},
+    },
+    "nnx": NNX,
+    "closed over": NNX,
+}
+UPDATES = {
+    "sgd jitted": 2 * PARAMETERS,  # w + (-lr g)
+    # two averages of 3 each, g^2, two corrections of bias, their quotient with two sums and a root, decay of 2, rate, sum; and
+    # two powers and two differences for the corrections
+    "adamw": (2 * 3 + 1 + 2 + 4 + 2 + 1 + 1) * PARAMETERS + 4,
+    "accumulated": (3 + 2) * PARAMETERS,
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    python = ensure(environments.load()["xla"])
+    file = tmp_path_factory.mktemp("steps") / "found.json"
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [python, STEPS, file], env=environ, cwd=file.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(file.read_text()))
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_the_products_of_a_step_by_phase_and_layer(found: dict[str, Any], name: str) -> None:
+    products = {
+        phase: {layer: macs for layer, (macs, _) in layers.items() if macs}
+        for phase, layers in found[name]["phases"].items()
+    }
+    assert {phase: layers for phase, layers in products.items() if layers} == PRODUCTS[name]
+    assert found[name]["pass"] == "training"
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_what_follows_the_gradients_is_the_optimizer(found: dict[str, Any], name: str) -> None:
+    assert {layer: others for layer, (_, others) in found[name]["phases"]["optimizer"].items()} == {
+        "(model)": UPDATES[name]
+    }
+
+
+def test_xla_s_own_number_of_a_step_is_explained(found: dict[str, Any]) -> None:
+    for name in ("sgd jitted", "nnx"):
+        assert found[name]["totals"] == found[name]["own"]
+    left = {name: step["residuals"] for name, step in found.items() if any(step["residuals"])}
+    assert left == {}
+    assert sum(len(step["residuals"]) for step in found.values()) == 5
+
+
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str]:
+    (folder / "mine.py").write_text(STEPS.read_text())
+    monkeypatch.chdir(folder)
+    arguments = ["run", *words, "--environment", "xla", "--out", "out"]
+    done = CliRunner().invoke(cli, arguments, prog_name="reconcile")
+    return done.exit_code, " ".join(done.output.split())
+
+
+def test_a_step_and_its_arguments_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("--jax", "mine:sgd_step", "--args", "mine:of_sgd", "--counter", "xla@lowered")
+    code, shown = run(tmp_path, monkeypatch, *words)
+    assert code == 0, shown
+    report = json.loads((tmp_path / "out" / "mine.sgd_step-training.json").read_text())
+    assert report["traces"][0]["totals"]["matmul"] == 2 * (2 * FIRST + 3 * SECOND)
+    assert [statement["residual"] for statement in report["statements"]] == [0]
+    assert "per training step of mine:sgd_step" in shown
+
+
+def test_a_function_of_arrays_takes_shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, shown = run(tmp_path, monkeypatch, "--jax", "mine:look_up", "--input", "1,8:int32")
+    assert code == 0, shown
+    report = json.loads((tmp_path / "out" / "mine.look_up.json").read_text())
+    assert report["traces"][0]["totals"]["matmul"] == 2 * 8 * WIDTH * OUT
+
+
+def test_arguments_that_are_missing_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, shown = run(tmp_path, monkeypatch, "--jax", "mine:look_up")
+    assert code == 2
+    assert "mine:look_up takes arguments (ids), and none are given: name a function that returns them" in shown
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_xla_counts_the_step_of_a_model(optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("--pass", "training", "--optimizer", optimizer, "--counter", "xla@lowered", "--counter", "xla@compiled")
+    (tmp_path / "one.py").write_text(
+        "import mine\n\n\ndef make():\n    return mine.Net(mine.nnx.Rngs(0)), mine.batch()[:1]\n"
+    )
+    code, shown = run(tmp_path, monkeypatch, "--jax", "one:make", "--convention", "all", *words)
+    assert code == 0, shown
+    report = json.loads((tmp_path / "out" / "one.make-training.json").read_text())
+    assert [statement["residual"] for statement in report["statements"]] == [0, 0]

@@ -1,0 +1,172 @@
+"""``reconcile watch``: scripts that know nothing of it run as they are, and the step that they take is counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reconcile.cli import cli
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.frameworks
+
+BATCH, WIDE, MIDDLE, NARROW, MICRO = 8, 64, 32, 10, 2
+FORWARD = 2 * BATCH * (WIDE * MIDDLE + MIDDLE * NARROW)
+STEP = MICRO * (2 * FORWARD + 2 * BATCH * MIDDLE * NARROW)
+"""Forward, the gradients of both weights, and that of the second layer's input: the first input needs none."""
+
+TRAIN = f"""
+import sys
+import torch
+from torch.nn import functional
+
+batch = int(sys.argv[sys.argv.index("--batch") + 1]) if "--batch" in sys.argv else {BATCH}
+layers = torch.nn.Linear({WIDE}, {MIDDLE}), torch.nn.ReLU(), torch.nn.Linear({MIDDLE}, {NARROW})
+net = torch.nn.Sequential(*layers)
+optimizer = torch.optim.AdamW(net.parameters())
+with torch.no_grad():
+    net(torch.zeros(100, {WIDE}))
+
+
+def main():
+    for number in range(3):
+        for _ in range({MICRO} + (number == 1)):
+            labels = torch.zeros(batch, dtype=torch.int64)
+            (functional.cross_entropy(net(torch.ones(batch, {WIDE})), labels) / {MICRO}).backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        print("took step", number + 1, flush=True)
+
+
+if __name__ == "__main__":
+    main()
+    print("the end", flush=True)
+"""
+INFER = """
+import torch
+net = torch.nn.Linear(3, 4)
+for rows in (1, 2, 5):
+    net(torch.ones(rows, 3))
+"""
+MODE = """
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+net = torch.nn.Linear(3, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+with FlopCounterMode(display=False):
+    net(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+"""
+
+Watch = Callable[..., tuple[Result, dict[str, Any]]]
+
+
+@pytest.fixture
+def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """Watch a script of this text; the report as JSON, empty where there is none."""
+    monkeypatch.chdir(tmp_path)
+
+    def watched(text: str, *arguments: str, before: tuple[str, ...] = ()) -> tuple[Result, dict[str, Any]]:
+        Path("train.py").write_text(text)
+        line = ["watch", "--quiet", "--format", "json", "--out", "out", *before, "train.py", *arguments]
+        result = CliRunner().invoke(cli, line)
+        report = Path("out/train.json")
+        return result, json.loads(report.read_text()) if report.is_file() else {}
+
+    return watched
+
+
+def total(report: dict[str, Any]) -> int:
+    (trace,) = report["traces"]
+    return int(trace["totals"]["matmul"])
+
+
+def test_the_first_step_is_counted_as_it_runs(watch: Watch, capfd: Any) -> None:
+    result, report = watch(TRAIN, "--batch", str(BATCH))
+    assert (result.exit_code, total(report)) == (0, STEP)
+    (ledger,) = report["ledgers"]
+    assert (ledger["counter"], ledger["total"], ledger["state"]) == ("flop_counter", STEP, "equal")
+    assert [statement["residual"] for statement in report["statements"]] == [0]
+    notes = report["traces"][0]["notes"]
+    assert any(f"{MICRO} calls of a model, {MICRO} backward passes, 1 step of an optimizer" in note for note in notes)
+    assert any("1 call of a model without gradients before the step" in note for note in notes)
+    assert "the end" not in capfd.readouterr().out
+
+
+def test_another_step_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> None:
+    result, report = watch(TRAIN, before=("--steps", "2", "--continue"))
+    assert (result.exit_code, total(report)) == (0, STEP // MICRO * (MICRO + 1))
+    out = capfd.readouterr().out
+    assert out.splitlines()[-2:] == ["took step 3", "the end"]
+
+
+def test_several_steps_as_one_and_a_module(watch: Watch, tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "package" / "loop.py").write_text(TRAIN)
+    line = [
+        "watch",
+        "--quiet",
+        "--format",
+        "json",
+        "--out",
+        "out",
+        "--steps",
+        "1-3",
+        "-m",
+        "package.loop",
+        "--batch",
+        "4",
+    ]
+    result = CliRunner().invoke(cli, line)
+    report = json.loads(Path("out/loop.json").read_text())
+    assert (result.exit_code, total(report)) == (0, STEP // MICRO * (3 * MICRO + 1) * 4 // BATCH)
+
+
+def test_one_call_of_a_script_without_an_optimizer(watch: Watch) -> None:
+    result, report = watch(INFER, before=("--calls", "3"))
+    assert (result.exit_code, total(report)) == (0, 2 * 5 * 3 * 4)
+
+
+REFUSED = {
+    "no framework": ("print(1)", (), "ended without importing PyTorch"),
+    "no optimizer": (
+        INFER,
+        (),
+        "no optimizer stepped in train.py, so there is no step to count. It called a model 3 times",
+    ),
+    "too few steps": (TRAIN, ("--steps", "5"), "train.py took 3 steps, so there is no step 5: give --steps 1 to 3."),
+    "too few calls": (INFER, ("--calls", "4"), "called a model 3 times, so there is no call 4 of a model"),
+    "fails": (
+        "import torch\nraise ValueError('bad data')",
+        (),
+        "failed before the end of step 1: ValueError: bad data.",
+    ),
+    "dies": ("import torch, os\nos._exit(3)", (), "train.py ended its process before step 1"),
+    "exits": ("import torch, sys\nsys.exit(3)", (), "train.py ended with status 3 before the end of step 1."),
+    "a mode of its own": (MODE, (), "entered a mode of its own around its model"),
+    "no step zero": (TRAIN, ("--steps", "0"), "'0' is no step from 1 on"),
+    "two wishes": (TRAIN, ("--steps", "1", "--calls", "1"), "--steps and --calls name two things to count"),
+    "at rest": (TRAIN, ("--counter", "thop"), "thop needs a model at rest"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_script_without_its_step_gets_one_sentence(watch: Watch, name: str) -> None:
+    text, before, sentence = REFUSED[name]
+    result, report = watch(text, before=before)
+    assert (result.exit_code, report) == (2, {})
+    assert sentence in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_file_that_is_none_is_refused() -> None:
+    result = CliRunner().invoke(cli, ["watch", "--out", "out", "nowhere.py"])
+    assert result.exit_code == 2
+    assert "nowhere.py is no file" in result.output
