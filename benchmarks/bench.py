@@ -13,6 +13,7 @@ import sys
 
 import execution
 import large
+import running
 import scale
 import scorecard
 import steps
@@ -29,6 +30,7 @@ SECTIONS = {
     "recurrent": large.recurrent,
     "capture": large.capture,
     "execution": execution.execution,
+    "running": running.running,
     "steps": steps.steps,
     "growth": scale.growth,
     "scorecard": scorecard.scorecard,

@@ -39,8 +39,12 @@ class Flops(Counts, keras.callbacks.Callback):
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """See Keras' Callback."""
+        self.running.begin(self._steps)
+
+    def _steps(self) -> bool:
+        """Whether the optimizer will change the weights after this batch, or keep its gradients."""
         every = self.model.optimizer.gradient_accumulation_steps
-        self.running.begin((lambda: (int(self.model.optimizer.iterations) + 1) % every == 0) if every else None)
+        return not every or (int(self.model.optimizer._iterations) + 1) % every == 0
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """See Keras' Callback."""

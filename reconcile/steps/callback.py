@@ -45,6 +45,10 @@ class Counts:
         """The micro-batch that was counted last, with all views of ``reconcile.count``."""
         return self.running.last
 
+    def close(self) -> None:
+        """Stop counting now. You need it only after a training that an error ended, where the library told no callback."""
+        self.running.close()
+
     def metrics(self) -> dict[str, int]:
         """``flops``, ``flops/forward`` and the other phases, all cumulative; empty where there is no total."""
         return self.running.metrics()

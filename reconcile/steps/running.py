@@ -136,7 +136,7 @@ class Running:
         if piece.begun is None:
             self._withheld = self._withheld or UNCALLED
             return
-        self._position = 0 if piece.stepped else self._position + 1
+        self._position = 0 if piece.stepped or piece.hinted is True else self._position + 1
         self._warm = self._warm or bool(piece.stepped)
         self._add(piece)
 

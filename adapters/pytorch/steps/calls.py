@@ -10,6 +10,8 @@ import torch
 from torch.optim import optimizer as optimizer_hooks
 
 PLAIN = (bool, int, str)
+NEVER_RUN = (torch.nn.ModuleList, torch.nn.ModuleDict, torch.nn.ParameterList, torch.nn.ParameterDict)
+"""Modules that only hold others or weights: their mode says nothing."""
 DEEPEST = 4
 """An object in a batch is looked into this far."""
 
@@ -65,8 +67,7 @@ class Calls:
         self._cold: list[bool] = []
         self._model = model
         self._compiled = False  # whether what torch.compile made of the model runs
-        self._modules = list(model.modules())
-        self._weights = list(model.parameters())
+        self.refresh()
         hooked = {model: None, **dict.fromkeys(outermost(model) if inner else ())}
         self._handles = [m.register_forward_pre_hook(self._before, with_kwargs=True, prepend=True) for m in hooked]
         self._handles += [
@@ -90,7 +91,8 @@ class Calls:
 
     def refresh(self) -> None:
         """Find the model's modules again, which may be made in its first call."""
-        self._modules, self._weights = list(self._model.modules()), list(self._model.parameters())
+        self._weights = list(self._model.parameters())
+        self._modules = [m for m in self._model.modules() if not isinstance(m, NEVER_RUN)]
 
     def _follow_compiled(self) -> Callable[[], None]:
         """Be told where what torch.compile made of the model is called: hooks of the model itself are compiled with it."""

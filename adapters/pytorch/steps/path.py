@@ -119,20 +119,24 @@ class StepPath(TrainingPath):
             found = self._calls[module] = {m: self._names[m] for m in module.modules() if m in self._names}
         return found
 
+    def _begin(self, module: torch.nn.Module) -> None:
+        """The program calls this module."""
+        if module in self._names:
+            self._met(self._below(module))
+        else:
+            self._meet(module)
+
     def inside(self, module: torch.nn.Module, inputs: Any, named: dict[str, Any]) -> None:
         """A call of this module is under way, and no other is told of."""
-        if module not in self._names:
-            self._meet(module)
+        self._begin(module)
         super()._push(module, inputs)
         self._modules.append(module)
         self._called(module, (inputs, named))
 
     def _push(self, module: torch.nn.Module, inputs: Any) -> None:
         root = not self.running_module
-        if root and module in self._names:
-            self._met(self._below(module))
-        elif root:
-            self._meet(module)
+        if root:
+            self._begin(module)
         super()._push(module, inputs)
         self._modules.append(module)
         if root and self.current != LOSS_LAYER:
