@@ -38,10 +38,11 @@ class RunRequest:
     own model, ``factories`` (framework -> ``module:function``) and ``inputs`` replace ``model``, and ``files`` has the models
     that are files. ``mapping`` is a file that says which layers of two such models belong together; ``arguments`` are the named
     arguments of the factories, ``example`` is the function that returns what the models are called with; ``formulas`` are Python
-    files that register work formulas. ``python`` is the interpreter to run in ('' for this one), and ``user_python`` is its version if it belongs to the user's own environment. ``training`` is the
-    optimiser of a training step, '' for a call of the model. ``context`` is the number of tokens in a language model's cache
-    before the call: 0 for the call that fills it with the prompt, None for a call without a cache. Without ``trace`` the
-    ledgers are compared with a trace from another run; ``every_convention`` reconciles under the other conventions as well.
+    files that register work formulas. ``python`` is the interpreter to run in ('' for this one), and ``user_python`` is its
+    version if it belongs to the user's own environment. ``training`` is the optimiser of a training step, '' for a call of the
+    model. ``context`` is the number of tokens in a language model's cache before the call: 0 for the call that fills it with the
+    prompt, None for a call without a cache. Without ``trace`` the ledgers are compared with a trace from another run;
+    ``every_convention`` reconciles under the other conventions as well.
     """
 
     model: str = ""
