@@ -151,6 +151,7 @@ def _index() -> Iterator[str]:
     yield "- [Bugs on record](bugs.md): a command for each, which prints a program that shows the bug with the bare counter."
     yield "- [Environments](environments.md): where your model runs, and what your code sees there."
     yield "- [Ways to run a PyTorch model](ways.md): compiled, scripted, exported, transformed; what each counter does with it."
+    yield "- [JAX](jax.md): count a training step of your own, and explain what `cost_analysis()` says of it."
     yield "- [Large models](large.md): models that do not fit into memory, long sequences, many ops."
     yield "- [Symbolic counts](formula.md): counts as exact polynomials of the sizes of a model (`reconcile formula`)."
     yield "- [Sweeps](sweep.md): run every model of a package or a list, on one machine or a cluster."

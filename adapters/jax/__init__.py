@@ -9,7 +9,8 @@ FRAMEWORK = Framework(
     adapter=".adapters.jax.adapter",
     formulas=".work.lax",
     model="function of arrays, or a Flax, Haiku, Equinox or Keras model",
-    help="JAX model: a function of arrays, or a model of Flax, Haiku, Equinox or Keras.",
+    help="JAX model: a function of arrays, such as your training step (--args), or one that returns a function or a model of "
+    "Flax, Haiku, Equinox or Keras.",
     extra="jax",
     distributions=("jax", "jaxlib", "flax", "equinox", "dm-haiku"),
     trains=True,

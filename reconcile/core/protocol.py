@@ -57,8 +57,8 @@ class UserModel(NamedTuple):
     frameworks: Tuple[str, ...] = ()
     inputs: Tuple[Tuple[str, Tuple[int, ...], str], ...] = ()
     arguments: Dict[str, Any] = NONE
-    example: str = ""
     file: Optional[ModelFile] = None
+    example: str = ""
 
 
 class WorkerRequest(NamedTuple):

@@ -20,7 +20,7 @@ TABLE = st.dictionaries(TEXT, TEXT, max_size=2)
 INPUTS = st.lists(st.tuples(TEXT, st.lists(st.integers(0, 2**70), max_size=3).map(tuple), TEXT), max_size=2).map(tuple)
 ARGUMENTS = st.dictionaries(TEXT, st.one_of(st.integers(), TEXT, st.lists(st.integers())), max_size=2)
 FILES = st.builds(ModelFile, TEXT, TEXT, st.integers(0), st.booleans(), TEXT)
-MODELS = st.builds(UserModel, TEXT, TEXT, TABLE, NAMES, INPUTS, ARGUMENTS, st.none() | FILES)
+MODELS = st.builds(UserModel, TEXT, TEXT, TABLE, NAMES, INPUTS, ARGUMENTS, st.none() | FILES, TEXT)
 REQUESTS = st.builds(
     WorkerRequest,
     st.sampled_from(list(frameworks().values())),
