@@ -25,6 +25,7 @@ FRAMEWORK = Framework(
     forks=True,
     placed=True,
     steps=True,
+    watched=("torch", "PyTorch"),
     libraries=(
         ("transformers", ".adapters.pytorch.libraries.transformers"),
         ("diffusers", ".adapters.pytorch.libraries.diffusers"),

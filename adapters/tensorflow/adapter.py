@@ -42,6 +42,12 @@ class Adapter(adapter.Adapter):
 
         return isinstance(value, tf.Module) or bool(keras_model.keras_of(value, "Layer"))
 
+    def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
+        """See Adapter.watch: ``done`` gets a batch, see fit.py."""
+        from .fit import Watch
+
+        return Watch(sys.modules[self.framework.watched[0]], steps, call, done)
+
     def default_dtype(self) -> str:
         """The floating-point dtype of Keras, as the factory left it."""
         import tensorflow as tf

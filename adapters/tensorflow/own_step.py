@@ -12,6 +12,7 @@ from typing import Any
 from ..shared import nested
 from ..shared.keras_model import as_taken
 from ..shared.refusal import CannotCount
+from .fit import Batch
 from .flow import Step
 from .gradients import Calls, noted_gradients
 from .graphs.layer_scopes import recorded_scopes
@@ -26,9 +27,9 @@ RANDOM = ("Random", "Truncated", "Multinomial")
 class OwnStep:
     """A compiled model's step: ``concrete`` is its function of ``specs``, ``step`` its parts, ``targets`` arrays of ``y``."""
 
-    def __init__(self, model: Any, arguments: nested.Arguments, given: tuple[Any, ...] | None) -> None:
+    def __init__(self, model: Any, arguments: nested.Arguments, given: tuple[Any, ...] | Batch | None) -> None:
         self.model = model
-        self.x = _one(model, arguments)
+        self.x = given.x if isinstance(given, Batch) else _one(model, arguments)
         self.given = given
         self.targets: list[Any] = []
         self.concrete: Any = None
@@ -73,6 +74,8 @@ class OwnStep:
         """One call of the model's train_step. Without targets ``x`` is all of the batch, as in ``fit(x)``."""
         count = len(nested.leaves(self.x, is_leaf))
         x = nested.filled(self.x, is_leaf, tensors[:count])
+        if isinstance(self.given, Batch):
+            return self.model.train_step(self.given.filled(x, nested.filled(self._y, is_leaf, tensors[count:])))
         if self._y:
             return self.model.train_step((x, nested.filled(self._y[0], is_leaf, tensors[count:])))
         return self.model.train_step((x,) if isinstance(x, (tuple, list)) else x)
@@ -80,7 +83,9 @@ class OwnStep:
     def _specs(self) -> list[Any]:
         """What the step's function takes: the leaves of x, then those of y."""
         specs = [_spec(leaf, f"input{i}") for i, leaf in enumerate(nested.leaves(self.x, is_leaf))]
-        if self.given is not None:
+        if isinstance(self.given, Batch):
+            self._y = self.given.rest
+        elif self.given is not None:
             self._y = () if self.given[0] is None else (of_floats(self.given[0]),)
         elif self.model.loss is not None:
             call = _function(lambda *tensors: self.model(nested.filled(self.x, is_leaf, tensors), training=True), specs)
@@ -90,10 +95,19 @@ class OwnStep:
 
     def note(self) -> str:
         """The description of the step, for the report."""
+        batch = self.given if isinstance(self.given, Batch) else None
+        which, how = (f"step {batch.number} of {batch.by}", "") if batch else ("one training step", ", as fit makes it")
         return (
-            f"one training step: a call of {_whose(self.model)} on one batch, as fit makes it; loss: {_loss(self.model)}; "
-            f"{_optimizers(self.model)}; metrics are counted with the loss; targets: {self._told()}"
+            f"{which}: a call of {_whose(self.model)} on one batch{how}; loss: {_loss(self.model)}; "
+            f"{_optimizers(self.model)}; metrics are counted with the loss; "
+            + (f"batch: {self._batch()}" if batch else f"targets: {self._told()}")
         )
+
+    def _batch(self) -> str:
+        """The shapes of a batch that fit took."""
+        x, *rest = (nested.described(((value,), {}), is_leaf, _shape) for value in (self.x, *self._y))
+        names = ["y", "sample_weight"] if len(rest) < 3 else [f"part {number}" for number in range(2, len(rest) + 2)]
+        return ", ".join([f"x {x}", *(f"{name} {told}" for name, told in zip(names, rest, strict=False))])
 
     def called(self) -> str:
         """The step and its targets, for a message."""
@@ -102,7 +116,7 @@ class OwnStep:
     def _told(self) -> str:
         if not self._y:
             return "none"
-        shapes = ", ".join(f"{_dtype_name(leaf)} {tuple(leaf.shape)}" for leaf in self.targets)
+        shapes = ", ".join(map(_shape, self.targets))
         if self.given is not None:
             return f"{shapes}, as given"
         return f"zeros of {shapes}, as the compiled loss takes them (a factory that returns model, x, y gives its own)"
@@ -112,6 +126,10 @@ def _function(step: Callable[..., Any], specs: Sequence[Any]) -> Any:
     import tensorflow as tf
 
     return tf.function(step, autograph=False).get_concrete_function(*specs)
+
+
+def _shape(leaf: Any) -> str:
+    return f"{_dtype_name(leaf)} {tuple(leaf.shape)}"
 
 
 def _spec(leaf: Any, name: str) -> Any:

@@ -17,6 +17,7 @@ from ...core.records import BACKWARD, FORWARD, LOSS, OPTIMIZER, Trace
 from ..shared import nested
 from ..shared.keras_model import STANDARD_STEP, compiled, keras_of
 from ..shared.refusal import BeyondCounter
+from .fit import Batch
 from .flow import Step
 from .gradients import noted_gradients, parts, size
 from .graphs import graph as tf_graph
@@ -65,10 +66,14 @@ class TrainingModel(TfModel):
     def _ready(self) -> Any:
         """The model with its variables, which must exist before they are trained, and its own step if it has one."""
         model = self.build() if self._model is None else self._model
-        if not getattr(model, "built", True):
+        fitted = isinstance(getattr(self.pair, "targets", None), Batch)
+        built = getattr(model, "built", True)
+        if not built and not fitted:
             self.invoke(self.example())
         if self.own is None and compiled(model) and not self.standard:
             self.own = OwnStep(model, self.arguments, self.pair.targets)
+            if not built and fitted:
+                self.own.plain()  # such a model may have no call: its first step makes its variables
         return model
 
     def plain(self) -> None:
@@ -85,7 +90,9 @@ class TrainingModel(TfModel):
 
     def feeds(self) -> dict[str, Any]:
         """The example input and the targets by the names of the concrete function's inputs."""
-        targets = self.own.targets if self.own is not None else []
+        import numpy
+
+        targets = map(numpy.asarray, self.own.targets) if self.own is not None else []
         return {t.name: v for t, v in zip(self.concrete.inputs, [*self.example(), *targets], strict=False)}
 
     def _built(self) -> Step:

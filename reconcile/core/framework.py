@@ -35,6 +35,8 @@ class Framework(NamedTuple):
     because each release of Keras names its nodes differently. ``backend`` is its name in Keras 3, '' for none. ``forks`` says
     whether a process that has imported it can be forked: one with threads of its own cannot. ``placed`` says whether its
     counters run a model on the device that the user names, and ``steps`` whether a program's own step is recorded where it runs.
+    ``watched`` is the module after whose import a program is watched for its step (worker/watch.py), and its name in words; ()
+    for none.
 
     ``exports`` is the framework from whose side of a pair it makes a model if the pair has none of its own, '' for none.
 
@@ -70,6 +72,7 @@ class Framework(NamedTuple):
     forks: bool = False
     placed: bool = False
     steps: bool = False
+    watched: Tuple[str, ...] = ()
     exports: str = ""
     libraries: Tuple[Tuple[str, str], ...] = ()
     functions: Tuple[Tuple[str, str, str], ...] = ()

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core.causes import State
+from ..core.counter import Counter
 from ..core.errors import ReconcileError, UsageError
-from ..core.framework import Framework, relative
+from ..core.framework import Framework
 from ..core.records import Ledger, Trace
 from ..core.registry import frameworks, known_counters
 from ..core.signals import passed_on
@@ -20,11 +21,11 @@ from ..engine.answer import Answer
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..launch.request import RunRequest
+from ..launch.runner import counters_of_request
 from ..launch.workers import written, zipapp
 from ..launch.workers.scratch import scratch
 from ..worker.boot import WATCH
 from ..worker.main import EMPTY
-from .count import nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ def watch(script: Script, request: RunRequest) -> Answer:
 def _run(script: Script, request: RunRequest) -> Collected:
     if not script.module and not Path(script.name).is_file():
         raise UsageError(f"{script.name} is no file: give the script that you run, or its module's name after -m.")
-    recording = [record for record in frameworks().values() if record.steps]
-    counters = {record.name: list(nested(record, request.counters)) for record in recording}
+    recording = [record for record in frameworks().values() if record.watched]
+    counters = _counters([record.name for record in recording], request.counters)
     with passed_on(), scratch() as folder:
         asked = {
             "frameworks": [_told(record, counters[record.name]) for record in recording],
@@ -95,8 +96,28 @@ def _run(script: Script, request: RunRequest) -> Collected:
 def _told(record: Framework, counters: Sequence[str]) -> dict[str, Any]:
     return {
         "framework": record._asdict(),
-        "counters": {name: relative(known_counters()[name].module) for name in counters},
+        "counters": counters_of_request(counters),
     }
+
+
+def _counters(recording: Sequence[str], asked: Sequence[str]) -> dict[str, list[str]]:
+    """The counters of each framework that count a step as it runs, or read its graph: those asked for, or all of them."""
+    able = {
+        name: [c.name for c in known_counters().values() if c.framework == name and _counts_steps(c)]
+        for name in recording
+    }
+    known = [name for names in able.values() for name in names]
+    for name in asked:
+        if name in known_counters() and name not in known:
+            raise UsageError(
+                f"{name} needs a model at rest, which is what reconcile.run takes. The step that runs is counted by "
+                f"{' and '.join(known)}."
+            )
+    return {framework: [name for name in names if name in asked or not asked] for framework, names in able.items()}
+
+
+def _counts_steps(counter: Counter) -> bool:
+    return bool(counter.nested) if frameworks()[counter.framework].steps else not counter.blind
 
 
 def _read(script: Script, folder: Path, counters: dict[str, list[str]]) -> Collected:
@@ -131,7 +152,7 @@ def _why(script: Script, seen: dict[str, Any] | None) -> str:
     if seen["error"]:
         return f"{script.name} failed before the end of {script.wanted}: {seen['error'].rstrip('.')}. Its traceback is above."
     if not seen["imported"]:
-        titles = " or ".join(record.title for record in frameworks().values() if record.steps)
+        titles = " or ".join(record.watched[1] for record in frameworks().values() if record.watched)
         return f"{script.name} ended without importing {titles}, so there is no step to count."
     if seen.get("below"):
         return f"{script.name}: {seen['below']}."
@@ -142,6 +163,8 @@ def _why(script: Script, seen: dict[str, Any] | None) -> str:
         return (
             f"{script.name} called a model {called}, so there is no {script.wanted}: give --calls 1 to {seen['calls']}."
         )
+    if not seen["steps"] and not seen["calls"] and seen.get("without"):
+        return f"{script.name} {seen['without']}."
     if not seen["steps"]:
         more = f" It called a model {called}: count one call with --calls 1." if seen["calls"] else ""
         return f"no optimizer stepped in {script.name}, so there is no step to count.{more}"

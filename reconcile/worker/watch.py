@@ -1,8 +1,8 @@
 """Runs a user's program as ``python train.py`` would, and records the step that it was asked for.
 
 Home starts it with a file that holds a table (steps/watch.py): the program and its arguments, the frameworks that record steps,
-with the counters that are nested in each, the steps or the call, and a folder. It leaves there ``trace.json``, a file per counter
-and ``seen.json``. A framework is watched from the moment at which the program has imported it.
+with the counters of each, the steps or the call, and a folder. It leaves there ``trace.json``, a file per counter and
+``seen.json``. A framework is watched from the moment at which the program has imported the module that its record names.
 
 Python 3.6 and standard library, plus the framework that the program imports.
 """
@@ -20,12 +20,13 @@ from importlib.machinery import PathFinder
 from io import open
 from json import dumps, loads
 from os import path as paths
-from typing import Any
+from typing import Any, NoReturn
 
-from ..adapters.shared.refusal import reason_of
+from ..adapters.shared.refusal import BeyondCounter, reason_of
 from ..core.framework import Framework, absolute, adapter_of
 from ..core.message import first_line
 from ..core.records import to_json
+from .fitted import FittedStep
 from .main import write
 
 
@@ -67,7 +68,9 @@ class Program:
         """Run it. Returns the status that it ends with."""
         for record in self.asked["frameworks"]:
             framework = Framework(**{**record["framework"], **_tuples(record["framework"])})
-            sys.meta_path.insert(0, Imported(framework.package, partial(self._imported, framework, record["counters"])))
+            sys.meta_path.insert(
+                0, Imported(framework.watched[0], partial(self._imported, framework, record["counters"]))
+            )
         status = 0
         try:
             self._run()
@@ -97,37 +100,58 @@ class Program:
             sys.path[0] = paths.dirname(paths.abspath(script))
             runpy.run_path(script, run_name="__main__")
 
-    def _imported(self, framework: Framework, counters: dict[str, str]) -> None:
-        nested = [importlib.import_module(absolute(module) + ".nested").nested for module in counters.values()]
+    def _imported(self, framework: Framework, counters: dict[str, Any]) -> None:
+        modules = [absolute(module) for module, _ in counters.values()] if framework.steps else []
+        nested = [importlib.import_module(module + ".nested").nested for module in modules]
         self.seen["imported"].append(framework.name)
-        done = partial(self._done, framework, list(counters))
+        done = partial(self._done, framework, counters)
         steps, call = tuple(self.asked["steps"]), self.asked["call"]
         self.watches.append(adapter_of(framework).watch(tuple(nested), steps, call, done))
 
-    def _done(self, framework: Framework, counters: list[str], context: Any) -> None:
-        """The step is over: leave what was recorded, and end the program unless it is to go on."""
+    def _done(self, framework: Framework, counters: dict[str, Any], taken: Any) -> None:
+        """The step is over, or ready to run: leave what was recorded, and end the program unless it is to go on.
+
+        ``taken`` is the context that recorded it, or the model and its batch, or None for a program that is refused.
+        """
+        if self.seen["done"]:
+            return
+        if taken is None:
+            self._end(1)
+        context = taken if framework.steps else FittedStep(framework, counters, *taken)
         folder = self.asked["out"]
-        write(paths.join(folder, "trace.json"), to_json(context.trace()))
+        try:
+            trace = context.trace()
+        except Exception as error:
+            self.seen["below"] = "its step cannot be traced: " + reason_of(error).rstrip(".")
+            self._end(1)
+        write(paths.join(folder, "trace.json"), to_json(trace))
         for counter, ledger in zip(counters, context.ledgers(), strict=True):
             if isinstance(ledger, Exception):
+                beyond = framework.steps or isinstance(ledger, BeyondCounter)
                 write(
                     paths.join(folder, counter + ".error.json"),
-                    dumps({"reason": reason_of(ledger), "missing": "", "beyond": True}),
+                    dumps({"reason": reason_of(ledger), "missing": "", "beyond": beyond}),
                 )
             else:
                 write(paths.join(folder, counter + ".json"), to_json(ledger))
         self.seen.update(done=True, framework=framework.name, seconds=context.seconds)
         self.tell()
         if not self.asked["go_on"]:
-            for stream in (sys.stdout, sys.stderr):
-                stream.flush()
-            os._exit(0)  # a program may wait for others at its end, and catch whatever is raised
+            self._end(0)
+
+    def _end(self, status: int) -> NoReturn:
+        """End the program in its middle."""
+        self.tell()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(status)  # a program may wait for others at its end, and catch whatever is raised
 
     def tell(self) -> None:
         """Leave what was seen."""
         seen = dict(self.seen)
         for watch in self.watches:
-            seen.update(watch.told())
+            for name, value in watch.told().items():
+                seen[name] = seen.get(name, type(value)()) + value
         write(paths.join(self.asked["out"], "seen.json"), dumps(seen))
 
 

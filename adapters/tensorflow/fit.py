@@ -1,0 +1,141 @@
+"""Watches a program that trains with Keras 3 on TensorFlow, and takes the batch of the step that was asked for.
+
+The trainer of Keras makes one function for each model, and ``fit`` and ``train_on_batch`` call it with an iterator of batches.
+Imported while Keras may still be loading: nothing here imports a framework before a step runs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+OTHER = "is not watched: for a loop of your own with tf.GradientTape, compile the model and use reconcile run --pass training"
+RANGE = "a range of steps is not for fit, whose steps are counted one by one: give one, such as --steps 1"
+CALLS = "--calls is not for a model that Keras trains: name its step with --steps"
+OWN_FUNCTION = "%s overrides make_train_function, so a call of its train_step need not be what runs: it is not counted"
+REPLICAS = "%s trains on %d replicas at once, and only a step on one device is counted"
+
+
+class Batch:
+    """One batch as the program's step took it: ``x``, the ``rest`` of the tuple that it came in, and which step it was."""
+
+    def __init__(self, data: Any, number: int = 1, by: str = "fit") -> None:
+        self.number, self.by = number, by
+        self._whole = not isinstance(data, (tuple, list)) or not data
+        self.x = data if self._whole else data[0]
+        self.rest: tuple[Any, ...] = () if self._whole else tuple(data[1:])
+
+    def filled(self, x: Any, rest: tuple[Any, ...]) -> Any:
+        """The same batch with other tensors."""
+        return x if self._whole else (x, *rest)
+
+
+class Watch:
+    """``done`` gets (model, batch) before the asked step runs, in the middle of the program, or None to end it uncounted."""
+
+    def __init__(self, module: Any, steps: tuple[int, int], call: int, done: Callable[[Any], None]) -> None:
+        self.wanted, self.done = steps[0], done
+        self.unfit = CALLS if call else RANGE if steps[0] != steps[1] else ""
+        self.fits = self.steps = self.fitting = 0
+        self.below = ""
+        self.finished = False
+        self.trainer = module.TensorFlowTrainer
+        self._watch_fit(self.trainer.fit)
+        self._watch_functions(self.trainer.make_train_function)
+
+    def _watch_fit(self, fit: Any) -> None:
+        @functools.wraps(fit)
+        def watched(model: Any, *arguments: Any, **named: Any) -> Any:
+            self.fits += 1
+            self.fitting += 1
+            self._check(model)
+            try:
+                return fit(model, *arguments, **named)
+            finally:
+                self.fitting -= 1
+
+        self.trainer.fit = watched
+
+    def _watch_functions(self, make: Any) -> None:
+        @functools.wraps(make)
+        def watched(model: Any, *arguments: Any, **named: Any) -> Any:
+            made = make(model, *arguments, **named)
+            function = model.train_function
+            if not isinstance(function, Watched):
+                model.train_function = Watched(self, model, function)
+            return made
+
+        self.trainer.make_train_function = watched
+
+    def _check(self, model: Any) -> None:
+        """End the program where its step cannot be counted."""
+        if self.finished:
+            return
+        name, replicas = type(model).__name__, model.distribute_strategy.num_replicas_in_sync
+        if self.unfit:
+            self.below = self.unfit
+        elif type(model).make_train_function is not self.trainer.make_train_function:
+            self.below = OWN_FUNCTION % name
+        elif replicas > 1:
+            self.below = REPLICAS % (name, replicas)
+        if self.below:
+            self.done(None)
+
+    def called(self, model: Any, function: Any, iterator: Any) -> Any:
+        """The model's train function is called: for ``steps_per_execution`` batches, or as many as are left."""
+        if self.finished:
+            return function(iterator)
+        self._check(model)
+        each = int(model.steps_per_execution)
+        if self.steps + each < self.wanted:
+            before = _iterations(model) if each > 1 else None
+            logs = function(iterator)
+            self.steps += each if before is None else _iterations(model) - before
+            return logs
+        batches = [data for _, data in zip(range(each), iterator, strict=False)]
+        if not batches:
+            raise StopIteration
+        place = self.wanted - self.steps - 1
+        if place < len(batches):
+            self.finished = True
+            by = "fit" if self.fitting else "train_on_batch"
+            self.done((model, Batch(_present(batches[place]), self.wanted, by)))
+        logs = function(iter(batches))  # Keras takes batches from any iterator
+        self.steps += len(batches)
+        return logs
+
+    def told(self) -> dict[str, Any]:
+        """What it has seen of the program, where that ends before its step does."""
+        without = f"called fit {self.fits} times and took no step of Keras. Any other step {OTHER}"
+        return {"calls": 0, "steps": self.steps, "below": self.below, "without": "" if self.steps else without}
+
+
+class Watched:
+    """A model's train function, watched."""
+
+    def __init__(self, watch: Watch, model: Any, function: Any) -> None:
+        self.watch, self.model, self.function = watch, model, function
+
+    def __call__(self, iterator: Any) -> Any:
+        """See Watch.called."""
+        return self.watch.called(self.model, self.function, iterator)
+
+
+def _iterations(model: Any) -> int:
+    """How many steps the model's optimizer has taken."""
+    return int(model.optimizer.iterations.numpy())
+
+
+def _present(data: Any) -> Any:
+    """The batch with None where TensorFlow's iterator has an empty Optional, as Keras passes it on."""
+    import tensorflow as tf
+
+    def present(value: Any) -> Any:
+        if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+            return type(value)(map(present, value))
+        if isinstance(value, dict):
+            return {name: present(item) for name, item in value.items()}
+        return None if isinstance(value, tf.experimental.Optional) else value
+
+    return present(data)

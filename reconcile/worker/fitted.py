@@ -1,0 +1,85 @@
+"""A step that a program's own model is about to take: its trace and its ledgers, taken from that model and its batch.
+
+The captures read graphs and run copies of them, so the model is as before, and the program can go on.
+"""
+
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..adapters.shared.refusal import FactoryError
+from ..core.framework import Framework, adapter_of
+from ..core.protocol import TRACE, UserModel, WorkerRequest
+from .factory import FactoryPair
+from .main import Worker
+from .user_code import described
+
+
+class Fitted(FactoryPair):
+    """A program's model and the batch of its step, as a pair."""
+
+    def __init__(self, request: WorkerRequest, adapter: Any, model: Any, batch: Any) -> None:
+        super().__init__(request, adapter)
+        self.model = model
+        self.targets = batch
+
+    def _build(self, _params: Any) -> Any:
+        self._arguments = ((self.targets.x,), {})
+        return self.model
+
+    def _call(self, function: Callable[[], Any], action: str, declined: type[FactoryError] = FactoryError) -> Any:
+        try:
+            return function()
+        except Exception as error:
+            raise declined(f"{action} {described(error)}.") from error
+
+
+class FittedStep:
+    """The step of one model on one batch; ``counters`` are those to take, each with its module and its package."""
+
+    seconds = 0.0
+
+    def __init__(self, framework: Framework, counters: dict[str, Any], model: Any, batch: Any) -> None:
+        name = type(model).__name__
+        request = WorkerRequest(
+            framework=framework,
+            tasks=(TRACE, *counters),
+            out="",
+            counters={name: (module, package) for name, (module, package) in counters.items()},
+            model=UserModel(name, name, {framework.name: name}, (framework.name,)),
+            training="own",
+        )
+        self._worker = Worker(request, Fitted(request, adapter_of(framework), model, batch))
+
+    def trace(self) -> Any:
+        """Trace of the step. Raises whatever the model raises."""
+        with _same_numbers():
+            return self._worker.take(TRACE, {})
+
+    def ledgers(self) -> list[Any]:
+        """The ledgers in the order of the counters; the exception for one that has none."""
+        made: list[Any] = []
+        for name in self._worker.request.counters:
+            try:
+                with _same_numbers():
+                    made.append(self._worker.take(name, {}))
+            except Exception as error:
+                made.append(error)
+        return made
+
+
+@contextmanager
+def _same_numbers() -> Iterator[None]:
+    """The program's random numbers go on as if nothing had run in between; old counters' warnings are hidden."""
+    numbers, arrays = random.getstate(), sys.modules["numpy.random"]
+    held = arrays.get_state()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        random.setstate(numbers)
+        arrays.set_state(held)

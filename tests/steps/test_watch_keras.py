@@ -1,0 +1,121 @@
+"""``reconcile watch`` of scripts that call Keras' ``fit`` on TensorFlow. Each run is a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reconcile.cli import cli
+
+pytest.importorskip("tensorflow")
+pytestmark = pytest.mark.frameworks
+
+ROWS, BATCH, WIDE, MIDDLE, NARROW = 20, 8, 64, 32, 10
+LAST = ROWS % BATCH
+FIRST_LAYER, SECOND_LAYER = 2 * WIDE * MIDDLE, 2 * MIDDLE * NARROW
+STEP = 2 * FIRST_LAYER + 3 * SECOND_LAYER
+"""A row's forward, the gradients of both weights, and that of the second layer's input: the first input needs none."""
+
+MODEL = f"""
+import random
+import keras
+import numpy
+
+keras.utils.set_random_seed(0)
+layers = keras.layers.Dense({MIDDLE}, "relu"), keras.layers.Dropout(0.5), keras.layers.Dense({NARROW})
+x, y = numpy.random.normal(size=({ROWS}, {WIDE})), numpy.arange({ROWS}) % {NARROW}
+"""
+FIT = f"""{MODEL}
+model = keras.Sequential([keras.Input(({WIDE},)), *layers])
+loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+model.compile(keras.optimizers.AdamW(), loss, metrics=["accuracy"])
+model.fit(x, y, batch_size={BATCH}, epochs=2, verbose=0)
+sums = [float(abs(weight.numpy()).sum()) for weight in model.variables + model.optimizer.variables]
+print("the end", sums, random.random(), numpy.random.random(), flush=True)
+"""
+TWICE = f"""{MODEL}
+import tensorflow as tf
+
+class Twice(keras.Sequential):
+    def train_step(self, data):
+        images, labels, weights = data
+        with tf.GradientTape() as tape:
+            outputs = self(images, training=True) + self(2.0 * images, training=True)
+            loss = self.compute_loss(y=labels, y_pred=outputs, sample_weight=weights)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+        return {{"loss": loss}}
+
+model = Twice([keras.Input(({WIDE},)), *layers])
+model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(x, y, batch_size={BATCH}, sample_weight=numpy.ones({ROWS}), shuffle=False, verbose=0)
+print("the end")
+"""
+NEVER = f"""{MODEL}
+model = keras.Sequential([keras.Input(({WIDE},)), *layers])
+model(x)
+"""
+
+Watch = Callable[..., tuple[Result, dict[str, Any]]]
+
+
+@pytest.fixture
+def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """Watch a script of this text; the report as JSON, empty where there is none."""
+    monkeypatch.chdir(tmp_path)
+
+    def watched(text: str, *before: str) -> tuple[Result, dict[str, Any]]:
+        Path("train.py").write_text(text)
+        line = ["watch", "--quiet", "--format", "json", "--out", "out", *before, "train.py"]
+        result = CliRunner().invoke(cli, line)
+        report = Path("out/train.json")
+        return result, json.loads(report.read_text()) if report.is_file() else {}
+
+    return watched
+
+
+def counted(report: dict[str, Any]) -> tuple[int, str]:
+    """The total of the step and its note, where each counter is reconciled."""
+    (trace,) = report["traces"]
+    assert [statement["residual"] for statement in report["statements"]] == [0] * len(report["ledgers"])
+    assert trace["framework"] == "tf"
+    (note,) = [note for note in trace["notes"] if note.startswith("step ")]
+    return int(trace["totals"]["matmul"]), note
+
+
+def test_a_step_of_fit_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> None:
+    result, report = watch(FIT, "--steps", "3", "--continue")
+    assert result.exit_code == 0, result.output
+    total, note = counted(report)
+    assert total == LAST * STEP
+    assert [ledger["counter"] for ledger in report["ledgers"]] == ["tf.profiler@function", "tf.profiler@runmeta"]
+    assert "step 3 of fit: a call of its own train_step on one batch" in note
+    assert "loss: SparseCategoricalCrossentropy; optimizer: keras.optimizers.AdamW" in note
+    assert f"batch: x float32 ({LAST}, {WIDE}), y int64 ({LAST},)" in note
+    (end,) = [line for line in capfd.readouterr().out.splitlines() if line.startswith("the end")]
+    bare = subprocess.run([sys.executable, "train.py"], capture_output=True, text=True, check=True)
+    assert end == bare.stdout.splitlines()[-1]  # no batch is lost, and no weight or random number is another
+
+
+def test_an_overridden_step_that_calls_its_model_twice(watch: Watch, capfd: Any) -> None:
+    result, report = watch(TWICE, "--counter", "tf.profiler@function")
+    assert result.exit_code == 0, result.output
+    total, note = counted(report)
+    assert total == 2 * BATCH * STEP
+    assert [ledger["counter"] for ledger in report["ledgers"]] == ["tf.profiler@function"]
+    assert "its own train_step, which Twice overrides" in note
+    assert f"y int64 ({BATCH},), sample_weight float32 ({BATCH},)" in note
+    assert "the end" not in capfd.readouterr().out
+
+
+def test_a_script_that_never_fits_gets_one_sentence(watch: Watch) -> None:
+    result, report = watch(NEVER)
+    assert (result.exit_code, report) == (2, {})
+    assert "train.py called fit 0 times and took no step of Keras." in " ".join(result.output.split())
