@@ -7,6 +7,7 @@ trace says so.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,7 +41,7 @@ class Watch:
         self.nested, self.begins, self.ends, self.call, self.done = nested, begins, ends, call, done
         self.calls = self.steps = self.left_out = 0
         self.depth = 0  # modules that run
-        self.optimizing: list[Any] = []  # for each optimizer that steps, what the recorder left open
+        self.optimizing = 0  # optimizers that step
         self.context: StepContext | None = None
         self.finished = False
         self.trains = False  # whether the step has called a model with gradients
@@ -91,15 +92,14 @@ class Watch:
             self._end()
 
     def _steps(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        entered = None if self.context is None or self.finished else self.context.recorder.optimizing()
-        if entered is not None:
-            entered.__enter__()
-        self.optimizing.append(entered)
+        self.optimizing += 1
+        if self.context is not None and not self.finished:
+            self.context.recorder.optimizes(sys._getframe(1))
 
     def _stepped(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        entered = self.optimizing.pop() if self.optimizing else None
-        if entered is not None:
-            entered.__exit__(None, None, None)
+        self.optimizing = max(0, self.optimizing - 1)
+        if self.context is not None and not self.finished:
+            self.context.recorder.optimized()
         if self.optimizing:
             return
         self.steps += 1
