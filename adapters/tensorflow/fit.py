@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 WITHOUT = (
-    "it called fit of Keras %d times. A loop of your own with tf.GradientTape is not watched: compile the model and count it with "
+    "it called fit of Keras %s. A loop of your own with tf.GradientTape is not watched: compile the model and count it with "
     "reconcile run --tf and --pass training"
 )
 RANGE = "a range of steps is not for fit, whose steps are counted one by one: give one, such as --steps 1"
@@ -109,7 +109,7 @@ class Watch:
 
     def told(self) -> dict[str, Any]:
         """What it has seen of the program, where that ends before its step does."""
-        without = "" if self.steps else WITHOUT % self.fits
+        without = "" if self.steps else WITHOUT % (f"{self.fits} time" + "s" * (self.fits != 1))
         return {"calls": 0, "steps": self.steps, "below": self.below, "without": without}
 
 
