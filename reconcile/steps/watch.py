@@ -152,7 +152,8 @@ def _why(script: Script, seen: dict[str, Any] | None) -> str:
     if seen["error"]:
         return f"{script.name} failed before the end of {script.wanted}: {seen['error'].rstrip('.')}. Its traceback is above."
     if not seen["imported"]:
-        titles = " or ".join(record.watched[1] for record in frameworks().values() if record.watched)
+        watched = sorted((record for record in frameworks().values() if record.watched), key=lambda record: record.order)
+        titles = " or ".join(record.watched[1] for record in watched)
         return f"{script.name} ended without importing {titles}, so there is no step to count."
     if seen.get("below"):
         return f"{script.name}: {seen['below']}."
