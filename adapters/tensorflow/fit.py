@@ -10,7 +10,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-OTHER = "is not watched: for a loop of your own with tf.GradientTape, compile the model and use reconcile run --pass training"
+WITHOUT = (
+    "it called fit of Keras %s. A loop of your own with tf.GradientTape is not watched: compile the model and count it with "
+    "reconcile run --tf and --pass training"
+)
 RANGE = "a range of steps is not for fit, whose steps are counted one by one: give one, such as --steps 1"
 CALLS = "--calls is not for a model that Keras trains: name its step with --steps"
 OWN_FUNCTION = "%s overrides make_train_function, so a call of its train_step need not be what runs: it is not counted"
@@ -88,10 +91,9 @@ class Watch:
             return function(iterator)
         self._check(model)
         each = int(model.steps_per_execution)
-        if self.steps + each < self.wanted:
-            before = _iterations(model) if each > 1 else None
+        if each == 1 and self.steps + 1 < self.wanted:
             logs = function(iterator)
-            self.steps += each if before is None else _iterations(model) - before
+            self.steps += 1
             return logs
         batches = [data for _, data in zip(range(each), iterator, strict=False)]
         if not batches:
@@ -101,14 +103,14 @@ class Watch:
             self.finished = True
             by = "fit" if self.fitting else "train_on_batch"
             self.done((model, Batch(_present(batches[place]), self.wanted, by)))
-        logs = function(iter(batches))  # Keras takes batches from any iterator
+        logs = function(_again(batches, iterator))
         self.steps += len(batches)
         return logs
 
     def told(self) -> dict[str, Any]:
         """What it has seen of the program, where that ends before its step does."""
-        without = f"called fit {self.fits} times and took no step of Keras. Any other step {OTHER}"
-        return {"calls": 0, "steps": self.steps, "below": self.below, "without": "" if self.steps else without}
+        without = "" if self.steps else WITHOUT % (f"{self.fits} time" + "s" * (self.fits != 1))
+        return {"calls": 0, "steps": self.steps, "below": self.below, "without": without}
 
 
 class Watched:
@@ -122,9 +124,15 @@ class Watched:
         return self.watch.called(self.model, self.function, iterator)
 
 
-def _iterations(model: Any) -> int:
-    """How many steps the model's optimizer has taken."""
-    return int(model.optimizer.iterations.numpy())
+def _again(batches: list[Any], iterator: Any) -> Any:
+    """An iterator of these batches. One of the same kind as ``iterator`` calls the very function that it would, whose random
+    numbers go on; Keras takes batches from any other as well."""
+    import tensorflow as tf
+
+    kind = getattr(iterator, "element_spec", None)
+    if kind is None or not all(isinstance(spec, tf.TensorSpec) for spec in tf.nest.flatten(kind)):
+        return iter(batches)
+    return iter(tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=kind))
 
 
 def _present(data: Any) -> Any:

@@ -107,7 +107,9 @@ class OwnStep:
         """The shapes of a batch that fit took."""
         x, *rest = (nested.described(((value,), {}), is_leaf, _shape) for value in (self.x, *self._y))
         names = ["y", "sample_weight"] if len(rest) < 3 else [f"part {number}" for number in range(2, len(rest) + 2)]
-        return ", ".join([f"x {x}", *(f"{name} {told}" for name, told in zip(names, rest, strict=False))])
+        return ", ".join(
+            [f"x {x}", *(f"{name} {told}" for name, told in zip(names, rest, strict=False) if told != "None")]
+        )
 
     def called(self) -> str:
         """The step and its targets, for a message."""

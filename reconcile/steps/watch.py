@@ -152,19 +152,21 @@ def _why(script: Script, seen: dict[str, Any] | None) -> str:
     if seen["error"]:
         return f"{script.name} failed before the end of {script.wanted}: {seen['error'].rstrip('.')}. Its traceback is above."
     if not seen["imported"]:
-        titles = " or ".join(record.watched[1] for record in frameworks().values() if record.watched)
+        watched = sorted((record for record in frameworks().values() if record.watched), key=lambda record: record.order)
+        titles = " or ".join(record.watched[1] for record in watched)
         return f"{script.name} ended without importing {titles}, so there is no step to count."
     if seen.get("below"):
         return f"{script.name}: {seen['below']}."
     called, took = _times(seen["calls"]), _several(seen["steps"], "step")
     if seen["status"]:
         return f"{script.name} ended with status {seen['status']} before the end of {script.wanted}."
+    if not seen["steps"] and not seen["calls"] and seen.get("without"):
+        more = "no optimizer stepped, and " if len(seen["imported"]) > 1 else ""
+        return f"{script.name} ended without a step to count: {more}{seen['without']}."
     if script.call:
         return (
             f"{script.name} called a model {called}, so there is no {script.wanted}: give --calls 1 to {seen['calls']}."
         )
-    if not seen["steps"] and not seen["calls"] and seen.get("without"):
-        return f"{script.name} {seen['without']}."
     if not seen["steps"]:
         more = f" It called a model {called}: count one call with --calls 1." if seen["calls"] else ""
         return f"no optimizer stepped in {script.name}, so there is no step to count.{more}"

@@ -6,12 +6,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from reconcile.adapters.tensorflow import fit
 from reconcile.cli import cli
 
 pytest.importorskip("tensorflow")
@@ -33,7 +37,13 @@ layers = keras.layers.Dense({MIDDLE}, "relu"), keras.layers.Dropout(0.5), keras.
 x, y = numpy.random.normal(size=({ROWS}, {WIDE})), numpy.arange({ROWS}) % {NARROW}
 """
 FIT = f"""{MODEL}
-model = keras.Sequential([keras.Input(({WIDE},)), *layers])
+import tensorflow as tf
+
+class Noise(keras.layers.Layer):
+    def call(self, inputs):
+        return inputs + tf.random.normal(tf.shape(inputs), stddev=0.1)
+
+model = keras.Sequential([keras.Input(({WIDE},)), Noise(), *layers])
 loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 model.compile(keras.optimizers.AdamW(), loss, metrics=["accuracy"])
 model.fit(x, y, batch_size={BATCH}, epochs=2, verbose=0)
@@ -118,4 +128,83 @@ def test_an_overridden_step_that_calls_its_model_twice(watch: Watch, capfd: Any)
 def test_a_script_that_never_fits_gets_one_sentence(watch: Watch) -> None:
     result, report = watch(NEVER)
     assert (result.exit_code, report) == (2, {})
-    assert "train.py called fit 0 times and took no step of Keras." in " ".join(result.output.split())
+    assert "train.py ended without a step to count: it called fit of Keras 0 times." in " ".join(result.output.split())
+
+
+class Trainer:
+    """As much of Keras' trainer as a watch needs: a train function takes ``steps_per_execution`` batches and gives their sum."""
+
+    train_function: Any = None
+    steps_per_execution = 2
+    distribute_strategy = SimpleNamespace(num_replicas_in_sync=1)
+
+    def make_train_function(self) -> None:
+        def function(batches: Any) -> int:
+            if taken := list(islice(batches, self.steps_per_execution)):
+                return sum(taken)
+            raise StopIteration
+
+        self.train_function = self.train_function or function
+
+    def fit(self, *batches: int) -> list[Any]:
+        self.make_train_function()
+        source, took = iter(batches), []
+        with suppress(StopIteration):
+            for _ in batches:
+                took.append(self.train_function(source))
+        return took
+
+
+def watching(model: type[Trainer], *steps: int, call: int = 0) -> tuple[fit.Watch, list[Any]]:
+    """A watch of this trainer, and what it hands over; a program that is refused ends."""
+    taken: list[Any] = []
+
+    def done(found: Any) -> None:
+        if found is None:
+            raise SystemExit
+        taken.append(found)
+
+    return fit.Watch(SimpleNamespace(TensorFlowTrainer=model), (steps[0], steps[-1]), call, done), taken
+
+
+def test_the_asked_step_of_functions_of_two_steps() -> None:
+    class Model(Trainer):
+        pass
+
+    watch, taken = watching(Model, 5)
+    model = Model()
+    assert model.fit(1, 2, 4) == [3, 4]
+    assert (taken, watch.told()["steps"]) == ([], 3)
+    assert model.fit(8, 16, 32, 64) == [24, 96]  # no batch is lost
+    ((found, batch),) = taken
+    assert (found, batch.x, batch.rest, batch.number, batch.by) == (model, 16, (), 5, "fit")
+    model.train_function(iter([1, 2]))
+    assert len(taken) == 1
+
+
+class Several(Trainer):
+    distribute_strategy = SimpleNamespace(num_replicas_in_sync=4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps", "call", "said"),
+    [
+        (Trainer, (1, 3), 0, "a range of steps is not for fit"),
+        (Trainer, (1,), 2, "--calls is not for a model that Keras trains"),
+        (Several, (1,), 0, "Model trains on 4 replicas at once"),
+    ],
+)
+def test_what_cannot_be_counted_ends_the_program(kind: Any, steps: Any, call: int, said: str) -> None:
+    watch, taken = watching(type("Base", (kind,), {}), *steps, call=call)
+    with pytest.raises(SystemExit):
+        type("Model", (watch.trainer,), {})().fit(1)
+    assert watch.told()["below"].startswith(said)
+    assert not taken
+
+
+def test_an_own_train_function_ends_the_program() -> None:
+    watch, _ = watching(type("Base", (Trainer,), {}), 1)
+    own = type("Own", (watch.trainer,), {"make_train_function": lambda model: None})
+    with pytest.raises(SystemExit):
+        own().fit(1)
+    assert watch.told()["below"].startswith("Own overrides make_train_function")
