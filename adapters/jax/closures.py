@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from . import layers
 
-
 INSTALLED = ("site-packages", "dist-packages")
 """Folders of installed packages: the globals of their functions are their own business."""
 
