@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 from . import layers
 
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders of installed packages: the globals of their functions are their own business."""
+
 
 class Place(NamedTuple):
     """A variable: the namespace that holds it, or its cell, and its name."""
@@ -50,7 +53,8 @@ def _search(value: Any, found: dict[tuple[int, str], Place], seen: set[int]) -> 
     if not isinstance(value, types.FunctionType):
         return
     cells = [Place(cell, name) for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)]
-    names = _names(value.__code__)
+    installed = any(part in value.__code__.co_filename for part in INSTALLED)
+    names = () if installed else _names(value.__code__)
     for place in (*cells, *(Place(value.__globals__, name) for name in names if name in value.__globals__)):
         try:
             held = place.value
@@ -60,8 +64,15 @@ def _search(value: Any, found: dict[tuple[int, str], Place], seen: set[int]) -> 
             continue
         if callable(held) and not layers.of_nnx(held):
             _search(held, found, seen)
-        elif layers.inside(held):
+        elif _holds(held):
             found[id(place.holder), place.name if isinstance(place.holder, dict) else ""] = place
+
+
+def _holds(value: Any) -> bool:
+    try:
+        return layers.inside(value) is not None
+    except Exception:  # a dict whose keys have no order, say, is no tree of JAX
+        return False
 
 
 def _names(code: Any) -> Iterator[str]:
