@@ -104,6 +104,18 @@ class Decoder(nn.Module):
 def make():
     return Decoder()
 """
+TRAIN = """import sys
+
+import torch
+from torch import nn
+
+batch = int(sys.argv[1]) if len(sys.argv) > 1 else 4
+model = nn.Linear(3, 4)
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(3):
+    model(torch.ones(batch, 3)).square().mean().backward()
+    optimizer.step()
+"""
 PAIR = (ROOT / "model_zoo" / "conv1x1.py").read_text()
 FILES = {
     r"--torch net:Net ": {"net.py": NET},
@@ -118,6 +130,7 @@ FILES = {
     r"--torch encoder:make": {"encoder.py": ENCODER},
     r"--model \./net\.py": {"net.py": PAIR},
     r"reconcile audit claims\.csv": {"claims.csv": CLAIMS},
+    r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
 }
 """What a reader of these commands has."""
 MADE = {
