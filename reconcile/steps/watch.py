@@ -90,7 +90,7 @@ def _run(script: Script, request: RunRequest) -> Collected:
             program.kill()
             program.wait()
             raise
-        return _read(script, folder, counters)
+        return _read(script, folder, counters, request.counters)
 
 
 def _told(record: Framework, counters: Sequence[str]) -> dict[str, Any]:
@@ -120,12 +120,15 @@ def _counts_steps(counter: Counter) -> bool:
     return bool(counter.nested) if frameworks()[counter.framework].steps else not counter.blind
 
 
-def _read(script: Script, folder: Path, counters: dict[str, list[str]]) -> Collected:
+def _read(script: Script, folder: Path, counters: dict[str, list[str]], asked: Sequence[str]) -> Collected:
     """What the program left. Raises UsageError where it ended before its step."""
     seen = written.seen(folder)
     if seen is None or not seen.get("done"):
         raise UsageError(_why(script, seen))
     framework = str(seen["framework"])
+    if asked and not counters[framework]:
+        title = frameworks()[framework].title
+        raise UsageError(f"{script.name} takes a step of {title}, which {' and '.join(asked)} cannot count.")
     trace = written.outcome(folder, "trace")
     if trace is None or not isinstance(trace.record, Trace):
         raise ReconcileError(f"the trace of {script.name} cannot be read{': ' + trace.reason if trace else ''}.")
@@ -152,7 +155,9 @@ def _why(script: Script, seen: dict[str, Any] | None) -> str:
     if seen["error"]:
         return f"{script.name} failed before the end of {script.wanted}: {seen['error'].rstrip('.')}. Its traceback is above."
     if not seen["imported"]:
-        watched = sorted((record for record in frameworks().values() if record.watched), key=lambda record: record.order)
+        watched = sorted(
+            (record for record in frameworks().values() if record.watched), key=lambda record: record.order
+        )
         titles = " or ".join(record.watched[1] for record in watched)
         return f"{script.name} ended without importing {titles}, so there is no step to count."
     if seen.get("below"):

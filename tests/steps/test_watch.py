@@ -153,6 +153,11 @@ REFUSED = {
     "a mode of its own": (MODE, (), "entered a mode of its own around its model"),
     "no step zero": (TRAIN, ("--steps", "0"), "'0' is no step from 1 on"),
     "two wishes": (TRAIN, ("--steps", "1", "--calls", "1"), "--steps and --calls name two things to count"),
+    "another framework": (
+        TRAIN,
+        ("--counter", "tf.profiler@function"),
+        "PyTorch, which tf.profiler@function cannot count",
+    ),
     "at rest": (TRAIN, ("--counter", "thop"), "thop needs a model at rest"),
 }
 
