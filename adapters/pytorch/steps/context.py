@@ -133,7 +133,6 @@ def eager() -> Iterator[None]:
             stack.callback(setattr, OptimizedModule, "__call__", OptimizedModule.__call__)
             OptimizedModule.__call__ = torch.nn.Module.__call__  # its own warns of our hooks
 
-
         if "torch._dynamo" in sys.modules:
             as_written()
         else:  # it takes seconds to import, so only where the program does
