@@ -125,7 +125,10 @@ def test_the_four_lines_count_a_training_step(repository: Repository) -> None:
     conv, gates, state, head = 8 * 30 * 30 * 9, 3 * 64 * 240, 3 * 64 * 64, 64 * 10
     macs = 2 * conv + 30 * 3 * gates + (30 + 29 + 30) * state + 3 * head
     assert f"{2 * macs:,} FLOPs" in done.stdout
-    assert " per training step of Net in PyTorch " in done.stdout
+    assert (
+        " per step of Net as the program runs it (1 call of a model, 1 backward pass, 1 step of an optimizer) in PyTorch "
+        in done.stdout
+    )
 
 
 def test_make_has_the_targets_and_they_do_what_the_comments_say() -> None:

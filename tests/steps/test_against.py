@@ -142,7 +142,7 @@ def test_what_cannot_be_compared_is_one_sentence() -> None:
         (lambda: step.against("flop_counter"), "unknown formula 'flop_counter'"),
         (
             lambda: step.against("formula:6n", tokens=TOKENS),
-            f"read {2 * TOKENS} tokens in the step ({2 * B} sequences of {T}), and tokens={TOKENS} was given.",
+            f"read {2 * TOKENS} tokens in the step ({2 * B} x {T}), and tokens={TOKENS} was given.",
         ),
         (lambda: none.against("formula:6n"), "no model was called in the step, so a formula has no tokens to count."),
         (lambda: mixed.against("formula:6n"), "read tensors of (2, 3) and (2, 4) in this step"),

@@ -21,6 +21,12 @@ from tests.steps.nets import FIRST, MLP_STEP, PLAIN, SECOND, by_hand, counted, p
 
 pytestmark = pytest.mark.frameworks
 
+OWN = (
+    " per step of mine as the program runs it (2 calls of a model, 2 backward passes, 1 step of an optimizer) in PyTorch on "
+    "2 times float32 (6, 64)"
+)
+"""What the number is of, in the sentence to cite."""
+
 
 def loop(net: nn.Module, optimizer: torch.optim.Optimizer, micro: int = 2) -> None:
     """A step as people write it: micro-batches, cross-entropy, clipping, and the optimizer."""
@@ -128,7 +134,7 @@ def test_views_are_those_of_a_run(tmp_path: Path) -> None:
     net = nets.mlp()
     step = counted(lambda: loop(net, torch.optim.SGD(net.parameters(), 0.1)), net, name="mine")
     assert f"{2 * MLP_STEP:,} FLOPs" in step.cite()
-    assert " per training step of mine in PyTorch on 2 times float32 (6, 64)" in step.cite()
+    assert OWN in step.cite()
     assert str(step) == "Reconciled: 1 counter, 1 exact."
     lines = step.between("flop_counter", "trace@torch")["FLOP"].tolist()
     assert lines[0] == lines[-1] == 2 * MLP_STEP
