@@ -33,6 +33,9 @@ SAMPLE = (
 """Pairs that `make zoo` adds: a kind of network each, and one that declares a difference. CI has an hour; all others take
 another, and what multiplies in them multiplies here."""
 
+AGAIN = ("t5", "dlrm", "mobilenet_v3_small", "family_recurrent", "moe")
+"""Pairs of SAMPLE of which `make zoo` runs the gallery's row again; of the others of SAMPLE it runs the training step again."""
+
 
 def chosen(models: Iterable[str], quick: tuple[str, ...] = QUICK, apart: Iterable[str] = ()) -> list[Any]:
     """Parameters of a test: pairs that are not ``quick`` are marked, so that `make zoo` runs those of SAMPLE, and `make fresh`

@@ -12,7 +12,7 @@ from reconcile.gallery.run import measure, read
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.report import reports
 from reconcile.work import load
-from tests.zoo.choice import APART, chosen
+from tests.zoo.choice import AGAIN, APART, SAMPLE, chosen
 
 REPORTS = Path(__file__).parents[2] / "reports"
 STALE = "stale: run `make gallery` and commit what changed"
@@ -45,7 +45,7 @@ def test_every_pair_reconciles_at_its_size_and_computes_the_same(model: str) -> 
 @pytest.mark.frameworks
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
-    "model", chosen(sorted(ROWS), ("conv1x1",), apart=APART)
+    "model", chosen(sorted(ROWS), ("conv1x1",), apart={*APART, *SAMPLE} - {*AGAIN})
 )  # tests/run/test_reports_fresh.py runs gru_demo
 def test_a_pair_run_again_gives_its_row_and_its_report(model: str) -> None:
     load()

@@ -19,7 +19,7 @@ from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.report import reports
 from reconcile.work import load
-from tests.zoo.choice import APART, chosen
+from tests.zoo.choice import AGAIN, APART, chosen
 
 REPORTS = Path(__file__).parents[2] / "reports"
 STALE = "stale: run `make gallery` and commit what changed"
@@ -50,7 +50,7 @@ def test_a_step_of_every_pair_reconciles_at_its_own_size(model: str) -> None:
 
 @pytest.mark.frameworks
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("model", chosen(sorted(ROWS), ("conv1x1",), apart=APART))
+@pytest.mark.parametrize("model", chosen(sorted(ROWS), ("conv1x1",), apart=(*APART, *AGAIN)))
 def test_a_step_run_again_gives_its_row_and_its_report(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     load()
     collect, kept = training.collect, list[Collected]()
