@@ -4,11 +4,10 @@ Python 3.6 and standard library only.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Callable, Dict, Mapping, Tuple
 
 
-def parameters(function: Callable[..., Any]) -> tuple[Any, ...]:
+def parameters(function: Callable[..., Any]) -> Tuple[Any, ...]:
     """The parameters of a function; () if it does not say which it has."""
     try:
         return tuple(inspect.signature(function).parameters.values())
@@ -35,7 +34,7 @@ def fits(function: Callable[..., Any], positional: Any, named: Any) -> bool:
     return True
 
 
-def split(function: Callable[..., Any], given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def split(function: Callable[..., Any], given: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
     """Positional and named arguments: from a pair of a tuple and a dict, a dict, a tuple, or the only one, as the function takes
     them: a dict of weights may be the first argument, and a tuple and a dict the only two."""
     is_tuple = isinstance(given, (tuple, list)) and not hasattr(given, "_fields")
