@@ -25,6 +25,7 @@ from ..tracing.threads import followed as threads_followed
 from ..training import ENGINE, UNFOLLOWED, Unrecorded
 from .at_rest import AtRest
 from .branches import uncompiled_branches
+from .frames import called_by
 from .recorder import StepRecorder
 
 COMPILED = (
@@ -32,6 +33,9 @@ COMPILED = (
     "random numbers differ"
 )
 """Note of a step of a program that compiles a part of it."""
+DATA = "torch.utils.data"
+LOADED = "the workers of a DataLoader made the data, and what they computed is not counted"
+"""Note of a step that loads its data in other processes."""
 ENDED = "the step ended early (%s), and what would have run after that is not recorded"
 ORDER = (
     "contexts were left in another order than they were entered, or on another thread: a mode of PyTorch that was entered within "
@@ -172,7 +176,7 @@ class StepContext:
         recorder.unfollowed = UNFOLLOWED
         with ExitStack() as stack:
             for each in (
-                noticed(path, recorder.elsewhere),
+                noticed(path, recorder.elsewhere, self._loads),
                 eager(),
                 uncompiled(),
                 uncompiled_branches(recorder.opens),
@@ -218,6 +222,14 @@ class StepContext:
         weights = (p for module, _ in self.recorder.calls for p in module.parameters())
         weight = next(weights, None)
         return "cpu" if weight is None else weight.device.type
+
+    def _loads(self) -> bool:
+        """Whether a DataLoader is at work: what its workers do is told, and is no part of the step."""
+        if not called_by(DATA):
+            return False
+        if LOADED not in self.notes:
+            self.notes.append(LOADED)
+        return True
 
     def trace(self) -> Trace:
         """The trace of the step."""

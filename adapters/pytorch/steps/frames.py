@@ -53,3 +53,13 @@ def runs(wanted: Any) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def called_by(package: str) -> bool:
+    """Whether a module of this package is at work in this call."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if f"{frame.f_globals.get('__name__', '')}.".startswith(package + "."):
+            return True
+        frame = frame.f_back
+    return False

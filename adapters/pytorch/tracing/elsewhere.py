@@ -61,10 +61,16 @@ RECEIVING = tuple(
 
 
 @contextmanager
-def noticed(path: ModulePath, problems: list[Problem]) -> Iterator[None]:
-    """Meanwhile, note as problems of the trace what runs where no mode reaches."""
+def noticed(path: ModulePath, problems: list[Problem], apart: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Meanwhile, note as problems of the trace what runs where no mode reaches; ``apart()`` says that what a process does now is
+    no part of it."""
     layers: list[str] = []
-    with _other_threads(path, problems), _processes(lambda: layers.append(path.current)):
+
+    def note() -> None:
+        if not apart():
+            layers.append(path.current)
+
+    with _other_threads(path, problems), _processes(note):
         yield
     problems.extend(Problem(layer, PROCESS, layer, STARTED) for layer in dict.fromkeys(layers))
 

@@ -157,3 +157,17 @@ def test_of_a_model_alone_nothing_is_loss_or_other() -> None:
     step = counted(lambda: net(rows()) @ torch.ones(OUT, OUT), net)
     assert phases(step) == {FORWARD: FIRST + SECOND, "other": 2 * ROWS * OUT * OUT}
     assert step.table["work (torch)"].to_dict()["(after the call)"] == 2 * ROWS * OUT * OUT
+
+
+def test_a_data_loader_s_workers_are_told_and_not_counted() -> None:
+    """The batches come from other processes, in the middle of the step; what any other process sends withholds the number."""
+    rows_of_data, width, out, batch = 12, 6, 5, 4
+    net = torch.nn.Linear(width, out)
+    data = torch.utils.data.TensorDataset(torch.ones(rows_of_data, width))
+    loader = torch.utils.data.DataLoader(data, batch_size=batch, num_workers=1)
+    with reconcile.count(net) as step:
+        for (each,) in loader:
+            net(each).sum().backward()
+    assert step.flops()["flops"] == 2 * 2 * rows_of_data * width * out
+    (trace,) = step.result.traces
+    assert "the workers of a DataLoader made the data, and what they computed is not counted" in trace.notes
