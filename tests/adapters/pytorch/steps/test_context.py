@@ -148,7 +148,7 @@ def test_it_says_what_the_step_was() -> None:
             net(rows()).sum().backward()
         optimizer.step()
 
-    told = "one step of the program itself, as it ran: 2 calls of a model, 2 backward passes, 1 step of an optimizer"
+    told = "the step of the program itself, as it ran: 2 calls of a model, 2 backward passes, 1 step of an optimizer"
     assert told in counted(run, net).result.traces[0].notes
 
 
