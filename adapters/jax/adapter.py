@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from ..shared import adapter, keras_model, signatures
+from ..shared.imported import Imported
 
 
 class Adapter(adapter.Adapter):
@@ -42,6 +44,15 @@ class Adapter(adapter.Adapter):
         from . import model
 
         return model.on_shapes(function)
+
+    def watch(self, nested: tuple[Any, ...], steps: tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
+        """See Adapter.watch: ``done`` gets a call, see watch.py."""
+        from . import watch
+
+        watching = watch.Watch(steps, call, done, watch.differentiates, watch.at_top)
+        watching.wrap(sys.modules["jax"], "jax")
+        sys.meta_path.insert(0, Imported("flax.nnx", lambda: watching.wrap(sys.modules["flax.nnx"], "nnx")))
+        return watching
 
     def capture(self, request: Any, pair: Any) -> Capture:
         """See Adapter.capture."""
