@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..shared import adapter, keras_model, signatures
+from ..shared import adapter, keras_model, nested, signatures
 from ..shared.imported import Imported
 
 
@@ -47,9 +47,9 @@ class Adapter(adapter.Adapter):
 
     def watch(self, nested: tuple[Any, ...], steps: tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
         """See Adapter.watch: ``done`` gets a call, see watch.py."""
-        from . import watch
+        from . import step, watch
 
-        watching = watch.Watch(steps, call, done, watch.differentiates, watch.at_top)
+        watching = watch.Watch(steps, call, done, step)
         watching.wrap(sys.modules["jax"], "jax")
         sys.meta_path.insert(0, Imported("flax.nnx", lambda: watching.wrap(sys.modules["flax.nnx"], "nnx")))
         return watching
@@ -98,6 +98,18 @@ class Capture(adapter.Capture):
             else:
                 taken = trace(model.call(made, positional, named))
         return adapter.noted(taken, self.pair, called_with)
+
+    def called_with(self, positional: tuple[Any, ...], named: dict[str, Any]) -> str:
+        """See Capture.called_with. An object with arrays, and a container with many, by their number."""
+        from . import records
+
+        def is_leaf(value: Any) -> bool:
+            return adapter.is_leaf(value) or bool(records.summary(value))
+
+        def tell(value: Any) -> str:
+            return adapter.tell(value) if adapter.is_leaf(value) else records.summary(value)
+
+        return nested.described((positional, named), is_leaf, tell)
 
     def plain_call(self, params: Any) -> tuple[Callable[[], Any], str]:
         """See Capture.plain_call: on shapes, as JAX itself would trace it."""

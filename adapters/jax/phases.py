@@ -50,6 +50,11 @@ def differentiates(jaxpr: Any) -> bool:
     return any("transpose" in records.transformations(e) or any(map(differentiates, _inside(e))) for e in jaxpr.eqns)
 
 
+def updates(jaxpr: Any) -> bool:
+    """Whether a program with its marks, or one inside it, has an equation of an optimiser's step."""
+    return any(STEP in records.scopes(e) or any(map(updates, _inside(e))) for e in jaxpr.eqns)
+
+
 def _inside(equation: Any) -> Iterator[Any]:
     for closed in records.programs(equation.params.values()):
         yield getattr(closed, "jaxpr", closed)

@@ -1,8 +1,8 @@
 """Watches a program that trains with JAX, and takes the call of the jitted step that was asked for.
 
 ``jax.jit`` and ``nnx.jit`` make functions that tell of their calls. A call counts if the program makes it, and not a function that
-JAX is tracing. A jitted function is a step if its trace has a backward pass; that is decided once for each function and shapes.
-Nothing here imports JAX before a jitted function is called.
+JAX is tracing. A jitted function is a step if its trace has a backward pass; that is decided once for each function and shapes
+(step.py). Nothing here imports JAX.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ...core.records import BACKWARD
 from ..shared.refusal import reason_of
 
 RANGE = "a range of steps is not for jax.jit, whose steps are counted one by one: give one, such as --steps 1"
 NOTE = "step %d: a call of %s, as the script jitted it"
 CALLED = "a call of %s, as the script jitted it: call %d of a jitted function"
-NO_UPDATE = "it has gradients and no optimizer's step: what updates the weights runs outside of it and is not counted"
+NO_UPDATE = ", which takes gradients and updates nothing: what the optimizer runs outside of it is not counted"
 EAGER = (
     "it ran %s outside of jax.jit, where a step is not watched: put the whole step into one function and jit that, or count it with "
     "reconcile run --jax %s:%s --args %s:FUNCTION, where FUNCTION returns its arguments"
@@ -27,6 +28,7 @@ EAGER = (
 GIVES = "it called %s, jitted and without a gradient: count a call with --calls 1"
 UNTRACED = "its jitted function %s cannot be traced by itself: %s"
 NOTHING = "it called no function that jax.jit made"
+AHEAD = "it compiled %s ahead of time with lower(...), where a step is not watched: call the jitted function itself"
 EAGERLY = ("grad", "value_and_grad", "pmap")
 """Functions that differentiate, or run on several devices, whether jitted or not."""
 
@@ -41,25 +43,17 @@ class Handed:
 class Watch:
     """``done`` gets (function, Handed) before the asked call runs, in the middle of the program, or None to end it uncounted.
 
-    ``learns(function, positional, named)`` says whether the call's trace has a backward pass, and ``at_top()`` whether JAX traces
-    nothing now.
+    ``now`` is step.py: what JAX says of a call, and of now.
     """
 
-    def __init__(
-        self,
-        steps: tuple[int, int],
-        call: int,
-        done: Callable[[Any], None],
-        learns: Callable[..., bool],
-        at_top: Callable[[], bool],
-    ) -> None:
-        self.wanted, self.call, self.done = steps, call, done
-        self.learns, self.at_top = learns, at_top
+    def __init__(self, steps: tuple[int, int], call: int, done: Callable[[Any], None], now: Any) -> None:
+        self.wanted, self.call, self.done, self.now = steps, call, done, now
         self.calls = self.steps = 0
         self.below = ""
         self.finished = False
         self.plain = 0  # calls of a library within which what jax.jit makes is the library's own
         self.eager: dict[str, str] = {}  # what ran outside of jax.jit, and the function that ran it
+        self.ahead: dict[str, None] = {}
         self.others: dict[str, None] = {}
         self.untraced: dict[str, str] = {}
 
@@ -88,11 +82,14 @@ class Watch:
     def _eager(self, title: str, _watch: Watch, made: Any) -> Any:
         @functools.wraps(made)
         def called(*given: Any, **named: Any) -> Any:
-            if self.plain or self.finished or not self.at_top():
+            if self.plain or self.finished or not self.now.at_top():
                 return made(*given, **named)
             self.eager.setdefault(f"{title}({named_of(made)})", sys._getframe(1).f_code.co_name)
             return self.plainly(made, given, named)
 
+        for name in ("lower", "eval_shape", "clear_cache"):  # of pmap's
+            if hasattr(made, name):
+                setattr(called, name, getattr(made, name))
         return called
 
     def plainly(self, function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -106,9 +103,10 @@ class Watch:
     def called(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The program calls a jitted function."""
         function = watched.real
-        if self.plain or self.finished or not self.at_top():
+        if self.plain or self.finished or not self.now.at_top():
             return function(*given, **named)
-        learns = not self.call and self._learns(watched, given, named)
+        step = "" if self.call else self._step(watched, given, named)
+        learns = bool(step)
         if learns and self.wanted[0] != self.wanted[1]:
             self.below = RANGE
             self.done(None)
@@ -116,7 +114,8 @@ class Watch:
         if self.call and self.calls + 1 == self.call and not watched.installed:
             self._hand(function, Handed(given, named, watched.name, CALLED % (place, self.call)))
         elif learns and self.steps + 1 == self.wanted[0]:
-            self._hand(function, Handed(given, named, watched.name, NOTE % (self.wanted[0], place)))
+            note = NOTE % (self.wanted[0], place) + (NO_UPDATE if step == BACKWARD else "")
+            self._hand(function, Handed(given, named, watched.name, note))
         made = function(*given, **named)
         self.steps += learns
         if not watched.installed:
@@ -128,15 +127,15 @@ class Watch:
     def _hand(self, function: Any, handed: Handed) -> None:
         self.finished = True
         self.done((function, handed))
-        fresh()
+        self.now.fresh()
 
-    def _learns(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any]) -> bool:
-        shapes = shapes_of(given, named)
+    def _step(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any]) -> str:
+        shapes = self.now.shapes_of(given, named)
         if shapes not in watched.known:
             try:
-                watched.known[shapes] = self.plainly(self.learns, (watched.real, given, named), {})
+                watched.known[shapes] = self.plainly(self.now.step_of, (watched.real, given, named), {})
             except Exception as error:  # the program's own call says what is wrong, or runs
-                watched.known[shapes] = False
+                watched.known[shapes] = ""
                 self.untraced.setdefault(watched.name, reason_of(error))
         return watched.known[shapes]
 
@@ -152,6 +151,8 @@ class Watch:
             return EAGER % (" and ".join(self.eager), file, within, file)
         for name, reason in self.untraced.items():
             return UNTRACED % (name, reason.rstrip("."))
+        if self.ahead:
+            return AHEAD % " and ".join(self.ahead)
         return GIVES % " and ".join(self.others) if self.others else NOTHING
 
 
@@ -160,7 +161,7 @@ class Watched:
 
     def __init__(self, watch: Watch, real: Any) -> None:
         self.watch, self.real = watch, real
-        self.known: dict[Any, bool] = {}
+        self.known: dict[Any, str] = {}
         self.name = named_of(real)
         code = getattr(unwrapped(real), "__code__", None)
         self.place = f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code else ""
@@ -182,7 +183,7 @@ class Watched:
         """Compiled ahead of time, its calls are not seen."""
         watch = self.watch
         if not watch.plain and not watch.finished:
-            watch.eager.setdefault(f"{self.name}.lower(...)", self.name)
+            watch.ahead.setdefault(self.name)
         return self.real.lower(*given, **named)
 
 
@@ -199,43 +200,3 @@ def named_of(function: Any) -> str:
     """Its name for a reader."""
     own = unwrapped(function)
     return str(getattr(own, "__name__", None) or type(own).__name__)
-
-
-def shapes_of(given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """What JAX traces a function anew for, as a key: the structure, the shapes, and values that are no arrays."""
-    import jax
-
-    leaves, tree = jax.tree.flatten((given, named))
-    found = tuple((tuple(leaf.shape), str(leaf.dtype)) if hasattr(leaf, "dtype") else leaf for leaf in leaves)
-    try:
-        hash((tree, found))
-    except TypeError:  # a module of nnx, say: its structure by type
-        return tuple(str(type(leaf)) if isinstance(key, tuple) is False else key for leaf, key in zip(leaves, found, strict=True))
-    return tree, found
-
-
-def differentiates(function: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    """Whether this call's trace has a backward pass. Raises whatever the function raises."""
-    import jax
-
-    from . import model, phases
-
-    call = model.call(function, positional, named)
-    closed = jax.make_jaxpr(call.function)(*call.arguments)
-    fresh()
-    return phases.differentiates(closed.jaxpr)
-
-
-def fresh() -> None:
-    """Let nnx trace the program's functions on the program's own objects: a program that JAX kept holds ours."""
-    if "flax.nnx" in sys.modules:
-        import jax
-
-        jax.clear_caches()
-
-
-def at_top() -> bool:
-    """Whether JAX traces nothing now."""
-    from jax._src import core
-
-    return bool(core.trace_state_clean())
