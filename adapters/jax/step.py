@@ -10,7 +10,7 @@ from jax._src import core
 
 from ...core.records import BACKWARD, OPTIMIZER
 from ..shared import adapter
-from . import model, phases, trace
+from . import closures, layers, model, phases, trace
 
 
 def at_top() -> bool:
@@ -25,7 +25,7 @@ def step_of(function: Any, positional: tuple[Any, ...], named: dict[str, Any]) -
     try:
         closed = phases.marked(trace.program(call.function, call.arguments))
     finally:
-        fresh()
+        fresh(function, positional, named)
     if not phases.differentiates(closed.jaxpr):
         return ""
     return OPTIMIZER if phases.updates(closed.jaxpr) else BACKWARD
@@ -48,7 +48,7 @@ def _shape(leaf: Any) -> Any:
     return type(leaf) if isinstance(leaf, (int, float, complex)) and not isinstance(leaf, bool) else leaf
 
 
-def fresh() -> None:
+def fresh(function: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
     """Let nnx trace the program's functions on the program's own objects: a program that JAX kept holds ours."""
-    if "flax.nnx" in sys.modules:
+    if "flax.nnx" in sys.modules and (layers.inside((positional, named)) or closures.places(function)):
         jax.clear_caches()

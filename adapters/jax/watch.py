@@ -1,8 +1,8 @@
 """Watches a program that trains with JAX, and takes the call of the jitted step that was asked for.
 
-``jax.jit`` and ``nnx.jit`` make functions that tell of their calls. A call counts if the program makes it, and not a function that
-JAX is tracing. A jitted function is a step if its trace has a backward pass; that is decided once for each function and shapes
-(step.py). Nothing here imports JAX.
+``jax.jit`` and ``nnx.jit`` make functions that tell of their calls. A call counts if the program makes it, and not a function
+that JAX is tracing. A jitted function is a step if its trace has a backward pass; that is decided once for each function and
+shapes (step.py). Nothing here imports JAX.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ NOTE = "step %d: a call of %s, as the script jitted it"
 CALLED = "a call of %s, as the script jitted it: call %d of a jitted function"
 NO_UPDATE = ", which takes gradients and updates nothing: what the optimizer runs outside of it is not counted"
 EAGER = (
-    "it ran %s outside of jax.jit, where a step is not watched: put the whole step into one function and jit that, or count it with "
-    "reconcile run --jax %s:%s --args %s:FUNCTION, where FUNCTION returns its arguments"
+    "it ran %s outside of jax.jit, where a step is not watched: put the whole step into one function and jit that, or count it "
+    "with reconcile run --jax %s:%s --args %s:FUNCTION, where FUNCTION returns its arguments"
 )
 GIVES = "it called %s, jitted and without a gradient: count a call with --calls 1"
 UNTRACED = "its jitted function %s cannot be traced by itself: %s"
@@ -127,7 +127,7 @@ class Watch:
     def _hand(self, function: Any, handed: Handed) -> None:
         self.finished = True
         self.done((function, handed))
-        self.now.fresh()
+        self.now.fresh(function, *handed.arguments)
 
     def _step(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any]) -> str:
         shapes = self.now.shapes_of(given, named)
@@ -165,8 +165,14 @@ class Watched:
         self.name = named_of(real)
         code = getattr(unwrapped(real), "__code__", None)
         self.place = f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code else ""
-        self.installed = code is not None and any(part in code.co_filename for part in ("site-packages", "dist-packages"))
+        self.installed = code is not None and any(
+            part in code.co_filename for part in ("site-packages", "dist-packages")
+        )
         self.__doc__, self.__module__ = real.__doc__, getattr(real, "__module__", __name__)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self.real)
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         """See Watch.called."""
