@@ -56,7 +56,7 @@ for number in range(3):
     evaluate(params, x, y)
     params, state, loss = train_step(params, state, x, y)
     print("took step", number + 1, flush=True)
-print("the end", float(loss), [float(abs(leaf).sum()) for leaf in jax.tree.leaves(params)], flush=True)
+print("the end", loss, params[1], flush=True)
 """
 NNX = f"""
 import jax.numpy as jnp
@@ -68,11 +68,10 @@ class Net(nnx.Module):
     def __init__(self, rngs):
         self.up = nnx.Linear({WIDTH}, {HIDDEN}, rngs=rngs)
         self.norm = nnx.BatchNorm({HIDDEN}, rngs=rngs)
-        self.drop = nnx.Dropout(0.1, rngs=rngs)
         self.head = nnx.Linear({HIDDEN}, {OUT}, rngs=rngs)
 
     def __call__(self, x):
-        return self.head(self.drop(jnp.tanh(self.norm(self.up(x)))))
+        return self.head(jnp.tanh(self.norm(self.up(x))))
 
 
 @nnx.jit
@@ -85,18 +84,12 @@ def train_step(model, optimizer, metrics, x, y):
     optimizer.update(model, gradients)
 
 
-@nnx.jit
-def evaluate(model, x):
-    return model(x)
-
-
 model = Net(nnx.Rngs(0))
-optimizer = nnx.Optimizer(model, optax.adamw(0.1), wrt=nnx.Param)
+optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
 metrics = nnx.metrics.Average()
-for _ in range(3):
-    evaluate(model, jnp.ones((4, {WIDTH})))
+for _ in range(2):
     train_step(model, optimizer, metrics, jnp.ones(({ROWS}, {WIDTH})), jnp.arange({ROWS}) % {OUT})
-print("the end", float(metrics.compute()), float(abs(model.norm.mean[...]).sum()), flush=True)
+print("the end", metrics.compute(), model.norm.mean[...], flush=True)
 """
 LINEN = f"""
 import flax.linen as nn
@@ -183,10 +176,9 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 
 def bare(text: str) -> str:
-    """The last line of the script without a watch."""
+    """What the script prints without a watch."""
     python = str(provision.ensure(environments.load()["xla"]))
-    done = subprocess.run([python, "-c", text], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[-1]
+    return subprocess.run([python, "-c", text], capture_output=True, text=True, check=True).stdout
 
 
 def counted(report: dict[str, Any], *counters: str) -> tuple[int, str]:
@@ -218,9 +210,7 @@ def test_a_later_step_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> No
     """The second batch has twice the rows. What the script prints is what it prints by itself."""
     result, report = watch(MLP, "--steps", "2", "--continue", "--counter", LOWERED)
     assert (result.exit_code, counted(report, LOWERED)[0]) == (0, 2 * STEP)
-    lines = capfd.readouterr().out.splitlines()
-    assert lines[-2] == "took step 3"
-    assert bare(MLP) == lines[-1]
+    assert bare(MLP) == capfd.readouterr().out
 
 
 def test_a_step_of_nnx_and_what_it_writes(watch: Watch, capfd: Any) -> None:
@@ -229,8 +219,7 @@ def test_a_step_of_nnx_and_what_it_writes(watch: Watch, capfd: Any) -> None:
     assert (result.exit_code, total) == (0, STEP)
     assert note.startswith("step 2: a call of train_step (train.py:")
     assert {row["layer"] for row in report["traces"][0]["rows"]} >= {"up", "norm", "head"}
-    (end,) = capfd.readouterr().out.splitlines()[-1:]
-    assert bare(NNX) == end
+    assert bare(NNX) == capfd.readouterr().out
 
 
 def test_a_method_with_the_state_of_linen(watch: Watch) -> None:
