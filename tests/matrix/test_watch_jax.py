@@ -87,7 +87,9 @@ def train_step(model, optimizer, metrics, x, y):
 model = Net(nnx.Rngs(0))
 optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
 metrics = nnx.metrics.Average()
+up = nnx.jit(lambda x: model.up(x))  # closed over the model
 for _ in range(2):
+    up(jnp.ones((4, {WIDTH})))
     train_step(model, optimizer, metrics, jnp.ones(({ROWS}, {WIDTH})), jnp.arange({ROWS}) % {OUT})
 print("the end", metrics.compute(), model.norm.mean[...], flush=True)
 """
@@ -143,6 +145,7 @@ for _ in range(2):
     w = train_step(w, jnp.ones((2, 3)))
 """
 STEPS = LOOP.replace("def train_step", "@jax.jit\ndef train_step")
+MAPPED = STEPS.replace("w = train_step(w,", "jax.vmap(train_step, (0, None))(w[None],")
 INFER = """
 import jax
 import jax.numpy as jnp
@@ -242,6 +245,7 @@ REFUSED = {
         "it ran jax.value_and_grad(loss_of) outside of jax.jit, where a step is not watched: put the whole step into one "
         "function and jit that, or count it with reconcile run --jax train:train_step --args train:FUNCTION",
     ),
+    "mapped": (MAPPED, (), "it called no function that jax.jit made"),
     "no gradient": (INFER, (), "it called predict, jitted and without a gradient: count a call with --calls 1."),
     "too few steps": (STEPS, ("--steps", "5"), "train.py took 2 steps, so there is no step 5: give --steps 1 to 2."),
     "several steps": (STEPS, ("--steps", "1-2"), "a range of steps is not for jax.jit"),
