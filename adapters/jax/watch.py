@@ -27,7 +27,7 @@ EAGER = (
 )
 GIVES = "it called %s, jitted and without a gradient: count a call with --calls 1"
 UNTRACED = "its jitted function %s cannot be traced by itself: %s"
-NOTHING = "it called no function that jax.jit made"
+NOTHING = "it called no function of jax.jit directly, and within jax.vmap and the like none is watched"
 AHEAD = "it compiled %s ahead of time with lower(...), where a step is not watched: call the jitted function itself"
 EAGERLY = ("grad", "value_and_grad", "pmap")
 """Functions that differentiate, or run on several devices, whether jitted or not."""

@@ -245,7 +245,7 @@ REFUSED = {
         "it ran jax.value_and_grad(loss_of) outside of jax.jit, where a step is not watched: put the whole step into one "
         "function and jit that, or count it with reconcile run --jax train:train_step --args train:FUNCTION",
     ),
-    "mapped": (MAPPED, (), "it called no function that jax.jit made"),
+    "mapped": (MAPPED, (), "it called no function of jax.jit directly"),
     "no gradient": (INFER, (), "it called predict, jitted and without a gradient: count a call with --calls 1."),
     "too few steps": (STEPS, ("--steps", "5"), "train.py took 2 steps, so there is no step 5: give --steps 1 to 2."),
     "several steps": (STEPS, ("--steps", "1-2"), "a range of steps is not for jax.jit"),

@@ -177,7 +177,7 @@ def looped(library: Any) -> None:
 
 
 SEEN: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "nothing": (lambda library: library.jit(train), "it called no function that jax.jit made"),
+    "nothing": (lambda library: library.jit(train), "it called no function of jax.jit directly"),
     "other calls": (lambda library: library.jit(evaluate)(1.0), "it called evaluate, jitted and without a gradient"),
     "not jitted": (looped, "it ran jax.value_and_grad("),
     "jit it": (looped, "put the whole step into one function and jit that"),
