@@ -158,4 +158,6 @@ def summary(value: Any) -> str:
     if few or not arrays or adapter.is_leaf(value):
         return ""
     count = sum(math.prod(leaf.shape) for leaf in arrays)
-    return f"{type(value).__name__} of {len(arrays)} array{'s' * (len(arrays) > 1)}, {count:,} numbers"
+    return (
+        f"{type(value).__name__} of {len(arrays)} array{'s' * (len(arrays) > 1)}, {count:,} number{'s' * (count != 1)}"
+    )

@@ -42,6 +42,12 @@ def shapes_of(given: tuple[Any, ...], named: dict[str, Any]) -> Any:
     return tree, found
 
 
+def devices(given: tuple[Any, ...], named: dict[str, Any]) -> int:
+    """On how many devices the arrays of a call are."""
+    placed = (getattr(getattr(leaf, "sharding", None), "device_set", ()) for leaf in jax.tree.leaves((given, named)))
+    return max(map(len, placed), default=1)
+
+
 def _shape(leaf: Any) -> Any:
     if adapter.is_leaf(leaf):
         return tuple(leaf.shape), str(leaf.dtype)

@@ -21,6 +21,7 @@ RANGE = "a range of steps is not for jax.jit, whose steps are counted one by one
 NOTE = "step %d: a call of %s, as the script jitted it"
 CALLED = "a call of %s, as the script jitted it: call %d of a jitted function"
 NO_UPDATE = ", which takes gradients and updates nothing: what the optimizer runs outside of it is not counted"
+DEVICES = "; its arrays are on %d devices, and its count is that of all of them, as of one program on one device"
 EAGER = (
     "it ran %s outside of jax.jit, where a step is not watched: put the whole step into one function and jit that, or count it "
     "with reconcile run --jax %s:%s --args %s:FUNCTION, where FUNCTION returns its arguments"
@@ -112,10 +113,9 @@ class Watch:
             self.done(None)
         place = f"{watched.name}{watched.place}"
         if self.call and self.calls + 1 == self.call and not watched.installed:
-            self._hand(function, Handed(given, named, watched.name, CALLED % (place, self.call)))
+            self._hand(watched, given, named, CALLED % (place, self.call))
         elif learns and self.steps + 1 == self.wanted[0]:
-            note = NOTE % (self.wanted[0], place) + (NO_UPDATE if step == BACKWARD else "")
-            self._hand(function, Handed(given, named, watched.name, note))
+            self._hand(watched, given, named, NOTE % (self.wanted[0], place) + (NO_UPDATE if step == BACKWARD else ""))
         made = function(*given, **named)
         self.steps += learns
         if not watched.installed:
@@ -124,10 +124,12 @@ class Watch:
                 self.others.setdefault(watched.name)
         return made
 
-    def _hand(self, function: Any, handed: Handed) -> None:
+    def _hand(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any], note: str) -> None:
         self.finished = True
-        self.done((function, handed))
-        self.now.fresh(function, *handed.arguments)
+        devices = self.now.devices(given, named)
+        note += DEVICES % devices if devices > 1 else ""
+        self.done((watched.real, Handed(given, named, watched.name, note)))
+        self.now.fresh(watched.real, given, named)
 
     def _step(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any]) -> str:
         shapes = self.now.shapes_of(given, named)

@@ -33,6 +33,9 @@ class Now:
     def shapes_of(self, given: Any, _named: Any) -> Any:
         return tuple(type(value) for value in given)
 
+    def devices(self, given: Any, _named: Any) -> int:
+        return 4 if given == (4.0,) else 1
+
     def fresh(self, *_call: Any) -> None:
         """No library keeps anything here."""
 
@@ -143,6 +146,12 @@ def test_gradients_without_an_update_say_so(watching: Watching) -> None:
     w = watching()
     w.library.jit(gradients)(1.0)
     assert "takes gradients and updates nothing" in w.handed[0][1].note
+
+
+def test_a_step_on_several_devices_says_so(watching: Watching) -> None:
+    w = watching()
+    w.library.jit(train)(4.0)
+    assert "its arrays are on 4 devices" in w.handed[0][1].note
 
 
 def test_the_asked_call_needs_no_gradient(watching: Watching) -> None:
