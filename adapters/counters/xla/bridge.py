@@ -33,7 +33,7 @@ from .rules import BOOK, unpadded
 EQUATIONS = "equations"
 COMPILED = "xla@compiled"
 REWROTE = "the program that XLA counts has not as many of it"
-PLACED = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape")
+PLACED = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding")
 """Custom calls that only say on which devices an array is: nothing runs, and XLA counts -1 for any custom call."""
 IN_A_LOOP = "XLA counts the body of a loop once"
 REST = tuple(name for name in COMPONENTS if name != "mac")
