@@ -47,9 +47,9 @@ class Adapter(adapter.Adapter):
 
     def watch(self, nested: tuple[Any, ...], steps: tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
         """See Adapter.watch: ``done`` gets a call, see watch.py."""
-        from . import step, watch
+        from . import watch
 
-        watching = watch.Watch(steps, call, done, step)
+        watching = watch.Watch(steps, call, done)
         watching.wrap(sys.modules["jax"], "jax")
         sys.meta_path.insert(0, Imported("flax.nnx", lambda: watching.wrap(sys.modules["flax.nnx"], "nnx")))
         return watching

@@ -28,6 +28,7 @@ EAGER = (
 )
 GIVES = "it called %s, jitted and without a gradient: count a call with --calls 1"
 UNTRACED = "its jitted function %s cannot be traced by itself: %s"
+OLD = "steps of this release of JAX are not watched: %s"
 NOTHING = "it called no function of jax.jit directly, and within jax.vmap and the like none is watched"
 AHEAD = "it compiled %s ahead of time with lower(...), where a step is not watched: call the jitted function itself"
 EAGERLY = ("grad", "value_and_grad", "pmap")
@@ -44,11 +45,14 @@ class Handed:
 class Watch:
     """``done`` gets (function, Handed) before the asked call runs, in the middle of the program, or None to end it uncounted.
 
-    ``now`` is step.py: what JAX says of a call, and of now.
+    ``now`` says what JAX says of a call, and of now: step.py.
     """
 
-    def __init__(self, steps: tuple[int, int], call: int, done: Callable[[Any], None], now: Any) -> None:
-        self.wanted, self.call, self.done, self.now = steps, call, done, now
+    def __init__(self, steps: tuple[int, int], call: int, done: Callable[[Any], None], now: Any = None) -> None:
+        self.wanted, self.call, self.done = steps, call, done
+        if now is not None:
+            self.now = now
+        self.old = ""
         self.calls = self.steps = 0
         self.below = ""
         self.finished = False
@@ -57,6 +61,23 @@ class Watch:
         self.ahead: dict[str, None] = {}
         self.others: dict[str, None] = {}
         self.untraced: dict[str, str] = {}
+
+    @functools.cached_property
+    def now(self) -> Any:
+        """step.py, which is imported when a jitted function is called."""
+        from . import step
+
+        return step
+
+    def _watches(self) -> bool:
+        """Whether a call that comes now is the program's own."""
+        if self.plain or self.finished:
+            return False
+        try:
+            return bool(self.now.at_top())
+        except (ImportError, AttributeError) as error:  # the program may not even train with JAX: it goes on
+            self.finished, self.old = True, reason_of(error)
+            return False
 
     def wrap(self, module: Any, title: str) -> None:
         """Let this module's ``jit`` make functions that are watched, and its gradients say where they run."""
@@ -83,7 +104,7 @@ class Watch:
     def _eager(self, title: str, _watch: Watch, made: Any) -> Any:
         @functools.wraps(made)
         def called(*given: Any, **named: Any) -> Any:
-            if self.plain or self.finished or not self.now.at_top():
+            if not self._watches():
                 return made(*given, **named)
             self.eager.setdefault(f"{title}({named_of(made)})", sys._getframe(1).f_code.co_name)
             return self.plainly(made, given, named)
@@ -104,7 +125,7 @@ class Watch:
     def called(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The program calls a jitted function."""
         function = watched.real
-        if self.plain or self.finished or not self.now.at_top():
+        if not self._watches():
             return function(*given, **named)
         step = "" if self.call else self._step(watched, given, named)
         learns = bool(step)
@@ -147,6 +168,8 @@ class Watch:
         return {"calls": self.calls, "steps": self.steps, "below": self.below, "without": without}
 
     def _without(self) -> str:
+        if self.old:
+            return OLD % self.old.rstrip(".")
         if self.eager:
             file = Path(sys.argv[0]).stem
             within = next((name for name in self.eager.values() if name.isidentifier()), "FUNCTION")

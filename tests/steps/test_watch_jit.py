@@ -118,6 +118,14 @@ def test_the_asked_step_is_handed_over_with_its_call(watching: Watching) -> None
     assert handed.note.endswith(", as the script jitted it")
 
 
+def test_a_release_that_is_not_known_leaves_the_program(watching: Watching) -> None:
+    w = watching()
+    del w.now.tracing  # asked for it, JAX has no such thing
+    assert w.library.jit(train)(1.0) == 2.0
+    assert w.handed == []
+    assert "steps of this release of JAX are not watched: " in w.watch.told()["without"]
+
+
 def test_a_decorator_with_options_and_a_method(watching: Watching) -> None:
     w = watching()
 
