@@ -16,5 +16,6 @@ FRAMEWORK = Framework(
     trains=True,
     lends=False,
     backend="jax",
+    watched=("jax", "JAX"),
     order=4,
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..shared import adapter, keras_model, signatures
+from ..shared import adapter, keras_model, nested, signatures
+from ..shared.imported import Imported
 
 
 class Adapter(adapter.Adapter):
@@ -42,6 +44,15 @@ class Adapter(adapter.Adapter):
         from . import model
 
         return model.on_shapes(function)
+
+    def watch(self, nested: tuple[Any, ...], steps: tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
+        """See Adapter.watch: ``done`` gets a call, see watch.py."""
+        from . import watch
+
+        watching = watch.Watch(steps, call, done)
+        watching.wrap(sys.modules["jax"], "jax")
+        sys.meta_path.insert(0, Imported("flax.nnx", lambda: watching.wrap(sys.modules["flax.nnx"], "nnx")))
+        return watching
 
     def capture(self, request: Any, pair: Any) -> Capture:
         """See Adapter.capture."""
@@ -87,6 +98,18 @@ class Capture(adapter.Capture):
             else:
                 taken = trace(model.call(made, positional, named))
         return adapter.noted(taken, self.pair, called_with)
+
+    def called_with(self, positional: tuple[Any, ...], named: dict[str, Any]) -> str:
+        """See Capture.called_with. An object with arrays, and a container with many, by their number."""
+        from . import records
+
+        def is_leaf(value: Any) -> bool:
+            return adapter.is_leaf(value) or bool(records.summary(value))
+
+        def tell(value: Any) -> str:
+            return adapter.tell(value) if adapter.is_leaf(value) else records.summary(value)
+
+        return nested.described((positional, named), is_leaf, tell)
 
     def plain_call(self, params: Any) -> tuple[Callable[[], Any], str]:
         """See Capture.plain_call: on shapes, as JAX itself would trace it."""

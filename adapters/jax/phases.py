@@ -40,14 +40,19 @@ def phase_of(equation: Any, around: str) -> str:
 def marked(closed: Any) -> Any:
     """The program with the optimiser's equations in the scope STEP; as it is, if it has no gradient."""
     jaxpr = getattr(closed, "jaxpr", closed)
-    if not _differentiates(jaxpr):
+    if not differentiates(jaxpr):
         return closed
     return _with(closed, _level(jaxpr, [False] * len(jaxpr.invars), _layers(jaxpr)))
 
 
-def _differentiates(jaxpr: Any) -> bool:
+def differentiates(jaxpr: Any) -> bool:
     """Whether a program, or one inside it, has a backward pass."""
-    return any("transpose" in records.transformations(e) or any(map(_differentiates, _inside(e))) for e in jaxpr.eqns)
+    return any("transpose" in records.transformations(e) or any(map(differentiates, _inside(e))) for e in jaxpr.eqns)
+
+
+def updates(jaxpr: Any) -> bool:
+    """Whether a program with its marks, or one inside it, has an equation of an optimiser's step."""
+    return any(STEP in records.scopes(e) or any(map(updates, _inside(e))) for e in jaxpr.eqns)
 
 
 def _inside(equation: Any) -> Iterator[Any]:
@@ -94,7 +99,7 @@ def _level(jaxpr: Any, given: Sequence[bool], layers: set[tuple[str, ...]], name
         own, results = names + records.scopes(equation), [any(inputs)] * len(equation.outvars)
         if _is_derived(equation):  # its results are a gradient, or a forward pass with new weights
             results = ["transpose" in records.transformations(equation)] * len(results)
-        elif any(map(_differentiates, _inside(equation))):
+        elif any(map(differentiates, _inside(equation))):
             equation, results = _entered(equation, inputs, layers, own)
         elif own in layers:
             results = [False] * len(results)
@@ -113,7 +118,7 @@ def _steps(equations: Sequence[Any], after: Sequence[bool], own_layers: Sequence
     for place in range(len(equations) - 1, -1, -1):
         equation = equations[place]
         results, inputs = {id(v) for v in equation.outvars}, {id(atom) for atom in equation.invars}
-        mixed = any(map(_differentiates, _inside(equation)))
+        mixed = any(map(differentiates, _inside(equation)))
         if _is_derived(equation) or mixed or own_layers[place]:
             derivative |= inputs
         elif after[place] or (results & step and not results & derivative):

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any
 
+import jax
+
 from ...core.records import Op, Tensor
+from ..shared import adapter
+from . import layers
 from .layers import LAYER
 
 JAXPRS = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+MANY = 16
+"""More arrays in one argument than these are told by their number."""
 NO_LAYERS = ("rematted_computation", "step:optimizer")
 """Scopes that say when something runs (phases.py)."""
 
@@ -140,3 +147,17 @@ def programs(values: Iterable[Any]) -> Iterator[Any]:
 def same(op: Op) -> tuple[Any, ...]:
     """What two ops have in common if one is another call of the other."""
     return (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())))
+
+
+def summary(value: Any) -> str:
+    """``TrainState of 9 arrays, 131 numbers``, for an object with arrays and a container of many; '' for anything else."""
+    nnx = sys.modules.get("flax.nnx")
+    tree = nnx.state(value) if layers.is_object(value) and nnx is not None else value
+    arrays = [leaf for leaf in jax.tree.leaves(tree) if adapter.is_leaf(leaf)]
+    few = isinstance(value, (dict, tuple, list)) and len(arrays) <= MANY
+    if few or not arrays or adapter.is_leaf(value):
+        return ""
+    count = sum(math.prod(leaf.shape) for leaf in arrays)
+    return (
+        f"{type(value).__name__} of {len(arrays)} array{'s' * (len(arrays) > 1)}, {count:,} number{'s' * (count != 1)}"
+    )

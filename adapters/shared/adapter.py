@@ -75,8 +75,9 @@ class Adapter:
         raise FactoryError(f"{self.framework.title} has no hooks on a program's own step.")
 
     def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
-        """Watch the program of this process, see pytorch/steps/watch.py and tensorflow/fit.py. ``watched`` of the record has
-        just been imported, and the framework perhaps not yet to its end. ``done(None)`` ends a program that is refused."""
+        """Watch the program of this process, see pytorch/steps/watch.py, tensorflow/fit.py and jax/watch.py. ``watched`` of the
+        record has just been imported, and the framework perhaps not yet to its end. ``done(None)`` ends a program that is
+        refused."""
         raise FactoryError(f"{self.framework.title} has no way to watch a program's own step.")
 
     def examples(self, function: Callable[[], Any]) -> Any:

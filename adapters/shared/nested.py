@@ -47,7 +47,7 @@ def described(arguments: Arguments, is_leaf: Callable[[Any], bool], tell: Callab
         if isinstance(value, (tuple, list)):
             ends = "()" if isinstance(value, tuple) else "[]"
             return ends[0] + ", ".join(text(item) for item in value) + ends[1]
-        return repr(value)[:40]
+        return " ".join(repr(value).split())[:40]
 
     positional, named = arguments
     return ", ".join([text(item) for item in positional] + [f"{key}={text(item)}" for key, item in named.items()])

@@ -23,11 +23,18 @@ REPLICAS = "%s trains on %d replicas at once, and only a step on one device is c
 class Batch:
     """One batch as the program's step took it: ``x``, the ``rest`` of the tuple that it came in, and which step it was."""
 
+    name = note = ""  # its model has a name, and own_step.py describes it
+
     def __init__(self, data: Any, number: int = 1, by: str = "fit") -> None:
         self.number, self.by = number, by
         self._whole = not isinstance(data, (tuple, list)) or not data
         self.x = data if self._whole else data[0]
         self.rest: tuple[Any, ...] = () if self._whole else tuple(data[1:])
+
+    @property
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What the model is called with."""
+        return (self.x,), {}
 
     def filled(self, x: Any, rest: tuple[Any, ...]) -> Any:
         """The same batch with other tensors."""

@@ -165,8 +165,9 @@ def _why(script: Script, seen: dict[str, Any] | None) -> str:
     called, took = _times(seen["calls"]), _several(seen["steps"], "step")
     if seen["status"]:
         return f"{script.name} ended with status {seen['status']} before the end of {script.wanted}."
-    if not seen["steps"] and not seen["calls"] and seen.get("without"):
-        more = "no optimizer stepped, and " if len(seen["imported"]) > 1 else ""
+    alone = len(seen["imported"]) == 1  # otherwise the calls may be of another framework
+    if not seen["steps"] and seen.get("without") and (not seen["calls"] or (alone and not script.call)):
+        more = "" if alone else "no optimizer stepped, and "
         return f"{script.name} ended without a step to count: {more}{seen['without']}."
     if script.call:
         return (

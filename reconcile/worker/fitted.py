@@ -1,10 +1,11 @@
-"""A step that a program's own model is about to take: its trace and its ledgers, taken from that model and its batch.
+"""A step that a program is about to take: its trace and its ledgers, taken from a live model and its batch, or from a function
+and its arguments.
 
 The captures read graphs and run copies of them, so the model is as before, and the program can go on.
 """
 
+import importlib
 import random
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,8 @@ from .user_code import described
 
 
 class Fitted(FactoryPair):
-    """A program's model and the batch of its step, as a pair."""
+    """A program's model and the batch of its step, as a pair. A batch has the ``arguments`` of the model's call, positional and
+    named, a ``name`` for a model that is a function, and a ``note`` for the report."""
 
     def __init__(self, request: WorkerRequest, adapter: Any, model: Any, batch: Any) -> None:
         super().__init__(request, adapter)
@@ -27,8 +29,12 @@ class Fitted(FactoryPair):
         self.targets = batch
 
     def _build(self, _params: Any) -> Any:
-        self._arguments = ((self.targets.x,), {})
+        self._arguments = self.targets.arguments
         return self.model
+
+    def called_notes(self, inputs: Callable[[], str]) -> tuple[str, ...]:
+        """See FactoryPair.called_notes."""
+        return (*filter(None, [self.targets.note]), *super().called_notes(inputs))
 
     def _call(self, function: Callable[[], Any], action: str, declined: type[FactoryError] = FactoryError) -> Any:
         try:
@@ -43,16 +49,17 @@ class FittedStep:
     seconds = 0.0
 
     def __init__(self, framework: Framework, counters: dict[str, Any], model: Any, batch: Any) -> None:
-        name = type(model).__name__
+        name = batch.name or type(model).__name__
+        adapter = adapter_of(framework)
         request = WorkerRequest(
             framework=framework,
             tasks=(TRACE, *counters),
             out="",
             counters={name: (module, package) for name, (module, package) in counters.items()},
             model=UserModel(name, name, {framework.name: name}, (framework.name,)),
-            training="own",
+            training="own" if adapter.own_steps else "",
         )
-        self._worker = Worker(request, Fitted(request, adapter_of(framework), model, batch))
+        self._worker = Worker(request, Fitted(request, adapter, model, batch))
 
     def trace(self) -> Any:
         """Trace of the step. Raises whatever the model raises."""
@@ -74,7 +81,7 @@ class FittedStep:
 @contextmanager
 def _same_numbers() -> Iterator[None]:
     """The program's random numbers go on as if nothing had run in between; old counters' warnings are hidden."""
-    numbers, arrays = random.getstate(), sys.modules["numpy.random"]
+    numbers, arrays = random.getstate(), importlib.import_module("numpy.random")
     held = arrays.get_state()
     try:
         with warnings.catch_warnings():

@@ -10,50 +10,23 @@ Python 3.6 and standard library, plus the framework that the program imports.
 # ruff: noqa: UP020, UP029  (`open` is bound when the module is: the builtin may be replaced later)
 
 import importlib
-import importlib.abc
 import os
 import runpy
 import sys
 import traceback
 from functools import partial
-from importlib.machinery import PathFinder
 from io import open
 from json import dumps, loads
 from os import path as paths
 from typing import Any, NoReturn
 
+from ..adapters.shared.imported import Imported
 from ..adapters.shared.refusal import BeyondCounter, reason_of
 from ..core.framework import Framework, absolute, adapter_of
 from ..core.message import first_line
 from ..core.records import to_json
 from .fitted import FittedStep
 from .main import write
-
-
-class Imported(importlib.abc.MetaPathFinder):
-    """Calls ``then()`` when the package of this name has been imported, by whatever imports it."""
-
-    def __init__(self, package: str, then: Any) -> None:
-        self.package, self.then = package, then
-
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        """See importlib.abc.MetaPathFinder."""
-        if fullname != self.package or self not in sys.meta_path:
-            return None
-        sys.meta_path.remove(self)
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is None or spec.loader is None:
-            sys.meta_path.insert(0, self)
-            return None
-        loader: Any = spec.loader
-        run = loader.exec_module
-
-        def exec_module(module: Any) -> None:
-            run(module)
-            self.then()
-
-        loader.exec_module = exec_module
-        return spec
 
 
 class Program:
@@ -151,7 +124,8 @@ class Program:
         seen = dict(self.seen)
         for watch in self.watches:
             for name, value in watch.told().items():
-                seen[name] = seen.get(name, type(value)()) + value
+                held = seen.get(name, type(value)())
+                seen[name] = f"{held}; {value}" if held and value and isinstance(value, str) else held + value
         write(paths.join(self.asked["out"], "seen.json"), dumps(seen))
 
 

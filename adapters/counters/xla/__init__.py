@@ -17,6 +17,8 @@ REQUIREMENTS = (
 )
 """JAX, Flax, and what they import."""
 
+TARGET = "target"
+"""Attribute of a custom call: what it calls."""
 LOWERED = "lowered"
 """Attribute of an instruction of the program before it is compiled, beside those of the compiled program that is counted."""
 

@@ -25,7 +25,7 @@ from ....work import COMPONENTS, Work, is_integer_op
 from .. import SUM
 from ..bridge import Bridge, Item, View, known_work, make_item, unknown_of, unmet
 from ..rulebook import NotCounted, Rule, apply
-from . import LOWERED
+from . import LOWERED, TARGET
 from .lowerings import PRODUCTS, Part, Place, parts, place
 from .rounding import rounding
 from .rules import BOOK, unpadded
@@ -33,6 +33,8 @@ from .rules import BOOK, unpadded
 EQUATIONS = "equations"
 COMPILED = "xla@compiled"
 REWROTE = "the program that XLA counts has not as many of it"
+PLACED = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding")
+"""Custom calls that only say on which devices an array is: nothing runs, and XLA counts -1 for any custom call."""
 IN_A_LOOP = "XLA counts the body of a loop once"
 REST = tuple(name for name in COMPONENTS if name != "mac")
 
@@ -79,9 +81,12 @@ def bridge(view: View, trace: Trace) -> Bridge:
     wanted, left_out = _wanted(trace)
     before = [sighting for sighting in view.sightings if sighting.op.attrs.get(LOWERED)]
     counted = [sighting for sighting in view.sightings if not sighting.op.attrs.get(LOWERED)]
-    met, whole = _met(counted, view, wanted)
+    placed = [one for one in counted if _places(one.op)]
+    met, whole = _met([one for one in counted if not _places(one.op)], view, wanted)
     handed = {key: found.times for key, found in _met(before, view, wanted)[0].items()}
     items = [*left_out, *(_one(found, 1, Cause.INTEGER_OP) for found in whole)]
+    marks = _met(placed, view, Wanted({}, {}, {}))[0].values()
+    items += [_one(found, found.times, Cause.FORMULA_DIFFERS) for found in marks]
     if before:
         _renamed(met, wanted)
     for key, ops in wanted.at.items():
@@ -97,6 +102,10 @@ def bridge(view: View, trace: Trace) -> Bridge:
             holders: list[Op | None] = [routine] if None in named and routine and not found.counted.mac else named
             items.append(_left_over(found, holders, view, bool(before) and (layer, where) not in handed))
     return Bridge((*items, *rounding(counted, view, why_not)))
+
+
+def _places(op: Op) -> bool:
+    return op.attrs.get(TARGET) in PLACED and not is_integer_op(op)
 
 
 def _wanted(trace: Trace) -> tuple[Wanted, list[Item]]:

@@ -13,7 +13,7 @@ from ...jax.model import KEYS, Call, versions
 from ...jax.records import layer_of
 from ...shared.refusal import BeyondCounter
 from .. import SUM
-from . import LOWERED, hlo
+from . import LOWERED, TARGET, hlo
 
 CALLS = {"call": ("to_apply",), "fusion": ("calls",), "while": ("body", "condition"), "async-start": ("calls",)}
 """Instructions that run whole computations, and the attributes that name them, in the order in which they are added."""
@@ -209,6 +209,8 @@ class Walk:
                 found[key] = int(given.get(key, 1))
         if instruction.opcode == "fft":
             found["fft_length"] = hlo.numbers(given["fft_length"])
+        if "custom_call_target" in given:
+            found[TARGET] = given["custom_call_target"].strip('"')
         if instruction.opcode in STEPS:
             for key in ("to_apply", "select", "scatter"):
                 if key in given:

@@ -58,7 +58,7 @@ def watch(
     The script runs as `python SCRIPT ARGUMENTS` would: nothing in it changes. The tool records the first step, or those that
     --steps names, and ends the script. A step begins with the call of a model and ends with the step of the optimizer, after
     its micro-batches. A script without an optimizer has calls: --calls 1. Where Keras trains a model on TensorFlow (fit or
-    train_on_batch), a step is one train_step on one batch.
+    train_on_batch), a step is one train_step on one batch. In JAX it is one call of a jitted function that takes a gradient.
 
     \b
     reconcile watch train.py --batch-size 8

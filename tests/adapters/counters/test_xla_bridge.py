@@ -157,6 +157,15 @@ def test_parts_of_an_expanded_function_are_no_other_operation() -> None:
     assert Cause.COMPILER_REWROTE not in found.by_cause()
 
 
+def test_a_custom_call_that_only_places_an_array() -> None:
+    """XLA counts -1 for any custom call. What another one computes, nobody can say."""
+    call = op("hlo.custom-call", ((B, OUT),), (B, OUT), target="Sharding")
+    found = statement(PRODUCT - 2, (dot(), call, call._replace(id="other")), (ran(),), "xla@lowered")
+    assert (found.residual, found.by_cause()) == (0, {Cause.FORMULA_DIFFERS: 2})
+    found = statement(PRODUCT - 1, (dot(), call._replace(attrs={"target": "my_kernel"})), (ran(),), "xla@lowered")
+    assert (found.residual, found.state) == (1, State.UNEXPLAINED)
+
+
 UNROLLED = 3
 """How often a loop's body stands in the program."""
 

@@ -1,0 +1,233 @@
+"""Watches a program that trains with JAX, and takes the call of the jitted step that was asked for.
+
+``jax.jit`` and ``nnx.jit`` make functions that tell of their calls. A call counts if the program makes it, and not a function
+that JAX is tracing. A jitted function is a step if its trace has a backward pass; that is decided once for each function and
+shapes (step.py). Nothing here imports JAX.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...core.records import BACKWARD
+from ..shared.refusal import reason_of
+
+RANGE = "a range of steps is not for jax.jit, whose steps are counted one by one: give one, such as --steps 1"
+NOTE = "step %d: a call of %s, as the script jitted it"
+CALLED = "a call of %s, as the script jitted it: call %d of a jitted function"
+NO_UPDATE = ", which takes gradients and updates nothing: what the optimizer runs outside of it is not counted"
+DEVICES = "; its arrays are on %d devices, and its count is that of all of them, as of one program on one device"
+EAGER = (
+    "it ran %s outside of jax.jit, where a step is not watched: put the whole step into one function and jit that, or count it "
+    "with reconcile run --jax %s:%s --args %s:FUNCTION, where FUNCTION returns its arguments"
+)
+GIVES = "it called %s, jitted and without a gradient: count a call with --calls 1"
+UNTRACED = "its jitted function %s cannot be traced by itself: %s"
+OLD = "steps of this release of JAX are not watched: %s"
+NOTHING = "it called no function of jax.jit directly, and within jax.vmap and the like none is watched"
+AHEAD = "it compiled %s ahead of time with lower(...), where a step is not watched: call the jitted function itself"
+EAGERLY = ("grad", "value_and_grad", "pmap")
+"""Functions that differentiate, or run on several devices, whether jitted or not."""
+
+
+class Handed:
+    """One call of a jitted function: its ``arguments`` and what the report says of it."""
+
+    def __init__(self, arguments: tuple[Any, ...], named: dict[str, Any], name: str, note: str) -> None:
+        self.arguments, self.name, self.note = (arguments, named), name, note
+
+
+class Watch:
+    """``done`` gets (function, Handed) before the asked call runs, in the middle of the program, or None to end it uncounted.
+
+    ``now`` says what JAX says of a call, and of now: step.py.
+    """
+
+    def __init__(self, steps: tuple[int, int], call: int, done: Callable[[Any], None], now: Any = None) -> None:
+        self.wanted, self.call, self.done = steps, call, done
+        if now is not None:
+            self.now = now
+        self.old = ""
+        self.calls = self.steps = 0
+        self.below = ""
+        self.finished = False
+        self.plain = 0  # calls of a library within which what jax.jit makes is the library's own
+        self.eager: dict[str, str] = {}  # what ran outside of jax.jit, and the function that ran it
+        self.ahead: dict[str, None] = {}
+        self.others: dict[str, None] = {}
+        self.untraced: dict[str, str] = {}
+
+    @functools.cached_property
+    def now(self) -> Any:
+        """step.py, which is imported when a jitted function is called."""
+        from . import step
+
+        return step
+
+    def _watches(self) -> bool:
+        """Whether a call that comes now is the program's own."""
+        if self.plain or self.finished:
+            return False
+        try:
+            return bool(self.now.at_top())
+        except (ImportError, AttributeError) as error:  # the program may not even train with JAX: it goes on
+            self.finished, self.old = True, reason_of(error)
+            return False
+
+    def wrap(self, module: Any, title: str) -> None:
+        """Let this module's ``jit`` make functions that are watched, and its gradients say where they run."""
+        module.jit = self._making(module.jit, Watched)
+        for name in EAGERLY:
+            if hasattr(module, name):
+                eager = functools.partial(self._eager, f"{title}.{name}")
+                setattr(module, name, self._making(getattr(module, name), eager))
+
+    def _making(self, make: Any, then: Callable[[Watch, Any], Any]) -> Any:
+        """``make``, which takes a function, or options and then a function as a decorator does."""
+
+        @functools.wraps(make)
+        def making(*given: Any, **options: Any) -> Any:
+            if self.plain or self.finished:
+                return make(*given, **options)
+            made = self.plainly(make, given, options)
+            if given or "fun" in options or "f" in options:
+                return then(self, made)
+            return lambda function: then(self, self.plainly(made, (function,), {}))
+
+        return making
+
+    def _eager(self, title: str, _watch: Watch, made: Any) -> Any:
+        @functools.wraps(made)
+        def called(*given: Any, **named: Any) -> Any:
+            if not self._watches():
+                return made(*given, **named)
+            self.eager.setdefault(f"{title}({named_of(made)})", sys._getframe(1).f_code.co_name)
+            return self.plainly(made, given, named)
+
+        for name in ("lower", "eval_shape", "clear_cache"):  # of pmap's
+            if hasattr(made, name):
+                setattr(called, name, getattr(made, name))
+        return called
+
+    def plainly(self, function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A call within which nothing is watched."""
+        self.plain += 1
+        try:
+            return function(*given, **named)
+        finally:
+            self.plain -= 1
+
+    def called(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The program calls a jitted function."""
+        function = watched.real
+        if not self._watches():
+            return function(*given, **named)
+        step = "" if self.call else self._step(watched, given, named)
+        learns = bool(step)
+        if learns and self.wanted[0] != self.wanted[1]:
+            self.below = RANGE
+            self.done(None)
+        place = f"{watched.name}{watched.place}"
+        if self.call and self.calls + 1 == self.call and not watched.installed:
+            self._hand(watched, given, named, CALLED % (place, self.call))
+        elif learns and self.steps + 1 == self.wanted[0]:
+            self._hand(watched, given, named, NOTE % (self.wanted[0], place) + (NO_UPDATE if step == BACKWARD else ""))
+        made = function(*given, **named)
+        self.steps += learns
+        if not watched.installed:
+            self.calls += 1
+            if not learns:
+                self.others.setdefault(watched.name)
+        return made
+
+    def _hand(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any], note: str) -> None:
+        self.finished = True
+        devices = self.now.devices(given, named)
+        note += DEVICES % devices if devices > 1 else ""
+        self.done((watched.real, Handed(given, named, watched.name, note)))
+        self.now.fresh(watched.real, given, named)
+
+    def _step(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any]) -> str:
+        shapes = self.now.shapes_of(given, named)
+        if shapes not in watched.known:
+            try:
+                watched.known[shapes] = self.plainly(self.now.step_of, (watched.real, given, named), {})
+            except Exception as error:  # the program's own call says what is wrong, or runs
+                watched.known[shapes] = ""
+                self.untraced.setdefault(watched.name, reason_of(error))
+        return watched.known[shapes]
+
+    def told(self) -> dict[str, Any]:
+        """What it has seen of the program, where that ends before its step does."""
+        without = "" if self.steps else self._without()
+        return {"calls": self.calls, "steps": self.steps, "below": self.below, "without": without}
+
+    def _without(self) -> str:
+        if self.old:
+            return OLD % self.old.rstrip(".")
+        if self.eager:
+            file = Path(sys.argv[0]).stem
+            within = next((name for name in self.eager.values() if name.isidentifier()), "FUNCTION")
+            return EAGER % (" and ".join(self.eager), file, within, file)
+        for name, reason in self.untraced.items():
+            return UNTRACED % (name, reason.rstrip("."))
+        if self.ahead:
+            return AHEAD % " and ".join(self.ahead)
+        return GIVES % " and ".join(self.others) if self.others else NOTHING
+
+
+class Watched:
+    """A jitted function, watched. All else of it is that of the real one."""
+
+    def __init__(self, watch: Watch, real: Any) -> None:
+        self.watch, self.real = watch, real
+        self.known: dict[Any, str] = {}
+        self.name = named_of(real)
+        code = getattr(unwrapped(real), "__code__", None)
+        self.place = f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code else ""
+        self.installed = code is not None and any(
+            part in code.co_filename for part in ("site-packages", "dist-packages")
+        )
+        self.__doc__, self.__module__ = real.__doc__, getattr(real, "__module__", __name__)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self.real)
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """See Watch.called."""
+        return self.watch.called(self, given, named)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """A method, where it is an attribute of a class."""
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    def lower(self, *given: Any, **named: Any) -> Any:
+        """Compiled ahead of time, its calls are not seen."""
+        watch = self.watch
+        if not watch.plain and not watch.finished:
+            watch.ahead.setdefault(self.name)
+        return self.real.lower(*given, **named)
+
+
+def unwrapped(function: Any) -> Any:
+    """What jit, partial and a method hold, down to the program's own function."""
+    for inner in ("__wrapped__", "func", "__func__"):
+        held = getattr(function, inner, None)
+        if held is not None and held is not function:
+            return unwrapped(held)
+    return function
+
+
+def named_of(function: Any) -> str:
+    """Its name for a reader."""
+    own = unwrapped(function)
+    return str(getattr(own, "__name__", None) or type(own).__name__)
