@@ -116,6 +116,14 @@ for _ in range(3):
     model(torch.ones(batch, 3)).square().mean().backward()
     optimizer.step()
 """
+COMPILED = """import keras
+
+
+def compiled():
+    model = keras.Sequential([keras.layers.Input((4,), batch_size=2), keras.layers.Dense(3)])
+    model.compile("adamw", "mse")
+    return model
+"""
 PAIR = (ROOT / "model_zoo" / "conv1x1.py").read_text()
 FILES = {
     r"--torch net:Net ": {"net.py": NET},
@@ -130,6 +138,7 @@ FILES = {
     r"--torch encoder:make": {"encoder.py": ENCODER},
     r"--model \./net\.py": {"net.py": PAIR},
     r"reconcile audit claims\.csv": {"claims.csv": CLAIMS},
+    r"--tf net:compiled ": {"net.py": COMPILED},
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
 }
 """What a reader of these commands has."""
