@@ -49,7 +49,7 @@ gradients: $(VENV)/.installed
 	$(BIN)/python -m pytest -m gradients -p tests.home.noskip -n $(JOBS) --dist load
 
 # Every program that `reconcile counter reproduce` prints, of every counter that needs no environment of its own: half an hour.
-# `make test` runs the cheap ones, and `make zoo` those of two families.
+# `make test` runs the cheap ones, and `make zoo` those of one family.
 programs: $(VENV)/.installed
 	$(BIN)/python -m pytest -m "programs or zoo" tests/kit/test_reproduce.py -p tests.home.noskip -n $(JOBS) --dist load
 
