@@ -230,7 +230,7 @@ def test_a_method_with_the_state_of_linen(watch: Watch) -> None:
     total, note = counted(report, COMPILED)
     assert (result.exit_code, total) == (0, STEP)
     assert note.startswith("step 1: a call of train_step (train.py:")
-    assert any("called with TrainState of 13 arrays, 250 numbers" in note for note in report["traces"][0]["notes"])
+    assert "called with TrainState of 13 arrays, 250 numbers" in " ".join(report["traces"][0]["notes"])
 
 
 def test_a_call_of_a_script_that_trains_nothing(watch: Watch) -> None:
