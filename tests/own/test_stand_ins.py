@@ -20,7 +20,9 @@ from reconcile.adapters.pytorch.trace import UNCHECKED
 from reconcile.adapters.pytorch.tracing import proof
 from reconcile.core.errors import UsageError
 
-from .stand_ins import CASES, ONE, ROWS, TRAINED, Case, column_parallel, linear, x
+from .stand_in_steps import TRAINED
+from .stand_in_tensors import column_parallel  # with the cases beside it
+from .stand_ins import CASES, ONE, ROWS, Case, linear, x
 
 pytestmark = pytest.mark.frameworks
 

@@ -15,7 +15,8 @@ from reconcile.adapters.pytorch import compiled  # noqa: E402
 from reconcile.adapters.shared.refusal import BeyondCounter  # noqa: E402
 from reconcile.core.causes import State  # noqa: E402
 from reconcile.core.errors import UsageError  # noqa: E402
-from tests.adapters.pytorch.ways import BATCH, LINEAR, NARROW, WAYS, WIDE, Net, x  # noqa: E402
+from tests.adapters.pytorch.way_parts import BATCH, LINEAR, NARROW, WIDE, Net, x  # noqa: E402
+from tests.adapters.pytorch.ways import WAYS  # noqa: E402
 
 PAGE = Path(__file__).parents[3] / "docs" / "ways.md"
 COUNTERS = ("thop", "fvcore", "flop_counter")

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from tests.adapters.pytorch.way_parts import Custom
 from tests.steps import nets
 from tests.steps.nets import Transformer, cross_entropy, tokens
 
@@ -114,24 +115,10 @@ def mapped(model: Transformer, _optimizer: torch.optim.Optimizer) -> Any:
     return torch.func.vmap(lambda ids: model(ids[None]), randomness="different")(tokens())
 
 
-class Product(torch.autograd.Function):
-    """A program's own product, with gradients of its own."""
-
-    @staticmethod
-    def forward(context: Any, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        context.save_for_backward(x, weight)
-        return x @ weight
-
-    @staticmethod
-    def backward(context: Any, gradient: torch.Tensor) -> Any:
-        x, weight = context.saved_tensors
-        return gradient @ weight.T, x.T @ gradient
-
-
 @case
 def own_function(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     x = model.table(tokens()).flatten(0, 1)
-    Product.apply(x, model.layers[0].out.weight).square().mean().backward()
+    Custom.apply(x, model.layers[0].out.weight).square().mean().backward()
     optimizer.step()
 
 
