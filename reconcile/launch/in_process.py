@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import random
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..adapters.shared import signatures
@@ -19,7 +15,8 @@ from ..core.records import Ledger, Trace
 from ..core.registry import frameworks, known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..worker.factory import FactoryPair, unfed
+from ..worker.at_hand import AtHand, quietly, same_numbers
+from ..worker.factory import unfed
 from ..worker.main import EMPTY, Worker
 from ..worker.user_code import described, kind
 from . import user_models
@@ -27,7 +24,7 @@ from .runner import counters_of_request, unseeing
 from .workers.supervisor import Event
 
 
-class Live(FactoryPair):
+class Live(AtHand):
     """One framework's model that the caller has, or their function that makes one.
 
     The adapter copies a model for every counter that may leave something behind in it.
@@ -36,8 +33,7 @@ class Live(FactoryPair):
     here = True
 
     def __init__(self, request: WorkerRequest, adapter: Any, model: Any, inputs: Any) -> None:
-        super().__init__(request, adapter)
-        self.model = model
+        super().__init__(request, adapter, model)
         self.example = None if self.given_inputs is not None or inputs is None else (inputs,)
 
     def _build(self, _params: object) -> Any:
@@ -67,12 +63,6 @@ class Live(FactoryPair):
 
     def _factory(self) -> Any:
         return self.adapter.maker(self.model)
-
-    def _call(self, function: Any, action: str, declined: type[FactoryError] = FactoryError) -> Any:
-        try:
-            return function()
-        except Exception as error:
-            raise declined(f"{action} {described(error)}.") from error
 
 
 def _request(
@@ -135,7 +125,7 @@ def collect_live(
         pair = Live(request, adapter, models[framework.name], inputs)
         names[framework.name] = pair.where
         worker = Worker(request, pair)
-        with _quietly(), _same_numbers(), adapter.untouched():
+        with quietly(), same_numbers(), adapter.untouched():
             trace = _taken(worker, TRACE, progress)
             assert not isinstance(trace, Ledger)
             traces.append(trace)
@@ -177,24 +167,3 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
         return Missing(task, framework.name, state, reason, known_counters()[task].unit, device)
     progress(Event(framework.name, task, "done"))
     return record
-
-
-@contextlib.contextmanager
-def _same_numbers() -> Iterator[None]:
-    """The caller's random numbers of Python and numpy go on as if nothing had run in between."""
-    numbers, arrays = random.getstate(), sys.modules.get("numpy.random")
-    held = arrays.get_state() if arrays is not None else None
-    try:
-        yield
-    finally:
-        random.setstate(numbers)
-        if arrays is not None:
-            arrays.set_state(held)
-
-
-@contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    """Hide the warnings that old counters raise."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

@@ -4,28 +4,22 @@ and its arguments.
 The captures read graphs and run copies of them, so the model is as before, and the program can go on.
 """
 
-import importlib
-import random
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-from ..adapters.shared.refusal import FactoryError
 from ..core.framework import Framework, adapter_of
 from ..core.protocol import TRACE, UserModel, WorkerRequest
-from .factory import FactoryPair
+from .at_hand import AtHand, quietly, same_numbers
 from .main import Worker
-from .user_code import described
 
 
-class Fitted(FactoryPair):
+class Fitted(AtHand):
     """A program's model and the batch of its step, as a pair. A batch has the ``arguments`` of the model's call, positional and
     named, a ``name`` for a model that is a function, and a ``note`` for the report."""
 
     def __init__(self, request: WorkerRequest, adapter: Any, model: Any, batch: Any) -> None:
-        super().__init__(request, adapter)
-        self.model = model
+        super().__init__(request, adapter, model)
         self.targets = batch
 
     def _build(self, _params: Any) -> Any:
@@ -35,12 +29,6 @@ class Fitted(FactoryPair):
     def called_notes(self, inputs: Callable[[], str]) -> tuple[str, ...]:
         """See FactoryPair.called_notes."""
         return (*filter(None, [self.targets.note]), *super().called_notes(inputs))
-
-    def _call(self, function: Callable[[], Any], action: str, declined: type[FactoryError] = FactoryError) -> Any:
-        try:
-            return function()
-        except Exception as error:
-            raise declined(f"{action} {described(error)}.") from error
 
 
 class FittedStep:
@@ -59,11 +47,12 @@ class FittedStep:
             model=UserModel(name, name, {framework.name: name}, (framework.name,)),
             training="own" if adapter.own_steps else "",
         )
+        import_module("numpy.random")  # before its state is kept: a capture may import and seed it
         self._worker = Worker(request, Fitted(request, adapter, model, batch))
 
     def trace(self) -> Any:
         """Trace of the step. Raises whatever the model raises."""
-        with _same_numbers():
+        with same_numbers(), quietly():
             return self._worker.take(TRACE, {})
 
     def ledgers(self) -> list[Any]:
@@ -71,22 +60,8 @@ class FittedStep:
         made: list[Any] = []
         for name in self._worker.request.counters:
             try:
-                with _same_numbers():
+                with same_numbers(), quietly():
                     made.append(self._worker.take(name, {}))
             except Exception as error:
                 made.append(error)
         return made
-
-
-@contextmanager
-def _same_numbers() -> Iterator[None]:
-    """The program's random numbers go on as if nothing had run in between; old counters' warnings are hidden."""
-    numbers, arrays = random.getstate(), importlib.import_module("numpy.random")
-    held = arrays.get_state()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        random.setstate(numbers)
-        arrays.set_state(held)

@@ -1,0 +1,50 @@
+"""Models that exist already in a process that goes on after us: their pair, and what is as it was when a task is done."""
+
+from __future__ import annotations
+
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..adapters.shared.refusal import FactoryError
+from ..core.protocol import WorkerRequest
+from .factory import FactoryPair
+from .user_code import described
+
+
+class AtHand(FactoryPair):
+    """A model at hand as a pair: what its code raises is said, and nothing is told to a runner."""
+
+    def __init__(self, request: WorkerRequest, adapter: Any, model: Any) -> None:
+        super().__init__(request, adapter)
+        self.model = model
+
+    def _call(self, function: Callable[[], Any], action: str, declined: type[FactoryError] = FactoryError) -> Any:
+        try:
+            return function()
+        except Exception as error:
+            raise declined(f"{action} {described(error)}.") from error
+
+
+@contextmanager
+def same_numbers() -> Iterator[None]:
+    """The random numbers of Python and numpy go on as if nothing had run in between."""
+    numbers, arrays = random.getstate(), sys.modules.get("numpy.random")
+    held = arrays.get_state() if arrays is not None else None
+    try:
+        yield
+    finally:
+        random.setstate(numbers)
+        if arrays is not None:
+            arrays.set_state(held)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Hide the warnings that old counters raise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
