@@ -256,7 +256,7 @@ def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable
         subject=subject,
         inputs=inputs,
         batch=batch,
-        leading=_leading(inputs) if batch is None else None,
+        leading=_leading(inputs) if batch is None and not own else None,  # a program's step may take several batches
         counters=tuple(ledger.counter for ledger in exact),
         notes=tuple(
             f"{t.name}: {note}" for t in traces for note in t.notes if not note.startswith((CALLED_WITH, OWN_STEP))

@@ -14,7 +14,7 @@ Reconciled: 1 counter, 1 exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -151,7 +151,7 @@ class Step(Found):
 
         Raises NotInResult where there is no number to publish.
         """
-        return {**flops_of(self.result), "seconds": self.seconds}
+        return {**self.flops(), "seconds": self.seconds}
 
     def flops(self) -> dict[str, int]:
         """The part of ``metrics`` that is counted. It is sooner there than ``result``, which has every convention."""
@@ -194,6 +194,14 @@ def framework_of(models: Sequence[Any]) -> Framework:
     raise UsageError(f"reconcile.count takes {titles} models, and this is {kind(strays[0])}.")
 
 
+def at_rest(name: str, able: Iterable[str]) -> UsageError:
+    """The refusal of a counter that counts no step as it runs; ``able`` are those that do."""
+    return UsageError(
+        f"{name} needs a model at rest, which is what reconcile.run takes. The step that runs is counted by "
+        f"{' and '.join(able)}."
+    )
+
+
 def nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
     """The counters that count the same execution, with what makes each."""
     from importlib import import_module
@@ -203,9 +211,6 @@ def nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
         if name not in known_counters():
             raise unknown("counter", name, known)
         if name not in known:
-            raise UsageError(
-                f"{name} needs a model at rest, which is what reconcile.run takes. The step that runs is counted by "
-                f"{' and '.join(known)}."
-            )
+            raise at_rest(name, known)
     chosen = [name for name in known if name in asked or not asked]
     return {name: import_module(f"{known[name].module}.nested").nested for name in chosen}

@@ -26,6 +26,10 @@ from ..launch.workers import written, zipapp
 from ..launch.workers.scratch import scratch
 from ..worker.boot import WATCH
 from ..worker.main import EMPTY
+from .count import at_rest
+
+OLDEST = (3, 10)
+"""The Python in which worker/watch.py runs, and what records a step there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class Script:
     """A program and what to count of it: the steps from ``first`` to ``last``, from 1, or the call of that number, 0 for none.
 
     ``module`` says that ``name`` is a module's name, as after ``python -m``; ``go_on`` that the program runs to its end.
+    ``python`` is the interpreter of the user's own, '' for this one, and ``version`` its version, such as ``3.11``.
     """
 
     name: str
@@ -43,6 +48,7 @@ class Script:
     call: int = 0
     go_on: bool = False
     python: str = ""
+    version: str = ""
 
     @property
     def stem(self) -> str:
@@ -68,6 +74,9 @@ def watch(script: Script, request: RunRequest) -> Answer:
 def _run(script: Script, request: RunRequest) -> Collected:
     if not script.module and not Path(script.name).is_file():
         raise UsageError(f"{script.name} is no file: give the script that you run, or its module's name after -m.")
+    if script.version and tuple(map(int, script.version.split("."))) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise UsageError(f"--python is Python {script.version}, and a step is watched in Python {oldest} or later.")
     recording = [record for record in frameworks().values() if record.watched]
     counters = _counters([record.name for record in recording], request.counters)
     with passed_on(), scratch() as folder:
@@ -109,10 +118,7 @@ def _counters(recording: Sequence[str], asked: Sequence[str]) -> dict[str, list[
     known = [name for names in able.values() for name in names]
     for name in asked:
         if name in known_counters() and name not in known:
-            raise UsageError(
-                f"{name} needs a model at rest, which is what reconcile.run takes. The step that runs is counted by "
-                f"{' and '.join(known)}."
-            )
+            raise at_rest(name, known)
     return {framework: [name for name in names if name in asked or not asked] for framework, names in able.items()}
 
 

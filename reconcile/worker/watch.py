@@ -4,7 +4,7 @@ Home starts it with a file that holds a table (steps/watch.py): the program and 
 with the counters of each, the steps or the call, and a folder. It leaves there ``trace.json``, a file per counter and
 ``seen.json``. A framework is watched from the moment at which the program has imported the module that its record names.
 
-Python 3.6 and standard library, plus the framework that the program imports.
+Python 3.10 and standard library, plus the framework that the program imports: steps/watch.py refuses an older Python.
 """
 
 # ruff: noqa: UP020, UP029  (`open` is bound when the module is: the builtin may be replaced later)

@@ -130,6 +130,12 @@ def test_of_a_call_alone_metrics_has_the_forward_pass() -> None:
     assert [found["flops"], found["flops/forward"]] == [FIRST + SECOND] * 2
 
 
+def test_a_step_of_several_batches_is_not_that_of_a_sample() -> None:
+    """The first dimension of its inputs is the batch of one call, and the step has two."""
+    step = counted(lambda: [net(nets.rows()).sum().backward() for net in [nets.mlp()] for _ in range(2)])
+    assert step.verdict.cautions == ()
+
+
 def test_views_are_those_of_a_run(tmp_path: Path) -> None:
     net = nets.mlp()
     step = counted(lambda: loop(net, torch.optim.SGD(net.parameters(), 0.1)), net, name="mine")

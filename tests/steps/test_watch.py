@@ -11,6 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
+from reconcile.core.errors import UsageError
+from reconcile.launch.request import run_request
+from reconcile.steps.watch import Script
+from reconcile.steps.watch import watch as watching
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.frameworks
@@ -47,6 +51,16 @@ def main():
 if __name__ == "__main__":
     main()
     print("the end", flush=True)
+"""
+EVALUATED = """
+import torch
+frozen, net = torch.nn.Linear(3, 4).requires_grad_(False), torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+given = frozen(torch.ones(5, 3))
+with torch.no_grad():
+    net(given)
+net(given).sum().backward()
+optimizer.step()
 """
 INFER = """
 import torch
@@ -132,6 +146,24 @@ def test_several_steps_as_one_and_a_module(watch: Watch, tmp_path: Path) -> None
 def test_one_call_of_a_script_without_an_optimizer(watch: Watch) -> None:
     result, report = watch(INFER, before=("--calls", "3"))
     assert (result.exit_code, total(report)) == (0, 2 * 5 * 3 * 4)
+
+
+def test_a_call_that_is_left_out_is_counted_nowhere(watch: Watch) -> None:
+    """A frozen model begins the step; the trained one is evaluated before it is trained."""
+    result, report = watch(EVALUATED)
+    assert (result.exit_code, total(report)) == (0, 2 * 5 * (3 * 4 + 4 * 2 + 4 * 2))
+    said = " ".join(report["traces"][0]["notes"])
+    assert "2 calls of a model, 1 backward pass, 1 step of an optimizer" in said
+    assert "1 call of a model without gradients before the step" in said
+
+
+def test_an_older_python_is_refused_before_it_starts(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("raise SystemExit('it ran')")
+    with pytest.raises(
+        UsageError, match=r"^--python is Python 3\.9, and a step is watched in Python 3\.10 or later\.$"
+    ):
+        watching(Script(str(script), version="3.9"), run_request())
 
 
 REFUSED = {

@@ -176,7 +176,7 @@ def _training(names: Sequence[str], steps: Mapping[str, TrainingRow]) -> list[st
         elif cells:
             lines.append(f"| {name} | {len(cells)} | {len(closed)} | {len(exact)} | |")
         else:
-            lines.append(f"| {name} | 0 | 0 | 0 | not run: `reconcile run --pass training --counter {name}` |")
+            lines.append(f"| {name} | | | | not run: `reconcile run --pass training --counter {name}` |")
     return lines
 
 

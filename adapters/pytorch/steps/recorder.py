@@ -97,8 +97,8 @@ class StepRecorder(TrainingRecorder):
                     self._weights.update([storage_of(tensor)])
 
     def _called(self, module: torch.nn.Module, given: Any) -> None:
-        if torch._C._current_autograd_node() is not None:
-            return  # a checkpoint calls it again
+        if self.paused or torch._C._current_autograd_node() is not None:
+            return  # it is left out, or a checkpoint calls it again
         self.calls.append((module, shapes_of(given)))
         leaves = [t for t in given_tensors(given) if t.requires_grad and t.is_leaf and id(t) not in self._owners]
         self._inputs += leaves  # alive, so that their ids stay theirs

@@ -80,8 +80,8 @@ def watch(
     if calls and ctx.get_parameter_source("steps") is ParameterSource.COMMANDLINE:
         raise UsageError("--steps and --calls name two things to count: give one of them.")
     request = run_request(**asked, formats=formats)
-    place = str(user_interpreter(python)[0]) if python else ""
-    program = Script(script, arguments, module, *steps, calls or 0, go_on, place)
+    place, version = user_interpreter(python) if python else ("", "")
+    program = Script(script, arguments, module, *steps, calls or 0, go_on, str(place), version)
     atomic.prepare(out)
     result = watch(program, request)
     statement = choose(
