@@ -7,9 +7,13 @@ on the program's tensors and fails on some of them.  What it cannot count ends i
 
 from __future__ import annotations
 
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+import torch
+from torch._C import DispatchKey, _dispatch_has_kernel_for_dispatch_key
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.flop_counter import FlopCounterMode
 
 from ....core.records import FLOP, Ledger
@@ -34,10 +38,9 @@ class Nested(FlopCounterMode):
         return int(self.flop_counts["Global"].get(self._packet, 0))
 
     def takes_apart(self, func: Any) -> bool:
-        """Whether it counts the operators that this one is made of, and not this one (FlopCounterMode.__torch_dispatch__)."""
-        return (
-            func not in self.flop_registry and func._overloadpacket not in self.flop_registry and func._can_decompose()
-        )
+        """Whether it counts the operators that this one is made of, and not this one."""
+        known = func in self.flop_registry or func._overloadpacket in self.flop_registry
+        return not known and _decomposes(func) and parts_are_counted()
 
     def counts(self, func: Any) -> bool:
         """Whether it has a formula for an operator; it is told of these alone."""
@@ -69,6 +72,20 @@ class Nested(FlopCounterMode):
         total = int(self.get_total_flops())
         assert total == sum(entry.value for entry in entries)
         return Ledger(COUNTER, "torch", FLOP, device, versions, total, tuple(entries), tuple(sightings), {}, ())
+
+
+def _decomposes(func: Any) -> bool:
+    """Whether an operator is nothing but others (torch/_ops.py: OpOverload.decompose; PyTorch 2.4 has no name for it)."""
+    key = DispatchKey.CompositeImplicitAutograd
+    return key in func.py_kernels or _dispatch_has_kernel_for_dispatch_key(func.name(), key)
+
+
+@cache
+def parts_are_counted() -> bool:
+    """Whether this release's own mode counts the parts of such an operator: 2.13 does, 2.4 does not. It is asked."""
+    with _disable_current_modes(), torch.inference_mode(), FlopCounterMode(display=False) as counter:
+        torch.nn.functional.linear(torch.zeros(1, 1), torch.zeros(1, 1))
+    return bool(counter.get_total_flops())
 
 
 nested = Nested
