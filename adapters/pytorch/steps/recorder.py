@@ -15,8 +15,7 @@ Nothing stands in for a call: fused attention, recurrent layers and checkpoints 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -24,27 +23,22 @@ import torch
 from ....core.records import (
     BACKWARD,
     FORWARD,
-    IN_HOOK,
-    INPUT_GRADIENT,
     LOSS,
     LOSS_LAYER,
-    ON_THREAD,
     OPTIMIZER,
     OTHER,
     RECOMPUTATION,
-    WEIGHT_GRADIENT,
     Op,
 )
-from ..phases import TrainingRecorder
 from ..trace import LIFTED, Recorder, is_work
-from ..tracing.followed_calls import is_transformed
 from ..tracing.higher_order import is_higher_order
-from ..tracing.module_path import AfterForward
-from ..tracing.nodes import TrainingPath, is_leaf, newest, recomputing, storage_of
+from ..tracing.nodes import is_leaf, newest, storage_of
 from ..tracing.wrappers import is_fake, is_wrapper
 from .frames import called_function, runs
+from .passes import PassRecorder
 from .path import StepPath
 from .signature import Signatures, Signed, given_tensors, shapes_of
+from .tally import Tally
 
 OPTIMIZER_LAYER = "(optimizer)"
 """Layer of what an optimiser does: it handles parameters of several layers at once."""
@@ -52,8 +46,6 @@ AFTER_LAYER = "(after the call)"
 """Layer of what a program does with a model's results if it takes no gradients."""
 OPERATOR, COMPOSITE, HIGHER = 1, 2, 3
 """Kinds of what is dispatched; 0 is no work."""
-SCRIPT = "DifferentiableGraph"
-"""Name of the node that TorchScript makes of several layers."""
 WRAPPED = "the step has tensors of a class of their own (%s): it counts what is called on them, not what they run"
 OPENED = (
     "it has no formula for %s, an operator that runs functions of its own, and of torch.cond it runs both branches: it was left "
@@ -61,7 +53,7 @@ OPENED = (
 )
 
 
-class StepRecorder(TrainingRecorder):
+class StepRecorder(PassRecorder):
     """Records every dispatched op of a program's step."""
 
     def __init__(self, models: Any) -> None:
@@ -69,20 +61,13 @@ class StepRecorder(TrainingRecorder):
         self._kinds: dict[Any, tuple[int, list[Any]]] = {}
         self.calls: list[tuple[torch.nn.Module, Any]] = []  # of models, with what they were called with
         self.signatures = Signatures()
-        self.held: dict[Any, list[Any]] = {}  # by what tells ops apart: the op, its attrs, the number of calls
+        self.tally = Tally()
         self.renamed: dict[str, str] = {}  # layers that have another name once the step is done
         self.last = ""  # the layer of the op that was recorded last
-        self.passes = 0  # backward passes
         self.steps = 0  # of optimisers
         self._optimizing: list[Any] = []  # frames in which optimisers step
-        self._began = newest()  # nodes before this one were made before the step
-        self._graphs: list[bool] = []  # of the backward passes that run: whether gradients of theirs may follow
-        self._wrapped: list[bool] = []  # of the same: whether a node's results are not its own, as torch.func has it
-        self._depths: list[int] = []  # of the same: how many modules ran when they began
-        self._scripts: dict[int, bool] = {}  # by node: whether it is the gradients of a script
         self._inputs: list[Any] = []
-        self._weights: dict[int, Any] = {}
-        super().__init__(TrainingPath(torch.nn.Module()), torch.nn.Module())
+        super().__init__()
         self.path: StepPath = StepPath(models, self._met, self._called, self._left)
 
     # Names and calls of models.
@@ -114,8 +99,8 @@ class StepRecorder(TrainingRecorder):
         if types and any(map(is_wrapper, types)):
             for counter in self.counters:
                 counter.lost(WRAPPED % next(filter(is_wrapper, types)).__name__)
-            if self._wrapped:  # gradients arrive as tensors of that class, and what makes them makes others
-                self._wrapped[-1] = True
+            if self._running:  # gradients arrive as tensors of that class, and what makes them makes others
+                self._running[-1].wrapped = True
             return NotImplemented  # see Recorder
         if types and any(map(is_fake, types)):
             return func(*args, **kwargs)
@@ -201,30 +186,6 @@ class StepRecorder(TrainingRecorder):
         else:
             self._gradient(node, op, signed, out, now if made else 0)
 
-    def _gradient(self, node: Any, op: Op, signed: Signed, out: Any, made: int) -> None:
-        """An op of a backward pass; ``made`` is the number after a node that was made for it."""
-        if made:
-            self._newest = made
-            if self._graphs and self._graphs[-1]:
-                self.path.at(op.layer, made - 1)
-        if is_leaf(node):
-            self.count(op, op.layer, self._phase_at_leaf(node))
-        elif self._untold(node):
-            self.count(op, op.layer, BACKWARD)
-        else:
-            self._backward(node._sequence_nr(), op, signed.inputs, out)
-
-    def _untold(self, node: Any) -> bool:
-        """Whether it cannot be told what this node's results are for: its gradients are wrapped, it was made before the step, its
-        pass was begun otherwise than by torch.autograd, or it is all of a script."""
-        number = node._sequence_nr()
-        if number < self._began or number not in self._slots or not self._wrapped or self._wrapped[-1]:
-            return True
-        script = self._scripts.get(number)
-        if script is None:
-            script = self._scripts[number] = SCRIPT in node.name()
-        return script
-
     def _outside(self, tensors: list[torch.Tensor]) -> tuple[str | None, str]:
         """Layer and phase of what runs in no backward pass; None for the layer of a module that runs."""
         if self.path.running_module:
@@ -253,16 +214,6 @@ class StepRecorder(TrainingRecorder):
             return self.path.inner
         return self.path.made_in(node._sequence_nr())
 
-    def _again(self) -> bool:
-        """Whether what runs now is recomputed; a pass whose gradients are followed turns gradients on, too."""
-        return recomputing() and not (self._graphs and self._graphs[-1])
-
-    def _phase_at_leaf(self, node: Any) -> str:
-        return INPUT_GRADIENT if id(node.variable) in self._detached else WEIGHT_GRADIENT
-
-    def _phase_of(self, node: int, goal: int) -> str:
-        return LOSS if self.path.made_in(node) == LOSS_LAYER else super()._phase_of(node, goal)
-
     def add(self, op: Op) -> None:
         """See Recorder.add."""
         self.count(op, op.layer, op.phase)
@@ -272,63 +223,25 @@ class StepRecorder(TrainingRecorder):
         self.count(op, op.layer, phase)
 
     def count(self, op: Op, layer: str, phase: str) -> None:
-        """A call of the op in this layer and phase; ops are merged by their parts here, and once more when the step is done."""
-        if self.on_thread or isinstance(layer, AfterForward):
-            tags = {ON_THREAD: True} if self.on_thread else {IN_HOOK: True}
-            op, layer = op._replace(attrs=dict(op.attrs, **tags)), str(layer)
-        # equal attrs are one object (Signatures), or are told apart here and merged at the end
-        key = (id(op.attrs), layer, phase, len(op.outputs))
-        found = self.held.get(key)
-        if found is None:
-            self.held[key] = [op._replace(layer=layer, phase=phase), 1]
-        else:
-            found[1] += 1
+        """A call of the op in this layer and phase."""
+        self.tally.add(op, layer, phase, self.on_thread)
 
     def finish(self) -> None:
-        """Merge equal ops, in the order of their first execution; name what is the loss of no backward pass."""
-        told: dict[int, str] = {}  # attrs that several ops share, as text
-        for op, calls in self.held.values():
-            text = told.get(id(op.attrs))
-            if text is None:
-                text = told[id(op.attrs)] = repr(sorted(op.attrs.items()))
-            if op.phase == LOSS and not self.passes:
-                self.renamed[op.layer] = AFTER_LAYER
-                op = op._replace(layer=AFTER_LAYER, phase=OTHER)
-            op = op._replace(id=self.next_id(), calls=calls)
-            key = (op.op, op.layer, op.phase, op.inputs, op.outputs, text, op.within)
-            met = self.ops.get(key)
-            self.ops[key] = op if met is None else met._replace(calls=met.calls + calls)
-        self.held = {}
+        """The step is done: merge its ops."""
+        self.ops = self.tally.merged(self._named)
+
+    def _named(self, op: Op) -> Op:
+        """What would be the loss of a backward pass, if there had been one, is what came after the call."""
+        if op.phase != LOSS or self.passes:
+            return op
+        self.renamed[op.layer] = AFTER_LAYER
+        return op._replace(layer=AFTER_LAYER, phase=OTHER)
 
     def release(self) -> None:
         """Let go of the tensors that were held so that their addresses stayed theirs: the program may run for hours."""
         self._clean, self._weights, self._inputs = {}, {}, []
 
-    # Backward passes and optimisers.
-
-    @contextmanager
-    def passing(self, create_graph: bool) -> Iterator[None]:
-        """Within this, a backward pass runs."""
-        self._graphs.append(create_graph)
-        self._wrapped.append(is_transformed())
-        self._depths.append(len(self.path.running))
-        try:
-            with self.inside():
-                yield
-        finally:
-            self._graphs.pop()
-            self._wrapped.pop()
-            self.path.unwind(self._depths.pop())
-            if not self._nested:
-                self.passes += 1
-                self.path.losing = False
-                self._clean = dict(self._weights)  # what was computed from weights is let go
-
-    def done(self, node: int, gradients: tuple[Any, ...]) -> None:
-        """See TrainingRecorder.done; a checkpoint stops what it computes again by an exception, which leaves modules behind."""
-        if self._depths:
-            self.path.unwind(self._depths[-1])
-        super().done(node, gradients)
+    # Optimisers.
 
     @property
     def stepping(self) -> bool:
