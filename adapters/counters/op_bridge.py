@@ -25,6 +25,7 @@ from ...core.records import (
     UNNEEDED,
     UNTRACED,
     WEIGHT_GRADIENT,
+    WHOLE,
     Op,
     Sighting,
     Trace,
@@ -66,6 +67,8 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
         else:
             item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter)
         items.setdefault(sighting.op.layer, []).append(item)
+        if WHOLE in sighting.op.attrs:
+            items[sighting.op.layer].append(_other_parts(sighting, item, counter))
     missing = {layer: sum_of(ran.get(layer, ())) - sum_of(met.get(layer, ())) for layer in sorted({*ran, *met, *items})}
     holders = _holders(view, missing, wide)
     split = _split(ran, met, counter)
@@ -211,6 +214,29 @@ def _item(sighting: Sighting, counter: OpCounter) -> Item:
         gap="" if work is not None else f"the work of {op.op} is unknown",
         unknown=unknown,
     )
+
+
+def _other_parts(sighting: Sighting, part: Item, counter: OpCounter) -> Item:
+    """What the counter counts of the parts that other processes have: it was shown the shapes of the whole."""
+    op = sighting.op
+    whole = whole_of(op)
+    counted = counter.includes(whole) - counter.includes(op)
+    item = make_item(
+        whole, counter.rule(op), layer=op.layer, op=op.op, counted=counted, seen=part.seen, cause=Cause.GLOBAL_SHAPE,
+        entry=sighting.entry,
+    )  # fmt: skip
+    return replace(item, sightings=(whole._replace(calls=1), op._replace(calls=-1)))
+
+
+def whole_of(op: Op) -> Op:
+    """The op with the shapes of whole tensors, as a counter is shown it."""
+    whole = op.attrs[WHOLE]
+    tensors = {
+        side: tuple(t._replace(shape=tuple(shape)) for t, shape in zip(getattr(op, side), whole[side], strict=True))
+        for side in ("inputs", "outputs")
+    }
+    attrs = {name: value for name, value in op.attrs.items() if name != WHOLE}
+    return op._replace(attrs=attrs, **tensors)
 
 
 def _unseen(op: Op, reason: str) -> Item:

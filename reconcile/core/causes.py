@@ -34,6 +34,7 @@ class Cause(str, Enum):
     CALL_NOT_SEEN = "call-not-seen"
     LOOP_COUNTED_ONCE = "loop-counted-once"
     RECOUNTED = "recounted"
+    GLOBAL_SHAPE = "global-shape"
     EXTRAPOLATED = "extrapolated"
     LOOKUP_AS_PRODUCT = "lookup-as-product"
     PARAMETERS_AS_PRODUCTS = "parameters-as-products"
@@ -77,6 +78,7 @@ _MEANING = {
     Cause.CALL_NOT_SEEN: "The work runs where the counter's hooks do not reach: a functional call, a subclass, a fused kernel.",
     Cause.LOOP_COUNTED_ONCE: "A loop body is counted once, whatever the number of iterations.",
     Cause.RECOUNTED: "One execution is counted several times (a shared module, a container).",
+    Cause.GLOBAL_SHAPE: "The counter counts the product of whole tensors on every rank; each rank multiplied its part of them.",
     Cause.EXTRAPOLATED: "The counter ran a smaller input and multiplied by the area; this does not grow with the area.",
     Cause.LOOKUP_AS_PRODUCT: "The formula counts a table from which rows are looked up as if it were multiplied.",
     Cause.PARAMETERS_AS_PRODUCTS: "The formula counts parameters that stand in no product (norms, biases) as if they did.",

@@ -98,6 +98,14 @@ WRAPPED = "tag:wrapped"
 REGISTERED = "tag:registered_flops"
 """Attribute of an op of another library that registered a formula for it with PyTorch's flop_counter: the FLOPs of this call."""
 
+WHOLE = "tag:whole"
+"""Attribute of an op on this process's part of tensors that several processes share: the shapes of the whole ``inputs`` and
+``outputs``."""
+
+GROUP = "tag:group"
+"""Attribute of an op by which processes pass tensors to each other: the ``ranks`` that take part, this one's ``place`` among
+them, and how they ``reduce``, '' if they do not."""
+
 Shape = Optional[Tuple[Optional[int], ...]]
 
 

@@ -33,12 +33,13 @@ from ....core.records import (
 from ..trace import LIFTED, Recorder, is_work
 from ..tracing.higher_order import is_higher_order
 from ..tracing.nodes import is_leaf, newest, storage_of
-from ..tracing.wrappers import is_fake, is_wrapper
+from ..tracing.wrappers import is_awaited, is_distributed, is_fake, is_wrapper
 from .frames import called_function, runs
 from .passes import PassRecorder
 from .path import StepPath
 from .signature import Signatures, Signed, given_tensors, shapes_of
 from .tally import Tally
+from .whole import Whole
 
 OPTIMIZER_LAYER = "(optimizer)"
 """Layer of what an optimiser does: it handles parameters of several layers at once."""
@@ -67,6 +68,7 @@ class StepRecorder(PassRecorder):
         self.steps = 0  # of optimisers
         self._optimizing: list[Any] = []  # frames in which optimisers step
         self._inputs: list[Any] = []
+        self._whole: Whole | None = None  # the call on whole tensors that a part of is computed now
         super().__init__()
         self.path: StepPath = StepPath(models, self._met, self._called, self._left)
 
@@ -97,11 +99,9 @@ class StepRecorder(PassRecorder):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if types and any(map(is_wrapper, types)):
-            for counter in self.counters:
-                counter.lost(WRAPPED % next(filter(is_wrapper, types)).__name__)
             if self._running:  # gradients arrive as tensors of that class, and what makes them makes others
                 self._running[-1].wrapped = True
-            return NotImplemented  # see Recorder
+            return self._wrapped(func, types, args, kwargs)
         if types and any(map(is_fake, types)):
             return func(*args, **kwargs)
         known = self._kinds.get(func)
@@ -117,9 +117,32 @@ class StepRecorder(PassRecorder):
         out = func(*args, **kwargs)
         if kind and not self.paused:
             self._place(func, args, kwargs, out)
-            for counter in counters:
-                counter.saw(func, args, kwargs, out)
+            if self._whole is None:
+                for counter in counters:
+                    counter.saw(func, args, kwargs, out)
         return out
+
+    def _wrapped(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Let a tensor of a class of its own take the call apart: what it calls is met here (see Recorder). Counters see the
+        call on the whole of a tensor that several processes share, and not the one on the part of this process."""
+        if any(map(is_distributed, types)) and self._whole is None and is_work(func):
+            self._whole = whole = Whole(func, args, kwargs)
+            try:
+                with self:
+                    out = func(*args, **kwargs)
+            finally:
+                self._whole = None
+            whole.done(out)
+            if not self.paused:
+                for counter in self.counters:
+                    if counter.counts(func):
+                        counter.saw(func, args, kwargs, out)
+            return out
+        for kind in types:
+            if is_wrapper(kind) and not is_distributed(kind) and not is_awaited(kind):
+                for counter in self.counters:
+                    counter.lost(WRAPPED % kind.__name__)
+        return NotImplemented
 
     def opens(self, name: str) -> None:
         """An operator that runs functions of the program is called."""
@@ -168,6 +191,8 @@ class StepRecorder(PassRecorder):
             layer, phase = self.where(), RECOMPUTATION if self._again() else BACKWARD
         self.last = self.path.current if layer is None else layer
         op = self.signatures.record(signed, func, args, kwargs, out, self.last)
+        if self._whole is not None and func is self._whole.func:
+            op = self._whole.told(op)
         if op.op == LIFTED:
             self.crossings.lifted(out)
         if outside:

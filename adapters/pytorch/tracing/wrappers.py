@@ -41,6 +41,16 @@ def is_jagged(kind: Any) -> bool:
     return _is(kind, "torch.nested._internal.nested_tensor", "NestedTensor")
 
 
+def is_distributed(kind: Any) -> bool:
+    """Whether it is a tensor that several processes share: it has the shape of the whole, and this process its part."""
+    return _is(kind, "torch.distributed.tensor", "DTensor")
+
+
+def is_awaited(kind: Any) -> bool:
+    """Whether it is a plain tensor that other processes still send: what is called on it is called on the tensor."""
+    return _is(kind, "torch.distributed._functional_collectives", "AsyncCollectiveTensor")
+
+
 def _is(kind: Any, module: str, name: str) -> bool:
     known = getattr(sys.modules.get(module), name, None)
     return known is not None and isinstance(kind, type) and issubclass(kind, known)
