@@ -106,6 +106,12 @@ class Adapter(adapter.Adapter):
 
         return StepContext(models, nested)
 
+    def ranks(self) -> Any:
+        """See Adapter.ranks."""
+        from .ranks import rank
+
+        return rank
+
     def calls(self, model: Any, called: Any, stepped: Any, inner: bool = False) -> Any:
         """See Adapter.calls."""
         from .steps.calls import Calls

@@ -2,14 +2,15 @@
 runs it.
 
 None has products of matrices.  Operators that only pass values on do no arithmetic.  Operators that reduce also add, compare or
-multiply, and the library that carries them (a ring, a tree, a switch) decides how much of that each process does: under `matmul`
-their work is known, and under others the trace names them as unknown.
+multiply: of N elements that D processes reduce in a ring, each process adds all but the chunk that it sends first,
+N (D - 1) / D of them (NCCL's documentation, nccl-tests doc/PERFORMANCE.md), and all of them together N (D - 1), in a tree as
+well. Where a trace does not say which processes take part, this work is unknown, and `matmul` gives it no weight.
 """
 
 from __future__ import annotations
 
-from ..core.records import Op
-from ..core.work import SINGLE, UnknownWork, Work, complex_formula, formula, no_arithmetic
+from ..core.records import GROUP, Op
+from ..core.work import SINGLE, ZERO, UnknownWork, Work, complex_formula, formula, no_arithmetic, numel
 from .elementwise import CMP
 from .shapes import n_in
 
@@ -40,17 +41,45 @@ def _named(spaces: dict[str, str]) -> list[str]:
 
 no_arithmetic("passes values from process to process, or copies them for that", *_named(_MOVING))
 
-_SOURCE = "no products of matrices; which process reduces how much is the library's choice: torch/csrc/distributed/c10d/Ops.cpp"
+_SOURCE = "a ring: each process reduces N (D - 1) / D elements: nccl-tests doc/PERFORMANCE.md; no products of matrices"
+_KINDS = {"sum": "add", "avg": "add", "product": "mul", "min": "cmp", "max": "cmp"}
+_TO_ONE = ("c10d.reduce",)
+"""Which process adds how much depends on the order in which they pass the sum on."""
 
 
-@complex_formula(*_named(_REDUCING), source=_SOURCE)
+def _ring(op: Op, each: int) -> Work:
+    """``each`` single operations per element that this process reduces."""
+    group = op.attrs.get(GROUP)
+    kind = _KINDS.get(group["reduce"]) if group else None
+    if kind is None or op.op in _TO_ONE:
+        raise UnknownWork(
+            f"the work of {op.op} is not fixed: the processes share it as the library that carries the tensors chooses",
+            SINGLE,
+        )
+    size, work = len(group["ranks"]), ZERO
+    for tensor in op.inputs[-len(op.outputs) :] if op.outputs and op.op in _INTO else op.inputs:
+        count = numel(tensor.shape)
+        chunk = count // size + (group["place"] < count % size)
+        work = work + Work(**{kind: (count - chunk) * each})
+        if group["reduce"] == "avg":
+            work = work + Work(div=chunk)
+    return work
+
+
+_INTO = ("c10d._reduce_scatter_base", "c10d.reduce_scatter_tensor_coalesced")
+"""Operators whose first tensors are those that they write into: the others are reduced."""
+
+
 @formula(*_named(_REDUCING), source=_SOURCE)
 def _reduced(op: Op) -> Work:
     n_in(op)
-    raise UnknownWork(
-        f"the work of {op.op} is not fixed: the processes share it as the library that carries the tensors chooses",
-        SINGLE,
-    )
+    return _ring(op, 1)
+
+
+@complex_formula(*_named(_REDUCING), source=_SOURCE)
+def _reduced_complex(op: Op) -> Work:
+    n_in(op)
+    return _ring(op, 2)
 
 
 @formula("c10d.check_for_nan", source="is it a number, each element: torch/csrc/distributed/c10d/NanCheck.cpp")

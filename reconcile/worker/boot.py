@@ -1,5 +1,5 @@
 """The first code in a worker: ``python reconcile.pyz REQUEST``. That file is this package, and this module is its main.
-With a number behind the request, the process forks workers (launch/workers/nursery.py); with ``watch``, it runs a program.
+With a number behind the request, the process forks workers (launch/workers/nursery.py); with ``watch``, it runs a program, and with ``ranks`` those of a world.
 
 The package has a private name there: beside a user's code, ``reconcile`` may be one of their modules, or another version of
 this package.  Python 3.6 and standard library only.
@@ -13,6 +13,8 @@ import sys
 PRIVATE = "_reconcile_worker"
 WATCH = "watch"
 """Behind the request: the process runs a user's program and watches it (watch.py)."""
+RANKS = "ranks"
+"""Behind the request: the process runs the ranks of a world (ranks.py)."""
 
 
 def aboard(tool: str, name: str = PRIVATE) -> None:
@@ -29,8 +31,8 @@ def main() -> int:
     control = sys.argv[2:]
     aboard(tool)
     sys.argv[:] = ["-c"]  # a user's module that reads its arguments finds none
-    if control == [WATCH]:
-        return int(importlib.import_module(PRIVATE + ".worker.watch").main(request))
+    if control in ([WATCH], [RANKS]):
+        return int(importlib.import_module(PRIVATE + ".worker." + control[0]).main(request))
     module = importlib.import_module(PRIVATE + (".launch.workers.nursery" if control else ".worker.main"))
     return int(module.main(request, *control))
 

@@ -16,6 +16,7 @@ from ....core.records import (
     Op,
     Tensor,
 )
+from .groups import PROCESSES, with_group
 from .records import (
     is_in_place,
     meeting,
@@ -71,6 +72,8 @@ def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: An
     if packed:
         inputs.extend(packed)
         attrs[PACKED] = True
+    if func.namespace in PROCESSES:
+        attrs = with_group(attrs, [*args, *kwargs.values()])
     flops = registered_flops(func, args, kwargs, out)
     if flops is not None:
         attrs[REGISTERED] = flops

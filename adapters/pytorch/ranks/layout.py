@@ -1,0 +1,48 @@
+"""How the ranks of a world share a model: the mesh that they form, and which of them take batches of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import distributed
+
+
+def mesh_of(meshes: list[Any], world: int) -> dict[str, Any]:
+    """The finest mesh of the whole world: the ``names`` and ``sizes`` of its dimensions, and its ``ranks``, row by row. Without
+    one, the ranks stand in a line."""
+    whole = [mesh for mesh in meshes if mesh.mesh.numel() == world]
+    if not whole:
+        return {"names": ["rank"], "sizes": [world], "ranks": list(range(world))}
+    finest = max(whole, key=lambda mesh: sum(size > 1 for size in mesh.mesh.shape))
+    names = finest.mesh_dim_names or tuple(f"dim {i}" for i in range(finest.mesh.ndim))
+    ranks = [int(rank) for rank in finest.mesh.flatten().tolist()]
+    return {"names": list(names), "sizes": list(map(int, finest.mesh.shape)), "ranks": ranks}
+
+
+def batches_of(models: list[torch.nn.Module]) -> list[list[int]]:
+    """The lines of ranks that take batches of their own: those over which DistributedDataParallel or FSDP reduce gradients."""
+    found: list[list[int]] = []
+    for model in models:
+        for module in model.modules():
+            for ranks in _lines(module):
+                if len(ranks) > 1 and ranks not in found:
+                    found.append(ranks)
+    return found
+
+
+def _lines(module: Any) -> list[list[int]]:
+    if isinstance(module, torch.nn.parallel.DistributedDataParallel):
+        return [distributed.get_process_group_ranks(module.process_group)]
+    state = getattr(module, "_get_fsdp_state", None)
+    if state is not None:  # fully_shard
+        groups = getattr(state(), "_fsdp_param_groups", None) or [getattr(state(), "_fsdp_param_group", None)]
+        return [ranks for group in groups if group is not None for ranks in _of_mesh(group.mesh_info.mesh)]
+    group = getattr(module, "process_group", None)
+    if type(module).__name__ == "FullyShardedDataParallel" and group is not None:
+        return [distributed.get_process_group_ranks(group)]
+    return []
+
+
+def _of_mesh(mesh: Any) -> list[list[int]]:
+    return [distributed.get_process_group_ranks(mesh.get_group(dim)) for dim in range(mesh.ndim)]

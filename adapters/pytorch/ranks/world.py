@@ -1,0 +1,131 @@
+"""A default process group of any size in one process (PyTorch's fake backend), so that a rank's code runs as it is.
+
+Collectives return at once and send nothing: what a rank receives is its own data.  The rank's own calls that make or end the
+group pass, and what the program asks about its place is noted: ranks that differ in nothing else do equal work.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import distributed
+
+from ...shared.refusal import FactoryError
+from . import data_parallel, pipelines
+
+NEAR = (__name__, "os", "_collections_abc", "functools")
+"""Modules between the program and the answer to its question."""
+PLACES = ("RANK", "LOCAL_RANK", "GROUP_RANK")
+LACKING = "ranks need PyTorch 2.5 or later, with torch.distributed: this is %s"
+
+
+class Seen:
+    """What a rank's code asked: ``lines`` of ranks among which it asked for its place, and ``where`` it asked for its number."""
+
+    def __init__(self) -> None:
+        self.meshes: list[Any] = []
+        self.lines: list[list[int]] = []
+        self.where = ""
+        self.pipelines = pipelines.Pipelines()
+
+    def asked(self, ranks: list[int] | None) -> None:
+        """The program asks for its place among these ranks, or among all. PyTorch's own questions are none of the program's."""
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__", "").startswith(NEAR):
+            frame = frame.f_back
+        if frame is None or frame.f_globals.get("__name__", "").partition(".")[0] == "torch":
+            return
+        if ranks is None or len(ranks) == distributed.get_world_size():
+            self.where = self.where or f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+        elif ranks not in self.lines:
+            self.lines.append(ranks)
+
+
+@contextmanager
+def standing(rank: int, size: int, exchange: str) -> Iterator[Seen]:
+    """Meanwhile this process is the rank of that number in a world of that size. ``exchange`` is a folder in which the stages
+    of a pipeline leave the shapes that they send. Raises FactoryError where PyTorch lacks the parts."""
+    try:
+        from torch.distributed.device_mesh import DeviceMesh
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+    except ImportError as error:
+        raise FactoryError(LACKING % torch.__version__) from error
+    os.environ.update(
+        RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size), LOCAL_WORLD_SIZE=str(size), MASTER_ADDR="localhost",
+        MASTER_PORT="0",
+    )  # fmt: skip
+    distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=size)
+    seen = Seen()
+    replaced: list[tuple[Any, str, Any]] = []
+
+    def put(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
+        held = getattr(owner, name, None)
+        if held is not None:
+            replaced.append((owner, name, held))
+            setattr(owner, name, wraps(held)(made(held)) if callable(held) else made(held))
+
+    def passed(_held: Any) -> Any:
+        return lambda *_args, **_kwargs: None
+
+    for module in (distributed, distributed.distributed_c10d):
+        put(module, "init_process_group", passed)
+        put(module, "destroy_process_group", passed)
+        put(module, "get_rank", lambda held: _rank(held, seen))
+    put(DeviceMesh, "__init__", lambda held: _mesh(held, seen))
+    for name in ("get_local_rank", "get_rank", "get_coordinate"):
+        put(DeviceMesh, name, lambda held: _place(held, seen))
+    put(os._Environ, "__getitem__", lambda held: _variable(held, seen))
+    data_parallel.put(put)
+    seen.pipelines = pipelines.put(put, exchange)
+    try:
+        yield seen
+    finally:
+        for owner, name, held in reversed(replaced):
+            setattr(owner, name, held)
+        distributed.distributed_c10d.destroy_process_group()
+
+
+def _rank(held: Any, seen: Seen) -> Any:
+    def get_rank(group: Any = None) -> Any:
+        place = held(group)
+        seen.asked(None if group is None or place < 0 else distributed.get_process_group_ranks(group))
+        return place
+
+    return get_rank
+
+
+def _mesh(held: Any, seen: Seen) -> Any:
+    def init(mesh: Any, *args: Any, **kwargs: Any) -> None:
+        held(mesh, *args, **kwargs)
+        seen.meshes.append(mesh)
+
+    return init
+
+
+def _place(held: Any, seen: Seen) -> Any:
+    def asked(mesh: Any, *args: Any, **kwargs: Any) -> Any:
+        place = held(mesh, *args, **kwargs)
+        dim = args[0] if args else kwargs.get("mesh_dim")
+        if dim is None and mesh.ndim > 1:
+            seen.asked([int(rank) for rank in mesh.mesh.flatten().tolist()])
+        else:
+            seen.asked(distributed.get_process_group_ranks(mesh.get_group(dim)))
+        return place
+
+    return asked
+
+
+def _variable(held: Any, seen: Seen) -> Any:
+    def getitem(environ: Any, name: Any) -> Any:
+        value = held(environ, name)
+        if name in PLACES:
+            seen.asked(None)
+        return value
+
+    return getitem

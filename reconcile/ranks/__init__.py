@@ -1,0 +1,1 @@
+"""Ranks: what each device of a world multiplies, and what a step costs in all."""

@@ -1,0 +1,139 @@
+"""Run the ranks of a world, and the same step on one device: each in a worker of its own (worker/ranks.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..core.causes import State
+from ..core.errors import ReconcileError, UsageError
+from ..core.framework import Framework
+from ..core.protocol import TRACE, WorkerRequest, to_text
+from ..core.records import Ledger, Trace
+from ..core.registry import frameworks, known_counters
+from ..core.signals import passed_on
+from ..engine.reconcile import Missing
+from ..engine.settle import Collected
+from ..launch.choose import find_models
+from ..launch.request import RunRequest
+from ..launch.runner import counters_of_request, lacking
+from ..launch.workers import written, zipapp
+from ..launch.workers.scratch import scratch
+from ..steps.count import at_rest
+from ..worker.boot import RANKS
+from ..worker.main import EMPTY
+from .world import Rank, World
+
+
+def collect(request: RunRequest, world: int, chosen: Sequence[int] = (), against: str = "") -> World:
+    """The ranks of this world, or those that are ``chosen``; ``against`` is the factory of the same step on one device.
+
+    Raises UsageError for a request that cannot be used, and for a program that fails on a rank.
+    """
+    framework = _framework(request)
+    wrong = next((rank for rank in chosen if not 0 <= rank < world), None)
+    if wrong is not None:
+        raise UsageError(f"--rank {wrong} is none of --ranks {world}: give numbers from 0 to {world - 1}.")
+    counters = _counters(framework, request.counters)
+    told, ranks = _run(request, framework, counters, world, list(chosen))
+    one = None
+    if against:
+        alone = replace(request, factories={framework.name: against})
+        one = _run(alone, framework, counters, 1, [0])[1][0]
+    mesh = told["mesh"]
+    return World(
+        world, tuple(mesh["names"]), tuple(mesh["sizes"]), tuple(mesh["ranks"]), tuple(ranks),
+        tuple(sorted(map(int, told["ran"]))), one, bool(chosen),
+    )  # fmt: skip
+
+
+def _framework(request: RunRequest) -> Framework:
+    able = [record for record in frameworks().values() if record.steps]
+    options = " or ".join(f"--{record.name} MODULE:FUNCTION" for record in able)
+    if len(request.factories) != 1 or next(iter(request.factories)) not in [record.name for record in able]:
+        raise UsageError(f"--ranks takes one model of your own: {options}.")
+    if request.files:
+        raise UsageError(f"--ranks takes a function that makes the model, not a file: {options}.")
+    if request.context is not None:
+        raise UsageError("--ranks counts a call or a training step: leave --pass prefill and --pass decode out.")
+    return frameworks()[next(iter(request.factories))]
+
+
+def _counters(framework: Framework, asked: Sequence[str]) -> list[str]:
+    able = [c.name for c in known_counters().values() if c.framework == framework.name and c.nested]
+    for name in asked:
+        if name not in able:
+            raise at_rest(name, able)
+    return [name for name in able if name in asked or not asked]
+
+
+def _run(
+    request: RunRequest, framework: Framework, counters: Sequence[str], world: int, ranks: list[int]
+) -> tuple[dict[str, Any], list[Rank]]:
+    with passed_on(), scratch() as folder:
+        out = folder / "ranks"
+        out.mkdir()
+        body = WorkerRequest(
+            framework=framework,
+            tasks=(TRACE, *counters),
+            out=str(out),
+            counters=counters_of_request(counters),
+            known={record.name: record.package for record in frameworks().values()},
+            device=request.device,
+            training=request.training,
+            lacking=lacking(framework, request),
+            **find_models(request)[framework.name],
+        )
+        asked = {"request": to_text(body), "world": world, "ranks": ranks, "at_once": os.cpu_count() or 1}
+        (folder / "request.json").write_text(json.dumps(asked))
+        tool = zipapp.pack(folder)
+        command = [request.python or sys.executable, str(tool), str(folder / "request.json"), RANKS]
+        worker = subprocess.Popen(command, stdout=sys.stderr)
+        try:
+            worker.wait()
+        except BaseException:
+            worker.kill()
+            worker.wait()
+            raise
+        refused = written.refusal(out)
+        if refused is not None:
+            raise UsageError(str(refused["error"]))
+        if not (out / "ranks.json").exists():
+            raise ReconcileError(f"the worker of the ranks ended without a result (status {worker.returncode}).")
+        told = json.loads((out / "ranks.json").read_text())
+        return told, [_read(out, request, framework, counters, told, *fold) for fold in told["folded"]]
+
+
+def _read(
+    out: Path,
+    request: RunRequest,
+    framework: Framework,
+    counters: Sequence[str],
+    told: dict[str, Any],
+    rank: int,
+    ranks: list[int],
+) -> Rank:
+    folder = out / str(rank)
+    trace = written.outcome(folder, TRACE)
+    if trace is None or not isinstance(trace.record, Trace):
+        raise ReconcileError(f"the trace of rank {rank} cannot be read{': ' + trace.reason if trace else ''}.")
+    ledgers: list[Ledger | Missing] = []
+    for name in counters:
+        outcome = written.outcome(folder, name)
+        if outcome is not None and isinstance(outcome.record, Ledger):
+            ledgers.append(outcome.record)
+        else:
+            state = State.NOT_COMPARABLE if outcome is not None and outcome.beyond else State.FAILED
+            reason = outcome.reason if outcome is not None else "it left no count"
+            unit = known_counters()[name].unit
+            ledgers.append(Missing(name, framework.name, state, reason, unit, trace.record.device))
+    where = request.factories[framework.name]
+    params = {framework.name: where}
+    meta = {**EMPTY, "name": where, "params": params, "frameworks": [framework.name], "context": None}
+    return Rank(tuple(ranks), Collected(meta, (trace.record,), tuple(ledgers)), told["ran"][str(rank)])

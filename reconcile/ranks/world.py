@@ -1,0 +1,70 @@
+"""What the ranks of a world recorded, and the same step on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.records import Trace
+from ..engine.settle import Collected
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Ranks that do equal work, and what one of them recorded. ``told`` is what is known of its place (worker/ranks.py)."""
+
+    ranks: tuple[int, ...]
+    collected: Collected
+    told: Mapping[str, Any]
+
+    @property
+    def trace(self) -> Trace:
+        """The trace of one of them."""
+        (trace,) = self.collected.traces
+        assert isinstance(trace, Trace)
+        return trace
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """``names`` and ``sizes`` are those of the mesh on which the ranks stand; ``ran`` are the ranks that ran.
+
+    ``one`` is the step on one device, if it was asked for. ``chosen`` says that the user chose ranks, so that there is no sum.
+    """
+
+    size: int
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    order: tuple[int, ...]
+    ranks: tuple[Rank, ...]
+    ran: tuple[int, ...]
+    one: Rank | None = None
+    chosen: bool = False
+    missing: tuple[int, ...] = field(default=())
+
+    def along(self, line: Sequence[int]) -> tuple[int, ...]:
+        """The dimensions of the mesh along which these ranks stand."""
+        places = [self.place(rank) for rank in line]
+        return tuple(dim for dim in range(len(self.sizes)) if len({place[dim] for place in places}) > 1)
+
+    def place(self, rank: int) -> tuple[int, ...]:
+        """The place of a rank on the mesh."""
+        index, place = self.order.index(rank), []
+        for size in reversed(self.sizes):
+            place.insert(0, index % size)
+            index //= size
+        return tuple(place)
+
+    def label(self, line: Sequence[int]) -> str:
+        """The dimensions that a group of ranks stands along, in words: ``tp``, ``dp x tp``."""
+        return " x ".join(self.names[dim] for dim in self.along(line)) or "one rank"
+
+    @property
+    def batches(self) -> int:
+        """How many batches the ranks read, each of them another."""
+        lines = [line for rank in self.ranks for name in ("batches", "sequence") for line in rank.told.get(name, ())]
+        count = 1
+        for dim in {dim for line in lines for dim in self.along(line)}:
+            count *= self.sizes[dim]
+        return count

@@ -1,0 +1,98 @@
+"""Which ranks of a world have to run, so that the work of all is known.
+
+Ranks stand on a mesh.  Along a dimension in which the program asks for a rank's place, each place may do other work, and runs.
+Along any other the program cannot tell its place, and what differs there comes of sizes that do not divide: PyTorch gives the
+first ranks full parts, then a smaller one, then none.  So if the first and the last rank of such a line do equal work, all of the
+line do; if not, the places of that dimension all run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+MOST = 64
+"""The most ranks that all run where the program asks for its number among all."""
+
+
+class Plan:
+    """``ran`` has, by rank, what is known after its run: its ``mesh``, the lines in which it ``asked`` for its place, ``where``
+    it asked for its number among all, and a ``digest`` of its work."""
+
+    def __init__(self, world: int, ran: Mapping[int, Mapping[str, Any]]) -> None:
+        self.world, self.ran = world, ran
+        mesh = next(iter(ran.values()))["mesh"]
+        self.sizes: list[int] = mesh["sizes"]
+        self.names: list[str] = mesh["names"]
+        self._ranks: list[int] = mesh["ranks"]
+        self._places = {rank: self._place(index) for index, rank in enumerate(self._ranks)}
+
+    def _place(self, index: int) -> tuple[int, ...]:
+        place: list[int] = []
+        for size in reversed(self.sizes):
+            place.insert(0, index % size)
+            index //= size
+        return tuple(place)
+
+    def rank(self, place: Sequence[int]) -> int:
+        """The rank at this place of the mesh."""
+        index = 0
+        for size, at in zip(self.sizes, place, strict=True):
+            index = index * size + at
+        return self._ranks[index]
+
+    def _along(self, line: Sequence[int]) -> set[int]:
+        """The dimensions of the mesh along which these ranks stand."""
+        places = [self._places[rank] for rank in line]
+        return {dim for dim in range(len(self.sizes)) if len({place[dim] for place in places}) > 1}
+
+    def apart(self) -> set[int]:
+        """The dimensions in which each place may do other work, as far as it is known."""
+        dims: set[int] = set()
+        for told in self.ran.values():
+            if told["where"]:
+                return set(range(len(self.sizes)))
+            for line in told["asked"]:
+                dims |= self._along(line)
+        for rank, told in self.ran.items():
+            for dim in range(len(self.sizes)):
+                last = self.ran.get(self._last(rank, dim))
+                if last is not None and last["digest"] != told["digest"]:
+                    dims.add(dim)
+        return dims
+
+    def _last(self, rank: int, dim: int) -> int:
+        """The rank at the end of the line along this dimension that begins at this rank."""
+        place = list(self._places[rank])
+        if place[dim]:
+            return rank
+        place[dim] = self.sizes[dim] - 1
+        return self.rank(place)
+
+    def _first_of_lines(self, apart: set[int]) -> list[int]:
+        """One rank for each combination of places in the dimensions that are told apart."""
+        ranges = [range(size) if dim in apart else range(1) for dim, size in enumerate(self.sizes)]
+        return [self.rank(place) for place in product(*ranges)]
+
+    def missing(self) -> list[int]:
+        """The ranks that have to run next; none if all is known."""
+        apart = self.apart()
+        first = self._first_of_lines(apart)
+        need = [*first, *(self._last(rank, dim) for rank in first for dim in range(len(self.sizes)) if dim not in apart)]
+        return [rank for rank in dict.fromkeys(need) if rank not in self.ran]
+
+    def all_run(self) -> str:
+        """Where the program asks for its number among all, so that every rank has to run; '' if it does not."""
+        return next((told["where"] for told in self.ran.values() if told["where"]), "")
+
+    def folded(self) -> list[tuple[int, list[int]]]:
+        """A rank that ran, and those with equal work, itself included: every rank of the world once."""
+        apart = self.apart()
+        found: dict[str, tuple[int, list[int]]] = {}
+        for rank in sorted(self._places):
+            place = [at if dim in apart else 0 for dim, at in enumerate(self._places[rank])]
+            like = self.rank(place)
+            found.setdefault(self.ran[like]["digest"], (like, []))[1].append(rank)
+        return list(found.values())
+
