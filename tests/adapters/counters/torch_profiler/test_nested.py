@@ -122,7 +122,9 @@ def test_two_micro_batches_by_hand() -> None:
     step = mlp()
     step()
     counted = nets.counted(step, counters=(NAME,))
-    assert [x.total for x in counted.result.ledgers] == [2 * nets.MLP_STEP + 2]  # clipping: a sum and a product of one number
+    assert [x.total for x in counted.result.ledgers] == [
+        2 * nets.MLP_STEP + 2
+    ]  # clipping: a sum and a product of one number
     assert dict(counted.causes[NAME])[Cause.OUTSIDE_CONVENTION.value] == -2
 
 
