@@ -47,7 +47,7 @@ class Nested:
         self.failed = ""
         self._profiler: Any = None
         self._number = 0
-        self._pending: Any = None
+        self._pending = 0
         self._mark = torch._C._profiler._RecordFunctionFast
 
     def takes_apart(self, _func: Any) -> bool:
@@ -58,9 +58,9 @@ class Nested:
         """It is told of every op."""
         return True
 
-    def saw(self, func: Any, _args: Any, _kwargs: Any, _out: Any) -> None:
-        """An op ran and was recorded."""
-        if self._pending is not func:
+    def saw(self, _func: Any, _args: Any, _kwargs: Any, out: Any) -> None:
+        """An op ran and was recorded. What other processes have a part of is told whole: it is not what was passed on."""
+        if self._pending != id(out):
             self.lost(SHARED)
         self.ops[self._number] = self.recorder.latest
 
@@ -103,13 +103,14 @@ class Nested:
             self._profiler.__exit__(None, None, None)
 
     def _around(self, func: Any, args: Any, kwargs: Any) -> Any:
-        if self.recorder.paused:
-            name = LEFT
-        else:
+        name = LEFT
+        if not self.recorder.paused:
             self._number += 1
-            self._pending, name = func, MARK + str(self._number)
+            name = MARK + str(self._number)
         with self._mark(name):
-            return func(*args, **kwargs)
+            out = func(*args, **kwargs)
+        self._pending = id(out)
+        return out
 
     def ledger(self, recorder: StepRecorder, device: str, versions: dict[str, str]) -> Ledger:
         """The ledger of the step. Raises BeyondCounter where the profiler was not the only one, or did not see all of it."""

@@ -171,9 +171,9 @@ class StepRecorder(PassRecorder):
             layer, phase = self.where(), RECOMPUTATION if self._again() else BACKWARD
         self.last = self.path.current if layer is None else layer
         op = self.signatures.record(signed, func, args, kwargs, out, self.last)
-        self.latest = op
         if op.op == LIFTED:
             self.crossings.lifted(out)
+        self.latest = op
         if outside:
             if layer is not None and phase != OTHER:
                 self.path.at(layer, now - 1 if made else now)
