@@ -55,6 +55,11 @@ class Cause(str, Enum):
     RUN_STATS_TRUNCATED = "run-stats-truncated"
     FLOAT32_ROUNDING = "float32-rounding"
     AVERAGED_OVER_BATCH = "averaged-over-batch"
+    OWN_BATCH = "own-batch"
+    REPLICATED = "replicated"
+    RECOMPUTED = "recomputed"
+    PADDED_SHARD = "padded-shard"
+    ADDED_BETWEEN_RANKS = "added-between-ranks"
     REAL_WORK_DIFFERS = "real-work-differs"
     COMPILER_REWROTE = "compiler-rewrote"
     IMPLEMENTATION_DIFFERS = "implementation-differs"
@@ -99,6 +104,11 @@ _MEANING = {
     Cause.RUN_STATS_TRUNCATED: "The run statistics stopped before the run did.",
     Cause.FLOAT32_ROUNDING: "The counter adds in float32, which does not hold every whole number above 2^24.",
     Cause.AVERAGED_OVER_BATCH: "The counter divides by the first dimension of the first input, which it takes for the batch.",
+    Cause.OWN_BATCH: "Ranks of data parallelism read another batch each; one device reads one.",
+    Cause.REPLICATED: "Ranks that share a batch do the whole of this each; one device does it once.",
+    Cause.RECOMPUTED: "The ranks compute activations again in the backward pass; one device keeps them.",
+    Cause.PADDED_SHARD: "A dimension is padded so that the ranks share it evenly; one device has no padding.",
+    Cause.ADDED_BETWEEN_RANKS: "Ranks add what each of them has of a tensor; one device has the whole tensor.",
     Cause.REAL_WORK_DIFFERS: "The two models do different multiply-adds.",
     Cause.COMPILER_REWROTE: "The compiler merged, repeated or removed single operations; its program has others than the model.",
     Cause.IMPLEMENTATION_DIFFERS: "The frameworks compute the same layer by different elementary operations.",

@@ -25,7 +25,7 @@ from ..launch.request import RunRequest
 from ..launch.runner import counters_of_request, lacking
 from ..launch.workers import written, zipapp
 from ..launch.workers.scratch import scratch
-from ..steps.count import at_rest
+from ..steps.count import nested
 from ..worker.boot import RANKS
 from ..worker.main import EMPTY
 from .world import Rank, World
@@ -66,11 +66,7 @@ def _framework(request: RunRequest) -> Framework:
 
 
 def _counters(framework: Framework, asked: Sequence[str]) -> list[str]:
-    able = [c.name for c in known_counters().values() if c.framework == framework.name and c.nested]
-    for name in asked:
-        if name not in able:
-            raise at_rest(name, able)
-    return [name for name in able if name in asked or not asked]
+    return list(nested(framework, asked))
 
 
 def _run(

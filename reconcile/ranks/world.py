@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ..core.records import Trace
@@ -41,7 +42,6 @@ class World:
     ran: tuple[int, ...]
     one: Rank | None = None
     chosen: bool = False
-    missing: tuple[int, ...] = field(default=())
 
     def along(self, line: Sequence[int]) -> tuple[int, ...]:
         """The dimensions of the mesh along which these ranks stand."""
@@ -63,8 +63,16 @@ class World:
     @property
     def batches(self) -> int:
         """How many batches the ranks read, each of them another."""
-        lines = [line for rank in self.ranks for name in ("batches", "sequence") for line in rank.told.get(name, ())]
+        lines = [line for rank in self.ranks for name in ("batches", "sequences") for line in rank.told.get(name, ())]
         count = 1
         for dim in {dim for line in lines for dim in self.along(line)}:
             count *= self.sizes[dim]
         return count
+
+    @property
+    def share(self) -> Fraction:
+        """How much of the one device's batch a rank reads: the first rank, which has the first stage of a pipeline."""
+        first = next((rank for rank in self.ranks if self.order[0] in rank.ranks), None)
+        if first is None or self.one is None or not (first.told["read"] and self.one.told["read"]):
+            return Fraction(1)
+        return Fraction(first.told["read"], self.one.told["read"])

@@ -7,6 +7,7 @@ ledgers and what is known of its place in a folder of its number; ``ranks.json``
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 import traceback
@@ -33,27 +34,49 @@ class Ranks:
     def __init__(self, request: WorkerRequest, world: int, chosen: list[int], at_once: int) -> None:
         self.request, self.world, self.chosen, self.at_once = request, world, chosen, at_once
         self.adapter = adapter_of(request.framework)
-        self.pair: Any = None
+        self.pair: FactoryPair | None = None
+        self.said: set[str] = set()
         self.exchange = paths.join(request.out, "exchange")
 
     def main(self) -> int:
         """Run them. Returns 0; a program that cannot be used is told in refused.json."""
         try:
             os.makedirs(self.exchange)
-            ranks = self.adapter.ranks()
-            self.pair = FactoryPair(self.request, ranks.adapter(self.request.framework))
-            self.pair.ready(self.request.lacking, lambda _doing: None)
+            if importlib.util.find_spec(self.request.framework.package) is None:
+                raise FactoryError(self.request.lacking)
+            self.adapter.ranks().install()
             self._run()
         except FactoryError as error:
             write(paths.join(self.request.out, "refused.json"), dumps({"error": str(error), "declined": False}))
         return 0
 
+    def _ready(self) -> FactoryPair:
+        """The program, imported."""
+        if self.pair is None:
+            self.pair = FactoryPair(self.request, self.adapter.ranks().adapter(self.request.framework))
+            self.pair.ready(self.request.lacking, lambda _doing: None)
+        return self.pair
+
+    def _ready_for_all(self, told: dict[str, Any]) -> None:
+        """Import the program once for the ranks that follow. One that asks for its place when it is imported, or needs its
+        process group, is imported by each rank."""
+        if told["at_import"]:
+            return
+        try:
+            self._ready()
+        except FactoryError:
+            self.pair = None
+
     def _run(self) -> None:
         if self.chosen:
-            ran = self._ran(self.chosen)
+            ran = self._ran(self.chosen[:1])
+            self._ready_for_all(ran[self.chosen[0]])
+            ran.update(self._ran(self.chosen[1:]))
             self._leave({"folded": [[rank, [rank]] for rank in ran], "ran": ran})
             return
         ran = self._ran([0])
+        if self.world > 1:
+            self._ready_for_all(ran[0])
         while missing := Plan(self.world, ran).missing():
             where = Plan(self.world, ran).all_run()
             if where and self.world > MOST:
@@ -65,7 +88,7 @@ class Ranks:
         self._leave({"folded": Plan(self.world, ran).folded(), "ran": ran})
 
     def _leave(self, told: dict[str, Any]) -> None:
-        mesh = next(iter(told["ran"].values()))["mesh"] if self.world > 1 else {}
+        mesh = next(iter(told["ran"].values()))["mesh"]
         write(paths.join(self.request.out, "ranks.json"), dumps(dict(told, mesh=mesh, world=self.world)))
 
     def _ran(self, ranks: list[int]) -> dict[int, Any]:
@@ -77,13 +100,15 @@ class Ranks:
             for start in range(0, len(waiting), self.at_once):
                 for rank in self._forked(waiting[start : start + self.at_once]):
                     found = self._told(rank)
-                    if found.get("waits"):
-                        again.append(rank)
+                    if "error" in found:
+                        raise FactoryError(found["error"])
+                    if found.get("waits") is not None:
+                        again += [found["waits"], rank]
                     else:
                         told[rank] = found
             if not again:
                 return told
-            waiting = again
+            waiting = [rank for rank in dict.fromkeys(again) if rank not in told]
         raise FactoryError(
             f"rank {waiting[0]} waits for the stage of a pipeline that no rank runs: each rank needs a stage of its own"
         )
@@ -93,26 +118,40 @@ class Ranks:
         sys.stdout.flush()
         sys.stderr.flush()
         for rank in ranks:
+            os.makedirs(paths.join(self.request.out, str(rank)), exist_ok=True)
             child = os.fork()
             if child == 0:
                 self._child(rank)
             children[child] = rank
         for child, rank in children.items():
             _, status = os.waitpid(child, 0)
+            self._pass_on(rank)
             if status and not paths.exists(self._path(rank, "told.json")):
                 raise FactoryError(f"rank {rank} ended its process (status {status}): run it alone with --rank {rank}")
         return ranks
 
+    def _pass_on(self, rank: int) -> None:
+        """Show what a rank said, unless it has to run again or another said the same."""
+        with open(self._path(rank, "said"), errors="replace") as file:
+            said = file.read()
+        waits = paths.exists(self._path(rank, "told.json")) and self._told(rank).get("waits") is not None
+        if said and not waits and said not in self.said:
+            self.said.add(said)
+            sys.stderr.write(said)
+
     def _child(self, rank: int) -> None:
         status = 0
         try:
-            os.makedirs(paths.join(self.request.out, str(rank)), exist_ok=True)
+            with open(self._path(rank, "said"), "w") as file:
+                os.dup2(file.fileno(), 2)
+                os.dup2(file.fileno(), 1)
             self._step(rank)
-        except FactoryError as error:
-            write(self._path(rank, "told.json"), dumps({"error": str(error)}))
         except BaseException as error:
-            if self.adapter.ranks().waits(error):
-                write(self._path(rank, "told.json"), dumps({"waits": True}))
+            first = self.adapter.ranks().waits(error)
+            if first is not None:
+                write(self._path(rank, "told.json"), dumps({"waits": first}))
+            elif isinstance(error, FactoryError):
+                write(self._path(rank, "told.json"), dumps({"error": str(error)}))
             else:
                 traceback.print_exc()
                 write(self._path(rank, "told.json"), dumps({"error": f"rank {rank} {described(error)}."}))
@@ -125,8 +164,8 @@ class Ranks:
         ranks = self.adapter.ranks()
         modules = [absolute(module) for module, _ in self.request.counters.values()]
         nested = [importlib.import_module(module + ".nested").nested for module in modules]
-        step = ranks.step(self.pair, nested, self.request.device, self.request.training)
-        step.run(rank, self.world, self.exchange)
+        step = ranks.step(nested, self.request.device, self.request.training)
+        step.run(rank, self.world, self.exchange, self._ready)
         trace = step.trace()
         write(self._path(rank, TRACE + ".json"), to_json(trace))
         for counter, ledger in zip(self.request.counters, step.ledgers(), strict=True):
@@ -143,8 +182,6 @@ class Ranks:
     def _told(self, rank: int) -> dict[str, Any]:
         with open(self._path(rank, "told.json")) as file:
             told: dict[str, Any] = load(file)
-        if "error" in told:
-            raise FactoryError(told["error"])
         return told
 
 

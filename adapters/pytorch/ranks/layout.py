@@ -20,6 +20,11 @@ def mesh_of(meshes: list[Any], world: int) -> dict[str, Any]:
     return {"names": list(names), "sizes": list(map(int, finest.mesh.shape)), "ranks": ranks}
 
 
+def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
+    """The model that DistributedDataParallel holds: its layers have the names that they have on one device."""
+    return model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
+
+
 def batches_of(models: list[torch.nn.Module]) -> list[list[int]]:
     """The lines of ranks that take batches of their own: those over which DistributedDataParallel or FSDP reduce gradients."""
     found: list[list[int]] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -23,36 +23,43 @@ PREPARED = (
 
 
 class Waits(BaseException):
-    """The stage of another rank has to run first."""
+    """The stage of another rank has to run first, and this is its ``rank``."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__(rank)
+        self.rank = rank
 
 
 class Pipelines:
-    """What stages do in a run: ``recorder`` pauses while they prepare, and ``prepared`` says whether one did."""
+    """What stages do in a run: ``recorder`` pauses while they prepare, ``prepared`` says whether one did, and ``stages`` are those of this rank. ``exchange`` is a
+    folder in which they leave the shapes that they send."""
 
     def __init__(self) -> None:
+        self.exchange = ""
         self.recorder: Any = None
         self.prepared = False
+        self.stages: list[Any] = []
 
 
-def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], exchange: str) -> Pipelines:
+def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]) -> None:
     """Replace what stages send each other before their first step."""
-    told = Pipelines()
     try:
         from torch.distributed.pipelining import stage as stages
     except ImportError:
-        return told
+        return
     base = getattr(stages, "PipelineStage", None)
     if base is None or not hasattr(base, "_recv_meta"):
-        return told
+        return
 
-    def path(stage: Any, from_: int, to: int) -> str:
-        ranks = torch.distributed.get_process_group_ranks(stage.group)
-        line = "-".join(map(str, ranks))
-        return os.path.join(exchange, f"{line}.{from_}.{to}")
+    def paths(stage: Any, from_: int, to: int) -> Iterator[str]:
+        """The file of its own line of ranks, and one for lines of which this rank did not run: they send the same."""
+        line = "-".join(map(str, torch.distributed.get_process_group_ranks(stage.group)))
+        for name in (line, "any"):
+            yield os.path.join(asking().pipelines.exchange, f"{name}.{from_}.{to}")
 
     def send(_held: Any) -> Any:
         def sent(self: Any, meta: Any, dst_stage: int) -> None:
-            for place in (path(self, self.stage_index, dst_stage), _any(exchange, self.stage_index, dst_stage)):
+            for place in paths(self, self.stage_index, dst_stage):
                 with open(place + ".part", "wb") as file:
                     pickle.dump(meta, file)
                 os.replace(place + ".part", place)
@@ -63,11 +70,12 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], exchange: str
         def received(self: Any, src_stage: int) -> Any:
             if src_stage > self.stage_index:  # gradients have the shapes of what they are taken of
                 return stages._StageBackwardMeta(backward_metas=stages._derive_grad_metas(self._stage_meta.outputs))
-            for place in (path(self, src_stage, self.stage_index), _any(exchange, src_stage, self.stage_index)):
+            for place in paths(self, src_stage, self.stage_index):
                 if os.path.exists(place):
                     with open(place, "rb") as file:
                         return pickle.load(file)  # written by this tool, a rank before
-            raise Waits
+            line = torch.distributed.get_process_group_ranks(self.group)
+            raise Waits(line[self.stage_index_to_group_rank[src_stage]])
 
         return received
 
@@ -81,6 +89,7 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], exchange: str
 
     def unrecorded(held: Any) -> Any:
         def prepared(self: Any, *args: Any, **kwargs: Any) -> Any:
+            told = asking().pipelines
             recorder, told.prepared = told.recorder, True
             if recorder is None:
                 return held(self, *args, **kwargs)
@@ -92,15 +101,17 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], exchange: str
 
         return prepared
 
+    def init(held: Any) -> Any:
+        def made(self: Any, *args: Any, **kwargs: Any) -> None:
+            held(self, *args, **kwargs)
+            asking().pipelines.stages.append(self)
+
+        return made
+
+    replace(base, "__init__", init)
     for name in ("_forward_metadata_inference", "_backward_metadata_inference"):
         replace(base, name, unrecorded)
     replace(base, "_send_meta", send)
     replace(base, "_recv_meta", recv)
     replace(base, "_warmup_forward_vote", own_vote)
     replace(base, "_warmup_backward_result", lambda _held: lambda self, *_args, **_kwargs: self._rank_vote)
-    return told
-
-
-def _any(exchange: str, from_: int, to: int) -> str:
-    """The file for a rank beside those whose pipeline ran: its neighbours in another line of ranks send the same."""
-    return os.path.join(exchange, f"any.{from_}.{to}")

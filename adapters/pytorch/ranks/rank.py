@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from math import prod
 from typing import Any
 
@@ -19,9 +18,11 @@ from ..inputs import Inputs
 from ..model import _tell
 from ..steps.context import StepContext
 from ..steps.path import StepPath
+from ..tracing.records import tensors_in
 from ..training import OPTIMIZERS, _loss
-from .layout import batches_of, mesh_of
+from .layout import batches_of, mesh_of, unwrapped
 from .pipelines import PREPARED, Waits
+from .world import install as install
 from .world import standing
 
 FAKED = (
@@ -37,52 +38,78 @@ class RankAdapter(Adapter):
         """A module, or a function that takes the step."""
         return super().is_model(value) or callable(value)
 
+    def is_made(self, value: Any) -> bool:
+        """A module: a function is what makes it."""
+        return super().is_model(value) and not callable(value) or isinstance(value, torch.nn.Module)
+
     def entry(self, model: Any) -> Any:
         """See Adapter.entry."""
         return super().entry(model) if isinstance(model, torch.nn.Module) else model
 
 
+class Read:
+    """How many elements the program gives to the module that it calls first: the first tensors of its calls."""
+
+    def __init__(self, recorder: Any) -> None:
+        self.elements = 0
+        self._first: Any = None
+        path, called = recorder.path, recorder.path._called
+
+        def add(module: Any, arguments: Any) -> None:
+            positional, named = arguments
+            tensor = next(iter(tensors_in((positional, list(named.values())))), None)
+            if tensor is not None and not recorder.paused and module in (self._first or module,):
+                self._first = module
+                self.elements += _elements(tensor)
+            called(module, arguments)
+
+        path._called = add
+
+
 class RankStep:
     """The step of one rank: a trace, a ledger of each counter, and what is known of its place.
 
-    ``pair`` makes the model, ``nested`` the counters, and ``training`` names the optimizer of a step, '' for a call.
+    ``nested`` makes the counters, and ``training`` names the optimizer of a step, '' for a call.
     """
 
-    def __init__(self, pair: Any, nested: Sequence[Callable[[Any], Any]], device: str, training: str) -> None:
-        self.pair, self.nested, self.device, self.training = pair, nested, device, training
+    def __init__(self, nested: Sequence[Callable[[Any], Any]], device: str, training: str) -> None:
+        self.nested, self.device, self.training = nested, device, training
         self.context: StepContext | None = None
+        self.pair: Any = None
         self.told: dict[str, Any] = {}
         self._notes: tuple[str, ...] = ()
+        self._stages: list[Any] = []
 
-    def run(self, rank: int, world: int, exchange: str) -> None:
-        """Run it. Raises FactoryError for a program that cannot be used."""
+    def run(self, rank: int, world: int, exchange: str, ready: Callable[[], Any]) -> None:
+        """Run it, of the program that ``ready`` imports. Raises FactoryError for a program that cannot be used."""
         torch.manual_seed(0)
-        with standing(rank, world, exchange) if world > 1 else nullcontext() as seen:
+        with standing(rank, world, exchange) as seen:
+            self.pair = ready()
+            at_import = bool(seen.where or seen.lines)
             model = self.pair.build_torch({})
             arguments = self._arguments()
-            modules = [model] if isinstance(model, torch.nn.Module) else []
+            modules = [unwrapped(model)] if isinstance(model, torch.nn.Module) else []
             self.context = context = StepContext(modules, self.nested)
-            if seen is not None:
-                seen.pipelines.recorder = context.recorder
+            seen.pipelines.recorder = context.recorder
+            read = Read(context.recorder)
             step = self._step(model, arguments)
             context.enter()
             try:
                 self.pair.tried(step, lambda: self._given(arguments))
             finally:
                 context.leave()
-            told = [FAKED] if world > 1 else []
-            if seen is not None and seen.pipelines.prepared:
-                told.append(PREPARED)
-            self._notes = tuple(told)
-            if seen is not None:
-                models = modules or _called(context.recorder.path)
-                self.told = {
-                    "mesh": mesh_of(seen.meshes, world),
-                    "asked": seen.lines,
-                    "where": seen.where,
-                    "batches": batches_of(models),
-                }
-            self.told["given"] = self._given(arguments) if modules else ""
+            self._stages = seen.pipelines.stages
+            self._notes = (*([FAKED] if world > 1 else []), *([PREPARED] if seen.pipelines.prepared else []))
+            self.told = {
+                "mesh": mesh_of(seen.meshes, world),
+                "asked": seen.lines,
+                "where": seen.where,
+                "at_import": at_import,
+                "batches": batches_of([model] if modules else _called(context.recorder.path)),
+                "sequences": seen.sequences,
+                "read": read.elements,
+                "given": self._given(arguments) if modules else "",
+            }
 
     def _arguments(self) -> nested.Arguments:
         made = Inputs(self.device)
@@ -99,21 +126,22 @@ class RankStep:
             model.eval()
             return lambda: _without_gradients(lambda: model(*positional, **named))
         model.train()
-        optimizer = [OPTIMIZERS[self.training]([weight]) for weight in model.parameters() if weight.requires_grad]
+        weights = [weight for weight in model.parameters() if weight.requires_grad]
+        optimizer = OPTIMIZERS[self.training](weights) if weights else None
 
         def step() -> None:
             loss, trains = _loss([t for t in tensors_out(model(*positional, **named)) if t.is_floating_point()])
             if loss is not None and trains:
                 loss.backward()
-            for each in optimizer:
-                each.step()
+            if optimizer is not None:
+                optimizer.step()
 
         return step
 
     def trace(self) -> Trace:
         """The trace of the step."""
         assert self.context is not None
-        trace = self.context.trace()
+        trace = unprefixed(self.context.trace(), self.context.recorder.path, self._stages)
         given = self.told.get("given", "")
         notes = [note for note in trace.notes if not (given and note.startswith(CALLED_WITH))]
         return trace._replace(notes=(*notes, *([CALLED_WITH + given] if given else []), *self._notes))
@@ -124,14 +152,36 @@ class RankStep:
         return self.context.ledgers()
 
 
+def unprefixed(trace: Trace, path: StepPath, stages: Sequence[Any]) -> Trace:
+    """The trace with the layers of a pipeline's stages named as parts of one model, without the name of the stage."""
+    prefixes = [path._names.get(stage.submod, "") for stage in stages]
+    found = sorted((prefix for prefix in prefixes if prefix), key=len, reverse=True)
+
+    def layer(name: str) -> str:
+        for prefix in found:
+            if name == prefix or name.startswith(prefix + "."):
+                return name[len(prefix) + 1 :]
+        return name
+
+    return trace._replace(ops=tuple(op._replace(layer=layer(op.layer)) for op in trace.ops)) if found else trace
+
+
+def _elements(tensor: torch.Tensor) -> int:
+    """Those that this rank has, of a tensor that ranks share."""
+    return int(getattr(tensor, "_local_tensor", tensor).numel())
+
+
 adapter = RankAdapter
 step = RankStep
 """What worker/ranks.py makes for each rank."""
 
 
-def waits(error: BaseException) -> bool:
-    """Whether the rank's run ended because another has to run first."""
-    return isinstance(error, Waits)
+def waits(error: BaseException) -> int | None:
+    """The rank that has to run first, if this rank's run ended for that; else None."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, Waits):
+        cause = cause.__cause__ or cause.__context__
+    return None if cause is None else cause.rank
 
 
 def _without_gradients(call: Callable[[], Any]) -> Any:
@@ -144,6 +194,15 @@ def _called(path: StepPath) -> list[torch.nn.Module]:
     return list(path._calls) or list(path._names)
 
 
+COLLECTIVE = ("src", "dst", "root_rank")
+"""Arguments of collectives that name a rank and change no work."""
+PLACED = {
+    "fsdp.all_gather_copy_in": ("rank",),
+    **dict.fromkeys(("aten.add", "aten.sub", "aten.lt", "aten.le", "aten.gt", "aten.ge"), ("other",)),
+}
+"""Arguments by which ranks say which part of a tensor is theirs, such as the rows of an embedding: no work depends on them."""
+
+
 def digest(ops: Sequence[Op]) -> str:
     """A rank's work in a word: that of ranks which differ in their place alone is equal."""
     text = hashlib.sha256()
@@ -154,6 +213,7 @@ def digest(ops: Sequence[Op]) -> str:
             size = len(group["ranks"])
             more = [group["place"] < prod(t.shape or ()) % size for t in op.inputs]  # these reduce one element less
             attrs[GROUP] = [size, group["reduce"], more if group["reduce"] else ""]
-            attrs = {name: value for name, value in attrs.items() if name not in ("src", "dst", "root_rank")}
+        own = COLLECTIVE if GROUP in attrs else PLACED.get(op.op, ())
+        attrs = {name: value for name, value in attrs.items() if name not in own}
         text.update(repr((op.op, op.layer, op.phase, op.inputs, op.outputs, sorted(attrs.items()), op.calls)).encode())
     return text.hexdigest()

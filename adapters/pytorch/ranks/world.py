@@ -17,10 +17,11 @@ import torch
 from torch import distributed
 
 from ...shared.refusal import FactoryError
-from . import data_parallel, pipelines
+from . import data_parallel, pipelines, sequences
 
-NEAR = (__name__, "os", "_collections_abc", "functools")
+NEAR = (__name__, "os", "_collections_abc", "collections.abc", "functools")
 """Modules between the program and the answer to its question."""
+TOOL = __name__.partition(".")[0]
 PLACES = ("RANK", "LOCAL_RANK", "GROUP_RANK")
 LACKING = "ranks need PyTorch 2.5 or later, with torch.distributed: this is %s"
 
@@ -30,6 +31,7 @@ class Seen:
 
     def __init__(self) -> None:
         self.meshes: list[Any] = []
+        self.sequences: list[list[int]] = []  # lines of ranks that share the tokens of a sequence
         self.lines: list[list[int]] = []
         self.where = ""
         self.pipelines = pipelines.Pipelines()
@@ -39,93 +41,111 @@ class Seen:
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_globals.get("__name__", "").startswith(NEAR):
             frame = frame.f_back
-        if frame is None or frame.f_globals.get("__name__", "").partition(".")[0] == "torch":
+        asking = "" if frame is None else frame.f_globals.get("__name__", "")
+        if frame is None or asking.partition(".")[0] in ("torch", TOOL):
             return
-        if ranks is None or len(ranks) == distributed.get_world_size():
+        if ranks is None or not distributed.is_initialized() or len(ranks) == distributed.get_world_size():
             self.where = self.where or f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
         elif ranks not in self.lines:
             self.lines.append(ranks)
 
 
+_current: list[Seen] = []
+"""The rank that this process is now. What is replaced is replaced before the program is imported, which may keep it by name."""
+
+
+def install() -> None:
+    """Let this process be ranks from now on. Raises FactoryError where PyTorch lacks the parts."""
+    try:
+        from torch.distributed.device_mesh import DeviceMesh
+        from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: F401 (standing needs it)
+    except ImportError as error:
+        raise FactoryError(LACKING % torch.__version__) from error
+
+    def passed(held: Any) -> Any:
+        return lambda *args, **kwargs: None if _current else held(*args, **kwargs)
+
+    for module in (distributed, distributed.distributed_c10d):
+        put(module, "init_process_group", passed)
+        put(module, "destroy_process_group", passed)
+        put(module, "get_rank", _rank)
+    put(DeviceMesh, "__init__", _mesh)
+    for name in ("get_local_rank", "get_rank", "get_coordinate"):
+        put(DeviceMesh, name, _place)
+    put(os._Environ, "__getitem__", _variable)
+    sequences.put(put, asking)
+    data_parallel.put(put)
+    pipelines.put(put, asking)
+
+
+def put(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
+    """Replace this function of PyTorch's."""
+    held = getattr(owner, name, None)
+    if held is not None:
+        setattr(owner, name, wraps(held)(made(held)))
+
+
+def asking() -> Seen:
+    """The rank that this process is now."""
+    return _current[-1] if _current else Seen()
+
+
 @contextmanager
 def standing(rank: int, size: int, exchange: str) -> Iterator[Seen]:
     """Meanwhile this process is the rank of that number in a world of that size. ``exchange`` is a folder in which the stages
-    of a pipeline leave the shapes that they send. Raises FactoryError where PyTorch lacks the parts."""
-    try:
-        from torch.distributed.device_mesh import DeviceMesh
-        from torch.testing._internal.distributed.fake_pg import FakeStore
-    except ImportError as error:
-        raise FactoryError(LACKING % torch.__version__) from error
+    of a pipeline leave the shapes that they send."""
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
     os.environ.update(
         RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size), LOCAL_WORLD_SIZE=str(size), MASTER_ADDR="localhost",
         MASTER_PORT="0",
     )  # fmt: skip
     distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=size)
     seen = Seen()
-    replaced: list[tuple[Any, str, Any]] = []
-
-    def put(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
-        held = getattr(owner, name, None)
-        if held is not None:
-            replaced.append((owner, name, held))
-            setattr(owner, name, wraps(held)(made(held)) if callable(held) else made(held))
-
-    def passed(_held: Any) -> Any:
-        return lambda *_args, **_kwargs: None
-
-    for module in (distributed, distributed.distributed_c10d):
-        put(module, "init_process_group", passed)
-        put(module, "destroy_process_group", passed)
-        put(module, "get_rank", lambda held: _rank(held, seen))
-    put(DeviceMesh, "__init__", lambda held: _mesh(held, seen))
-    for name in ("get_local_rank", "get_rank", "get_coordinate"):
-        put(DeviceMesh, name, lambda held: _place(held, seen))
-    put(os._Environ, "__getitem__", lambda held: _variable(held, seen))
-    data_parallel.put(put)
-    seen.pipelines = pipelines.put(put, exchange)
+    seen.pipelines.exchange = exchange
+    _current.append(seen)
     try:
         yield seen
     finally:
-        for owner, name, held in reversed(replaced):
-            setattr(owner, name, held)
-        distributed.distributed_c10d.destroy_process_group()
+        _current.pop()
+        distributed.destroy_process_group()
 
 
-def _rank(held: Any, seen: Seen) -> Any:
+def _rank(held: Any) -> Any:
     def get_rank(group: Any = None) -> Any:
         place = held(group)
-        seen.asked(None if group is None or place < 0 else distributed.get_process_group_ranks(group))
+        asking().asked(None if group is None or place < 0 else distributed.get_process_group_ranks(group))
         return place
 
     return get_rank
 
 
-def _mesh(held: Any, seen: Seen) -> Any:
+def _mesh(held: Any) -> Any:
     def init(mesh: Any, *args: Any, **kwargs: Any) -> None:
         held(mesh, *args, **kwargs)
-        seen.meshes.append(mesh)
+        asking().meshes.append(mesh)
 
     return init
 
 
-def _place(held: Any, seen: Seen) -> Any:
+def _place(held: Any) -> Any:
     def asked(mesh: Any, *args: Any, **kwargs: Any) -> Any:
         place = held(mesh, *args, **kwargs)
         dim = args[0] if args else kwargs.get("mesh_dim")
         if dim is None and mesh.ndim > 1:
-            seen.asked([int(rank) for rank in mesh.mesh.flatten().tolist()])
+            asking().asked([int(rank) for rank in mesh.mesh.flatten().tolist()])
         else:
-            seen.asked(distributed.get_process_group_ranks(mesh.get_group(dim)))
+            asking().asked(distributed.get_process_group_ranks(mesh.get_group(dim)))
         return place
 
     return asked
 
 
-def _variable(held: Any, seen: Seen) -> Any:
+def _variable(held: Any) -> Any:
     def getitem(environ: Any, name: Any) -> Any:
         value = held(environ, name)
         if name in PLACES:
-            seen.asked(None)
+            asking().asked(None)
         return value
 
     return getitem

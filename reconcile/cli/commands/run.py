@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from .. import ranked
 from ..options import models, options, pictures
 from ..streams import say
 
@@ -16,7 +17,7 @@ from ..streams import say
 @options(
     "model", models, "input", "args", "signature", "trust-file", "mapping", "write-mapping", "set",
     "convention", "convention-file", "counter", "from", "to", "pass", "context", "optimizer",
-    "environment", "environments", "with", "python",
+    "environment", "environments", "with", "python", ranked.ranks,
     "out", pictures, "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
@@ -34,6 +35,9 @@ def run(
     formats: tuple[str, ...],
     quiet: bool,
     verbose: bool,
+    world: int | None,
+    chosen: tuple[int, ...],
+    against: str | None,
     **asked: Any,
 ) -> None:
     """Run the counters on a model and reconcile them.
@@ -51,6 +55,9 @@ def run(
     on the targets of a factory that returns (model, x, y), else on zeros; --optimizer asks for the other step. --pass prefill
     lets a PyTorch language model read the prompt and fill its cache. --pass decode --context N lets it read one more token of
     each sequence, with N tokens in its cache.
+
+    --ranks N runs your PyTorch model as each rank of a world of N processes, in one process without a network. --against
+    names the model of one device, and the statement leads from the sum of ranks to it.
 
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed,
     4 a defect of reconcile itself.
@@ -76,6 +83,11 @@ def run(
     request = run_request(**asked, formats=formats)
     if "disclosure" in formats:
         cards.check(TRAINING if request.training else "")
+    ranked.only_with_ranks(world, rank=chosen, against=against)
+    if world is not None:
+        command = again(ctx, (), *ranked.words(world, chosen, against))
+        code = ranked.run(request, world, chosen, against or "", out, formats, command, quiet=quiet, verbose=verbose)
+        ctx.exit(code)
     given = request.factories
     counters = user_models.counters_of(given, request.counters, request.files) if given else request.counters
     wanted = ends(counters, from_, to, tuple(given))

@@ -1,0 +1,86 @@
+"""``reconcile run --ranks``: the ranks of a world in place of one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..core.errors import UsageError
+
+if TYPE_CHECKING:
+    from ..launch.request import RunRequest
+
+MOST = 1 << 20
+"""The most ranks of a world."""
+
+
+def ranks(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate ``run`` with the options of ranks."""
+    for option in (
+        click.option(
+            "--against", metavar="MODULE:FUNCTION", help="Compare the ranks with this model on one device. With --ranks."
+        ),
+        click.option("--rank", "chosen", metavar="LIST", callback=_list, help="Run only these ranks, such as 0,7. With --ranks."),
+        click.option(
+            "--ranks", "world", type=click.IntRange(1, MOST), metavar="N",
+            help="Run your model as each rank of a world of N (docs/ranks.md).",
+        ),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def _list(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[int, ...]:
+    words = [] if value is None else [word.strip() for word in value.split(",")]
+    if not all(word.isdecimal() and word.isascii() and len(word) < 8 for word in words):
+        raise click.BadParameter(f"{value!r} is no list of ranks, such as 0,7.")
+    return tuple(dict.fromkeys(map(int, words)))
+
+
+def only_with_ranks(world: int | None, **given: object) -> None:
+    """Refuse options that say something of ranks where there are none. Raises UsageError."""
+    wrong = next((name for name, value in given.items() if value and world is None), None)
+    if wrong is not None:
+        raise UsageError(f"--{wrong} is about the ranks of a world: give their number with --ranks N.")
+
+
+def words(world: int, chosen: tuple[int, ...], against: str | None) -> list[str]:
+    """The options as typed."""
+    rank = ["--rank", ",".join(map(str, chosen))] if chosen else []
+    return ["--ranks", str(world), *rank, *(["--against", against] if against else [])]
+
+
+def run(
+    request: RunRequest,
+    world: int,
+    chosen: tuple[int, ...],
+    against: str,
+    out: Path,
+    formats: tuple[str, ...],
+    command: str,
+    *,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Run the ranks, write their reports and print them. Returns the exit code."""
+    from ..core import atomic
+    from ..launch.user_models import factory
+    from ..ranks import ranked, report, screen
+    from ..report import reports
+    from .screen import printing
+
+    atomic.prepare(out)
+    result = ranked.run(request, world, chosen, factory("", against, "--against") if against else "")
+    stem = reports.stem(result.folds[0].answer.model, training=bool(request.training))
+    kept = atomic.write(out, stem, report.render(result, formats, command))
+    shown = [path for path in kept if ".ranks." in path.name]
+    printing(partial(_show, screen, result, shown, quiet, verbose))
+    return result.exit_code
+
+
+def _show(screen: Any, result: Any, files: list[Path], quiet: bool, verbose: bool, console: Any) -> None:
+    screen.show(result, console, files, quiet=quiet, verbose=verbose)

@@ -1,0 +1,191 @@
+"""The statement from the sum of all ranks to one device, from the traces of both alone.
+
+Work is compared by layer and phase, and where that does not come out, by op as well.  With B batches that ranks read, each of
+them ``share`` of what the one device reads, the ranks have B x share times its work (own-batch).  What is left is
+
+- recomputed: work of the recomputation, which the one device has none of;
+- replicated: each rank that takes part does the whole of it, as one device does with as many tokens;
+- padded-shard: the parts of one dimension, added over the ranks, are more than the dimension;
+- added-between-ranks: operators by which ranks reduce a tensor.
+
+What none of these explains is the residual, by layer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import zip_longest
+
+from ..core.causes import Cause
+from ..core.conventions import Convention
+from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, LOSS, RECOMPUTATION, WEIGHT_GRADIENT
+from ..core.results import Adjustment, Residual, Statement, TraceResult, TraceRow
+from ..engine.statements import close
+from ..work.collectives import is_collective
+
+SUM = "sum of ranks"
+ONE = "one device"
+ELSEWHERE = "(layers of one side)"
+"""Layers that only one side names, such as those of a stage that counts its own from 0: they are compared by op."""
+_GRADIENTS = {INPUT_GRADIENT: BACKWARD, WEIGHT_GRADIENT: BACKWARD}
+_OF_BATCHES = (FORWARD, LOSS, BACKWARD, RECOMPUTATION)
+"""Phases whose work grows with the batch. An optimizer's does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Ranks that do equal work: how many there are, and the trace of one."""
+
+    count: int
+    trace: TraceResult
+
+
+@dataclass(slots=True)
+class _Cell:
+    """The rows of a layer and phase: those of each part, and those of the one device."""
+
+    parts: dict[int, list[TraceRow]] = field(default_factory=lambda: defaultdict(list))
+    one: list[TraceRow] = field(default_factory=list)
+
+
+Place = tuple[str, str, str]
+"""Layer, phase, and op ('' for all ops)."""
+
+
+class Sum:
+    """``batches`` is how many batches the ranks read, and ``share`` how much of the one device's batch each of these is."""
+
+    def __init__(self, parts: Sequence[Part], one: TraceResult, batches: int, share: Fraction, convention: Convention) -> None:
+        self.parts, self.one, self.batches, self.share = parts, one, batches, share
+        self.flops = convention.flops
+        self.convention = convention
+        self._lines: list[Adjustment] = []
+        self._residuals: list[Residual] = []
+
+    def statement(self) -> Statement:
+        """From the sum to the one device: by layer, or by op where the ranks name layers otherwise than the one device does."""
+        by_layer = self._statement(frozenset())
+        if not by_layer.residuals:
+            return by_layer
+        names = frozenset(row.layer for row in self.one.rows)
+        by_op = self._statement(names)
+        return by_layer if by_op.residuals else by_op
+
+    def _statement(self, apart: frozenset[str]) -> Statement:
+        """Without the layers ``apart``, which are compared by op."""
+        self._lines, self._residuals = [], []
+        both = {r.layer for part in self.parts for r in part.trace.rows} & {r.layer for r in self.one.rows} - apart
+        cells = self._cells(self._all(), lambda row: (row.layer if row.layer in both else ELSEWHERE, _phase(row), ""))
+        for place, cell in cells.items():
+            self._book(place, cell)
+        total = sum(part.count * self._work(part.trace.rows) for part in self.parts)
+        return close(SUM, ONE, (total, self._work(self.one.rows)), self._lines, self._residuals)
+
+    def _all(self) -> _Cell:
+        return _Cell({i: list(part.trace.rows) for i, part in enumerate(self.parts)}, list(self.one.rows))
+
+    def _cells(self, whole: _Cell, place: Callable[[TraceRow], Place]) -> dict[Place, _Cell]:
+        cells: dict[Place, _Cell] = defaultdict(_Cell)
+        for row in whole.one:
+            cells[place(row)].one.append(row)
+        for index, rows in whole.parts.items():
+            for row in rows:
+                cells[place(row)].parts[index].append(row)
+        return cells
+
+    def _work(self, rows: Iterable[TraceRow]) -> int:
+        return sum(self.flops(row.work) for row in rows)
+
+    def _more(self, place: Place, cell: _Cell) -> tuple[int, Fraction, int]:
+        """The one device's work, what the ranks have of it for the batches that they read, and what they have beyond that."""
+        alone = self._work(cell.one)
+        wanted = alone * self.batches * self.share if place[1] in _OF_BATCHES else Fraction(alone)
+        summed = sum(self.parts[index].count * self._work(rows) for index, rows in cell.parts.items())
+        return alone, wanted, summed
+
+    def _book(self, place: Place, cell: _Cell) -> None:
+        alone, wanted, summed = self._more(place, cell)
+        if wanted.denominator == 1:
+            self._line(Cause.OWN_BATCH, place, alone - int(wanted))
+        else:
+            wanted = Fraction(alone)
+        beyond = summed - int(wanted)
+        if not beyond:
+            return
+        cause = self._cause(place, cell, beyond)
+        if cause is not None:
+            self._line(cause, place, -beyond)
+            return
+        left = 0
+        for inner, ops in self._cells(cell, lambda row: (place[0], place[1], row.op)).items():
+            inner_alone, inner_wanted, inner_summed = self._more(inner, ops)
+            rest = inner_summed - (int(inner_wanted) if inner_wanted.denominator == 1 else inner_alone)
+            cause = self._cause(inner, ops, rest) if rest else None
+            if cause is not None:
+                self._line(cause, inner, -rest)
+            else:
+                left += rest
+        if left:
+            self._residuals.append(Residual(place[0], -left, self._why(place, left)))
+
+    def _why(self, place: Place, left: int) -> str:
+        more = "more" if left > 0 else "less"
+        return f"{place[0] or 'the model'}, {place[1]}: the ranks together do {more} than one device, and no cause explains it"
+
+    def _line(self, cause: Cause, place: Place, amount: int) -> None:
+        if amount:
+            self._lines.append(Adjustment(cause, place[0], place[2] or place[1], "", amount, ()))
+
+    def _cause(self, place: Place, cell: _Cell, beyond: int) -> Cause | None:
+        if all(is_collective(row.op) for rows in cell.parts.values() for row in rows) and not self._work(cell.one):
+            return Cause.ADDED_BETWEEN_RANKS
+        if place[1] == RECOMPUTATION and not self._work(cell.one) and beyond > 0:
+            return Cause.RECOMPUTED
+        if self._whole_on_each(place, cell):
+            return Cause.REPLICATED
+        return Cause.PADDED_SHARD if self._padding(place, cell) == beyond > 0 else None
+
+    def _whole_on_each(self, place: Place, cell: _Cell) -> bool:
+        """Whether each rank that takes part does as much as one device does with the tokens that this rank reads."""
+        whole = self._work(cell.one) * (self.share if place[1] in _OF_BATCHES else 1)
+        taking = [index for index, rows in cell.parts.items() if self._work(rows)]
+        return bool(whole) and all(self._work(cell.parts[index]) == whole for index in taking)
+
+    def _padding(self, place: Place, cell: _Cell) -> Fraction:
+        """What the ranks do for padding: 0 unless their ops have the one device's shapes but for one dimension, which is longer
+        when the parts of all ranks are added."""
+        padding = Fraction(0)
+        for index, row in enumerate(cell.one):
+            sizes: dict[int, int] = defaultdict(int)  # a dimension of the one device's: what the ranks have of it
+            for part, rows in cell.parts.items():
+                like = rows[index] if len(rows) == len(cell.one) else None
+                if like is None or like.op != row.op or like.calls != row.calls:
+                    return Fraction(0)
+                found = _differing(row, like)
+                if len(found) != 1:
+                    return Fraction(0)
+                ((whole, local),) = found
+                sizes[whole] += local * self.parts[part].count
+            if len(sizes) != 1:
+                return Fraction(0)
+            ((whole, together),) = sizes.items()
+            times = self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
+            padding += self.flops(row.work) * times * Fraction(together - whole * self.batches, whole * self.batches)
+        return padding
+
+
+def _differing(one: TraceRow, rank: TraceRow) -> set[tuple[int, int]]:
+    """The sizes of dimensions that differ, as (one device's, the rank's)."""
+    pairs = zip_longest((*one.inputs, *one.outputs), (*rank.inputs, *rank.outputs))
+    found: set[tuple[int, int]] = set()
+    for whole, local in pairs:
+        shapes = [() if t is None or t.shape is None else t.shape for t in (whole, local)]
+        found |= {(int(a or 0), int(b or 0)) for a, b in zip_longest(*shapes) if a != b}
+    return found
+
+
+def _phase(row: TraceRow) -> str:
+    return _GRADIENTS.get(row.phase, row.phase)

@@ -1,0 +1,111 @@
+"""What is said of ranks, in sentences and rows: the terminal and the Markdown say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..core.causes import State
+from ..core.records import CALLED_WITH
+from ..core.text import number, percent, signed
+from ..report import view
+from .ranked import PARTIAL, Fold, Ranked, Traffic
+
+TRAFFIC = ("ranks", "collective", "group", "calls", "bytes sent")
+
+
+def ranks(numbers: Sequence[int]) -> str:
+    """``0-7 × 8``: which ranks these are, and how many."""
+    text = span(numbers)
+    return text if len(numbers) == 1 else f"{text}  × {number(len(numbers))}"
+
+
+def span(numbers: Sequence[int]) -> str:
+    """``0-7``, ``0, 4-6``, ``0, 2, 4 ... 14``: which ranks these are."""
+    runs: list[list[int]] = []
+    for rank in numbers:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    texts = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    if len(texts) > 4:
+        texts = [*texts[:3], f"... {texts[-1]}"]
+    return ", ".join(texts).replace(", ...", " ...")
+
+
+def headline(result: Ranked) -> str:
+    """The world, and its mesh."""
+    world, answer = result.world, result.folds[0].answer
+    mesh = " x ".join(f"{name} {size}" for name, size in zip(world.names, world.sizes, strict=True))
+    ran = f"{number(len(world.ran))} ran" if len(world.ran) < world.size else "each ran"
+    return f"{answer.model}, {answer.pass_}, {number(world.size)} ranks ({mesh}; {ran}), convention {result.convention.name}"
+
+
+def counters(result: Ranked) -> Iterator[str]:
+    """A sentence for each counter; ranks of which it says the same share it."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for fold in result.folds:
+        for counter in fold.answer.verdict.counters:
+            found.setdefault((counter.ledger.counter, view.closing(counter)), []).extend(fold.ranks)
+    for (counter_name, closing), numbers in found.items():
+        yield f"{counter_name} on {_named(sorted(numbers), result)}: {closing}"
+
+
+def _named(numbers: Sequence[int], result: Ranked) -> str:
+    if len(numbers) == result.world.size:
+        return "each rank"
+    return f"rank {numbers[0]}" if len(numbers) == 1 else f"ranks {span(numbers)}"
+
+
+def balance(result: Ranked) -> Iterator[str]:
+    """Which rank does the most, if they differ."""
+    found = result.balance()
+    if found is None:
+        return
+    fold, times, layer = found
+    beyond = percent(times.numerator - times.denominator, times.denominator)
+    yield f"balance: rank {fold.ranks[0]} does the most, {beyond} above the mean of all ranks; the most of it is in {_layer(layer)}."
+
+
+def _layer(layer: str) -> str:
+    return layer or "the model itself"
+
+
+def traffic(result: Ranked) -> Iterator[tuple[str, ...]]:
+    """A row per kind of collective and group; ranks that pass as much share it."""
+    found: dict[Traffic, list[int]] = {}
+    for index, fold in enumerate(result.folds):
+        for each in result.traffic(index):
+            found.setdefault(each, []).extend(fold.ranks)
+    for each, numbers in found.items():
+        sent = "unknown" if each.payload is None else number(round(each.payload))
+        yield ranks(sorted(numbers)), each.kind, f"{each.line} ({each.size})", number(each.calls), sent
+
+
+def notes(result: Ranked) -> list[str]:
+    """How the ranks were counted; what all of them say once."""
+    said: dict[str, list[Fold]] = {}
+    for fold in result.folds:
+        for note in fold.trace.notes:
+            if not note.startswith(CALLED_WITH) or fold is result.folds[0]:
+                said.setdefault(note, []).append(fold)
+    return [view.as_sentence(note) for note in said]
+
+
+def summary(result: Ranked) -> str:
+    """The last line."""
+    statement, name = result.statement, result.convention.name
+    lost = next((fold for fold in result.folds if name not in fold.trace.totals), None)
+    if lost is not None:
+        return f"Withheld: rank {lost.ranks[0]}: {lost.trace.reason}"
+    if not result.whole:
+        return PARTIAL[0].upper() + PARTIAL[1:]
+    total = f"{number(result.world.size)} ranks do {number(result.totals[name])} FLOPs together ({name})."
+    if any(answer.exit_code for answer in result.answers):
+        return f"Not reconciled: a counter of a rank is not explained, see above. {total}"
+    if statement is None:
+        return f"Reconciled: {total} Compare them with one device: --against MODULE:FUNCTION."
+    if statement.state in (State.EQUAL, State.EXPLAINED):
+        return f"Reconciled: {total} One device does {number(statement.to_total or 0)}; every FLOP between is explained."
+    gap = "" if statement.residual is None else f" Residual {signed(statement.residual)}."
+    return f"Not reconciled: {total}{gap} {view.as_sentence(statement.reason)}"
