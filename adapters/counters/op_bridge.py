@@ -231,12 +231,12 @@ def _other_parts(sighting: Sighting, part: Item, counter: OpCounter) -> Item:
 def whole_of(op: Op) -> Op:
     """The op with the shapes of whole tensors, as a counter is shown it."""
     whole = op.attrs[WHOLE]
-    tensors = {
-        side: tuple(t._replace(shape=tuple(shape)) for t, shape in zip(getattr(op, side), whole[side], strict=True))
+    inputs, outputs = (
+        tuple(t._replace(shape=tuple(shape)) for t, shape in zip(getattr(op, side), whole[side], strict=True))
         for side in ("inputs", "outputs")
-    }
+    )
     attrs = {name: value for name, value in op.attrs.items() if name != WHOLE}
-    return op._replace(attrs=attrs, **tensors)
+    return op._replace(attrs=attrs, inputs=inputs, outputs=outputs)
 
 
 def _unseen(op: Op, reason: str) -> Item:

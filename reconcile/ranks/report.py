@@ -80,17 +80,31 @@ def to_markdown(result: Ranked, command: str = "") -> str:
     if result.one is not None:
         lines.append(_row("**one device**", result.one.traces[0].totals.get(name)))
     if statement is not None and statement.closed:
-        lines += ["", f"## From the {statement.from_} to {statement.to}", "", "| cause | layer | of which | FLOP |", "|:--|:--|--:|--:|"]
+        lines += ["", f"## From the {statement.from_} to {statement.to}", ""]
+        lines += ["| cause | layer | of which | FLOP |", "|:--|:--|--:|--:|"]
         lines.append(f"| **{statement.from_}** | | | **{number(statement.from_total or 0)}** |")
         for block in blocks(statement, ()):
             lines.append(f"| {block.cause} | | | {signed(block.amount)} |")
-            lines += [f"| | {markdown(p.layer) or '(no layer)'}: {markdown(p.reason or ', '.join(p.ops))} | {signed(p.amount)} | |" for p in block.parts]
+            for part in block.parts:
+                what = markdown(part.reason or ", ".join(part.ops))
+                lines.append(f"| | {markdown(part.layer) or '(no layer)'}: {what} | {signed(part.amount)} | |")
         if not statement.residuals:
             lines.append(f"| residual | | | {signed(statement.residual or 0)} |")
         lines.append(f"| **{statement.to}** | | | **{number(statement.to_total or 0)}** |")
-    lines += ["", "## Counters", "", *(f"- {markdown(line)}" for line in (*words.counters(result), *words.balance(result)))]
+    lines += [
+        "",
+        "## Counters",
+        "",
+        *(f"- {markdown(line)}" for line in (*words.counters(result), *words.balance(result))),
+    ]
     if rows := list(words.traffic(result)):
-        lines += ["", "## What a rank passes to others", "", f"| {' | '.join(words.TRAFFIC)} |", "|:--|:--|:--|--:|--:|"]
+        lines += [
+            "",
+            "## What a rank passes to others",
+            "",
+            f"| {' | '.join(words.TRAFFIC)} |",
+            "|:--|:--|:--|--:|--:|",
+        ]
         lines += [f"| {' | '.join(map(markdown, row))} |" for row in rows]
     lines += ["", "## How it was counted", "", *(f"- {markdown(note)}" for note in words.notes(result))]
     return "\n".join([*lines, *(["", f"`{command}`"] if command else [])]) + "\n"

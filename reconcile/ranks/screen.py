@@ -50,7 +50,8 @@ def _ranks(result: Ranked, width: int) -> RenderableType:
     totals = [fold.trace.totals.get(name) for fold in result.folds]
     most = max((total for total in totals if total), default=0)
     rows = [
-        [words.ranks(fold.ranks), *_amount(total), _bar(total, most)] for fold, total in zip(result.folds, totals, strict=True)
+        [words.ranks(fold.ranks), *_amount(total), _bar(total, most)]
+        for fold, total in zip(result.folds, totals, strict=True)
     ]
     if result.whole:
         rows.append([f"sum of {number(result.world.size)} ranks", *_amount(result.totals.get(name)), ""])
@@ -75,5 +76,3 @@ def _traffic(result: Ranked, width: int) -> RenderableType | None:
     if not rows:
         return None
     return laid_out(columns, rows, width) or Group(*(Text(" ".join(filter(None, row))) for row in rows))
-
-

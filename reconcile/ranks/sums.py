@@ -58,7 +58,9 @@ Place = tuple[str, str, str]
 class Sum:
     """``batches`` is how many batches the ranks read, and ``share`` how much of the one device's batch each of these is."""
 
-    def __init__(self, parts: Sequence[Part], one: TraceResult, batches: int, share: Fraction, convention: Convention) -> None:
+    def __init__(
+        self, parts: Sequence[Part], one: TraceResult, batches: int, share: Fraction, convention: Convention
+    ) -> None:
         self.parts, self.one, self.batches, self.share = parts, one, batches, share
         self.flops = convention.flops
         self.convention = convention

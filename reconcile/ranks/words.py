@@ -64,11 +64,8 @@ def balance(result: Ranked) -> Iterator[str]:
         return
     fold, times, layer = found
     beyond = percent(times.numerator - times.denominator, times.denominator)
-    yield f"balance: rank {fold.ranks[0]} does the most, {beyond} above the mean of all ranks; the most of it is in {_layer(layer)}."
-
-
-def _layer(layer: str) -> str:
-    return layer or "the model itself"
+    where = layer or "the model itself"
+    yield f"balance: rank {fold.ranks[0]} does the most, {beyond} above the mean of all ranks; most of that is in {where}."
 
 
 def traffic(result: Ranked) -> Iterator[tuple[str, ...]]:
@@ -106,6 +103,9 @@ def summary(result: Ranked) -> str:
     if statement is None:
         return f"Reconciled: {total} Compare them with one device: --against MODULE:FUNCTION."
     if statement.state in (State.EQUAL, State.EXPLAINED):
-        return f"Reconciled: {total} One device does {number(statement.to_total or 0)}; every FLOP between is explained."
+        return (
+            f"Reconciled: {total} One device does {number(statement.to_total or 0)}; every FLOP between is explained."
+        )
     gap = "" if statement.residual is None else f" Residual {signed(statement.residual)}."
-    return f"Not reconciled: {total}{gap} {view.as_sentence(statement.reason)}"
+    first = statement.reason.partition("; ")[0]
+    return f"Not reconciled: {total}{gap} {view.as_sentence(first)}"

@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..core.records import Trace
+from ..core.records import GROUP, Trace
 from ..engine.settle import Collected
+
+_PASSING = (
+    "c10d.alltoall",
+    "c10d.alltoall_base",
+    "_c10d_functional.all_to_all_single",
+    "_c10d_functional_autograd.all_to_all_single",
+)
+"""Operators by which a program passes tokens on itself. (DTensor changes the dimension of a shard by one of its own.)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,8 @@ class World:
 
     def place(self, rank: int) -> tuple[int, ...]:
         """The place of a rank on the mesh."""
-        index, place = self.order.index(rank), []
+        index = self.order.index(rank)
+        place: list[int] = []
         for size in reversed(self.sizes):
             place.insert(0, index % size)
             index //= size
@@ -62,10 +71,12 @@ class World:
 
     @property
     def batches(self) -> int:
-        """How many batches the ranks read, each of them another."""
-        lines = [line for rank in self.ranks for name in ("batches", "sequences") for line in rank.told.get(name, ())]
+        """How many batches, or parts of one, the ranks read: along lines that reduce gradients of data parallelism, that share
+        the tokens of a sequence, or that pass tokens on to each other's experts."""
+        lines = [line for rank in self.ranks for name in ("batches", "sequences") for line in rank.told[name]]
+        passed = {tuple(op.attrs[GROUP]["ranks"]) for rank in self.ranks for op in rank.trace.ops if op.op in _PASSING}
         count = 1
-        for dim in {dim for line in lines for dim in self.along(line)}:
+        for dim in {dim for line in (*lines, *passed) for dim in self.along(line)}:
             count *= self.sizes[dim]
         return count
 

@@ -63,7 +63,7 @@ def _ring(op: Op, each: int) -> Work:
     """``each`` single operations per element that this process reduces."""
     group = op.attrs.get(GROUP)
     kind = _KINDS.get(group["reduce"]) if group else None
-    if kind is None or op.op in _TO_ONE:
+    if group is None or kind is None or op.op in _TO_ONE:
         raise UnknownWork(
             f"the work of {op.op} is not fixed: the processes share it as the library that carries the tensors chooses",
             SINGLE,

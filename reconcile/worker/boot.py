@@ -1,5 +1,6 @@
 """The first code in a worker: ``python reconcile.pyz REQUEST``. That file is this package, and this module is its main.
-With a number behind the request, the process forks workers (launch/workers/nursery.py); with ``watch``, it runs a program, and with ``ranks`` those of a world.
+With a number behind the request, the process forks workers (launch/workers/nursery.py); with ``watch``, it runs a program, and
+with ``ranks`` a program as the ranks of a world.
 
 The package has a private name there: beside a user's code, ``reconcile`` may be one of their modules, or another version of
 this package.  Python 3.6 and standard library only.

@@ -79,7 +79,10 @@ class Plan:
         """The ranks that have to run next; none if all is known."""
         apart = self.apart()
         first = self._first_of_lines(apart)
-        need = [*first, *(self._last(rank, dim) for rank in first for dim in range(len(self.sizes)) if dim not in apart)]
+        need = [
+            *first,
+            *(self._last(rank, dim) for rank in first for dim in range(len(self.sizes)) if dim not in apart),
+        ]
         return [rank for rank in dict.fromkeys(need) if rank not in self.ran]
 
     def all_run(self) -> str:
@@ -95,4 +98,3 @@ class Plan:
             like = self.rank(place)
             found.setdefault(self.ran[like]["digest"], (like, []))[1].append(rank)
         return list(found.values())
-

@@ -28,6 +28,24 @@ ROUNDS = 64
 """How often a rank runs again for the stages of a pipeline that it waits for."""
 
 
+class ModelOrStep:
+    """A framework's adapter that takes a function of no arguments for a model, too: it is the step."""
+
+    def __init__(self, adapter: Any) -> None:
+        self._adapter = adapter
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._adapter, name)
+
+    def is_model(self, value: Any) -> bool:
+        """See Adapter.is_model."""
+        return self._adapter.is_model(value) or callable(value)
+
+    def entry(self, model: Any) -> Any:
+        """See Adapter.entry."""
+        return self._adapter.entry(model) if self._adapter.is_model(model) else model
+
+
 class Ranks:
     """The ranks of one request."""
 
@@ -53,7 +71,7 @@ class Ranks:
     def _ready(self) -> FactoryPair:
         """The program, imported."""
         if self.pair is None:
-            self.pair = FactoryPair(self.request, self.adapter.ranks().adapter(self.request.framework))
+            self.pair = FactoryPair(self.request, ModelOrStep(self.adapter))
             self.pair.ready(self.request.lacking, lambda _doing: None)
         return self.pair
 

@@ -41,6 +41,7 @@ FACES = {
     "sweep",
     "audit",
     "upgrade",
+    "ranks",
     "cli",
     "api",
     "pytest_plugin",

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 
-
 PREPARED = (
     "before its first step each stage of the pipeline runs once to learn its shapes, where the program does not state them: "
     "that is not counted"
@@ -31,8 +30,8 @@ class Waits(BaseException):
 
 
 class Pipelines:
-    """What stages do in a run: ``recorder`` pauses while they prepare, ``prepared`` says whether one did, and ``stages`` are those of this rank. ``exchange`` is a
-    folder in which they leave the shapes that they send."""
+    """What stages do in a run: ``recorder`` pauses while they prepare, ``prepared`` says whether one did, and ``stages`` are
+    those of this rank. ``exchange`` is a folder in which they leave the shapes that they send."""
 
     def __init__(self) -> None:
         self.exchange = ""

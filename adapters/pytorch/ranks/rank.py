@@ -11,8 +11,6 @@ import torch
 
 from ....core.records import CALLED_WITH, GROUP, Op, Trace
 from ...shared import nested
-from ...shared.refusal import FactoryError
-from ..adapter import Adapter
 from ..call_adapter import is_leaf, tensors_out
 from ..inputs import Inputs
 from ..model import _tell
@@ -29,22 +27,6 @@ FAKED = (
     "one process ran as each rank on a process group that sends nothing: what other ranks send is this rank's own data, so work "
     "that depends on values, such as the choice of an expert, is that of a world of equal batches"
 )
-
-
-class RankAdapter(Adapter):
-    """Takes a function of no arguments for a model, too: it is the step."""
-
-    def is_model(self, value: Any) -> bool:
-        """A module, or a function that takes the step."""
-        return super().is_model(value) or callable(value)
-
-    def is_made(self, value: Any) -> bool:
-        """A module: a function is what makes it."""
-        return super().is_model(value) and not callable(value) or isinstance(value, torch.nn.Module)
-
-    def entry(self, model: Any) -> Any:
-        """See Adapter.entry."""
-        return super().entry(model) if isinstance(model, torch.nn.Module) else model
 
 
 class Read:
@@ -78,7 +60,6 @@ class RankStep:
         self.pair: Any = None
         self.told: dict[str, Any] = {}
         self._notes: tuple[str, ...] = ()
-        self._stages: list[Any] = []
 
     def run(self, rank: int, world: int, exchange: str, ready: Callable[[], Any]) -> None:
         """Run it, of the program that ``ready`` imports. Raises FactoryError for a program that cannot be used."""
@@ -91,6 +72,7 @@ class RankStep:
             modules = [unwrapped(model)] if isinstance(model, torch.nn.Module) else []
             self.context = context = StepContext(modules, self.nested)
             seen.pipelines.recorder = context.recorder
+            context.recorder.path.parts([stage.submod for stage in seen.pipelines.stages])
             read = Read(context.recorder)
             step = self._step(model, arguments)
             context.enter()
@@ -98,7 +80,6 @@ class RankStep:
                 self.pair.tried(step, lambda: self._given(arguments))
             finally:
                 context.leave()
-            self._stages = seen.pipelines.stages
             self._notes = (*([FAKED] if world > 1 else []), *([PREPARED] if seen.pipelines.prepared else []))
             self.told = {
                 "mesh": mesh_of(seen.meshes, world),
@@ -113,7 +94,7 @@ class RankStep:
 
     def _arguments(self) -> nested.Arguments:
         made = Inputs(self.device)
-        return nested.changed(self.pair.arguments({}), is_leaf, made.tensor)  # type: ignore[no-any-return]
+        return nested.changed(self.pair.arguments({}), is_leaf, made.tensor)
 
     def _given(self, arguments: nested.Arguments) -> str:
         return nested.described(arguments, is_leaf, _tell)
@@ -141,7 +122,7 @@ class RankStep:
     def trace(self) -> Trace:
         """The trace of the step."""
         assert self.context is not None
-        trace = unprefixed(self.context.trace(), self.context.recorder.path, self._stages)
+        trace = self.context.trace()
         given = self.told.get("given", "")
         notes = [note for note in trace.notes if not (given and note.startswith(CALLED_WITH))]
         return trace._replace(notes=(*notes, *([CALLED_WITH + given] if given else []), *self._notes))
@@ -152,26 +133,11 @@ class RankStep:
         return self.context.ledgers()
 
 
-def unprefixed(trace: Trace, path: StepPath, stages: Sequence[Any]) -> Trace:
-    """The trace with the layers of a pipeline's stages named as parts of one model, without the name of the stage."""
-    prefixes = [path._names.get(stage.submod, "") for stage in stages]
-    found = sorted((prefix for prefix in prefixes if prefix), key=len, reverse=True)
-
-    def layer(name: str) -> str:
-        for prefix in found:
-            if name == prefix or name.startswith(prefix + "."):
-                return name[len(prefix) + 1 :]
-        return name
-
-    return trace._replace(ops=tuple(op._replace(layer=layer(op.layer)) for op in trace.ops)) if found else trace
-
-
 def _elements(tensor: torch.Tensor) -> int:
     """Those that this rank has, of a tensor that ranks share."""
     return int(getattr(tensor, "_local_tensor", tensor).numel())
 
 
-adapter = RankAdapter
 step = RankStep
 """What worker/ranks.py makes for each rank."""
 
@@ -198,7 +164,7 @@ COLLECTIVE = ("src", "dst", "root_rank")
 """Arguments of collectives that name a rank and change no work."""
 PLACED = {
     "fsdp.all_gather_copy_in": ("rank",),
-    **dict.fromkeys(("aten.add", "aten.sub", "aten.lt", "aten.le", "aten.gt", "aten.ge"), ("other",)),
+    **dict.fromkeys(("aten.add", "aten.sub", "aten.lt", "aten.le", "aten.gt", "aten.ge", "aten.eq"), ("other",)),
 }
 """Arguments by which ranks say which part of a tensor is theirs, such as the rows of an embedding: no work depends on them."""
 
@@ -211,7 +177,9 @@ def digest(ops: Sequence[Op]) -> str:
         if GROUP in attrs:
             group = attrs[GROUP]
             size = len(group["ranks"])
-            more = [group["place"] < prod(t.shape or ()) % size for t in op.inputs]  # these reduce one element less
+            more = [
+                group["place"] < prod(map(int, t.shape or ())) % size for t in op.inputs
+            ]  # these reduce one element less
             attrs[GROUP] = [size, group["reduce"], more if group["reduce"] else ""]
         own = COLLECTIVE if GROUP in attrs else PLACED.get(op.op, ())
         attrs = {name: value for name, value in attrs.items() if name not in own}

@@ -70,6 +70,15 @@ class StepPath(TrainingPath):
         if self._names:
             met(self._names)
 
+    def parts(self, models: Sequence[torch.nn.Module]) -> None:
+        """These are parts of one model, such as the stages of a pipeline: their modules have the names that they have in it."""
+        added: dict[torch.nn.Module, str] = {}
+        for model in models:
+            _add(added, model, "")
+        self._names.update(added)
+        if added:
+            self._met(added)
+
     def mark(self, layer: str, since: int | None = None) -> None:
         """See TrainingPath.mark."""
         self.latest = layer
