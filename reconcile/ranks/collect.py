@@ -90,7 +90,7 @@ def _run(
         (folder / "request.json").write_text(json.dumps(asked))
         tool = zipapp.pack(folder)
         command = [request.python or sys.executable, str(tool), str(folder / "request.json"), RANKS]
-        worker = subprocess.Popen(command, stdout=sys.stderr)
+        worker = subprocess.Popen(command)
         try:
             worker.wait()
         except BaseException:

@@ -115,12 +115,12 @@ class Sum:
         else:
             wanted = Fraction(alone)
         beyond = summed - int(wanted)
-        if not beyond:
-            return
-        cause = self._cause(place, cell, beyond)
-        if cause is not None:
-            self._line(cause, place, -beyond)
-            return
+        if place[0] != ELSEWHERE:  # what one layer does more than another does less is no explanation
+            cause = self._cause(place, cell, beyond) if beyond else None
+            if cause is not None:
+                self._line(cause, place, -beyond)
+            if cause is not None or not beyond:
+                return
         left = 0
         for inner, ops in self._cells(cell, lambda row: (place[0], place[1], row.op)).items():
             inner_alone, inner_wanted, inner_summed = self._more(inner, ops)
@@ -128,6 +128,8 @@ class Sum:
             cause = self._cause(inner, ops, rest) if rest else None
             if cause is not None:
                 self._line(cause, inner, -rest)
+            elif rest and place[0] == ELSEWHERE:
+                self._residuals.append(Residual(place[0], -rest, self._why(inner, rest)))
             else:
                 left += rest
         if left:
@@ -135,7 +137,8 @@ class Sum:
 
     def _why(self, place: Place, left: int) -> str:
         more = "more" if left > 0 else "less"
-        return f"{place[0] or 'the model'}, {place[1]}: the ranks together do {more} than one device, and no cause explains it"
+        where = ", ".join(filter(None, (place[0] or "the model", *place[1:])))
+        return f"{where}: the ranks together do {more} than one device, and no cause explains it"
 
     def _line(self, cause: Cause, place: Place, amount: int) -> None:
         if amount:

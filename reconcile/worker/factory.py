@@ -64,6 +64,10 @@ class FactoryPair(pairs.Pair):
             raise FactoryError(why)
         import_path.welcome(self.code.folder, self.paths, self.where.partition(":")[0], self.known)
         self._factory()
+        self.settle()
+
+    def settle(self) -> None:
+        """From now on each model is made in what surrounds it here: variables of the environment, modes, random numbers."""
         self._before = process_guard.Surroundings(self.adapter)
 
     def _imported_framework(self, lacking: str) -> Any:

@@ -69,10 +69,11 @@ class Ranks:
         return 0
 
     def _ready(self) -> FactoryPair:
-        """The program, imported."""
+        """The program, imported, in the surroundings of this process."""
         if self.pair is None:
             self.pair = FactoryPair(self.request, ModelOrStep(self.adapter))
             self.pair.ready(self.request.lacking, lambda _doing: None)
+        self.pair.settle()
         return self.pair
 
     def _ready_for_all(self, told: dict[str, Any]) -> None:

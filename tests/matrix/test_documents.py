@@ -124,6 +124,7 @@ def compiled():
     model.compile("adamw", "mse")
     return model
 """
+RANKS = PAGES["ranks.md"].partition("```python\n")[2].partition("```")[0]
 PAIR = (ROOT / "model_zoo" / "conv1x1.py").read_text()
 FILES = {
     r"--torch net:Net ": {"net.py": NET},
@@ -139,6 +140,7 @@ FILES = {
     r"--model \./net\.py": {"net.py": PAIR},
     r"reconcile audit claims\.csv": {"claims.csv": CLAIMS},
     r"--tf net:compiled ": {"net.py": COMPILED},
+    r"--torch shared:": {"shared.py": RANKS},
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
 }
 """What a reader of these commands has."""

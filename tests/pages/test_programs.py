@@ -30,6 +30,10 @@ NO_MODEL = {
     "averaged-over-batch": "no counter that runs unasked: tests/adapters/counters/test_ptflops.py books it",
     "real-work-differs": "two models: tests/own/test_frameworks.py books it",
     "implementation-differs": "two models: tests/run/test_gru_demo.py books it",
+    **dict.fromkeys(
+        ("global-shape", "own-batch", "replicated", "recomputed", "padded-shard", "added-between-ranks"),
+        "ranks: tests/ranks books it",
+    ),
     **dict.fromkeys(("padding-not-counted", "compiler-rewrote"), "a counter of JAX: tests/matrix/test_jax.py books it"),
     **dict.fromkeys(
         (

@@ -117,9 +117,7 @@ def tensor(net: Decoder, line: DeviceMesh, head: bool = True) -> Decoder:
     if net.head is not None and head:
         parallelize_module(net, line, {"head": ColwiseParallel(output_layouts=Replicate())})
     for layer in net.layers.values():
-        parallelize_module(
-            layer, line, {**TENSOR, "attention.wo": RowwiseParallel(), "mlp.w2": RowwiseParallel()}
-        )
+        parallelize_module(layer, line, {**TENSOR, "attention.wo": RowwiseParallel(), "mlp.w2": RowwiseParallel()})
     return net
 
 

@@ -1,0 +1,133 @@
+"""The statement from the sum of ranks to one device, on traces made by hand: each cause, and what none explains."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from reconcile.core.causes import State
+from reconcile.core.conventions import ALL, MATMUL, Convention
+from reconcile.core.records import FORWARD, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT, Tensor
+from reconcile.core.results import Statement, TraceResult, TraceRow
+from reconcile.core.work import Work
+from reconcile.ranks.sums import Part, Sum
+
+
+def row(
+    layer: str, mac: int, phase: str = FORWARD, op: str = "aten.mm", shape: tuple[int, ...] = (), **work: int
+) -> TraceRow:
+    tensors = (Tensor(shape, "float32"),) if shape else ()
+    return TraceRow("", layer, layer, op, tensors, (), 1, phase, Work(mac=mac, **work))
+
+
+def trace(*rows: TraceRow) -> TraceResult:
+    return TraceResult("t", "torch", State.EQUAL, "", True, "cpu", {}, rows, (), {}, {}, {}, ())
+
+
+def statement(
+    parts: list[tuple[int, list[TraceRow]]],
+    one: list[TraceRow],
+    batches: int = 1,
+    share: Fraction = Fraction(1),
+    convention: Convention = MATMUL,
+) -> Statement:
+    made = [Part(count, trace(*rows)) for count, rows in parts]
+    found = Sum(made, trace(*one), batches, share, convention).statement()
+    assert found.from_total is not None
+    assert found.residual is not None
+    total = sum(count * sum(convention.flops(r.work) for r in rows) for count, rows in parts)
+    assert found.from_total == total
+    assert found.from_total + sum(a.amount for a in found.adjustments) + found.residual == found.to_total
+    return found
+
+
+def causes(found: Statement) -> dict[str, int]:
+    assert found.state in (State.EQUAL, State.EXPLAINED), found
+    return {cause.value: amount for cause, amount in found.by_cause().items()}
+
+
+def test_ranks_that_share_a_layer_add_up_to_it() -> None:
+    found = statement([(3, [row("head", 25)]), (1, [row("head", 22)])], [row("head", 97)])
+    assert (causes(found), found.state) == ({}, State.EQUAL)
+
+
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 2)])
+def test_own_batches_grow_with_what_a_rank_reads(share: Fraction) -> None:
+    work = int(100 * share)
+    found = statement(
+        [(4, [row("a", work), row("a", work, WEIGHT_GRADIENT)])],
+        [row("a", 100), row("a", 100, WEIGHT_GRADIENT)],
+        4,
+        share,
+    )
+    assert causes(found) == {"own-batch": -2 * 2 * (4 * work - 100)}
+
+
+def test_an_optimizer_does_not_grow_with_the_batch() -> None:
+    rows = [row("a", 8), row("a", 5, OPTIMIZER)]
+    assert causes(statement([(4, rows)], rows, 4)) == {"own-batch": -2 * 3 * 8, "replicated": -2 * 3 * 5}
+    sharded = [row("a", 8), row("a", 1, OPTIMIZER)]
+    assert causes(statement([(4, sharded)], [row("a", 8), row("a", 4, OPTIMIZER)], 4)) == {"own-batch": -2 * 3 * 8}
+
+
+def test_a_layer_on_every_rank_is_replicated() -> None:
+    parts = [(4, [row("norm", 7), row("w", 25)])]
+    assert causes(statement(parts, [row("norm", 7), row("w", 100)])) == {"replicated": -2 * 3 * 7}
+
+
+def test_a_layer_on_two_of_four_ranks_is_replicated_once() -> None:
+    parts = [(2, [row("head", 9), row("w", 25)]), (2, [row("w", 25)])]
+    assert causes(statement(parts, [row("head", 9), row("w", 100)])) == {"replicated": -2 * 9}
+
+
+def test_own_batches_and_replicated_layers_are_told_apart() -> None:
+    """Two batches on a mesh of 2 x 2."""
+    parts = [(4, [row("norm", 7), row("w", 50)])]
+    found = statement(parts, [row("norm", 7), row("w", 100)], 2)
+    assert causes(found) == {"own-batch": -2 * 107, "replicated": -2 * 2 * 7}
+
+
+def test_a_part_of_a_layer_is_replicated_by_op() -> None:
+    parts = [(4, [row("a", 3, op="aten.bmm"), row("a", 25)])]
+    assert causes(statement(parts, [row("a", 3, op="aten.bmm"), row("a", 100)])) == {"replicated": -2 * 3 * 3}
+
+
+def test_recomputation_that_one_device_lacks() -> None:
+    parts = [(2, [row("a", 50), row("a", 40, RECOMPUTATION)])]
+    assert causes(statement(parts, [row("a", 100)])) == {"recomputed": -2 * 80}
+    both = [row("a", 100), row("a", 80, RECOMPUTATION)]
+    assert causes(statement(parts, both)) == {}
+
+
+def test_padding_of_a_dimension() -> None:
+    parts = [(4, [row("head", 250, shape=(10, 25))])]
+    assert causes(statement(parts, [row("head", 970, shape=(10, 97))])) == {"padded-shard": -2 * 30}
+
+
+def test_two_dimensions_that_differ_are_no_padding() -> None:
+    parts = [(4, [row("head", 275, shape=(11, 25))])]
+    assert statement(parts, [row("head", 970, shape=(10, 97))]).state is State.UNEXPLAINED
+
+
+def test_additions_between_ranks() -> None:
+    added = row("a", 0, op="c10d.allreduce", add=12)
+    found = statement([(4, [row("a", 25), added])], [row("a", 100)], convention=ALL)
+    assert causes(found) == {"added-between-ranks": -48}
+
+
+def test_work_that_is_gone_is_a_residual() -> None:
+    found = statement([(4, [row("experts", 20), row("w", 25)])], [row("experts", 100), row("w", 100)])
+    assert (found.state, found.residual) == (State.UNEXPLAINED, 2 * 20)
+    assert [(r.layer, r.amount) for r in found.residuals] == [("experts", 40)]
+    assert "less than one device" in found.reason
+
+
+def test_residuals_that_cancel_are_not_explained() -> None:
+    found = statement([(2, [row("a", 60), row("b", 40, op="aten.bmm")])], [row("a", 100), row("b", 100, op="aten.bmm")])
+    assert (found.residual, found.state) == (0, State.UNEXPLAINED)
+
+
+def test_stages_that_name_layers_from_0_are_compared_by_op() -> None:
+    parts = [(1, [row("0", 10, shape=(1,)), row("1", 20)]), (1, [row("0", 30), row("1", 40)])]
+    assert causes(statement(parts, [row(str(i), 10 * (i + 1)) for i in range(4)])) == {}
