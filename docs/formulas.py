@@ -26,7 +26,7 @@ HELD = {
     "aten.reductions": ("elements, composites", "loops"),
     "aten.sampling": ("sampling", "loops, and for other gradients their parts"),
     "aten.sparse": ("aten/sparse", "loops over the stored values"),
-    "collectives": ("registry", "nothing: only the absence of matrix products is said"),
+    "collectives": ("collectives", "rings in which parts are really passed and added"),
     "lax.elementwise": ("lax", "the expression of each row, and loops, run on counting numbers"),
     "lax.linalg": (
         "lax",

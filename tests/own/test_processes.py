@@ -77,13 +77,24 @@ def test_a_forward_pass_and_a_step_are_counted_as_they_run(world: None, way: str
     assert [trace.unknown for trace in step.result.traces] == [()]
 
 
+WEIGHTS = 8 * 16 + 16 + 16 * 4 + 4
+ADDED = WEIGHTS - WEIGHTS // 4  # in a ring of four: all but the part that a process passes on first
+MINE = 2 * WEIGHTS // 4 - 2 * WEIGHTS  # the optimizer has a quarter of the weights
+REDUCED = {
+    "DistributedDataParallel": ADDED,
+    "fully_shard": MINE + ADDED + WEIGHTS // 4,  # the average is taken of the part that this process keeps
+    "FullyShardedDataParallel": MINE
+    + WEIGHTS
+    + ADDED
+    + WEIGHTS // 4,  # half of it is taken of all before they are added
+}
+"""What a process does more than one that is alone: additions of gradients, averages, and less of the optimizer."""
+
+
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_reduced_has_a_name_under_all(world: None, way: str) -> None:
-    """Adding the processes' gradients is work, and who does how much of it is not known here."""
-    step = run(WAYS[way], pass_="training", convention="all")
-    assert step.verdict.figures == ()
-    found = {gap.op for trace in step.result.traces for gap in trace.unknown}
-    assert found in ({"c10d.allreduce"}, {"c10d._reduce_scatter_base"})
+def test_what_a_process_adds_is_counted_under_all(world: None, way: str) -> None:
+    alone, shared = (run(make, pass_="training", convention="all").verdict.figures for make in (layers, WAYS[way]))
+    assert [figure.flops for figure in shared] == [figure.flops + REDUCED[way] for figure in alone]
 
 
 def test_parts_of_layers_are_multiplied_here_and_added_elsewhere(world: None) -> None:
@@ -98,7 +109,9 @@ def test_parts_of_layers_are_multiplied_here_and_added_elsewhere(world: None) ->
 
     traces = run(make).result.traces
     assert [trace.totals.get("matmul") for trace in traces] == [2 * FORWARD // 4]
-    assert [u.op for trace in traces for u in trace.unweighed] == ["_c10d_functional.all_reduce"]
+    relu, biases, added = 5 * 4, 5 * 4 + 5 * 4, 5 * 4 - 5 * 4 // 4
+    biases += 4  # each process has a quarter of the second one's values, so that their sum is the whole
+    assert [trace.totals.get("all") for trace in traces] == [2 * FORWARD // 4 + relu + biases + added]
 
 
 class Trains(nn.Module):

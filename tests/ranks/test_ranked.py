@@ -24,7 +24,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 def one():
-    return nn.Sequential(nn.Linear({WIDE}, {HIDDEN}, bias=False), nn.Linear({HIDDEN}, {WIDE}, bias=False)), torch.ones({BATCH}, {WIDE})
+    layers = nn.Linear({WIDE}, {HIDDEN}, bias=False), nn.Linear({HIDDEN}, {WIDE}, bias=False)
+    return nn.Sequential(*layers), torch.ones({BATCH}, {WIDE})
 
 def tensor():
     net, x = one()

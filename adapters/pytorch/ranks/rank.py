@@ -178,7 +178,7 @@ def digest(ops: Sequence[Op]) -> str:
             group = attrs[GROUP]
             size = len(group["ranks"])
             more = [
-                group["place"] < prod(map(int, t.shape or ())) % size for t in op.inputs
+                group["place"] < prod(size or 0 for size in t.shape or ()) % size for t in op.inputs
             ]  # these reduce one element less
             attrs[GROUP] = [size, group["reduce"], more if group["reduce"] else ""]
         own = COLLECTIVE if GROUP in attrs else PLACED.get(op.op, ())
