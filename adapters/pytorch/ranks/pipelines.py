@@ -81,7 +81,7 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
     def own_vote(_held: Any) -> Any:
         def voted(self: Any, has_backward: bool, *_args: Any, **_kwargs: Any) -> Any:
             dynamic = stages.InferenceMode.needs_dynamic(self._user_meta, has_backward)
-            self._rank_vote = torch.tensor([0 if dynamic else 1], dtype=torch.int32, device=self.device)
+            self._rank_vote = torch.tensor([0 if dynamic else 1], dtype=torch.int32, device="cpu")
             return self._rank_vote
 
         return voted

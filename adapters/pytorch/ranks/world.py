@@ -17,7 +17,7 @@ import torch
 from torch import distributed
 
 from ...shared.refusal import FactoryError
-from . import data_parallel, pipelines, sequences
+from . import data_parallel, fsdp, pipelines, sequences
 
 NEAR = (__name__, "os", "_collections_abc", "collections.abc", "functools")
 """Modules between the program and the answer to its question."""
@@ -75,6 +75,7 @@ def install() -> None:
     put(os._Environ, "__getitem__", _variable)
     sequences.put(put, asking)
     data_parallel.put(put)
+    fsdp.put(put)
     pipelines.put(put, asking)
 
 
@@ -100,6 +101,9 @@ def standing(rank: int, size: int, exchange: str) -> Iterator[Seen]:
         RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size), LOCAL_WORLD_SIZE=str(size), MASTER_ADDR="localhost",
         MASTER_PORT="0",
     )  # fmt: skip
+    devices = distributed.Backend.backend_capability["fake"]
+    if "meta" not in devices:
+        devices.append("meta")
     distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=size)
     seen = Seen()
     seen.pipelines.exchange = exchange

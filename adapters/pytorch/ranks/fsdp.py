@@ -1,0 +1,41 @@
+"""fully_shard on weights without values: it refuses them before a step, and makes buffers on the device of its mesh.
+
+A rank whose weights are on meta gathers and reduces on meta. Shapes are all that is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+META = torch.device("meta")
+
+
+def put(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
+    """Let groups of weights on meta stay there."""
+    try:
+        from torch.distributed.fsdp._fully_shard import _fsdp_collectives as collectives
+        from torch.distributed.fsdp._fully_shard import _fsdp_param_group as groups
+    except ImportError:
+        return
+
+    def init(held: Any) -> Any:
+        def made(self: Any, *args: Any, **kwargs: Any) -> None:
+            held(self, *args, **kwargs)
+            if any(param.sharded_param.device.type != "meta" for param in self.fsdp_params):
+                return
+            for each in (self, *self.fsdp_params):
+                each.device = META
+            self._all_gather_output = self._all_gather_output.to(META)
+
+        return made
+
+    def handle(held: Any) -> Any:
+        return lambda kind: held("cpu" if kind == "meta" else kind)  # streams and events that do nothing
+
+    replace(groups.FSDPParamGroup, "__init__", init)
+    replace(groups.FSDPParamGroup, "_validate_no_meta_params", lambda _held: lambda _self: None)
+    for module in (groups, collectives):
+        replace(module, "_get_device_handle", handle)

@@ -1,0 +1,57 @@
+"""One of the processes of a real world: it runs the step of decoder.py on gloo and writes the products that it recorded.
+
+python gloo.py NAME RANK WORLD STORE OUT
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import decoder
+import torch
+from torch import distributed, nn
+
+import reconcile
+
+
+def products(step: Any) -> list[list[Any]]:
+    """Layer, phase, op and shapes of each product, in order."""
+    (trace,) = step.result.traces
+    return [
+        [
+            re.sub(r"^Decoder(#\d+)?\.", "", row.layer),
+            row.phase,
+            row.op,
+            [t.shape for t in row.inputs],
+            [t.shape for t in row.outputs],
+            row.calls,
+        ]
+        for row in trace.rows
+        if row.work.mac
+    ]
+
+
+def main(name: str, rank: int, world: int, store: str, out: str) -> None:
+    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
+    made = getattr(decoder, name)()
+    if isinstance(made, tuple):
+        model, x = made
+        inner = model.module if isinstance(model, nn.parallel.DistributedDataParallel) else model
+        optimizer = torch.optim.SGD(model.parameters(), foreach=False)
+        with reconcile.count(inner) as step:
+            torch.square(model(x)).mean().backward()
+            optimizer.step()
+    else:
+        made()  # stages of a pipeline learn each other's shapes in their first step
+        with reconcile.count() as step:
+            made()
+    Path(out).write_text(json.dumps(products(step)))
+    distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
