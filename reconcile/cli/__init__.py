@@ -16,6 +16,7 @@ GROUPS = {
     "Count a model": {
         "run": "Run the counters on a model and reconcile them.",
         "watch": "Run your training script and count the step that it takes.",
+        "ranks": "Add up the reports that several processes wrote of one step.",
         "matrix": "Run a model in several environments and compare them.",
         "formula": "Find the counts of a model as polynomials of its sizes.",
         "llm": "Report a training step beside the published formulas.",
@@ -52,7 +53,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ctx.exit()
 
 
-@click.group(cls=LazyGroup, groups=GROUPS, context_settings=CONTEXT)
+@click.group(cls=LazyGroup, groups=GROUPS, functions={"ranks": "watch.ranks"}, context_settings=CONTEXT)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
 )

@@ -14,6 +14,7 @@ from ..report import view
 from ..report.terminal.columns import Column, Line, laid_out, stacked, widen
 from ..report.terminal.tables import STYLE, statement_table
 from . import words
+from .files import Together
 from .ranked import Ranked
 
 BAR = 16
@@ -57,6 +58,10 @@ def _ranks(result: Ranked, width: int) -> RenderableType:
         rows.append([f"sum of {number(result.world.size)} ranks", *_amount(result.totals.get(name)), ""])
     if result.one is not None:
         rows.append(["one device", *_amount(result.one.traces[0].totals.get(name)), ""])
+    return _table(rows, width)
+
+
+def _table(rows: list[list[str]], width: int) -> RenderableType:
     columns = [Column("ranks", "whole"), Column("FLOP of each"), Column(""), Column("", "whole")]
     table = laid_out(columns, rows, width)
     return table or stacked([Line(Text(row[0]), Text(row[1])) for row in rows], width, "FLOP of each")
@@ -76,3 +81,27 @@ def _traffic(result: Ranked, width: int) -> RenderableType | None:
     if not rows:
         return None
     return laid_out(columns, rows, width) or Group(*(Text(" ".join(filter(None, row))) for row in rows))
+
+
+def together(found: Together, console: Console, kept: Sequence[Path] = (), *, quiet: bool = False) -> None:
+    """Print the reports of real processes: a row for ranks with equal numbers, and their sum."""
+    widen(console)
+    name = found.convention
+    totals = [found.totals(ranks[0]).get(name) for ranks in found.folds]
+    most = max((total for total in totals if total), default=0)
+    rows = [
+        [words.ranks(ranks), *_amount(total), _bar(total, most)]
+        for ranks, total in zip(found.folds, totals, strict=True)
+    ]
+    if name in found.sum:
+        rows.append([f"sum of {number(found.world)} ranks", *_amount(found.sum[name]), ""])
+    parts: list[RenderableType] = []
+    if not quiet:
+        title = f"{found.stem}, {number(found.world)} ranks, convention {name}"
+        parts += [Text(clean(title), style="bold"), Text(), _table(rows, console.width), Text()]
+    parts += [Text(clean(line)) for line in words.told(found)]
+    style = "bold green" if found.exit_code == 0 else "bold red"
+    parts.append(Text(clean(words.sum_of(found)), style=style))
+    if kept and not quiet:
+        parts.append(Text("wrote " + ", ".join(clean(str(file)) for file in kept), style="dim"))
+    console.print(Group(*parts), highlight=False, soft_wrap=False)

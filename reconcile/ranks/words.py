@@ -8,6 +8,7 @@ from ..core.causes import State
 from ..core.records import CALLED_WITH
 from ..core.text import number, percent, signed
 from ..report import view
+from .files import Together, missing
 from .ranked import PARTIAL, Fold, Ranked, Traffic
 
 TRAFFIC = ("ranks", "collective", "group", "calls", "bytes sent")
@@ -48,11 +49,11 @@ def counters(result: Ranked) -> Iterator[str]:
         for counter in fold.answer.verdict.counters:
             found.setdefault((counter.ledger.counter, view.closing(counter)), []).extend(fold.ranks)
     for (counter_name, closing), numbers in found.items():
-        yield f"{counter_name} on {_named(sorted(numbers), result)}: {closing}"
+        yield f"{counter_name} on {_which(sorted(numbers), result.world.size)}: {closing}"
 
 
-def _named(numbers: Sequence[int], result: Ranked) -> str:
-    if len(numbers) == result.world.size:
+def _which(numbers: Sequence[int], world: int) -> str:
+    if len(numbers) == world:
         return "each rank"
     return f"rank {numbers[0]}" if len(numbers) == 1 else f"ranks {span(numbers)}"
 
@@ -109,3 +110,29 @@ def summary(result: Ranked) -> str:
     gap = "" if statement.residual is None else f" Residual {signed(statement.residual)}."
     first = statement.reason.partition("; ")[0]
     return f"Not reconciled: {total}{gap} {view.as_sentence(first)}"
+
+
+def told(found: Together) -> Iterator[str]:
+    """What each counter said, and why the number of a rank is withheld; ranks of which it says the same share a line."""
+    lines: dict[tuple[str, str], list[int]] = {}
+    for rank, report in sorted(found.reports.items()):
+        for counter in report["verdict"]["counters"]:
+            causes = ", ".join(f"{each['cause']} {signed(each['amount'])}" for each in counter["causes"])
+            lines.setdefault((counter["counter"], counter["reason"] or causes or "exact"), []).append(rank)
+        for trace in report["traces"]:
+            if trace["reason"]:
+                lines.setdefault(("Withheld", trace["reason"]), []).append(rank)
+    for (name, said), numbers in lines.items():
+        yield f"{name} on {_which(numbers, found.world)}: {view.as_sentence(said)}"
+
+
+def sum_of(found: Together) -> str:
+    """The last line."""
+    if found.missing:
+        return missing(found)
+    if found.convention not in found.sum:
+        return "Withheld: the number of a rank is not known, so there is no sum."
+    total = f"{number(found.world)} ranks do {number(found.sum[found.convention])} FLOPs together ({found.convention})."
+    return (
+        f"Reconciled: {total}" if not found.exit_code else f"Not reconciled: a rank's counter is not explained. {total}"
+    )

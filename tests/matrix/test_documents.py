@@ -124,6 +124,16 @@ def compiled():
     model.compile("adamw", "mse")
     return model
 """
+TOGETHER = """import torch
+from torch import distributed, nn
+
+distributed.init_process_group("gloo")
+model = nn.parallel.DistributedDataParallel(nn.Linear(3, 4))
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(3):
+    model(torch.ones(2, 3)).square().mean().backward()
+    optimizer.step()
+"""
 RANKS = PAGES["ranks.md"].partition("```python\n")[2].partition("```")[0]
 PAIR = (ROOT / "model_zoo" / "conv1x1.py").read_text()
 FILES = {
@@ -141,6 +151,7 @@ FILES = {
     r"reconcile audit claims\.csv": {"claims.csv": CLAIMS},
     r"--tf net:compiled ": {"net.py": COMPILED},
     r"--torch shared:": {"shared.py": RANKS},
+    r"torchrun .*train\.py": {"train.py": TOGETHER},
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
 }
 """What a reader of these commands has."""

@@ -1,4 +1,4 @@
-"""``reconcile watch``: count the step that your own script takes."""
+"""``reconcile watch``: count the step that your own script takes. ``reconcile ranks``: add up those of its processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..options import declared, options, pictures
+from ..options import PATH, declared, options, pictures
 from ..streams import say
 
 STEPS = "N[-M]"
@@ -71,6 +71,7 @@ def watch(
     from ...core.errors import UsageError
     from ...launch.environments.interpreters import user_interpreter
     from ...launch.request import run_request
+    from ...ranks import files
     from ...report import reports
     from ...steps.watch import Script, watch
     from ..again import again
@@ -88,8 +89,38 @@ def watch(
         result, ends([x.counter for x in result.ledgers], from_, to, tuple(t.framework for t in result.traces))
     )
     texts = reports.render(result, formats, statement, again(ctx, (), script, *arguments))
-    kept = atomic.write(out, program.stem, texts)
+    kept = atomic.write(out, files.named(program.stem), texts)
     if said := reports.left_out(result, formats):
         say(said, err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)
     ctx.exit(result.exit_code)
+
+
+@click.command()
+@click.argument("folder", type=PATH, metavar="DIR")
+@options("quiet")
+@click.pass_context
+def ranks(ctx: click.Context, /, folder: Path, quiet: bool) -> None:
+    """Add up the reports that several processes wrote of one step.
+
+    Start your script with `torchrun`, and let each process write the report of its rank. This command adds them up, names a rank
+    that left no report, and writes NAME.ranks.json beside them.
+
+    \b
+    torchrun --nproc-per-node 2 -m reconcile watch --out ranks train.py
+    reconcile ranks ranks
+
+    Exit codes: 0 every rank is there and reconciled, 1 a rank is missing or not reconciled, 2 bad usage or input,
+    3 a counter failed on a rank.
+    """
+    import json
+
+    from ...core import atomic
+    from ...ranks import files
+    from ...ranks.screen import together as show
+    from ..screen import printing
+
+    found = files.read(folder)
+    kept = atomic.write(folder, found.stem, {"ranks.json": json.dumps(files.to_dict(found), indent=1) + "\n"})
+    printing(lambda console: show(found, console, kept, quiet=quiet))
+    ctx.exit(found.exit_code)
