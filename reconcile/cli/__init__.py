@@ -28,6 +28,7 @@ GROUPS = {
     "A number that you were given": {
         "decode": "Explain a published number of a model.",
         "audit": "Explain what each published figure in a table counts.",
+        "mfu": "Explain a published MFU as a product of factors.",
     },
     "Releases": {
         "check": "Compare a run with a baseline, or two saved files.",

@@ -1,0 +1,204 @@
+"""``reconcile mfu``: a published utilisation as a product of factors."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..options import PATH, TEXT, options
+from ..streams import say
+
+if TYPE_CHECKING:
+    from ...mfu.setup import Setup
+    from ...mfu.shapes import Numerator
+
+FORMATS = ("text", "json")
+COMPARE, PEAKS = "compare", "peaks"
+SEQ = 2048
+WORDS = {
+    COMPARE: (2, "`reconcile mfu compare` takes two TOML files: reconcile mfu compare A.toml B.toml."),
+    PEAKS: (0, "`reconcile mfu peaks` takes no more words: it lists the devices."),
+}
+
+
+class _Mfu(click.Command):
+    """A claim with a sign is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, but refuse what starts like a negative number as a claim."""
+        from ...mfu.printed import claim
+
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            for signed in given:
+                if re.match(r"-[.\d]", signed, re.ASCII) and signed.startswith(error.option_name):
+                    claim(signed)
+            raise
+
+
+@click.command(cls=_Mfu)
+@click.argument("claim", nargs=-1, type=TEXT, metavar="CLAIM")
+@click.option(
+    "--device", type=TEXT, metavar="NAME", help="Device, as PyTorch, JAX or nvidia-smi prints it: 'H100 SXM'."
+)
+@click.option("--dtype", type=TEXT, default="bf16", show_default=True, metavar="DTYPE", help="Dtype of the products.")
+@click.option("--devices", type=click.IntRange(min=1), default=1, show_default=True, help="Devices of the whole run.")
+@click.option("--peak", type=TEXT, metavar="FLOP/S", help="Peak of one device, in place of the table's: 989T.")
+@click.option("--flops-per-second", type=TEXT, metavar="FLOP/S", help="FLOP/s of all devices: 1545.38T.")
+@click.option("--tokens-per-second", type=TEXT, metavar="N", help="Tokens per second of all devices.")
+@click.option("--step-seconds", type=TEXT, metavar="S", help="Seconds of a step; needs --tokens-per-step.")
+@click.option("--tokens-per-step", type=TEXT, metavar="N", help="Tokens of a step of all devices.")
+@click.option("--flops-per-token", type=TEXT, metavar="FLOP", help="FLOPs per token of a training step: 51.48G.")
+@click.option("--config", type=PATH, metavar="FILE", help="config.json of the model, in place of --flops-per-token.")
+@click.option("--seq", type=click.IntRange(min=1), help=f"Tokens per sequence, with --config.  [default: {SEQ}]")
+@click.option("--formula", type=TEXT, metavar="NAME", help="Formula that is stated, with --config.  [default: palm]")
+@click.option("--tp", type=click.IntRange(min=1), default=1, help="Size of tensor parallelism.")
+@click.option("--cp", type=click.IntRange(min=1), default=1, help="Size of context parallelism.")
+@click.option("--pp", type=click.IntRange(min=1), default=1, help="Size of pipeline parallelism.")
+@click.option("--accumulation", type=click.IntRange(min=1), default=1, help="Micro-batches of a step.")
+@click.option("--padding", type=TEXT, metavar="SHARE", help="Share of the tokens that pad: 12%.")
+@click.option("--recompute", type=click.Choice(("none", "full")), help="Activations that are computed again, if known.")
+@click.option("--table", type=PATH, metavar="CLAIMS.csv", help="Explain every row of a table; needs --out.")
+@click.option("--out", type=PATH, metavar="DIR", help="Output directory of --table.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="Format.")
+@options("quiet")
+@click.pass_context
+def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: Path | None, **asked: Any) -> None:
+    """Explain a published MFU as a product of factors.
+
+    CLAIM is a utilisation (156.18%, 0.46) or the rate of one device (430TFLOP/s). State what it was computed from: FLOP/s, or
+    tokens per second and FLOPs per token. The tool multiplies that by a closed list of readings (devices counted as 1, the
+    peak of another dtype, of sparse products or of another device, recomputation, another formula; docs/mfu.md) and shows the
+    simplest product that gives the claim, how many others do, and how many random claims would be explained as well.
+
+    \b
+    reconcile mfu 156.18% --device "H100 SXM" --devices 8 --flops-per-second 1545.38T
+    reconcile mfu 43% --device "H100 SXM" --flops-per-second 430T --format json
+    reconcile mfu compare A.toml B.toml       two setups of one run, factor by factor
+    reconcile mfu peaks                       the devices, their peaks and datasheets
+    reconcile mfu --table claims.csv --out mfu
+
+    Exit codes: 0 explained, 1 not explained, 2 bad usage or input, 4 a defect of reconcile itself.
+    """
+    from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
+
+    words = claim
+    if table is not None:
+        if words:
+            raise UsageError("--table explains every row of a file: leave CLAIM out.")
+        ctx.exit(_table(table, out))
+    if words and words[0] in WORDS:
+        count, wrong = WORDS[words[0]]
+        if len(words) != count + 1:
+            raise UsageError(wrong)
+        if words[0] == PEAKS:
+            from ...mfu.listing import peaks
+
+            say(peaks(), nl=False)
+            ctx.exit(EXIT_OK)
+        from ...mfu.compare import compared
+
+        result = compared(Path(words[1]), Path(words[2]))
+        say(result.data() if asked["format_"] == "json" else result.text(), nl=False)
+        ctx.exit(EXIT_OK if result.closed else EXIT_UNEXPLAINED)
+    if len(words) != 1:
+        raise UsageError(
+            "give one CLAIM, such as 156.18%, or --table."
+            if not words
+            else "give one CLAIM; quote it if it has spaces."
+        )
+    from ...mfu import page
+    from ...mfu.printed import claim as read
+    from ...mfu.search import search
+
+    wanted = read(words[0])
+    outcome = search(wanted, _setup(wanted.kind, **asked))
+    if asked["format_"] == "json":
+        say(page.data(outcome), nl=False)
+    else:
+        say(page.headline(outcome) + "\n" if asked["quiet"] else page.text(outcome), nl=False)
+    ctx.exit(EXIT_OK if outcome.explained else EXIT_UNEXPLAINED)
+
+
+def _setup(kind: str, /, **asked: Any) -> Setup:
+    """What the options state. Raises UsageError for options that do not go together."""
+    from ...core.errors import UsageError
+    from ...mfu import setup as state
+    from ...mfu.peaks import find, given
+    from ...mfu.printed import printed, rate, share, work
+
+    def read(option: str, how: Any = printed) -> Any:
+        text = asked[option.replace("-", "_")]
+        return None if text is None else how(text, f"--{option}")
+
+    device = find(asked["device"]) if asked["device"] else None
+    peak = (
+        given(asked["dtype"], read("peak", rate)) if asked["peak"] else device.peak(asked["dtype"]) if device else None
+    )
+    if kind == "share" and peak is None:
+        raise UsageError("a utilisation needs the peak of a device: give --device, or its FLOP/s with --peak.")
+    flops = read("flops-per-second", rate)
+    tokens = state.throughput(read("tokens-per-second"), read("step-seconds"), read("tokens-per-step"))
+    numerators: tuple[Numerator, ...] = ()
+    if flops is None and tokens is None:
+        raise UsageError(
+            "no throughput is stated: give --flops-per-second, or --tokens-per-second (or --step-seconds and "
+            "--tokens-per-step) with --flops-per-token or --config."
+        )
+    if flops is not None and tokens is not None:
+        raise UsageError("--flops-per-second states the whole rate: leave tokens and steps out.")
+    if tokens is not None:
+        numerators = _numerators(read("flops-per-token", work), asked["config"], asked["seq"], asked["formula"])
+    return state.Setup(
+        devices=asked["devices"],
+        device=device,
+        peak=peak,
+        flops=flops,
+        tokens=tokens,
+        numerators=numerators,
+        splits=tuple((name, asked[name]) for name in ("tp", "cp", "pp") if asked[name] > 1),
+        accumulation=asked["accumulation"],
+        padding=read("padding", share) or Fraction(0),
+        recompute=asked["recompute"] or "",
+    )
+
+
+def _numerators(per_token: Any, config: Path | None, seq: int | None, formula: str | None) -> tuple[Numerator, ...]:
+    from ...core.errors import UsageError
+    from ...mfu.setup import stated
+
+    if (per_token is None) == (config is None):
+        raise UsageError("tokens need their FLOPs: give either --flops-per-token or --config config.json.")
+    if per_token is not None:
+        if seq or formula:
+            raise UsageError("--seq and --formula go with --config.")
+        return (stated("stated", per_token),)
+    from ...mfu.models import formulas
+
+    assert config is not None
+    return formulas(config, seq or SEQ, formula or "palm")
+
+
+def _table(claims: Path, out: Path | None) -> int:
+    """Write the page and the table of a file of claims. Returns the exit code."""
+    from ...core import atomic
+    from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
+    from ...core.text import typed
+    from ...mfu import table, table_page
+    from ...mfu.claims import read
+
+    if out is None:
+        raise UsageError("--table needs --out DIR, the folder for README.md and mfu.csv.")
+    verdicts = table.verdicts(read(claims))
+    atomic.prepare(out)
+    command = typed(["reconcile", "mfu", "--table", claims.name, "--out", out.name])
+    atomic.write(out, "README", {"md": table_page.to_markdown(verdicts, command)})
+    atomic.write(out, "mfu", {"csv": table_page.to_csv(verdicts)})
+    say(f"{table_page.states(verdicts)} Wrote {out / 'README.md'}")
+    return EXIT_OK if table_page.closed(verdicts) else EXIT_UNEXPLAINED
