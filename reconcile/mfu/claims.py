@@ -32,6 +32,9 @@ _PRINTED = (
 """A rate of a device that the note says is printed beside the utilisation."""
 
 
+NO_SHAPE = Shape()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
     """One row of the table by the names of its columns, and what could be read of it. ``wrong`` says why it could not be.
@@ -42,7 +45,7 @@ class Row:
     number: int
     cells: Mapping[str, str]
     claim: Claim | None = None
-    shape: Shape = Shape()
+    shape: Shape = NO_SHAPE
     devices: int = 0
     tokens: Printed | None = None
     rate: Printed | None = None

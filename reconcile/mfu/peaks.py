@@ -20,6 +20,7 @@ DTYPES = {
 }  # fmt: skip
 """Other names of dtypes."""
 TERA = 10**12
+STATED = "stated by you"
 NOISE = frozenset(
     ("nvidia", "amd", "google", "intel", "apple", "huawei", "aws", "tesla", "geforce", "instinct", "generation")
 )
@@ -184,7 +185,7 @@ def find(name: str) -> Device:
 
 def given(dtype: str, flops: Printed) -> Peak:
     """A peak that you state yourself."""
-    return Peak(DTYPES.get(dtype, dtype), int(flops.value), None, "", "stated by you", "")
+    return Peak(DTYPES.get(dtype, dtype), int(flops.value), None, "", STATED, "")
 
 
 _CPU = re.compile(

@@ -68,7 +68,7 @@ def verdicts(rows: Sequence[Row]) -> list[Verdict]:
 
 
 def _source(rows: Sequence[Row]) -> Iterator[Verdict]:
-    """The rows of one source: the convention that explains most of them goes first, then the one that explains most of the rest."""
+    """The rows of one source: the convention that explains most of them first, then the one that explains most of the rest."""
     known: dict[int, list[Reading]] = {}
     for row in rows:
         if row.wrong or row.claim is None:
@@ -246,7 +246,8 @@ def said(row: Row, reading: Reading) -> str:
     if reading.convention.form is None:
         return f"{row.rate.text if row.rate else ''} / {peak}"
     made = work(row, reading.convention)
-    assert made is not None and row.tokens is not None
+    assert made is not None
+    assert row.tokens is not None
     again = " x 4/3" if reading.convention.again(row) else ""
     below = f"({row.devices:,} x {peak})" if peak else f"{row.devices:,}"
     return f"{row.tokens.text} tokens/s x ({made.title} = {float(made.total / 10**9):,.4g} GFLOPs){again} / {below}"

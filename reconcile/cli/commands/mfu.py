@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..options import PATH, TEXT, options
 from ..streams import say
-
-if TYPE_CHECKING:
-    from ...mfu.setup import Setup
-    from ...mfu.shapes import Numerator
 
 FORMATS = ("text", "json")
 COMPARE, PEAKS = "compare", "peaks"
@@ -98,9 +93,9 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
         if len(words) != count + 1:
             raise UsageError(wrong)
         if words[0] == PEAKS:
-            from ...mfu.listing import peaks
+            from ...mfu.listing import text
 
-            say(peaks(), nl=False)
+            say(text())
             ctx.exit(EXIT_OK)
         from ...mfu.compare import compared
 
@@ -114,75 +109,17 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
             else "give one CLAIM; quote it if it has spaces."
         )
     from ...mfu import page
+    from ...mfu.asked import setup_of
     from ...mfu.printed import claim as read
     from ...mfu.search import search
 
     wanted = read(words[0])
-    outcome = search(wanted, _setup(wanted.kind, **asked))
+    outcome = search(wanted, setup_of(asked, wanted.kind == "share"))
     if asked["format_"] == "json":
         say(page.data(outcome), nl=False)
     else:
         say(page.headline(outcome) + "\n" if asked["quiet"] else page.text(outcome), nl=False)
     ctx.exit(EXIT_OK if outcome.explained else EXIT_UNEXPLAINED)
-
-
-def _setup(kind: str, /, **asked: Any) -> Setup:
-    """What the options state. Raises UsageError for options that do not go together."""
-    from ...core.errors import UsageError
-    from ...mfu import setup as state
-    from ...mfu.peaks import find, given
-    from ...mfu.printed import printed, rate, share, work
-
-    def read(option: str, how: Any = printed) -> Any:
-        text = asked[option.replace("-", "_")]
-        return None if text is None else how(text, f"--{option}")
-
-    device = find(asked["device"]) if asked["device"] else None
-    peak = (
-        given(asked["dtype"], read("peak", rate)) if asked["peak"] else device.peak(asked["dtype"]) if device else None
-    )
-    if kind == "share" and peak is None:
-        raise UsageError("a utilisation needs the peak of a device: give --device, or its FLOP/s with --peak.")
-    flops = read("flops-per-second", rate)
-    tokens = state.throughput(read("tokens-per-second"), read("step-seconds"), read("tokens-per-step"))
-    numerators: tuple[Numerator, ...] = ()
-    if flops is None and tokens is None:
-        raise UsageError(
-            "no throughput is stated: give --flops-per-second, or --tokens-per-second (or --step-seconds and "
-            "--tokens-per-step) with --flops-per-token or --config."
-        )
-    if flops is not None and tokens is not None:
-        raise UsageError("--flops-per-second states the whole rate: leave tokens and steps out.")
-    if tokens is not None:
-        numerators = _numerators(read("flops-per-token", work), asked["config"], asked["seq"], asked["formula"])
-    return state.Setup(
-        devices=asked["devices"],
-        device=device,
-        peak=peak,
-        flops=flops,
-        tokens=tokens,
-        numerators=numerators,
-        splits=tuple((name, asked[name]) for name in ("tp", "cp", "pp") if asked[name] > 1),
-        accumulation=asked["accumulation"],
-        padding=read("padding", share) or Fraction(0),
-        recompute=asked["recompute"] or "",
-    )
-
-
-def _numerators(per_token: Any, config: Path | None, seq: int | None, formula: str | None) -> tuple[Numerator, ...]:
-    from ...core.errors import UsageError
-    from ...mfu.setup import stated
-
-    if (per_token is None) == (config is None):
-        raise UsageError("tokens need their FLOPs: give either --flops-per-token or --config config.json.")
-    if per_token is not None:
-        if seq or formula:
-            raise UsageError("--seq and --formula go with --config.")
-        return (stated("stated", per_token),)
-    from ...mfu.models import formulas
-
-    assert config is not None
-    return formulas(config, seq or SEQ, formula or "palm")
 
 
 def _table(claims: Path, out: Path | None) -> int:
