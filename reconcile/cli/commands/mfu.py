@@ -12,11 +12,12 @@ from ..options import PATH, TEXT, options
 from ..streams import say
 
 FORMATS = ("text", "json")
-COMPARE, PEAKS = "compare", "peaks"
+COMPARE, PEAKS, TRAINERS = "compare", "peaks", "trainers"
 SEQ = 2048
 WORDS = {
-    COMPARE: (2, "`reconcile mfu compare` takes two TOML files: reconcile mfu compare A.toml B.toml."),
-    PEAKS: (0, "`reconcile mfu peaks` takes no more words: it lists the devices."),
+    COMPARE: ((2,), "`reconcile mfu compare` takes two TOML files: reconcile mfu compare A.toml B.toml."),
+    PEAKS: ((0,), "`reconcile mfu peaks` takes no more words: it lists the devices."),
+    TRAINERS: ((0, 1), "`reconcile mfu trainers` takes one Python file, or none for the list of known trainers."),
 }
 
 
@@ -77,6 +78,7 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
     reconcile mfu 43% --device "H100 SXM" --flops-per-second 430T --format json
     reconcile mfu compare A.toml B.toml       two setups of one run, factor by factor
     reconcile mfu peaks                       the devices, their peaks and datasheets
+    reconcile mfu trainers utils.py           a trainer's table beside the datasheets
     reconcile mfu --table claims.csv --out mfu
 
     Exit codes: 0 explained, 1 not explained, 2 bad usage or input, 4 a defect of reconcile itself.
@@ -89,19 +91,10 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
             raise UsageError("--table explains every row of a file: leave CLAIM out.")
         ctx.exit(_table(table, out))
     if words and words[0] in WORDS:
-        count, wrong = WORDS[words[0]]
-        if len(words) != count + 1:
+        counts, wrong = WORDS[words[0]]
+        if len(words) - 1 not in counts:
             raise UsageError(wrong)
-        if words[0] == PEAKS:
-            from ...mfu.listing import text
-
-            say(text())
-            ctx.exit(EXIT_OK)
-        from ...mfu.compare import compared
-
-        result = compared(Path(words[1]), Path(words[2]))
-        say(result.data() if asked["format_"] == "json" else result.text(), nl=False)
-        ctx.exit(EXIT_OK if result.closed else EXIT_UNEXPLAINED)
+        ctx.exit(_other(words[0], [Path(word) for word in words[1:]], asked["format_"]))
     if len(words) != 1:
         raise UsageError(
             "give one CLAIM, such as 156.18%, or --table."
@@ -120,6 +113,26 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
     else:
         say(page.headline(outcome) + "\n" if asked["quiet"] else page.text(outcome), nl=False)
     ctx.exit(EXIT_OK if outcome.explained else EXIT_UNEXPLAINED)
+
+
+def _other(word: str, files: list[Path], format_: str) -> int:
+    """Answer what is no claim. Returns the exit code."""
+    from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
+    from ...mfu import listing
+
+    if word == COMPARE:
+        from ...mfu.compare import compared
+
+        result = compared(*files)
+        say(result.data() if format_ == "json" else result.text(), nl=False)
+        return EXIT_OK if result.closed else EXIT_UNEXPLAINED
+    if word == TRAINERS and files:
+        from ...mfu.source_tables import read, to_markdown
+
+        say(to_markdown(read(files[0]), files[0].name), nl=False)
+    else:
+        say(listing.text() if word == PEAKS else listing.trainers(), nl=False)
+    return EXIT_OK
 
 
 def _table(claims: Path, out: Path | None) -> int:
