@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from .peaks import TERA
 from .readings import cited
-from .search import MOST, Outcome
+from .search import Outcome
 
 SCHEMA = 1
 
@@ -79,6 +79,9 @@ def notes(outcome: Outcome) -> list[str]:
             f"Peak: {tera(peak)}{how}, {setup.peak.dtype} dense, {setup.device.title}; {cited(setup.device, setup.peak)}."
         )
     lines += [f"Source of x {number(factor.factor)}: {factor.source}." for factor in best.factors]
+    lines += [
+        f"It may be this reading as well: x {number(one.factor)} {one.reading}; {one.source}." for one in outcome.also
+    ]
     if outcome.mfu is not None:
         lines.append(f"MFU {share(outcome.mfu)}" + (f", HFU {share(outcome.hfu)}." if outcome.hfu is not None else "."))
     if outcome.agrees:
@@ -116,6 +119,7 @@ def data(outcome: Outcome) -> str:
             }
             for factor in best.factors
         ],
+        "also": [{"factor": str(one.factor), "reading": one.reading, "source": one.source} for one in outcome.also],
         "remainder": {"low": str(low), "high": str(high)},
         "agrees": outcome.agrees,
         "others": max(0, outcome.fits - 1),
@@ -169,6 +173,3 @@ def tera(flops: int) -> str:
 def percent(value: float) -> str:
     """A small share, ``0.036 %``."""
     return f"{100 * value:.2g} %"
-
-
-__all__ = ["MOST", "data", "headline", "notes", "said", "statement", "text"]

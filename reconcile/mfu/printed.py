@@ -46,9 +46,12 @@ class Printed:
 
     @property
     def loose(self) -> Printed:
-        """The same with the zeros at its end as digits that were rounded away: 4,550 may be any number from 4,545 to 4,555."""
+        """The same with the zeros at its end as digits that were rounded away: 4,550 may be any number from 4,545 to 4,555.
+
+        Two digits stay, at least.
+        """
         half, value = self.half, self.value
-        while half and value and (value / (20 * half)).denominator == 1:
+        while half and (value / (20 * half)).denominator == 1 and value / (20 * half) >= 10:
             half *= 10
         return Printed(self.text, value, half)
 

@@ -13,6 +13,8 @@ from .trainers import Entry, entries
 
 NEAR, FAR, DISTANT = 1, 3, 5
 """Costs: what threads show often; another formula; another device."""
+ROUNDED = Fraction(1, 500)
+"""Peaks so near to each other are one peak, printed differently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,8 @@ class Factor:
 def singles(setup: Setup, share: bool) -> list[Factor]:
     """Every reading of the setup, the likeliest first; without those of the peak for a claim that is no share of one."""
     peaks = _peaks(setup.device, setup.peak) if share and setup.peak is not None and setup.device is not None else ()
-    return [one for one in (*_devices(setup), *peaks, *_work(setup)) if one.factor != 1]
+    found = (*_devices(setup), *(one for one in peaks if abs(one.factor - 1) > ROUNDED), *_work(setup))
+    return [one for one in found if one.factor != 1]
 
 
 def _devices(setup: Setup) -> Iterator[Factor]:
@@ -91,7 +94,10 @@ def _peaks(device: Device, peak: Peak) -> Iterator[Factor]:
             yield own(other.dense, f"the peak of {name}, {_tera(other.dense)}", cited(device, other))
             if other.sparse and other.dtype == "fp8":
                 yield own(other.sparse, f"the peak of {name} with sparsity", cited(device, other), FAR)
+    printed = [flops for flops, _ in peak.prints]
     for entry in entries(device.product, peak.dtype):
+        if entry.flops in printed:
+            continue
         yield over(entry.flops, said(entry), entry.source)
     for other_device in devices():
         if other_device.title == device.title:

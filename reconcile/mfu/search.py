@@ -9,10 +9,10 @@ from itertools import combinations
 
 from ..decode.chance import covered
 from .printed import Claim, Printed
-from .readings import Factor, singles
+from .readings import FAR, Factor, singles
 from .setup import Setup
 
-MOST = 0.01
+MOST = 0.006
 """A product is no explanation if products as simple explain more than this share of random claims."""
 PAIR = 1
 """What a second factor costs."""
@@ -64,6 +64,7 @@ class Outcome:
     """``best`` explains the claim if ``explained``; otherwise it is the nearest product, or one that chance explains as well.
 
     ``fits`` is how many products agree with the claim, and ``chance`` the share of random claims that a product as simple does.
+    ``also`` are other single readings that agree: a factor of 2 has several.
     """
 
     claim: Claim
@@ -73,6 +74,7 @@ class Outcome:
     agrees: str
     fits: int
     chance: float
+    also: tuple[Factor, ...] = ()
 
     @property
     def remainder(self) -> tuple[Fraction, Fraction]:
@@ -105,6 +107,9 @@ def products(setup: Setup, share: bool) -> list[Product]:
         if one.kind != other.kind and one.factor * other.factor != 1
     ]
     prints = setup.prints if share else ((1, ""),)
+    # The zeros at the end of a throughput may be rounded digits: 9,600 tokens/s.
+    peak, how = prints[0]
+    rounded = Product(setup.rounded(peak), peak, how, ())
     chains: list[tuple[Factor, ...]] = [(), *((one,) for one in found), *pairs]
     kept: dict[Fraction, list[Product]] = {}
     for chain in chains:
@@ -112,13 +117,17 @@ def products(setup: Setup, share: bool) -> list[Product]:
         before = kept.get(made[0].multiple)
         if before is None or made[0].cost < before[0].cost:
             kept[made[0].multiple] = made
-    return sorted((p for group in kept.values() for p in group), key=lambda p: p.cost)
+    stated, *others = kept.values()
+    return [*stated, rounded, *sorted((p for group in others for p in group), key=lambda p: p.cost)]
 
 
-def search(claim: Claim, setup: Setup) -> Outcome:
-    """What the claim is. The stated value itself needs no luck; a product has to be likelier than chance."""
+def search(claim: Claim, setup: Setup, made: Sequence[Product] = ()) -> Outcome:
+    """What the claim is. The stated value itself needs no luck; a product has to be likelier than chance.
+
+    ``made`` are the products of the setup, if they are known already.
+    """
     share = claim.kind == "share"
-    made = products(setup, share)
+    made = made or products(setup, share)
     fitting = [(p, how) for p in made if (how := p.agrees(claim.figure))]
     ranks = {DIGITS: 0, ROUNDING: 1, CUT: 2}
     fitting.sort(key=lambda item: (item[0].cost, ranks[item[1]]))
@@ -126,9 +135,16 @@ def search(claim: Claim, setup: Setup) -> Outcome:
         near = min(made, key=lambda p: _apart(p, claim.figure) + Fraction(p.cost, 100))
         return Outcome(claim, setup, False, near, "", 0, by_chance(claim.figure, made))
     best, how = fitting[0]
+    also = tuple(dict.fromkeys(one for one in singles(setup, share) if _also(one, best, claim.figure)))
     chance = by_chance(claim.figure, made[: made.index(best) + 1])
     several = len({p.multiple for p, _ in fitting})
-    return Outcome(claim, setup, not best.factors or chance <= MOST, best, how, several, chance)
+    return Outcome(claim, setup, not best.factors or chance <= MOST, best, how, several, chance, also)
+
+
+def _also(one: Factor, best: Product, claimed: Printed) -> bool:
+    """Whether this reading alone agrees, too."""
+    alone = Product(best.stated, best.peak, best.how, (one,))
+    return len(best.factors) == 1 and one != best.factors[0] and one.cost <= FAR and bool(alone.agrees(claimed))
 
 
 def _apart(product: Product, claimed: Printed) -> Fraction:
