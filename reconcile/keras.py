@@ -13,33 +13,53 @@ from typing import Any
 import keras
 
 from .core.errors import UsageError
+from .core.framework import adapter_of
 from .core.registry import frameworks
 from .steps.callback import Counts
+from .steps.fits import GraphRunning
+from .steps.running import Running
 
 BACKEND = (
-    "reconcile.keras.Flops counts the steps of {there}, and this is Keras on {here}, whose step runs as one graph: "
-    "reconcile.run and `reconcile run --pass training` count that."
+    "reconcile.keras.Flops counts the steps of {there}, and this is Keras on {here}: reconcile.run and "
+    "`reconcile run --pass training` count a step there."
 )
 
 
 class Flops(Counts, keras.callbacks.Callback):
     """Counts what ``fit`` runs, and adds the total to the logs of an epoch. The arguments are those of ``Counts``.
 
-    A batch is counted from the first call of the model. Raises UsageError where Keras has another backend than PyTorch.
+    On PyTorch a batch is counted from the first call of the model. On TensorFlow the graph of a train_step is counted for each
+    new signature of a batch. Raises UsageError where Keras has another backend.
     """
+
+    def _made(self, check_every: int, **options: Any) -> Running:
+        for record in frameworks().values():
+            if record.backend == keras.backend.backend() and not record.steps and adapter_of(record).follows_fit:
+                return GraphRunning(record, check_every, **options)
+        return super()._made(check_every, **options)
 
     def on_train_begin(self, logs: Any = None) -> None:
         """See Keras' Callback."""
         here = keras.backend.backend()
-        recorded = [record for record in frameworks().values() if record.steps and record.backend]
+        recorded = [
+            record
+            for record in frameworks().values()
+            if record.backend and (record.steps or adapter_of(record).follows_fit)
+        ]
         if here not in {record.backend for record in recorded}:
             there = " or ".join(f"Keras on {record.backend}" for record in recorded)
             raise UsageError(BACKEND.format(there=there, here=here))
         self.running.attach(self.model)
 
+    @property
+    def _of_graphs(self) -> bool:
+        """Whether the batches are told by the train function."""
+        return isinstance(self.running, GraphRunning)
+
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """See Keras' Callback."""
-        self.running.begin(self._steps)
+        if not self._of_graphs:
+            self.running.begin(self._steps)
 
     def _steps(self) -> bool:
         """Whether the optimizer will change the weights after this batch, or keep its gradients."""
@@ -48,7 +68,8 @@ class Flops(Counts, keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """See Keras' Callback."""
-        self.running.end()
+        if not self._of_graphs:
+            self.running.end()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """See Keras' Callback."""

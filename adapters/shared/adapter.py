@@ -25,6 +25,9 @@ class Adapter:
     own_steps = False
     """Whether a compiled Keras model takes its own training step here."""
 
+    follows_fit = False
+    """Whether the batches of a Keras ``fit`` are told here (fits), where a step is one graph."""
+
     functions = False
     """Whether a function that takes arguments is itself a model, and not only one that makes a model."""
 
@@ -107,6 +110,12 @@ class Adapter:
     def untouched(self) -> Iterator[None]:
         """Within this block, our work does not change the framework for the caller's own code."""
         yield
+
+    def fits(self, model: Any, taken: Callable[..., None]) -> Any:
+        """Follow the ``fit`` of a Keras model that has just begun: ``taken`` gets the model, the shapes of each batch and a
+        function that returns it, or None where it has run already. What is returned has ``unfit``, why it cannot be followed,
+        and ``close``."""
+        raise NotImplementedError
 
     def capture(self, request: Any, pair: Any) -> "Capture":
         """The capture of that pair (core/protocol.py has the request)."""

@@ -16,6 +16,7 @@ class Adapter(adapter.Adapter):
 
     loader = ".adapters.tensorflow.load"
     own_steps = True
+    follows_fit = True
 
     def before_import(self) -> None:
         """See Adapter.before_import."""
@@ -47,6 +48,12 @@ class Adapter(adapter.Adapter):
         from .fit import Watch
 
         return Watch(sys.modules[self.framework.watched[0]], steps, call, done)
+
+    def fits(self, model: Any, taken: Callable[..., None]) -> Any:
+        """See Adapter.fits."""
+        from .fit import Fits
+
+        return Fits(model, taken)
 
     def default_dtype(self) -> str:
         """The floating-point dtype of Keras, as the factory left it."""

@@ -131,6 +131,68 @@ class Watched:
         return self.watch.called(self.model, self.function, iterator)
 
 
+class Fits:
+    """The batches of a model's ``fit``, which has just begun: ``taken`` gets the model, the shapes of each batch, and a function
+    that returns it, or None for one that has run. ``unfit`` says why they cannot be followed."""
+
+    def __init__(self, model: Any, taken: Callable[..., None]) -> None:
+        self.model, self.taken, self.function = model, taken, model.train_function
+        self.unfit = _unfit(model)
+        self._one: tuple[str, ...] = ()  # the shapes of every batch of an iterator whose shapes are fixed
+        self._of: Any = None
+        if not self.unfit:
+            model.train_function = self._called
+
+    def _called(self, iterator: Any) -> Any:
+        """The train function is called."""
+        each = int(self.model.steps_per_execution)
+        if each == 1 and self._of is not None and getattr(iterator, "element_spec", None) == self._of:
+            logs = self.function(iterator)
+            self.taken(self.model, self._one, None)
+            return logs
+        batches = [data for _, data in zip(range(each), iterator, strict=False)]
+        if not batches:
+            raise StopIteration
+        for data in batches:
+            present = _present(data)
+            shapes = _shapes(present)
+            self.taken(self.model, shapes, functools.partial(Batch, present))
+        kind = getattr(iterator, "element_spec", None)
+        if kind is not None and _fixed(kind):
+            self._of, self._one = kind, shapes
+        return self.function(_again(batches, iterator))
+
+    def close(self) -> None:
+        """The training is done."""
+        if self.model.train_function == self._called:
+            self.model.train_function = self.function
+
+
+def _unfit(model: Any) -> str:
+    import keras
+
+    name, replicas = type(model).__name__, model.distribute_strategy.num_replicas_in_sync
+    own = next(base for base in type(model).__mro__ if "make_train_function" in vars(base))
+    if own.__module__.partition(".")[0] != keras.__name__:
+        return OWN_FUNCTION % name
+    return REPLICAS % (name, replicas) if replicas > 1 else ""
+
+
+def _shapes(data: Any) -> tuple[str, ...]:
+    """``float32 (8, 64)`` of each tensor of a batch."""
+    import tensorflow as tf
+
+    return tuple(f"{leaf.dtype.name} {tuple(leaf.shape)}" for leaf in tf.nest.flatten(data) if hasattr(leaf, "shape"))
+
+
+def _fixed(kind: Any) -> bool:
+    """Whether each batch of this kind has the same shapes."""
+    import tensorflow as tf
+
+    leaves = tf.nest.flatten(kind)
+    return all(isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined() for spec in leaves)
+
+
 def _again(batches: list[Any], iterator: Any) -> Any:
     """An iterator of these batches. One of the same kind as ``iterator`` calls the very function that it would, whose random
     numbers go on; Keras takes batches from any other as well."""

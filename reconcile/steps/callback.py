@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .count import Step
+from ..api.results import Found
 from .running import Running
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ class Counts:
 
     def __init__(self, check_every: int = 0, **options: Any) -> None:
         super().__init__()
-        self.running = Running(check_every, **options)
+        self.running = self._made(check_every, **options)
+
+    def _made(self, check_every: int, **options: Any) -> Running:
+        return Running(check_every, **options)
 
     @property
     def flops(self) -> int | None:
@@ -41,7 +44,7 @@ class Counts:
         return self.running.steps
 
     @property
-    def last(self) -> Step | None:
+    def last(self) -> Found | None:
         """The micro-batch that was counted last, with all views of ``reconcile.count``."""
         return self.running.last
 

@@ -48,9 +48,9 @@ def count(
 ) -> Step:
     """Count what runs in this context: your loop, your loss, your optimizer, as they are.
 
-    ``models`` are for names: without them, modules are named as they are called. ``counters`` are counters of ops, which count
-    the very same execution; all that can, unless given. ``convention``, ``convention_files`` and ``formulas`` are those of
-    ``reconcile.run``. ``name`` is the step's name in reports.
+    ``models`` are for names: without them, modules are named as they are called. ``counters`` count the very same execution:
+    flop_counter, unless given, and torch.profiler, which takes longer. ``convention``, ``convention_files`` and ``formulas`` are
+    those of ``reconcile.run``. ``name`` is the step's name in reports.
 
     Weights, gradients, random numbers, hooks and modes are as after a step without the context. What torch.compile made runs
     as it is written. Raises UsageError, with one sentence, for what cannot be used.
@@ -212,5 +212,5 @@ def nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
             raise unknown("counter", name, known)
         if name not in known:
             raise at_rest(name, known)
-    chosen = [name for name in known if name in asked or not asked]
+    chosen = [name for name, counter in known.items() if name in asked or (not asked and counter.default)]
     return {name: import_module(f"{known[name].module}.nested").nested for name in chosen}

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from ..api.results import Found
 from ..core.errors import NotInResult
 from ..core.framework import adapter_of
 from ..core.text import number
@@ -84,20 +85,25 @@ class Running:
 
     def __init__(self, check_every: int = 0, **options: Any) -> None:
         count(**options)  # refuses what is wrong before hours of training
-        self.check_every, self._options = check_every, options
-        self._kinds: dict[Hashable, Kind] = {}
-        self._known: dict[Hashable, _Known] = {}
-        self._numbers: dict[Hashable, int] = {}  # what is told apart by its position, so that keys stay small
-        self._optimizers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-        self._models: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-        self._model: Any = None
+        self._options = options
         self._calls: Any = None
         self._piece: _Piece | None = None
         self._before: Step | None = None  # counts what runs before the first call of the model
-        self._withheld = ""
+        self._optimizers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._known: dict[Hashable, _Known] = {}
+        self._numbers: dict[Hashable, int] = {}  # what is told apart by its position, so that keys stay small
         self._warm = False
         self._position = 0
-        self.last: Step | None = None
+        self.start(check_every)
+
+    def start(self, check_every: int) -> None:
+        """Nothing has run yet."""
+        self.check_every = check_every
+        self._kinds: dict[Hashable, Kind] = {}
+        self._models: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._model: Any = None
+        self._withheld = ""
+        self.last: Found | None = None
 
     # What the callbacks tell.
 

@@ -110,7 +110,7 @@ def _told(record: Framework, counters: Sequence[str]) -> dict[str, Any]:
 
 
 def _counters(recording: Sequence[str], asked: Sequence[str]) -> dict[str, list[str]]:
-    """The counters of each framework that count a step as it runs, or read its graph: those asked for, or all of them."""
+    """The counters of each framework that count a step as it runs, or read its graph: all that cost little, or those asked."""
     able = {
         name: [c.name for c in known_counters().values() if c.framework == name and _counts_steps(c)]
         for name in recording
@@ -119,7 +119,16 @@ def _counters(recording: Sequence[str], asked: Sequence[str]) -> dict[str, list[
     for name in asked:
         if name in known_counters() and name not in known:
             raise at_rest(name, known)
-    return {framework: [name for name in names if name in asked or not asked] for framework, names in able.items()}
+    return {
+        framework: [name for name in names if name in asked or (not asked and not _costs(name))]
+        for framework, names in able.items()
+    }
+
+
+def _costs(name: str) -> bool:
+    """Whether a counter runs beside the step only if it is asked for."""
+    counter = known_counters()[name]
+    return counter.nested and not counter.default
 
 
 def _counts_steps(counter: Counter) -> bool:

@@ -38,7 +38,7 @@ def fit(optimizer, **options):
 
 found = {{"plain": fit("adam")}}
 found["accumulated"] = fit(keras.optimizers.SGD(0.1, gradient_accumulation_steps=2), convention="all")
-keras.backend.backend = lambda: "tensorflow"
+keras.backend.backend = lambda: "jax"
 try:
     fit("adam")
 except UsageError as error:
@@ -77,5 +77,5 @@ def test_a_batch_that_only_accumulates_is_a_kind(fits: Any) -> None:
 
 def test_another_backend_is_refused_in_a_sentence(fits: Any) -> None:
     assert fits["refused"].startswith(
-        "reconcile.keras.Flops counts the steps of Keras on torch, and this is Keras on tensorflow"
+        "reconcile.keras.Flops counts the steps of Keras on tensorflow or Keras on torch, and this is Keras on jax"
     )

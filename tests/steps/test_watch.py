@@ -113,6 +113,16 @@ def test_the_first_step_is_counted_as_it_runs(watch: Watch, capfd: Any) -> None:
     assert "the end" not in capfd.readouterr().out
 
 
+@pytest.mark.parametrize("counters", [("torch.profiler",), ("flop_counter", "torch.profiler")])
+def test_the_profiler_counts_the_step_and_no_evaluation(watch: Watch, counters: tuple[str, ...]) -> None:
+    result, report = watch(EVALUATED, before=[word for name in counters for word in ("--counter", name)])
+    forward, frozen = 2 * 5 * 4 * 2, 2 * 5 * 3 * 4
+    assert (result.exit_code, total(report)) == (0, frozen + 2 * forward)
+    assert [ledger["counter"] for ledger in report["ledgers"]] == list(counters)
+    assert {ledger["total"] for ledger in report["ledgers"]} == {frozen + 2 * forward}
+    assert {statement["residual"] for statement in report["statements"]} == {0}
+
+
 def test_another_step_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> None:
     result, report = watch(TRAIN, before=("--steps", "2", "--continue"))
     assert (result.exit_code, total(report)) == (0, STEP // MICRO * (MICRO + 1))

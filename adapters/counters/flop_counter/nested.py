@@ -61,6 +61,16 @@ class Nested(FlopCounterMode):
         """Something ran that it would count otherwise, or not at all."""
         self.failed = self.failed or BeyondCounter(why)
 
+    def enter(self, others: bool) -> None:
+        """The step begins; ``others`` says that another context records around it."""
+        parts_are_counted()  # asked in the step, it would be seen by what is nested beside
+
+    def within(self) -> None:
+        """Another context is entered in the step."""
+
+    def leave(self) -> None:
+        """The step is done."""
+
     def ledger(self, recorder: StepRecorder, device: str, versions: dict[str, str]) -> Ledger:
         """The ledger of the step. Raises BeyondCounter where the counter failed on an op of it."""
         if self.failed is not None:

@@ -3,7 +3,8 @@
 An event lacks its outputs and settings, so the ops of a second call have them; the counter met such an op only if the profiler
 has an event of its name and shapes in the same module. Events lie within each other (aten::linear runs aten::addmm), and an op is
 at one level of them: it is looked for from the outermost events inwards. It takes everything that is counted in its event, and in
-the events around it that are not such ops (aten::conv2d, which runs aten::convolution).
+the events around it that are not such ops (aten::conv2d, which runs aten::convolution). Ops of a program's own step come with
+their events (nested.py).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from ....core.records import Op, Shape, Sighting, Tensor, Trace
 from ....work import ZERO
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops
 from ..op_bridge import bridge_ops
-from .rules import BOOK, EVENTS, as_event, counts
+from . import EVENTS
+from .rules import BOOK, as_event, counts
 
 EVENT = "event"
 """Attribute of an op: the name of its event, which may be in place."""
@@ -40,10 +42,11 @@ class _Event:
 def bridge(view: View, trace: Trace) -> Bridge:
     """Items for every dispatched op that has an event, with all that is counted in it, and for counted events without an op."""
     events = [s for s in view.sightings if _is_event(s.op)]
-    matching = _Matching(_Left(s.op for s in view.sightings if not _is_event(s.op)))
+    ready = [s for s in view.sightings if EVENTS in s.op.attrs]
+    matching = _Matching(_Left(s.op for s in view.sightings if not _is_event(s.op) and EVENTS not in s.op.attrs))
     for event in _outermost(events):
         matching.match(event)
-    met = replace(view, sightings=tuple(matching.sightings))
+    met = replace(view, sightings=(*ready, *matching.sightings))
     items = bridge_ops(met, trace, BOOK, _why_not).items
     return Bridge((*items, *(_without_op(op, entry, view) for op, entry in matching.lost)))
 

@@ -13,12 +13,10 @@ from ....core.causes import Cause
 from ....core.records import Op, Tensor
 from ....work import ZERO, Work, prod
 from ..rulebook import NotCounted, RuleBook, apply, dims
-from . import COUNTERS
+from . import COUNTERS, EVENTS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"U": "torch/csrc/profiler/util.cpp"})
 rule = BOOK.rule
-
-EVENTS = "events"
 
 
 @rule(

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import _get_current_dispatch_mode
+from torch.utils._python_dispatch import _get_current_dispatch_mode, _get_current_dispatch_mode_stack
 
 from ....core.message import text_of
 from ....core.records import CALLED_WITH, OWN_STEP, Problem, Trace
@@ -185,12 +185,28 @@ class StepContext:
                 nullcontext() if self.optimizers_told else optimizers(recorder, done),
                 threads_followed(lambda: Unrecorded(path)),
                 path,
+                self._counting(),
                 recorder,
             ):
                 stack.enter_context(each)
             self._stack = stack.pop_all()
         self.runs = True
         self._began = perf_counter()
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        """Meanwhile the counters count."""
+        around = [mode for mode in _get_current_dispatch_mode_stack() if isinstance(mode, StepRecorder)]
+        for recorder in around:
+            for counter in recorder.counters:
+                counter.within()
+        for counter in self.counters:
+            counter.enter(bool(around))
+        try:
+            yield
+        finally:
+            for counter in self.counters:
+                counter.leave()
 
     def inside(self, module: torch.nn.Module, args: Any, kwargs: Any) -> None:
         """Say that the step was entered within a call of this module, before its forward."""

@@ -58,6 +58,8 @@ class StepRecorder(PassRecorder):
 
     def __init__(self, models: Any) -> None:
         self.counters: list[Any] = []  # that are told each op: see adapters/counters/flop_counter/nested.py
+        self.around: Any = None  # runs each op for the recorder: see adapters/counters/torch_profiler/nested.py
+        self.latest: Any = None  # the record of the op that ran last
         self._kinds: dict[Any, tuple[int, list[Any]]] = {}
         self.calls: list[tuple[torch.nn.Module, Any]] = []  # of models, with what they were called with
         self.signatures = Signatures()
@@ -114,7 +116,8 @@ class StepRecorder(PassRecorder):
         if kind == COMPOSITE:
             with self:
                 return func.decompose(*args, **kwargs)
-        out = func(*args, **kwargs)
+        around = self.around if kind else None
+        out = func(*args, **kwargs) if around is None else around(func, args, kwargs)
         if kind and not self.paused:
             self._place(func, args, kwargs, out)
             for counter in counters:
@@ -170,6 +173,7 @@ class StepRecorder(PassRecorder):
         op = self.signatures.record(signed, func, args, kwargs, out, self.last)
         if op.op == LIFTED:
             self.crossings.lifted(out)
+        self.latest = op
         if outside:
             if layer is not None and phase != OTHER:
                 self.path.at(layer, now - 1 if made else now)
