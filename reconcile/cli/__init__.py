@@ -39,6 +39,7 @@ GROUPS = {
     },
 }
 """The commands by what you want to do, each with the first line of its own help."""
+FUNCTIONS = {"zoo": "groups.zoo", "counter": "groups.counter"}
 
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -53,7 +54,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ctx.exit()
 
 
-@click.group(cls=LazyGroup, groups=GROUPS, context_settings=CONTEXT)
+@click.group(cls=LazyGroup, groups=GROUPS, functions=FUNCTIONS, context_settings=CONTEXT)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 
 from ..decode.chance import covered
@@ -12,7 +13,7 @@ from .printed import Claim, Printed
 from .readings import FAR, Factor, singles
 from .setup import Setup
 
-MOST = 0.006
+MOST = 0.008
 """A product is no explanation if products as simple explain more than this share of random claims."""
 PAIR = 1
 """What a second factor costs."""
@@ -21,7 +22,7 @@ SCALE = 10**15
 DIGITS, ROUNDING, CUT = "to the printed digits", "within the rounding of the inputs", "cut off, not rounded"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Product:
     """Stated times factors, with the peak as ``peak`` prints it; ``how`` says how it is printed."""
 
@@ -35,7 +36,7 @@ class Product:
         """Simpler products cost less."""
         return sum(f.cost for f in self.factors) + PAIR * max(0, len(self.factors) - 1)
 
-    @property
+    @cached_property
     def multiple(self) -> Fraction:
         """All factors together."""
         made = Fraction(1)
@@ -43,7 +44,7 @@ class Product:
             made *= one.factor
         return made
 
-    @property
+    @cached_property
     def value(self) -> Printed:
         """What the claim should be."""
         return Printed("", self.stated.value * self.multiple, self.stated.half * self.multiple)
