@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from .claims import Row
 from .peaks import TERA, Device, Peak, devices, fitting
@@ -105,16 +106,17 @@ def dtypes(text: str) -> list[str]:
     return parts or ["bf16", "fp16"]
 
 
-def candidates(text: str) -> list[Device]:
+@lru_cache(maxsize=256)
+def candidates(text: str) -> tuple[Device, ...]:
     """The devices that a cell may mean: those that its words fit, else those whose product it names."""
     words = re.sub(r"[(].*|\?", " ", text).replace("_", " ")
     found = fitting(words)
     if found:
-        return found
+        return tuple(found)
     spoken = set(re.findall(r"[a-z0-9]+", words.lower()))
     named = [d for d in devices() if (own := _product(d)) and own <= spoken]
     longest = max((len(_product(d)) for d in named), default=0)
-    return [d for d in named if len(_product(d)) == longest]
+    return tuple(d for d in named if len(_product(d)) == longest)
 
 
 def _product(device: Device) -> set[str]:
@@ -147,8 +149,9 @@ def readings(row: Row) -> list[Reading]:
     """The row under every convention and denominator that it states enough for."""
     assert row.claim is not None
     found = []
+    peaks = denominators(row)
     for convention in (RATE, *CONVENTIONS):
-        for denominator in denominators(row):
+        for denominator in peaks:
             for loose in (False, True):
                 made = value(row, convention, denominator, loose)
                 if made is None:

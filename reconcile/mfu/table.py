@@ -195,7 +195,7 @@ def _open(row: Row, every: Sequence[Reading], used: Sequence[Convention]) -> Ver
     if outcome is not None:
         return outcome
     factor = _factor(row, base)
-    reason = f"{base.convention.title} gives {_shown(row, base.value)}, and the claim is {float(factor):.4g} times that"
+    reason = f"{base.convention.title} gives {_shown(row, base.value)}, and the claim is {float(factor):.5g} times that"
     return Verdict(row, State.CONTRADICTED, said(row, base), factor, base.convention.title, "", None, reason)
 
 
