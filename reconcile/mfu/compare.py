@@ -85,7 +85,7 @@ def side(path: Path) -> Side:
                 f"the setup {brief(path)} has an unknown key {short(key)}: the keys are {', '.join(KEYS)}."
             )
     devices = stated.get("devices", 1)
-    if not isinstance(devices, int) or devices < 1:
+    if not isinstance(devices, int) or isinstance(devices, bool) or devices < 1:
         raise UsageError(f"the setup {brief(path)} has {short(devices)} devices: write a whole number above 0.")
     setup = setup_of(stated)
     assert setup.peak is not None

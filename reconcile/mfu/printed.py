@@ -12,7 +12,7 @@ LONGEST = 60
 """Longest text that is read as a number, in characters."""
 _POWERS = {"": 0, "k": 3, "m": 6, "g": 9, "b": 9, "t": 12, "p": 15, "e": 18}
 _NUMBER = re.compile(
-    r"[~≈]?\s*(?P<whole>\d+|\d{1,3}(?:[,_]\d{3})+)(?:\.(?P<part>\d+))?(?:[eE](?P<power>[+-]?\d{1,2}))?\s*(?P<rest>.*)",
+    r"[~≈]?\s*(?P<whole>\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.(?P<part>\d+))?(?:[eE](?P<power>[+-]?\d{1,2}))?\s*(?P<rest>.*)",
     re.ASCII | re.DOTALL,
 )
 _FLOPS = re.compile(r"(?P<suffix>[KMGTPE]?)\s*FLOPS?", re.IGNORECASE)

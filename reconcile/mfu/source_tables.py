@@ -49,19 +49,20 @@ def read(path: Path) -> list[Given]:
     chains = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _asks(node.test)]
     inner = {id(child) for chain in chains for child in ast.walk(chain) if child is not chain}
     tables = [table for node in ast.walk(tree) if isinstance(node, ast.Dict) and (table := _table(node))]
-    outer = [chain for chain in chains if id(chain) not in inner]
-    if not tables and not outer:
+    outer = {id(chain) for chain in chains if id(chain) not in inner}
+    bodies = [rest for node in ast.walk(tree) if (rest := _from_chain(node, outer))]
+    if not tables and not bodies:
         raise UsageError(
             f'the source {brief(path)} has no table of peaks: a dict of names, or a chain of `if "H100" in name`.'
         )
     known = _numbers(tree)
-    return [found for device in devices() for found in _of(device, tables, outer, known)]
+    return [found for device in devices() for found in _of(device, tables, bodies, known)]
 
 
 def _of(
     device: Device,
     tables: Sequence[Mapping[str, tuple[Fraction, int]]],
-    chains: Sequence[ast.If],
+    bodies: Sequence[Sequence[ast.stmt]],
     known: dict[str, Fraction],
 ) -> Iterator[Given]:
     peak = next((p for dtype in DTYPES for p in device.rates(dtype)), None)
@@ -74,11 +75,17 @@ def _of(
             flops, line = table[max(parts, key=len)]
             yield Given(device, name, peak, flops, line)
             return
-    for chain in chains:
-        found = _taken([chain], name, known)
+    for body in bodies:
+        found = _taken(body, name, known)
         if found is not None:
             yield Given(device, name, peak, *found)
             return
+
+
+def _from_chain(node: ast.AST, chains: set[int]) -> Sequence[ast.stmt]:
+    """The statements of a block from its first chain on: what follows is the fall-back. () for a block without one."""
+    blocks = [block for name in ("body", "orelse") if isinstance(block := getattr(node, name, ()), list)]
+    return next((b[at:] for b in blocks for at, inside in enumerate(b) if id(inside) in chains), ())
 
 
 def _taken(body: Sequence[ast.stmt], name: str, known: Mapping[str, Fraction]) -> tuple[Fraction, int] | None:

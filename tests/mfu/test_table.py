@@ -32,9 +32,7 @@ def made(form: str, factor: Fraction = Fraction(1), kind: str = "MFU", recompute
         assert work is not None
         share = float(100 * tokens * work.total * factor / (64 * A100))
         sizes = f"{shape.params},{shape.layers},{shape.hidden},{shape.heads},{shape.vocab},{shape.seq}"
-        rows.append(
-            f"{form}{number},{sizes},{tokens},64,A100 SXM4 80GB,bf16,{share:.2f}%,{kind},{form},{recompute}"
-        )
+        rows.append(f"{form}{number},{sizes},{tokens},64,A100 SXM4 80GB,bf16,{share:.2f}%,{kind},{form},{recompute}")
     return rows
 
 
