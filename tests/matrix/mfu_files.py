@@ -10,9 +10,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def files(page: str) -> dict[str, str]:
     """The text of each file by its name."""
-    named = {
-        name: text
-        for name, text in re.findall(r"^```\w+\n# (\S+\.(?:toml|py))\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    }
+    named = dict(re.findall(r"^```\w+\n# (\S+\.(?:toml|py))\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
     claims = re.findall(r"^```csv\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return {**named, **({"claims.csv": claims[0]} if claims else {})}

@@ -32,7 +32,7 @@ counts = st.integers(1, 10**6)
 
 @settings(max_examples=25)
 @given(counts, counts, counts, counts, counts, counts)
-def test_the_factors_are_the_quotient(  # noqa: PLR0913, PLR0917
+def test_the_factors_are_the_quotient(
     tmp_path_factory: pytest.TempPathFactory, tokens: int, other: int, work: int, more: int, devices: int, peak: int
 ) -> None:
     first = f'tokens_per_second = {tokens}\nflops_per_token = {work}\ndevices = {devices}\npeak = "7T"\n'
