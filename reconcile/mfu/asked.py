@@ -1,4 +1,4 @@
-"""What somebody states about a run, by the names of the command's options, as a setup."""
+"""What you state about a run, by the names of the command's options, as a setup."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def throughput(
 
 
 def stated(name: str, per_token: Printed) -> Numerator:
-    """FLOPs per token that somebody states, as a formula of one part."""
+    """FLOPs per token that you state, as a formula of one part."""
     return Numerator(name, f"{per_token.text} per token", "stated", {"stated": per_token.value})
 
 

@@ -126,7 +126,7 @@ def _speaks(convention: Convention, fitting: Fits) -> tuple[int, int, int]:
 FORM = {form.name: form for form in FORMS}
 ORDER = (RATE, *CONVENTIONS)
 LUCK = 0.05
-"""So many conventions may explain as many rows of a source by luck."""
+"""At most this number of conventions may be expected to explain as many rows of a source by luck."""
 
 
 def lucky(convention: Convention, fitting: Fits, rows: Sequence[Row], known: dict[int, list[Reading]]) -> float:

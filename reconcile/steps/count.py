@@ -53,8 +53,8 @@ def count(
 
     ``models`` are for names: without them, modules are named as they are called. ``counters`` count the very same execution:
     flop_counter, unless given, and torch.profiler, which takes longer. ``convention``, ``convention_files`` and ``formulas`` are
-    those of ``reconcile.run``. ``name`` is the step's name in reports. ``device`` is the device whose peak ``metrics`` divides by,
-    such as ``H100 SXM``, and ``dtype`` that of its products: `reconcile mfu peaks` lists them.
+    those of ``reconcile.run``. ``name`` is the step's name in reports. ``device`` is the device whose peak ``metrics`` divides
+    by, such as ``H100 SXM``, and ``dtype`` that of its products: `reconcile mfu peaks` lists them.
 
     Weights, gradients, random numbers, hooks and modes are as after a step without the context. What torch.compile made runs
     as it is written. Raises UsageError, with one sentence, for what cannot be used.

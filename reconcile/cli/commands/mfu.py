@@ -74,11 +74,10 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
     simplest product that gives the claim, how many others do, and how many random claims would be explained as well.
 
     \b
-    reconcile mfu 156.18% --device "H100 SXM" --devices 8 --flops-per-second 1545.38T
-    reconcile mfu 43% --device "H100 SXM" --flops-per-second 430T --format json
-    reconcile mfu compare A.toml B.toml       two setups of one run, factor by factor
-    reconcile mfu peaks                       the devices, their peaks and datasheets
-    reconcile mfu trainers utils.py           a trainer's table beside the datasheets
+    reconcile mfu 43% --device "H100 SXM" --flops-per-second 430T
+    reconcile mfu compare A.toml B.toml    two setups of one run
+    reconcile mfu peaks                    devices with their peaks and datasheets
+    reconcile mfu trainers utils.py        a trainer's table beside the datasheets
     reconcile mfu --table claims.csv --out mfu
 
     Exit codes: 0 explained, 1 not explained, 2 bad usage or input, 4 a defect of reconcile itself.
