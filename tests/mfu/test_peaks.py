@@ -86,6 +86,7 @@ def test_a_dtype_that_a_device_lacks_is_refused() -> None:
 
 def test_a_card_with_another_name_in_its_own_is_not_that_one() -> None:
     assert find("RTX 3090").title != find("RTX 3090 Ti").title
+    assert find("RTX 3090 PCIe").title == find("RTX 3090").title
     assert find("NVIDIA B300").peak("bf16").dense != find("NVIDIA GB300").peak("bf16").dense
 
 

@@ -71,15 +71,15 @@ def test_a_row_that_does_not_follow_its_source_is_contradicted(tmp_path: Path) -
 
 
 def test_rows_that_mean_nothing_have_no_convention(tmp_path: Path) -> None:
-    """Shares that follow no formula: at most one of eight is explained, by luck."""
-    rows = [row.replace("%", f"{n}%") for n, row in enumerate(made("palm") + made("6n"))]
+    """Shares that follow no formula. With two digits, every convention gives some of them: taken each, it would be 8 of 36."""
     noise = []
-    for number, row in enumerate(rows):
+    for number, row in enumerate((made("palm") * 9)[:36]):
         cells = row.split(",")
-        cells[11], cells[13] = f"{7.013 + 4.517 * number:.3f}%", "noise"
+        cells[7], cells[13] = str(100003 + 7919 * number), "noise"
+        cells[11] = f"{(11, 17, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)[(5 * number + number // 12) % 12]}%"
         noise.append(",".join(cells))
     found = of(tmp_path, noise)
-    assert sum(v.state is State.EXPLAINED for v in found) <= 1
+    assert sum(v.state is State.EXPLAINED for v in found) <= 2
 
 
 def test_the_table_has_every_column_and_the_page_every_row(tmp_path: Path) -> None:
