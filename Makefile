@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 JOBS ?= 2
 SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 
-.PHONY: demo test keras keras-backends llm transformers diffusers audit libraries matrix pairs zoo fresh releases gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
+.PHONY: demo test keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs zoo fresh releases gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -150,6 +150,11 @@ libraries: $(VENV)/.installed
 # The generated part of docs/: pages of causes, conventions and counters, the command line, the models.
 docs: $(VENV)/.installed
 	PYTHONPATH=. $(BIN)/python docs/write.py
+
+# The published utilisations in reports/mfu/claims.csv, each as a product of factors, and what trainers divide by: seconds.
+mfu: $(VENV)/.installed
+	$(BIN)/python -m reconcile mfu --table reports/mfu/claims.csv --out reports/mfu || [ $$? = 1 ]
+	$(BIN)/python -m reconcile mfu trainers > reports/mfu/trainers.md
 
 # The documentation and the reports as a site in build/html: searchable; `python -m http.server -d build/html` shows it. Then
 # a browser opens every page, and axe-core looks at it.

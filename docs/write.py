@@ -159,6 +159,7 @@ def _index() -> Iterator[str]:
     yield "- [Formulas](ops.md): the work of every operation, with its source and the tests that hold it."
     yield "- [decode](decode.md): find out how a published number was counted."
     yield "- [audit](audit.md): find out what every number of a published table counts."
+    yield "- [mfu](mfu.md): find out why two utilisations (MFU) of one run differ, as a product of factors."
     yield "- [Cards and disclosures](cards.md): the number in a model card, and in a statement of training compute."
     yield from (
         f"- [{title}]({kind}/README.md): {ABOUT[kind].partition('. ')[0].rstrip('.')}."

@@ -29,6 +29,7 @@ GROUPS = {
     "A number that you were given": {
         "decode": "Explain a published number of a model.",
         "audit": "Explain what each published figure in a table counts.",
+        "mfu": "Explain a published MFU as a product of factors.",
     },
     "Releases": {
         "check": "Compare a run with a baseline, or two saved files.",
@@ -39,6 +40,7 @@ GROUPS = {
     },
 }
 """The commands by what you want to do, each with the first line of its own help."""
+FUNCTIONS = {"zoo": "groups.zoo", "counter": "groups.counter", "ranks": "watch.ranks"}
 
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -53,7 +55,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ctx.exit()
 
 
-@click.group(cls=LazyGroup, groups=GROUPS, functions={"ranks": "watch.ranks"}, context_settings=CONTEXT)
+@click.group(cls=LazyGroup, groups=GROUPS, functions=FUNCTIONS, context_settings=CONTEXT)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
 )

@@ -28,6 +28,7 @@ from ..core.registry import frameworks, known_counters
 from ..engine.answer import Answer
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
+from .utilisation import peak_of, utilisation
 
 if TYPE_CHECKING:
     from ..core.framework import Framework
@@ -45,12 +46,15 @@ def count(
     convention_files: Sequence[str | Path] = (),
     formulas: Sequence[str | Path] = (),
     name: str = "",
+    device: str = "",
+    dtype: str = "bf16",
 ) -> Step:
     """Count what runs in this context: your loop, your loss, your optimizer, as they are.
 
     ``models`` are for names: without them, modules are named as they are called. ``counters`` count the very same execution:
     flop_counter, unless given, and torch.profiler, which takes longer. ``convention``, ``convention_files`` and ``formulas`` are
-    those of ``reconcile.run``. ``name`` is the step's name in reports.
+    those of ``reconcile.run``. ``name`` is the step's name in reports. ``device`` is the device whose peak ``metrics`` divides
+    by, such as ``H100 SXM``, and ``dtype`` that of its products: `reconcile mfu peaks` lists them.
 
     Weights, gradients, random numbers, hooks and modes are as after a step without the context. What torch.compile made runs
     as it is written. Raises UsageError, with one sentence, for what cannot be used.
@@ -63,15 +67,23 @@ def count(
     )
     with prepared(request):  # what is wrong with it is said before the step runs, not after it
         pass
-    return Step(framework_of(models), models, request, name)
+    return Step(framework_of(models), models, request, name, peak_of(device, dtype) if device else None)
 
 
 class Step(Found):
     """One step of a program: the context, and after it views of what ran, as ``reconcile.Run`` has them."""
 
-    __slots__ = ("_answer", "_collected", "_counters", "_framework", "_models", "_name", "_request", "context")
+    __slots__ = ("_answer", "_collected", "_counters", "_framework", "_models", "_name", "_peak", "_request", "context")
 
-    def __init__(self, framework: Framework, models: Sequence[Any], request: RunRequest, name: str = "") -> None:
+    def __init__(
+        self,
+        framework: Framework,
+        models: Sequence[Any],
+        request: RunRequest,
+        name: str = "",
+        peak: int | None = None,
+    ) -> None:
+        self._peak = peak
         self._framework, self._models, self._request = framework, tuple(models), request
         self._name = name or (type(models[0]).__name__ if models else "step")
         self._counters = nested(framework, request.counters)
@@ -146,12 +158,15 @@ class Step(Found):
             raise NotInResult(UNENTERED)
         return float(self.context.seconds)
 
-    def metrics(self) -> dict[str, float]:
+    def metrics(self, seconds: float | None = None) -> dict[str, float]:
         """A flat dict of numbers for W&B, TensorBoard or MLflow: ``flops``, ``flops/forward`` and the other phases, ``seconds``.
 
-        Raises NotInResult where there is no number to publish.
+        With a ``device``, also ``mfu`` and ``hfu`` of one device, and ``peak``, its FLOP/s. ``seconds`` is the time that you
+        measured for a step that is not counted: a step takes longer while it is counted. Raises NotInResult where there is no
+        number to publish, and UsageError for a time that is not above 0.
         """
-        return {**self.flops(), "seconds": self.seconds}
+        flops, taken = self.flops(), self.seconds if seconds is None else seconds
+        return {**flops, "seconds": taken, **(utilisation(flops, taken, self._peak) if self._peak else {})}
 
     def flops(self) -> dict[str, int]:
         """The part of ``metrics`` that is counted. It is sooner there than ``result``, which has every convention."""

@@ -22,6 +22,7 @@ PRODUCTS = (
     "sweep",
     "audit",
     "decode",
+    "mfu",
     "upgrade",
     "steps",
 )

@@ -107,6 +107,7 @@ FLOORS = (
     "matrix",
     "llm",
     "decode",
+    "mfu",
     "workflow",
     "pages",
     "kit",

@@ -31,6 +31,7 @@ FACES = {
     "formula",
     "drift",
     "decode",
+    "mfu",
     "matrix",
     "llm",
     "pages",

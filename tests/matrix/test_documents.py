@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.matrix.mfu_files import files
 from tests.own.documents import commands
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(900)]
@@ -37,6 +38,7 @@ ELSEWHERE = {
     r"reconcile counter (conform|draft) mine$": "test",
     r"reconcile run --jax ": "matrix",
     r"reconcile llm config\.json ": "llm",
+    r"reconcile mfu .*--config config\.json": "llm",
 }
 """What takes half an hour, or has to install something: the target of the Makefile that does so, or does the same."""
 
@@ -153,6 +155,7 @@ FILES = {
     r"--torch shared:": {"shared.py": RANKS},
     r"torchrun .*train\.py": {"train.py": TOGETHER},
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
+    r"reconcile mfu ": files(PAGES["mfu.md"]),
 }
 """What a reader of these commands has."""
 MADE = {

@@ -74,6 +74,15 @@ def attached(net: nn.Module, **options: Any) -> Running:
     return running
 
 
+def test_the_last_step_has_the_utilisation_of_a_device() -> None:
+    net = Net()
+    running = trained(attached(net, device="A100 SXM4 80GB"), net, [[3]] * 3)
+    assert isinstance(running.last, reconcile.Step)
+    assert running.last.metrics(seconds=1.0)["mfu"] == step(3) / (312 * 10**12)
+    with pytest.raises(UsageError, match="is not in the table of peaks"):
+        Running(device="H1000")
+
+
 def test_one_shape_by_its_closed_form() -> None:
     net = Net()
     running = trained(attached(net), net, [[3]] * 7)

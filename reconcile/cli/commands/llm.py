@@ -10,6 +10,7 @@ import click
 
 from ...core.errors import EXIT_FAILED
 from ...launch.request import PASSES
+from ...llm.config import SEQ
 from ..options import options
 from ..streams import say
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from ...launch.workers.supervisor import Event
 
 FORMATS = ("text", "md", "json")
-SEQ = 2048
-"""Tokens of a sequence, by default."""
 
 
 @click.command()
@@ -97,8 +96,8 @@ def _asked(
     from ...core.errors import UsageError
     from ...core.registry import known_counters
     from ...launch import runner
-    from ...launch.in_process import collect_live
     from ...launch.request import run_request
+    from ...llm.config import configured
     from ...work import load
 
     load()
@@ -110,13 +109,6 @@ def _asked(
             raise UsageError(f"{model} has inputs of its own: leave --seq and --batch out; they size a configuration.")
         request = run_request(**asked, **{framework if ":" in model else "model": model})
         return request, model, runner.collect
-    from ...adapters.pytorch.causal_lm import factory, name_of
-
     file = Path(model) if model.endswith(".json") else within
-    made = {framework: factory(file, batch or 1, seq or SEQ)}
-    request = run_request(**asked)
-    return (
-        request,
-        name_of(file),
-        lambda r, tell: collect_live(made, None, r.counters, r.device, tell, r.training, r.context),
-    )
+    request, name, take = configured(file, batch or 1, seq or SEQ, pass_)
+    return request, name, take

@@ -1,0 +1,1 @@
+"""``reconcile mfu``: a published utilisation as a product of factors."""

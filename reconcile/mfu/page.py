@@ -1,0 +1,175 @@
+"""What a claim is, as text and as JSON: a statement of factors whose remainder is 1."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+from .peaks import TERA
+from .readings import cited
+from .search import Outcome
+
+SCHEMA = 1
+
+
+def text(outcome: Outcome) -> str:
+    """The statement for a terminal."""
+    return "\n".join([headline(outcome), "", *statement(outcome), "", *notes(outcome)]) + "\n"
+
+
+def headline(outcome: Outcome) -> str:
+    """The answer in a sentence."""
+    claim = outcome.claim.text
+    readings = said(outcome)
+    if outcome.explained:
+        return f"{claim} is explained: {readings or 'it is what the stated figures give'}."
+    if outcome.fits:
+        return (
+            f"{claim} is not explained: {readings} gives it, but products as simple give "
+            f"{percent(outcome.chance)} of random claims with as many digits."
+        )
+    low, high = outcome.remainder
+    return f"{claim} is not explained: the nearest product leaves a factor of {decimal((low + high) / 2)}."
+
+
+def said(outcome: Outcome) -> str:
+    """The readings of the product, one after the other."""
+    return "; ".join(factor.reading for factor in outcome.best.factors)
+
+
+def statement(outcome: Outcome) -> list[str]:
+    """claimed = stated x factor x factor, remainder 1."""
+    best = outcome.best
+    rows = [(shown(best.stated.value, outcome), f"stated: {formula(outcome)}")]
+    for factor in best.factors:
+        rows.append((f"x {number(factor.factor)}", factor.reading))
+        rows += [("", f"    {name} {signed(amount)} per token") for name, amount in factor.causes]
+    rows.append((outcome.claim.text, "claimed"))
+    low, high = outcome.remainder
+    inside = low <= 1 <= high
+    rows.append(("1" if inside else decimal((low + high) / 2), "remainder" + ("" if inside else ", unexplained")))
+    wide = max(len(left) for left, _ in rows)
+    return [f"  {left:>{wide}}  {right}" for left, right in rows]
+
+
+def formula(outcome: Outcome) -> str:
+    """``1545.38T FLOP/s / (8 x 989.5 TFLOP/s)``."""
+    best, setup = outcome.best, outcome.setup
+    if setup.flops is not None:
+        rate = _per_second(setup.flops.text)
+    else:
+        assert setup.tokens is not None
+        rate = f"{setup.tokens.text} tokens/s x {setup.numerators[0].title}"
+    below = [*([f"{setup.devices:,}"] if setup.devices > 1 else []), *([tera(best.peak)] if best.peak > 1 else [])]
+    return " / ".join([rate, *([f"({' x '.join(below)})" if len(below) > 1 else below[0]] if below else [])])
+
+
+def _per_second(text: str) -> str:
+    return text if "/" in text or text.lower().endswith("flops") else f"{text} FLOP/s"
+
+
+def notes(outcome: Outcome) -> list[str]:
+    """The peak with its datasheet, the source of every factor, MFU and HFU, and what else fits."""
+    setup, best = outcome.setup, outcome.best
+    lines = []
+    if setup.device is not None and setup.peak is not None:
+        how = f" ({best.how})" if best.how else ""
+        peak = best.peak if best.peak > 1 else setup.peak.dense
+        lines.append(
+            f"Peak: {tera(peak)}{how}, {setup.peak.dtype} dense, {setup.device.title}; {cited(setup.device, setup.peak)}."
+        )
+    lines += [f"Source of x {number(factor.factor)}: {factor.source}." for factor in best.factors]
+    lines += [
+        f"It may be this reading as well: x {number(one.factor)} {one.reading}; {one.source}." for one in outcome.also
+    ]
+    if outcome.mfu is not None:
+        lines.append(f"MFU {share(outcome.mfu)}" + (f", HFU {share(outcome.hfu)}." if outcome.hfu is not None else "."))
+    if outcome.agrees:
+        others = outcome.fits - 1
+        more = (
+            "no other product fits"
+            if not others
+            else f"{others} other product{'s' * (others > 1)} fit{'s' * (others == 1)}"
+        )
+        lines.append(f"It agrees {outcome.agrees}; {more}; by chance {percent(outcome.chance)}.")
+    else:
+        lines.append(
+            f"No product of up to two factors fits; all of them fit {percent(outcome.chance)} of random claims."
+        )
+    return lines
+
+
+def data(outcome: Outcome) -> str:
+    """The same as JSON, exact numbers as strings."""
+    setup, best = outcome.setup, outcome.best
+    low, high = outcome.remainder
+    content = {
+        "schema": SCHEMA,
+        "claimed": outcome.claim.text,
+        "state": "explained" if outcome.explained else "not explained",
+        "mfu": None if outcome.mfu is None else str(outcome.mfu),
+        "hfu": None if outcome.hfu is None else str(outcome.hfu),
+        "stated": str(best.stated.value),
+        "factors": [
+            {
+                "factor": str(factor.factor),
+                "reading": factor.reading,
+                "source": factor.source,
+                "causes": {name: str(amount) for name, amount in factor.causes},
+            }
+            for factor in best.factors
+        ],
+        "also": [{"factor": str(one.factor), "reading": one.reading, "source": one.source} for one in outcome.also],
+        "remainder": {"low": str(low), "high": str(high)},
+        "agrees": outcome.agrees,
+        "others": max(0, outcome.fits - 1),
+        "by_chance": f"{outcome.chance:.3g}",
+        "peak": None
+        if setup.device is None or setup.peak is None
+        else {
+            "device": setup.device.title,
+            "dtype": setup.peak.dtype,
+            "flops_per_second": str(best.peak if best.peak > 1 else setup.peak.dense),
+            "printed": best.how,
+            "datasheet": cited(setup.device, setup.peak),
+        },
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+def number(value: Fraction) -> str:
+    """A factor: ``8``, ``1/2``, or five digits with the fraction where it is long."""
+    if value.denominator == 1:
+        return f"{value.numerator:,}"
+    whole = str(value)
+    return whole if len(whole) <= 7 else decimal(value)
+
+
+def decimal(value: Fraction) -> str:
+    """Five digits of a number."""
+    return f"{float(value):.5g}"
+
+
+def signed(value: Fraction) -> str:
+    """An amount of FLOPs with a sign."""
+    return f"{int(value):+,}" if value.denominator == 1 else f"{float(value):+,.2f}"
+
+
+def share(value: Fraction) -> str:
+    """``19.52 %``."""
+    return f"{float(100 * value):.2f} %"
+
+
+def shown(value: Fraction, outcome: Outcome) -> str:
+    """A share as a percentage, a rate in TFLOP/s."""
+    return share(value) if outcome.claim.kind == "share" else f"{float(value / TERA):,.6g} TFLOP/s"
+
+
+def tera(flops: int) -> str:
+    """``989.5 TFLOP/s``."""
+    return f"{float(Fraction(flops, TERA)):,.10g} TFLOP/s"
+
+
+def percent(value: float) -> str:
+    """A small share, ``0.036 %``."""
+    return f"{100 * value:.2g} %"

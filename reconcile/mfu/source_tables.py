@@ -1,0 +1,189 @@
+"""The table of peaks in a trainer's source: what it gives for the name of every device, read from the syntax, never run.
+
+Two forms are known: a chain of ``if "H100" in name``, and a dict from parts of names to FLOP/s, of which the longest part wins.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from ..core.errors import UsageError, brief
+from ..core.text import markdown
+from ..core.user_files import text
+from .page import decimal, tera
+from .peaks import TERA, Device, Peak, devices
+from .readings import cited
+
+DTYPES = ("bf16", "fp16")
+"""What such a table is taken to hold: the first of these that a device has."""
+NEAR = Fraction(1, 200)
+"""Numbers this near to the datasheet's are rounded, not different."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a trainer divides by for a device, at this line of its source; the factor is its number over the datasheet's."""
+
+    device: Device
+    name: str
+    peak: Peak
+    flops: Fraction
+    line: int
+
+    @property
+    def factor(self) -> Fraction:
+        """A true MFU is shown divided by this."""
+        return self.flops / self.peak.dense
+
+
+def read(path: Path) -> list[Given]:
+    """What the file gives for every device that it has a number for. Raises UsageError."""
+    try:
+        tree = ast.parse(text(path, "the source"))
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise UsageError(f"the source {brief(path)} is not Python: {error}.") from error
+    chains = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _asks(node.test)]
+    inner = {id(child) for chain in chains for child in ast.walk(chain) if child is not chain}
+    tables = [table for node in ast.walk(tree) if isinstance(node, ast.Dict) and (table := _table(node))]
+    outer = {id(chain) for chain in chains if id(chain) not in inner}
+    bodies = [rest for node in ast.walk(tree) if (rest := _from_chain(node, outer))]
+    if not tables and not bodies:
+        raise UsageError(
+            f'the source {brief(path)} has no table of peaks: a dict of names, or a chain of `if "H100" in name`.'
+        )
+    known = _numbers(tree)
+    return [found for device in devices() for found in _of(device, tables, bodies, known)]
+
+
+def _of(
+    device: Device,
+    tables: Sequence[Mapping[str, tuple[Fraction, int]]],
+    bodies: Sequence[Sequence[ast.stmt]],
+    known: dict[str, Fraction],
+) -> Iterator[Given]:
+    peak = next((p for dtype in DTYPES for p in device.rates(dtype)), None)
+    if peak is None:
+        return
+    name = device.names[0]
+    for table in tables:
+        parts = [part for part in table if part.lower() in name.lower()]
+        if parts:
+            flops, line = table[max(parts, key=len)]
+            yield Given(device, name, peak, flops, line)
+            return
+    for body in bodies:
+        found = _taken(body, name, known)
+        if found is not None:
+            yield Given(device, name, peak, *found)
+            return
+
+
+def _from_chain(node: ast.AST, chains: set[int]) -> Sequence[ast.stmt]:
+    """The statements of a block from its first chain on: what follows is the fall-back. () for a block without one."""
+    blocks = [block for name in ("body", "orelse") if isinstance(block := getattr(node, name, ()), list)]
+    return next((b[at:] for b in blocks for at, inside in enumerate(b) if id(inside) in chains), ())
+
+
+def _taken(body: Sequence[ast.stmt], name: str, known: Mapping[str, Fraction]) -> tuple[Fraction, int] | None:
+    """The first number that these statements return or assign for the name."""
+    for node in body:
+        if isinstance(node, ast.If):
+            branch = node.body if _holds(node.test, name) else node.orelse
+            found = _taken(branch, name, known)
+        elif isinstance(node, (ast.Return, ast.Assign)) and node.value is not None:
+            value = _number(node.value, known)
+            found = None if value is None or value < TERA else (value, node.lineno)
+        else:
+            found = None
+        if found is not None:
+            return found
+    return None
+
+
+def _asks(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Compare) and _part(node) is not None for node in ast.walk(test))
+
+
+def _part(node: ast.Compare) -> str | None:
+    """The text of ``"H100" in name``."""
+    left = node.left
+    inside = len(node.ops) == 1 and isinstance(node.ops[0], ast.In)
+    return left.value if inside and isinstance(left, ast.Constant) and isinstance(left.value, str) else None
+
+
+def _holds(test: ast.expr, name: str) -> bool:
+    if isinstance(test, ast.BoolOp):
+        parts = [_holds(value, name) for value in test.values]
+        return all(parts) if isinstance(test.op, ast.And) else any(parts)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return not _holds(test.operand, name)
+    part = _part(test) if isinstance(test, ast.Compare) else None
+    return part is not None and part in name
+
+
+def _numbers(tree: ast.AST) -> dict[str, Fraction]:
+    """Names that stand for one number in the file."""
+    found: dict[str, Fraction] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            value = _number(node.value, {})
+            if value is not None:
+                found[node.targets[0].id] = value
+    return found
+
+
+def _number(node: ast.expr, known: Mapping[str, Fraction]) -> Fraction | None:
+    """The value of a number, a product or quotient of numbers, or int() of one."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+        return Fraction(repr(node.value)) if abs(node.value) < float("inf") else None
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.func, ast.Name):
+        return _number(node.args[0], known) if node.func.id in ("int", "float") else None
+    if isinstance(node, ast.BinOp):
+        left, right = _number(node.left, known), _number(node.right, known)
+        if left is not None and right is not None:
+            if isinstance(node.op, ast.Mult):
+                return left * right
+            if isinstance(node.op, ast.Div) and right:
+                return left / right
+    return None
+
+
+def _table(node: ast.Dict) -> dict[str, tuple[Fraction, int]]:
+    """The dict's FLOP/s by part of a name; {} for a dict of anything else."""
+    found: dict[str, tuple[Fraction, int]] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        flops = _number(value, {})
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and flops is not None and flops >= TERA:
+            found[key.value] = flops, value.lineno
+    return found
+
+
+def to_markdown(given: Sequence[Given], source: str) -> str:
+    """The page: each device whose number is not the datasheet's, and how many are."""
+    wrong = [one for one in given if abs(one.factor - 1) > NEAR]
+    lines = [
+        f"# Peaks in {markdown(source)}",
+        "",
+        f"{len(given)} devices get a number, {len(given) - len(wrong)} of them the datasheet's (within 0.5 %).",
+        "",
+        "| device | printed as | line | divides by | datasheet, dense | factor | datasheet |",
+        "|:--|:--|--:|--:|--:|--:|:--|",
+    ]
+    for one in sorted(wrong, key=lambda one: one.factor):
+        cells = (
+            one.device.title, one.name, f"L{one.line}", tera(int(one.flops)), f"{tera(one.peak.dense)} {one.peak.dtype}",
+            decimal(one.factor), cited(one.device, one.peak),
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(map(markdown, cells))} |")
+    lines += [
+        "",
+        'A true MFU is shown divided by the factor: 0.32 shows 3.2 times too much. A condition that is not `"H100" in name` was '
+        "taken for false.",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,75 @@
+"""``reconcile mfu``: exit codes, its formats, its table, and bad input in one sentence each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Stub, sentence
+
+H100 = ("--device", "H100 SXM")
+RATE = (*H100, "--flops-per-second", "400T")
+
+
+def test_an_explained_claim_is_zero_and_another_one(stub: Stub) -> None:
+    assert stub.call("mfu", "40.43%", *RATE).exit_code == 0
+    assert stub.call("mfu", "1.2345%", *RATE).exit_code == 1
+
+
+def test_the_formats(stub: Stub) -> None:
+    found = json.loads(stub.call("mfu", "40.43%", *RATE, "--format", "json").stdout)
+    assert (found["state"], found["factors"], found["remainder"]["low"] != "") == ("explained", [], True)
+    (line,) = stub.call("mfu", "40.43%", *RATE, "--quiet").stdout.splitlines()
+    assert line.startswith("40.43% is explained")
+
+
+def test_the_lists(stub: Stub) -> None:
+    assert "NVIDIA H100 SXM5 80GB\n" in stub.call("mfu", "peaks").stdout
+    assert "| torchtitan |" in stub.call("mfu", "trainers").stdout
+
+
+def test_a_table_is_a_page_and_a_file(stub: Stub, tmp_path: Path) -> None:
+    claims = tmp_path / "claims.csv"
+    claims.write_text("claimed,claimed_kind\n40%,MFU\n")
+    result = stub.call("mfu", "--table", str(claims), "--out", str(tmp_path / "out"))
+    assert result.exit_code == 1
+    assert "1 not enough stated" in result.stdout
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"README.md", "mfu.csv"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["50%", "--device", "H1000", "--flops-per-second", "4T"], "is not in the table of peaks"),
+        (["50%", "--device", "H100", "--flops-per-second", "4T"], "is one of 3"),
+        (["50%", "--device", "V100 SXM2 16GB", "--flops-per-second", "4T"], "has no peak for 'bf16'"),
+        (["50%", *H100, "--flops-per-second", "400TFLOP"], "a rate is wanted"),
+        (["50%", *H100, "--flops-per-second", "0"], "a number above 0 is wanted"),
+        (["50%", *H100, "--flops-per-second=-5"], "is negative"),
+        (["-50%", *RATE], "the claim '-50%' is negative"),
+        (
+            ["50%", *H100, "--step-seconds", "0", "--tokens-per-step", "5", "--flops-per-token", "3"],
+            "--step-seconds is '0'",
+        ),
+        (["50%", *H100, "--step-seconds", "2", "--flops-per-token", "3"], "a step needs both"),
+        (["50%", *H100, "--tokens-per-second", "2", "--flops-per-token", "3TFLOP/s"], "an amount of work is wanted"),
+        (["50%", *H100, "--tokens-per-second", "2"], "give either --flops-per-token or --config"),
+        (["50%", *RATE, "--tokens-per-second", "2"], "leave tokens and steps out"),
+        (["50%", *RATE, "--padding", "120%"], "is not a share above 0 and below 1"),
+        (["50%", "--flops-per-second", "4T"], "needs the peak of a device"),
+        (["50", *RATE], "has no unit"),
+        (["50%", "60%", *RATE], "give one CLAIM"),
+        ([], "give one CLAIM"),
+        (["50%", "--table", "claims.csv"], "leave CLAIM out"),
+        (["--table", "claims.csv"], "--table needs --out DIR"),
+        (["--table", "none.csv", "--out", "out"], "cannot read the claims none.csv"),
+        (["compare", "a.toml"], "takes two TOML files"),
+        (["compare", "none.toml", "none.toml"], "cannot read the setup none.toml"),
+        (["trainers", "none.py"], "cannot read the source none.py"),
+        (["peaks", "H100"], "takes no more words"),
+    ],
+)
+def test_bad_input_is_one_sentence(stub: Stub, words: list[str], said: str) -> None:
+    assert said in sentence(stub.call("mfu", *words))

@@ -1,0 +1,46 @@
+"""docs/mfu.md: every statement on it is what the tool prints today."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from reconcile.cli import cli
+from tests.matrix.mfu_files import ROOT, files
+
+TEXT = (ROOT / "docs" / "mfu.md").read_text()
+SHOWN = re.findall(r"^```console\n\$ reconcile (.*)\n((?:.*\n)*?)```$", TEXT, re.MULTILINE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of the page."""
+    for name, text in files(TEXT).items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("command", "printed"), SHOWN, ids=[command for command, _ in SHOWN])
+def test_a_command_prints_what_the_page_shows(command: str, printed: str, folder: Path) -> None:
+    result = CliRunner().invoke(cli, shlex.split(command), prog_name="reconcile")
+    assert (result.exit_code, result.stdout) == (0, printed)
+
+
+def test_the_page_shows_the_threads() -> None:
+    wanted = ("RL#1015", "fms-fsdp#89", "OLMo-core#614", "pytorch-lightning#21677", "TransformerEngine#1151")
+    assert [
+        name for name in (*wanted, "torchtitan#668", "Megatron-LM#523", "Megatron-Bridge#5344") if name not in TEXT
+    ] == []
+    assert len(SHOWN) >= 16
+
+
+def test_a_trainers_file_is_read(folder: Path) -> None:
+    result = CliRunner().invoke(cli, ["mfu", "trainers", "utils.py"], prog_name="reconcile")
+    assert result.exit_code == 0
+    # An H100 with sparsity: 1,979 over 989.4.
+    assert re.search(r"\| NVIDIA H100 SXM5 80GB \|.*\| 2\.0002 \|", result.stdout)
