@@ -66,8 +66,8 @@ def cli() -> None:
     Start with:  reconcile run --model gru_demo
     Your own:    reconcile run --torch package.module:function --input 1,3,224,224
 
-    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, or a file that the system refuses, 3 a
-    counter failed, 4 a defect of reconcile itself.
+    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed, 4 a defect of
+    reconcile itself.
     """
 
 
