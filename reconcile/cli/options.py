@@ -291,3 +291,7 @@ def models(function: F) -> F:
         record = frameworks()[name]
         function = _made(option, {"metavar": record.metavar, "help": record.help})(function)
     return function
+
+
+OWN = (models, "input", "args", "signature", "trust-file")
+"""The options that say what a model of the user's own is, and what it is called with."""

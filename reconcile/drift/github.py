@@ -51,6 +51,13 @@ def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
+def first(model: str, remedy: str) -> str:
+    """The comment where there is no baseline yet: how to take one."""
+    lines = [f"❌ **{inert(clean(model))}: there is no baseline yet**", ""]
+    lines += ["Take one on your machine, look at it, and commit the file:", "", *_code([remedy], "sh")]
+    return "\n".join(lines) + "\n"
+
+
 def annotated(done: Checked) -> list[str]:
     """Workflow commands for the log: an error for each layer that moved, at the baseline's file, and for each that failed."""
     found: dict[str, list[str]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ def find_models(request: RunRequest) -> dict[str, dict[str, Any]]:
             request.factories, request.inputs, request.files, request.arguments, request.example
         )
         return {name: {"model": model, "paths": (*request.paths, *paths)} for name, model in models.items()}
-    file = pair_file(request.model)
+    file = pair_of(request.model)
     in_zoo = request.model in loading.zoo_names()
     if in_zoo and request.overrides:
         try:
@@ -97,3 +98,17 @@ def pair_file(model: str) -> str:
             raise UsageError(f"there is no pair file {brief(model)}.") from error
         raise UsageError(f"cannot read the pair file {brief(model)}: {reason(error)}.") from error
     return path
+
+
+def pair_of(model: str) -> str:
+    """The same. Raises UsageError as well for a file that is a model of the user's own and no pair, with the option for it."""
+    path = pair_file(model)
+    text = Path(path).read_bytes()
+    if b"PAIR" in text or re.search(rb"import +\*", text):
+        return path
+    made = re.search(rb"^(?:class|def) +(\w+)", text, re.MULTILINE)
+    where = f"{Path(path).stem}:{made[1].decode('ascii', 'replace') if made else 'make_model'}"
+    raise UsageError(
+        f"{brief(model)} defines no PAIR, so it is no pair file. Name a model of your own with its class or function and its "
+        f"input: {user_models.option_names(' or ')} {where} --input SHAPE."
+    )

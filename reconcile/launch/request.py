@@ -157,10 +157,10 @@ OPTIONS = {
     option.name: option
     for option in (
         Option("model", "model", "model", str, baseline=True),
-        Option("input", "inputs", "inputs", _inputs, repeated=True),
-        Option("args", "args", "example", _function),
-        Option("signature", "signature", "files", default=""),
-        Option("trust-file", "trust_file", "files", kind=Kind.FLAG, default=False),
+        Option("input", "inputs", "inputs", _inputs, repeated=True, baseline=True),
+        Option("args", "args", "example", _function, baseline=True),
+        Option("signature", "signature", "files", default="", baseline=True),
+        Option("trust-file", "trust_file", "files", kind=Kind.FLAG, default=False, baseline=True),
         Option("mapping", "mapping", "mapping", Path, Kind.FILE),
         Option("write-mapping", "write_mapping", kind=Kind.FILE, report=False),
         Option("set", "overrides", "overrides", _texts, Kind.SETTING, repeated=True, baseline=True),
@@ -201,7 +201,7 @@ def model_options() -> dict[str, Option]:
                 "its package must give it a name of letters that no other option has."
             )
     ordered = sorted(frameworks().values(), key=lambda record: record.order)
-    return {record.name: Option(record.name, record.name, "factories") for record in ordered}
+    return {record.name: Option(record.name, record.name, "factories", baseline=True) for record in ordered}
 
 
 def by_parameter() -> dict[str, Option]:

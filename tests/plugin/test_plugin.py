@@ -60,7 +60,7 @@ def text(result: pytest.RunResult) -> str:
 
 
 def test_no_baseline_fails_with_what_to_do(inner: Inner) -> None:
-    inner.pytester.makepyfile(pair="")
+    inner.pytester.makepyfile(pair="PAIR = None")
     result = inner.test(CHECK)
     result.assert_outcomes(failed=1)
     assert f"there is no baseline {inner.baseline}. Take one with: pytest --flops-update test_model.py" in text(result)

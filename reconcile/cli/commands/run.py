@@ -8,13 +8,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..options import models, options, pictures
+from ..options import OWN, options, pictures
 from ..streams import say
 
 
 @click.command()
 @options(
-    "model", models, "input", "args", "signature", "trust-file", "mapping", "write-mapping", "set",
+    "model", *OWN, "mapping", "write-mapping", "set",
     "convention", "convention-file", "counter", "from", "to", "pass", "context", "optimizer",
     "environment", "environments", "with", "python",
     "out", pictures, "device", "timeout", "formulas", "quiet", "verbose",
