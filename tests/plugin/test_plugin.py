@@ -224,8 +224,10 @@ def test_a_model_at_hand(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("KERNEL", "5")
     moved = text(run())
     before, after = (side**2 * kernel**2 * 3 * 8 for side, kernel in ((14, 3), (12, 5)))
-    assert f"fvcore: {before:,} MAC -> {after:,} MAC" in moved
-    assert "real-work-differs" in moved
+    assert f"0  {2 * before:,} -> {2 * after:,}" in moved
+    assert f"0  {4 * before:,} -> {4 * after:,}" in moved  # the step: the input needs no gradient
+    assert moved.count(": kernel 3x3 to 5x5\n") == 2
+    assert "thop, fvcore, flop_counter: the same change, and no other" in moved
     assert moved.count("accept it with: pytest --flops-update test_model.py") == 2
 
 
