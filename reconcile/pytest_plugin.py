@@ -3,7 +3,7 @@
     def test_my_model(flops):
         flops.check(MyModule(), torch.ones(1, 3, 224, 224))
         flops.check("my_pair.py", units=64)
-        flops.budget("my_pair.py", max_flops=250_000_000, units=64)
+        flops.budget(MyModule(), torch.ones(1, 3, 224, 224), max_flops=250_000_000)
 
 The baseline of ``test_x.py`` lies in ``test_x.flops/``, one file per model and set of parameters.  ``pytest --flops-update``
 accepts the result of a run.  pytest loads this file in every project where reconcile is installed, so it imports nothing
@@ -12,7 +12,7 @@ else until a test asks for the fixture.  docs/pytest.md has a whole example.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -133,12 +133,8 @@ class Flops:
                 request = run_request(model=self._model(model), overrides=params, timeout=timeout, **asked)
                 take = self._collect
             else:
-                if params:
-                    raise UsageError(f"{', '.join(params)}: a model at hand has no parameters; give them to its class.")
                 path = self.baseline(name or type(model).__name__, pass_=pass_, optimizer=optimizer)
-                framework = _framework(model)
-                request = replace(run_request(**asked), factories={framework: path.stem})
-                take = partial(_live, framework, model, inputs)
+                request, take = _at_hand(model, inputs, path.stem, params, asked)
             done = check(request, path, remedy=remedy, update=self.update, take=take)
         except UsageError as error:
             _fail(str(error).replace("with --update", f"with {UPDATE}"))
@@ -150,7 +146,8 @@ class Flops:
 
     def budget(
         self,
-        model: str | Path,
+        model: Any,
+        inputs: Any = None,
         /,
         *,
         max_flops: int,
@@ -163,6 +160,8 @@ class Flops:
     ) -> dict[str, int]:
         """Assert that the work that runs is at most ``max_flops``, in every framework of the pair or in one (tf, torch).
 
+        A model is given as to ``check``: a pair, or a model at hand with its ``inputs``.
+
         The work is that of the traces under a convention, not the total of a counter.  Fails the test, layer by layer, if
         it is more or partly unknown.  Returns the FLOPs by framework.
         """
@@ -170,11 +169,16 @@ class Flops:
         from .launch.request import run_request
 
         try:
-            request = run_request(
-                model=self._model(model), overrides=params, timeout=timeout, pass_=pass_, optimizer=optimizer
-            )
             chosen = _convention(convention)
-            found = self._take(request)
+            asked = {"pass_": pass_, "optimizer": optimizer}
+            if isinstance(model, (str, Path)):
+                if inputs is not None:
+                    raise UsageError("inputs are for a model at hand; a pair has its own.")
+                request = run_request(model=self._model(model), overrides=params, timeout=timeout, **asked)
+                found = self._take(request)
+            else:
+                request, take = _at_hand(model, inputs, type(model).__name__, params, asked)
+                found = take(request, lambda _event: None)
             traces = _complete(found, framework)
         except UsageError as error:
             _fail(str(error))
@@ -210,6 +214,19 @@ class Flops:
         return found
 
 
+def _at_hand(
+    model: object, inputs: object, name: str, params: Mapping[str, object], asked: Mapping[str, Any]
+) -> tuple[RunRequest, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
+    """The request for a model at hand, and what counts it in this process. Raises UsageError."""
+    from .core.errors import UsageError
+    from .launch.request import run_request
+
+    if params:
+        raise UsageError(f"{', '.join(params)}: a model at hand has no parameters; give them to its class.")
+    framework = _framework(model)
+    return replace(run_request(**asked), factories={framework: name}), partial(_live, framework, model, inputs)
+
+
 def _framework(model: object) -> str:
     """The framework of a model at hand: one that is imported already. Raises UsageError."""
     import sys
@@ -222,7 +239,7 @@ def _framework(model: object) -> str:
         if record.package in sys.modules and adapter_of(record).is_model(model):
             return record.name
     raise UsageError(
-        f"flops.check was given {type(model).__name__}, which is no model of a framework that is imported here: give a "
+        f"flops was given {type(model).__name__}, which is no model of a framework that is imported here: give a "
         "torch.nn.Module or a Keras model with its inputs, or the name of a pair."
     )
 
