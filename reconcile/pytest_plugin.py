@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PROPERTY = "flops accepted"
 UPDATE = "--flops-update"
 
+_Take = Callable[["RunRequest", Callable[["Event"], None]], "Collected"]
 _Takes = dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[tuple[str, ...], "Collected"]]]
 _TAKES: pytest.StashKey[_Takes] = pytest.StashKey()
 
@@ -124,6 +125,7 @@ class Flops:
         from .launch.request import run_request
 
         remedy = f"pytest {UPDATE} {self.test.name}"
+        take: _Take
         try:
             asked = {"convention": convention, "counters": counters, "pass_": pass_, "optimizer": optimizer}
             if isinstance(model, (str, Path)):
@@ -216,7 +218,7 @@ class Flops:
 
 def _at_hand(
     model: object, inputs: object, name: str, params: Mapping[str, object], asked: Mapping[str, Any]
-) -> tuple[RunRequest, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
+) -> tuple[RunRequest, _Take]:
     """The request for a model at hand, and what counts it in this process. Raises UsageError."""
     from .core.errors import UsageError
     from .launch.request import run_request

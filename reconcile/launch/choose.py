@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from collections.abc import Iterable
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import UsageError, brief, reason, unknown
-from ..core.registry import frameworks, known_counters, title
+from ..core.registry import frameworks, known_counters, title, unasked
 from ..core.user_files import regular
 from ..model_zoo import loading
 from ..model_zoo.pair import PairError
@@ -77,13 +78,23 @@ def _named(request: RunRequest) -> tuple[str, ...]:
         if name not in known_counters():
             raise unknown("counter", name, known_counters())
     if not request.counters:
-        return tuple(name for name, counter in known_counters().items() if counter.default)
+        here = {name for name in frameworks() if not request.python and _installed(name)}
+        return tuple(
+            name
+            for name, c in known_counters().items()
+            if c.default or (c.framework in here and name in unasked(c.framework))
+        )
     chosen = tuple(name for name in known_counters() if name in request.counters)
     recipes = {(known_counters()[name].framework, known_counters()[name].recipe) for name in chosen}
     if len(recipes) > len({framework for framework, _ in recipes}):
         alone = ", ".join(name for name in chosen if known_counters()[name].recipe)
         raise UsageError(f"{alone} builds the model in another way and has its own trace: run it without the others.")
     return chosen
+
+
+def _installed(framework: str) -> bool:
+    """Whether the running interpreter has it. A framework whose counters are no defaults joins a pair only then."""
+    return importlib.util.find_spec(frameworks()[framework].package) is not None
 
 
 def pair_file(model: str) -> str:

@@ -12,7 +12,7 @@ from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
 from ..core.numbers import SIZE, integer, no_size
 from ..core.protocol import ModelFile, UserModel
-from ..core.registry import frameworks, known_counters, title
+from ..core.registry import frameworks, known_counters, title, unasked
 from ..model_zoo.pair import Input
 
 MAPPED = 2
@@ -167,7 +167,9 @@ def counters_of(
     return tuple(
         name
         for name, c in known_counters().items()
-        if c.framework in factories and is_usable(c) and (name in asked if asked else c.default or c.recipe)
+        if c.framework in factories
+        and is_usable(c)
+        and (name in asked if asked else name in unasked(c.framework) or c.recipe)
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
-from ..core.records import LOSS
+from ..core.records import LOSS, TRAINING
 from ..core.registry import leading
 from ..core.results import LedgerResult, Mismatch, Statement, TraceResult, Unknown
 from ..core.text import multiple, number, signed
@@ -85,12 +85,14 @@ def as_sentence(text: str) -> str:
 def default_statement(result: Answer) -> Statement | None:
     """From the leading counter of the first framework to that of the second, if it is closed.
 
-    Else the first counter whose statement to its trace is closed; else any statement.
+    Else the first counter whose statement to its trace is closed, a leading one before the others; else any statement.
     """
     by_ends = {(s.from_, s.to): s for s in result.statements}
     from_, to, *_ = leading("call")
     first = by_ends.get((from_, to))
-    statements = [first, *(v.statement for v in result.verdict.counters), *result.statements]
+    leaders = leading("step" if result.pass_ == TRAINING else "call")
+    own = sorted(result.verdict.counters, key=lambda each: each.ledger.counter not in leaders)
+    statements = [first, *(each.statement for each in own), *result.statements]
     candidates = [s for s in statements if s is not None]
     ranked = [s for s in candidates if s.closed] or [s for s in candidates if s.from_total is not None] or candidates
     return ranked[0] if ranked else None
