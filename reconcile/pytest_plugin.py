@@ -85,7 +85,7 @@ class Flops:
         self._accepted = accepted
 
     def baseline(
-        self, model: str | Path, /, *, pass_: str = "forward", optimizer: str | None = None, **params: object
+        self, model: str | Path, /, *, pass_: str = "forward", optimizer: Any = None, **params: object
     ) -> Path:
         """The path of the baseline of a model with these parameters and this pass."""
         from .core.atomic import safe
@@ -108,7 +108,7 @@ class Flops:
         convention: str = "matmul",
         timeout: float = 600,
         pass_: str = "forward",
-        optimizer: str | None = None,
+        optimizer: Any = None,
         **params: object,
     ) -> Drift | None:
         """Count a model and compare it with its baseline, entry by entry; with ``--flops-update``, accept the result.
@@ -116,8 +116,8 @@ class Flops:
         A model at hand (a ``torch.nn.Module``, a Keras model) is called with ``inputs``, as ``reconcile.run`` takes them, and its
         baseline is called after its class, or ``name``: two models of one class in a file of tests need two names.
         ``counters`` are those of the baseline unless given, ``timeout`` is in seconds per counter, ``pass_="training"`` is a
-        training step with ``optimizer`` (sgd, adam), and ``params`` are the pair's.  Fails the test if anything moved, with
-        layer, cause and counter, or if there is no usable baseline.  Returns the comparison, or None if there was no
+        training step with ``optimizer`` (``"adamw"``, or one at hand), and ``params`` are the pair's.  Fails the test if anything
+        moved, with layer, cause and counter, or if there is no usable baseline.  Returns the comparison, or None if there was no
         baseline yet.
         """
         from .core.errors import UsageError
@@ -157,7 +157,7 @@ class Flops:
         framework: str = "",
         timeout: float = 600,
         pass_: str = "forward",
-        optimizer: str | None = None,
+        optimizer: Any = None,
         **params: object,
     ) -> dict[str, int]:
         """Assert that the work that runs is at most ``max_flops``, in every framework of the pair or in one (tf, torch).
@@ -226,7 +226,8 @@ def _at_hand(
     if params:
         raise UsageError(f"{', '.join(params)}: a model at hand has no parameters; give them to its class.")
     framework = _framework(model)
-    return replace(run_request(**asked), factories={framework: name}), partial(_live, framework, model, inputs)
+    at_hand = None if isinstance(asked["optimizer"], str) else asked["optimizer"]
+    return replace(run_request(**asked), factories={framework: name}), partial(_live, framework, model, inputs, at_hand)
 
 
 def _framework(model: object) -> str:
@@ -247,12 +248,17 @@ def _framework(model: object) -> str:
 
 
 def _live(
-    framework: str, model: object, inputs: object, request: RunRequest, progress: Callable[[Event], None]
+    framework: str,
+    model: object,
+    inputs: object,
+    optimizer: Any,
+    request: RunRequest,
+    progress: Callable[[Event], None],
 ) -> Collected:
     """A model at hand, counted in this process."""
     from .launch.in_process import collect_live
 
-    step = (request.training, request.context, request.standard)
+    step = (request.training, request.context, request.standard, optimizer)
     return collect_live({framework: model}, inputs, request.counters, request.device, progress, *step)
 
 

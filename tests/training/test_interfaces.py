@@ -67,7 +67,7 @@ def test_files_of_either_pass(found, tmp_path):
     ("asked", "said"),
     [
         ({"pass_": "backward"}, "unknown pass 'backward'"),
-        ({"pass_": "training", "optimizer": "adamw"}, "unknown optimizer 'adamw'"),
+        ({"pass_": "training", "optimizer": "adamx"}, "unknown optimizer 'adamx'"),
         ({"optimizer": "adam"}, "an optimizer applies only to a training step"),
     ],
 )
