@@ -101,7 +101,7 @@ def test_recomputed_activations_are_of_hfu_alone(page: Any) -> None:
     again = replace(page, ran=RAN + 4 * TOKENS, again=4 * TOKENS)
     mfu, hfu = llm.numerators(again)[:2]
     assert f"{RAN // TOKENS:,} FLOPs per token" in mfu
-    assert f"{RAN // TOKENS + 4:,} FLOPs per token, of them 4 for activations" in hfu
+    assert f"{RAN // TOKENS + 4:,} FLOPs per token (106,032 per step), of them 4 for activations" in hfu
     assert again.exact == page.exact
     assert (again.causal, page.causal) == (KEPT, KEPT)
     assert f"\n{llm.AGAIN}" in llm.text(again)
