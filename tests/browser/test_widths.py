@@ -30,6 +30,13 @@ for (const cell of document.querySelectorAll('.counters td[data-label]')) {
   const label = getComputedStyle(cell, '::before');
   if (cell.checkVisibility() && label.content !== 'none' && label.whiteSpace !== 'nowrap') found.push(cell.dataset.label);
 }
+for (const label of document.querySelectorAll('.ticks span')) {
+  if (label.checkVisibility() && lines(label) > 3) found.push(label.textContent);
+}
+for (const cell of document.querySelectorAll('.counters th, .counters td')) {
+  const box = cell.getBoundingClientRect();
+  if (cell.checkVisibility() && box.width && box.left >= 0 && box.right > innerWidth + 1) found.push(cell.textContent);
+}
 return found;
 """
 WIDER = "return document.documentElement.scrollWidth - innerWidth;"

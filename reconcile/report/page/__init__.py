@@ -170,7 +170,7 @@ def _phased(framework: str, table: PhaseTable) -> dict[str, Any]:
             for each in folds.phases(table.rows)
         ],
         "total": cells(table.total),
-        "sentence": ". ".join(filter(None, (view.ratio_sentence(table.total), view.utilisation_sentence(table.total)))),
+        "sentence": "; ".join(filter(None, (view.ratio_sentence(table.total), view.utilisation_sentence(table.total)))),
     }
 
 
