@@ -108,6 +108,18 @@ def test_recomputed_activations_are_of_hfu_alone(page: Any) -> None:
     assert f"| *{llm.AGAIN}* | 4 |" in llm.markdown(again)
 
 
+def test_verbose_opens_every_cause(page: Any) -> None:
+    quote = replace(page.quotes[0], step=RAN + 4, causes={"lookup-as-product": -7, "head-left-out": 3})
+    opened = replace(page, quotes=(quote,))
+    short, whole = llm.text(opened), llm.text(opened, verbose=True)
+    assert "lookup-as-product + 1" in short
+    assert "head-left-out" not in short
+    assert [line.split() for line in whole.splitlines() if line.endswith(", per step")] == [
+        ["-7", "lookup-as-product,", "per", "step"],
+        ["+3", "head-left-out,", "per", "step"],
+    ]
+
+
 def test_what_only_rounds_to_one_does_not_look_exact(page: Any) -> None:
     near = replace(page, quotes=(replace(page.quotes[0], step=RAN + 1, causes={"lookup-as-product": -1}),))
     assert f"| {llm.per_token(page, RAN + 1)} | 1.0000 (+1) |" in llm.markdown(near)
