@@ -3,7 +3,7 @@
     def test_my_model(flops):
         flops.check(MyModule(), torch.ones(1, 3, 224, 224))
         flops.check("my_pair.py", units=64)
-        flops.budget("my_pair.py", max_flops=250_000_000, units=64)
+        flops.budget(MyModule(), torch.ones(1, 3, 224, 224), max_flops=250_000_000)
 
 The baseline of ``test_x.py`` lies in ``test_x.flops/``, one file per model and set of parameters.  ``pytest --flops-update``
 accepts the result of a run.  pytest loads this file in every project where reconcile is installed, so it imports nothing
@@ -12,7 +12,7 @@ else until a test asks for the fixture.  docs/pytest.md has a whole example.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PROPERTY = "flops accepted"
 UPDATE = "--flops-update"
 
+_Take = Callable[["RunRequest", Callable[["Event"], None]], "Collected"]
 _Takes = dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[tuple[str, ...], "Collected"]]]
 _TAKES: pytest.StashKey[_Takes] = pytest.StashKey()
 
@@ -84,7 +85,7 @@ class Flops:
         self._accepted = accepted
 
     def baseline(
-        self, model: str | Path, /, *, pass_: str = "forward", optimizer: str | None = None, **params: object
+        self, model: str | Path, /, *, pass_: str = "forward", optimizer: Any = None, **params: object
     ) -> Path:
         """The path of the baseline of a model with these parameters and this pass."""
         from .core.atomic import safe
@@ -107,7 +108,7 @@ class Flops:
         convention: str = "matmul",
         timeout: float = 600,
         pass_: str = "forward",
-        optimizer: str | None = None,
+        optimizer: Any = None,
         **params: object,
     ) -> Drift | None:
         """Count a model and compare it with its baseline, entry by entry; with ``--flops-update``, accept the result.
@@ -115,8 +116,8 @@ class Flops:
         A model at hand (a ``torch.nn.Module``, a Keras model) is called with ``inputs``, as ``reconcile.run`` takes them, and its
         baseline is called after its class, or ``name``: two models of one class in a file of tests need two names.
         ``counters`` are those of the baseline unless given, ``timeout`` is in seconds per counter, ``pass_="training"`` is a
-        training step with ``optimizer`` (sgd, adam), and ``params`` are the pair's.  Fails the test if anything moved, with
-        layer, cause and counter, or if there is no usable baseline.  Returns the comparison, or None if there was no
+        training step with ``optimizer`` (``"adamw"``, or one at hand), and ``params`` are the pair's.  Fails the test if anything
+        moved, with layer, cause and counter, or if there is no usable baseline.  Returns the comparison, or None if there was no
         baseline yet.
         """
         from .core.errors import UsageError
@@ -124,6 +125,7 @@ class Flops:
         from .launch.request import run_request
 
         remedy = f"pytest {UPDATE} {self.test.name}"
+        take: _Take
         try:
             asked = {"convention": convention, "counters": counters, "pass_": pass_, "optimizer": optimizer}
             if isinstance(model, (str, Path)):
@@ -133,12 +135,8 @@ class Flops:
                 request = run_request(model=self._model(model), overrides=params, timeout=timeout, **asked)
                 take = self._collect
             else:
-                if params:
-                    raise UsageError(f"{', '.join(params)}: a model at hand has no parameters; give them to its class.")
                 path = self.baseline(name or type(model).__name__, pass_=pass_, optimizer=optimizer)
-                framework = _framework(model)
-                request = replace(run_request(**asked), factories={framework: path.stem})
-                take = partial(_live, framework, model, inputs)
+                request, take = _at_hand(model, inputs, path.stem, params, asked)
             done = check(request, path, remedy=remedy, update=self.update, take=take)
         except UsageError as error:
             _fail(str(error).replace("with --update", f"with {UPDATE}"))
@@ -150,7 +148,8 @@ class Flops:
 
     def budget(
         self,
-        model: str | Path,
+        model: Any,
+        inputs: Any = None,
         /,
         *,
         max_flops: int,
@@ -158,10 +157,12 @@ class Flops:
         framework: str = "",
         timeout: float = 600,
         pass_: str = "forward",
-        optimizer: str | None = None,
+        optimizer: Any = None,
         **params: object,
     ) -> dict[str, int]:
         """Assert that the work that runs is at most ``max_flops``, in every framework of the pair or in one (tf, torch).
+
+        A model is given as to ``check``: a pair, or a model at hand with its ``inputs``.
 
         The work is that of the traces under a convention, not the total of a counter.  Fails the test, layer by layer, if
         it is more or partly unknown.  Returns the FLOPs by framework.
@@ -170,11 +171,16 @@ class Flops:
         from .launch.request import run_request
 
         try:
-            request = run_request(
-                model=self._model(model), overrides=params, timeout=timeout, pass_=pass_, optimizer=optimizer
-            )
             chosen = _convention(convention)
-            found = self._take(request)
+            asked = {"pass_": pass_, "optimizer": optimizer}
+            if isinstance(model, (str, Path)):
+                if inputs is not None:
+                    raise UsageError("inputs are for a model at hand; a pair has its own.")
+                request = run_request(model=self._model(model), overrides=params, timeout=timeout, **asked)
+                found = self._take(request)
+            else:
+                request, take = _at_hand(model, inputs, type(model).__name__, params, asked)
+                found = take(request, lambda _event: None)
             traces = _complete(found, framework)
         except UsageError as error:
             _fail(str(error))
@@ -210,6 +216,20 @@ class Flops:
         return found
 
 
+def _at_hand(
+    model: object, inputs: object, name: str, params: Mapping[str, object], asked: Mapping[str, Any]
+) -> tuple[RunRequest, _Take]:
+    """The request for a model at hand, and what counts it in this process. Raises UsageError."""
+    from .core.errors import UsageError
+    from .launch.request import run_request
+
+    if params:
+        raise UsageError(f"{', '.join(params)}: a model at hand has no parameters; give them to its class.")
+    framework = _framework(model)
+    at_hand = None if isinstance(asked["optimizer"], str) else asked["optimizer"]
+    return replace(run_request(**asked), factories={framework: name}), partial(_live, framework, model, inputs, at_hand)
+
+
 def _framework(model: object) -> str:
     """The framework of a model at hand: one that is imported already. Raises UsageError."""
     import sys
@@ -222,18 +242,23 @@ def _framework(model: object) -> str:
         if record.package in sys.modules and adapter_of(record).is_model(model):
             return record.name
     raise UsageError(
-        f"flops.check was given {type(model).__name__}, which is no model of a framework that is imported here: give a "
+        f"flops was given {type(model).__name__}, which is no model of a framework that is imported here: give a "
         "torch.nn.Module or a Keras model with its inputs, or the name of a pair."
     )
 
 
 def _live(
-    framework: str, model: object, inputs: object, request: RunRequest, progress: Callable[[Event], None]
+    framework: str,
+    model: object,
+    inputs: object,
+    optimizer: Any,
+    request: RunRequest,
+    progress: Callable[[Event], None],
 ) -> Collected:
     """A model at hand, counted in this process."""
     from .launch.in_process import collect_live
 
-    step = (request.training, request.context, request.standard)
+    step = (request.training, request.context, request.standard, optimizer)
     return collect_live({framework: model}, inputs, request.counters, request.device, progress, *step)
 
 

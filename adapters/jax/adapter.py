@@ -68,6 +68,11 @@ class Capture(adapter.Capture):
             keras_model.rename({})
         return super().made(params)
 
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer at hand that the step is to take, None for one by its name."""
+        return getattr(self.pair, "optimizer", None)
+
     def call(self, params: Any) -> Any:
         """A fresh model's call, or its training step, as a function of shapes."""
         from . import model
@@ -77,7 +82,7 @@ class Capture(adapter.Capture):
             return model.call(made, positional, named)
         from .training import step
 
-        return step(model.call(made, positional, named, training=True), self.request.training)
+        return step(model.call(made, positional, named, training=True), self.request.training, self.optimizer)
 
     def trace(self, params: Any) -> Any:
         """See Capture.trace."""
@@ -94,7 +99,8 @@ class Capture(adapter.Capture):
             if self.request.training:
                 from .training import trace as trained
 
-                taken = trained(model.call(made, positional, named, training=True), self.request.training)
+                step = model.call(made, positional, named, training=True)
+                taken = trained(step, self.request.training, self.optimizer)
             else:
                 taken = trace(model.call(made, positional, named))
         return adapter.noted(taken, self.pair, called_with)

@@ -21,13 +21,13 @@ from .layers import LAYER
 from .model import Call
 from .trace import Walk, finished, live, walked
 
-RATES = {"sgd": 0.01, "adam": 0.001}
-"""Learning rates: no count depends on them."""
+RATE = 0.001
+"""Learning rate: no count depends on it."""
 NOTHING = "nothing to train: no floating output depends on a parameter; the step is the forward pass and the loss"
 NOTE = (
     "one training step: forward in train mode, where the library has one; loss: the mean of squares of every floating output, "
     "summed; gradients with respect to the parameters by jax.grad (none with respect to the model's input); one step of "
-    "optax.%s, one parameter after the other"
+    "%s, one parameter after the other"
 )
 
 
@@ -72,7 +72,7 @@ def parts(call: Call) -> Parts:
     return Parts(loss, (floating, leaves, *call.arguments[1:]), floating, paths, bool(learned))
 
 
-def trace(call: Call, optimizer: str) -> Trace:
+def trace(call: Call, optimizer: str, given: Any = None) -> Trace:
     """Trace of one training step on shapes. Raises FactoryError without Optax, and whatever the model raises."""
     whole = parts(call)
     if not whole.learns:
@@ -83,19 +83,19 @@ def trace(call: Call, optimizer: str) -> Trace:
     found = _phased(walked(live(closed), call.root), walked(live(closed, kept), call.root))
     for path, leaf in zip(whole.paths, whole.floating, strict=True):
         if math.prod(leaf.shape):
-            update, state = _update(path, leaf, optimizer)
+            update, state = _update(path, leaf, optimizer, given)
             walk = walked(live(jax.make_jaxpr(update)(leaf, leaf, state)), "")
             for key, op in walk.ops.items():
                 found.add(op._replace(phase=OPTIMIZER, layer=_layer(path)), walk.equations[key])
-    return finished(found, (NOTE % optimizer,))
+    return finished(found, (NOTE % ("an optimizer of optax" if given is not None else f"optax.{optimizer}"),))
 
 
-def step(call: Call, optimizer: str) -> Call:
+def step(call: Call, optimizer: str, given: Any = None) -> Call:
     """The same step as one function of shapes, for a counter of programs. Raises what ``trace`` raises."""
     whole = parts(call)
     if not whole.learns:
         return Call(whole.loss, whole.arguments, call.root)
-    updates = [_update(path, leaf, optimizer) for path, leaf in zip(whole.paths, whole.floating, strict=True)]
+    updates = [_update(path, leaf, optimizer, given) for path, leaf in zip(whole.paths, whole.floating, strict=True)]
 
     def function(states: Sequence[Any], floating: Sequence[Any], *rest: Any) -> Any:
         result, gradients = jax.value_and_grad(whole.loss, has_aux=True)(floating, *rest)
@@ -153,13 +153,17 @@ def _layer(path: str) -> str:
     return path.rpartition(".")[0]
 
 
-def _update(path: str, leaf: Any, optimizer: str) -> tuple[Callable[..., Any], Any]:
+def _update(path: str, leaf: Any, optimizer: str, given: Any = None) -> tuple[Callable[..., Any], Any]:
     """The optimiser's step of one parameter, and the shapes of its state."""
     try:
         import optax
     except ImportError as error:
         raise FactoryError("a training step of JAX needs Optax for its optimiser: pip install optax.") from error
-    made = getattr(optax, optimizer)(RATES[optimizer])
+    if given is not None and not hasattr(given, "update"):
+        raise FactoryError(f"optimizer= is {type(given).__name__}; give an optimizer of Optax, or its name.")
+    if given is None and not hasattr(optax, optimizer):
+        raise FactoryError(f"Optax {optax.__version__} has no {optimizer}.")
+    made = given if given is not None else getattr(optax, optimizer)(RATE)
 
     def update(weight: Any, gradient: Any, state: Any) -> Any:
         with jax.named_scope(LAYER + _layer(path)):

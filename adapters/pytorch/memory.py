@@ -22,8 +22,11 @@ KEPT = {
     "": (1, "weights"),
     "sgd": (2, "weights and their gradients"),
     "adam": (4, "weights, their gradients and Adam's two moments"),
+    "adamw": (4, "weights, their gradients and AdamW's two moments"),
 }
 """What is kept in memory, as copies of the weights and by name, by the optimiser of a training step ('' for a call)."""
+LEAST = (2, "weights, their gradients and what the optimizer keeps")
+"""The same of any other optimizer: it keeps these two at least."""
 
 GROUPS = "/sys/fs/cgroup"
 
@@ -48,11 +51,11 @@ class MemoryNeed:
 
     def takes(self, training: str = "") -> Optional[int]:
         """Bytes of the weights, and of what a training step with this optimiser keeps beside them; None if not known."""
-        return None if self.weights is None else self.weights * KEPT[training][0]
+        return None if self.weights is None else self.weights * KEPT.get(training, LEAST)[0]
 
     def note(self, training: str = "") -> str:
         """The note of a ledger whose counter ran on meta because the model does not fit."""
-        return NOTE % (KEPT[training][1], f"{self.takes(training):,}")
+        return NOTE % (KEPT.get(training, LEAST)[1], f"{self.takes(training):,}")
 
     def lack(self, training: str = "") -> str:
         """The memory that it takes, and the memory that is free."""

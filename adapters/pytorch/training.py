@@ -18,6 +18,7 @@ from ...core.records import FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Trace
 from ..shared.refusal import FactoryError
 from .call_adapter import tensors_out
 from .model import TorchModel
+from .optimizers import Update, update_of
 from .phases import TrainingRecorder
 from .trace import finished, is_work, recorded
 from .tracing.elsewhere import noticed
@@ -26,14 +27,11 @@ from .tracing.nodes import TrainingPath
 from .tracing.records import tensors_in
 from .tracing.threads import followed as threads_followed
 
-OPTIMIZERS = {"sgd": lambda p: torch.optim.SGD(p, foreach=False), "adam": lambda p: torch.optim.Adam(p, foreach=False)}
-"""Optimisers by name, with PyTorch's defaults; they handle one parameter after the other."""
-
 
 def step(
     module: torch.nn.Module,
     inputs: list[Any],
-    optimizer: str,
+    update: Update,
     recorder: TrainingRecorder,
     calls: TrainedFusedCalls | None = None,
 ) -> None:
@@ -51,7 +49,7 @@ def step(
     for name, weight in module.named_parameters():
         if weight.grad is not None:
             recorder.begin(OPTIMIZER, name.rpartition(".")[0])
-            OPTIMIZERS[optimizer]([weight]).step()
+            update(name, weight)
 
 
 def _loss(outputs: list[torch.Tensor]) -> tuple[torch.Tensor | None, bool]:
@@ -70,9 +68,10 @@ def run(model: TorchModel) -> None:
     loss, trains = _loss([t for t in tensors_out(module(*model.example("cpu"))) if t.is_floating_point()])
     if loss is not None and trains:
         loss.backward()
-    for weight in module.parameters():
+    update = update_of(model)
+    for name, weight in module.named_parameters():
         if weight.grad is not None:
-            OPTIMIZERS[model.training]([weight]).step()
+            update(name, weight)
 
 
 def _called(module: torch.nn.Module, inputs: list[Any], recorder: TrainingRecorder) -> Any:
@@ -136,16 +135,15 @@ class Unrecorded(TorchDispatchMode):
 def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
     """Trace of one training step where the model is asked to run; see :func:`.trace.trace`."""
     recorder, device, notes = recorded(record, model, died)
-    return finished(recorder, device, (note(model.training),) + (() if recorder.trains else (NOTHING,)) + notes)
+    return finished(recorder, device, (note(model),) + (() if recorder.trains else (NOTHING,)) + notes)
 
 
-def note(optimizer: str) -> str:
+def note(model: TorchModel) -> str:
     """What the step is, for the report."""
-    name = {"sgd": "SGD", "adam": "Adam"}[optimizer]
     return (
         "one training step: forward in train mode; loss: the mean of squares of every floating output, summed; gradients "
-        f"with respect to the parameters (none with respect to the model's input); one step of torch.optim.{name}, one "
-        "parameter after the other"
+        f"with respect to the parameters (none with respect to the model's input); one step of {update_of(model).title}, "
+        "one parameter after the other"
     )
 
 
@@ -160,5 +158,5 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     calls = TrainedFusedCalls(recorder)
     threads = threads_followed(lambda: Unrecorded(path))
     with noticed(path, recorder.elsewhere), torch.enable_grad(), calls, recorder, path, threads:
-        step(module, inputs, model.training, recorder, calls)
+        step(module, inputs, update_of(model), recorder, calls)
     return recorder

@@ -16,7 +16,7 @@ from typing import Any
 from ...core.records import BACKWARD, FORWARD, LOSS, OPTIMIZER, Trace
 from ..shared import nested
 from ..shared.keras_model import STANDARD_STEP, compiled, keras_of
-from ..shared.refusal import BeyondCounter
+from ..shared.refusal import BeyondCounter, FactoryError
 from .fit import Batch
 from .flow import Step
 from .gradients import noted_gradients, parts, size
@@ -28,7 +28,6 @@ from .phases import Places
 from .trace import Tracer, finished
 from .variables import handle_of, handles_in, owners_of
 
-OPTIMIZERS = {"sgd": "SGD", "adam": "Adam"}
 NOTHING = "nothing to train: no floating output depends on a variable that is trained; the step is the forward pass and the loss"
 
 
@@ -108,9 +107,8 @@ class TrainingModel(TfModel):
             self._concrete = self.own.concrete
             return step
         variables = self._trained()
-        optimizer = self.optimizer = _optimizer(
-            model, self.training
-        )  # kept, because its variables live only as long as it does
+        # kept, because its variables live only as long as it does
+        optimizer = self.optimizer = _optimizer(model, self.training, getattr(self.pair, "optimizer", None))
         optimizer.build(variables)
         tensors = nested.leaves(self.arguments, is_leaf)
         specs = [
@@ -190,13 +188,29 @@ def _is_float(value: Any) -> bool:
     return hasattr(value, "dtype") and hasattr(value, "op") and bool(value.dtype.is_floating)
 
 
-def _optimizer(model: Any, name: str) -> Any:
-    """The optimiser of this name, from the Keras that made the model, with its default settings."""
+def _optimizer(model: Any, name: str, given: Any = None) -> Any:
+    """The optimiser of this name, from the Keras that made the model, with its default settings; or one like that given.
+
+    Raises FactoryError for a name that this Keras does not have.
+    """
     import tensorflow as tf
+
+    if given is not None:
+        if not hasattr(given, "apply_gradients"):
+            raise FactoryError(f"optimizer= is {type(given).__name__}; give an optimizer of Keras, or its name.")
+        return type(given).from_config(given.get_config())
 
     package = keras_of(model)
     keras = tf.keras if package in ("", "tensorflow") else importlib.import_module(package)
-    return getattr(keras.optimizers, OPTIMIZERS[name])()
+    base = keras.optimizers.Optimizer
+    known = {
+        each.lower(): kind
+        for each, kind in vars(keras.optimizers).items()
+        if isinstance(kind, type) and issubclass(kind, base)
+    }
+    if name not in known:
+        raise FactoryError(f"keras.optimizers has no {name} here: it has {', '.join(sorted(known))}.")
+    return known[name]()
 
 
 def _depends(tensor: Any, trained: tuple[Any, ...]) -> bool:
@@ -267,5 +281,5 @@ def note(model: TrainingModel) -> str:
     return (
         "one training step: forward in train mode; loss: the mean of squares of every floating output, summed; gradients "
         "with respect to the trained variables (none with respect to the model's input); one step of "
-        f"{type(model.optimizer).__module__.partition('.')[0]}.optimizers.{OPTIMIZERS[model.training]}"
+        f"{type(model.optimizer).__module__.partition('.')[0]}.optimizers.{type(model.optimizer).__name__}"
     )

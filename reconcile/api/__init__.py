@@ -52,7 +52,7 @@ def run(
     progress: Callable[[Event], None] | None = None,
     mapping: str | Path | None = None,
     pass_: str = "forward",
-    optimizer: str | None = None,
+    optimizer: Any = None,
     context: int | None = None,
     **models: Any,
 ) -> Run:
@@ -66,7 +66,8 @@ def run(
     names a pair, such as ``"gru_demo"``, with ``overrides`` of its parameters, such as ``{"units": 96}``; it runs in worker
     processes.
 
-    ``pass_="training"`` counts a training step with ``optimizer`` (``"sgd"``, unless ``"adam"`` is given): forward in train
+    ``pass_="training"`` counts a training step with ``optimizer``: ``"sgd"`` unless given, any
+    name of torch.optim, Keras or Optax, or an optimizer at hand such as ``torch.optim.AdamW(net.parameters())``; forward in train
     mode, the mean of squares of the outputs as the loss, gradients, update. ``.phases`` has it layer by layer. A compiled Keras
     model in TensorFlow runs its own ``train_step`` unless ``optimizer`` is given.
 
@@ -111,6 +112,8 @@ def run(
         )
     if not apart and (timeout is not None or python is not None):
         raise UsageError("timeout= and python= are for worker processes: give isolated=True.")
+    if apart and optimizer is not None and not isinstance(optimizer, str):
+        raise UsageError("an optimizer at hand is for a model at hand: give its name, such as optimizer='adamw'.")
     options = {
         "convention": convention,
         "convention_files": convention_files,
@@ -126,7 +129,8 @@ def run(
     tell = progress or (lambda _event: None)
     if apart:
         return Run(_apart(given, inputs, {**options, "model": model, "overrides": set_}, python, tell))
-    return Run(_here(run_request(**options), given, inputs, tell))
+    at_hand = None if isinstance(optimizer, str) else optimizer
+    return Run(_here(run_request(**options), given, inputs, tell, at_hand))
 
 
 def polynomials(
@@ -207,7 +211,9 @@ def _apart(
     return workflow.run(replace(request, paths=in_workers.paths(), every_convention=True), tell, take)
 
 
-def _here(request: RunRequest, models: Mapping[str, Any], inputs: Any, tell: Callable[[Event], None]) -> Answer:
+def _here(
+    request: RunRequest, models: Mapping[str, Any], inputs: Any, tell: Callable[[Event], None], optimizer: Any = None
+) -> Answer:
     from .. import workflow
     from ..launch import choose
     from ..launch.in_process import collect_live
@@ -216,5 +222,7 @@ def _here(request: RunRequest, models: Mapping[str, Any], inputs: Any, tell: Cal
     return workflow.run(
         replace(request, every_convention=True),
         tell,
-        lambda r, t: collect_live(models, inputs, r.counters, r.device, t, r.training, r.context, r.standard),
+        lambda r, t: collect_live(
+            models, inputs, r.counters, r.device, t, r.training, r.context, r.standard, optimizer
+        ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import pandas
 
+    from ..engine.phases import PhaseRow
     from ..engine.verdict import Verdict
     from ..formula import formula as formulas
 
@@ -93,6 +94,37 @@ class Found:
         from ..report.frames import phases
 
         return phases(self.result)
+
+    @property
+    def mfu_flops(self) -> int:
+        """FLOPs of the training step without what is computed again: the numerator of MFU, per step.
+
+        Raises NotInResult for a call of the model, where the work of an op is unknown, and where the frameworks do other work.
+        """
+        return self._of_step("MFU", lambda row: row.once)
+
+    @property
+    def hfu_flops(self) -> int:
+        """FLOPs of the training step with what is computed again: the numerator of HFU, per step. Raises as ``mfu_flops``."""
+        return self._of_step("HFU", lambda row: row.total)
+
+    def _of_step(self, name: str, number: Callable[[PhaseRow], int]) -> int:
+        from ..core.errors import NotInResult
+
+        tables = [(trace.name, self.result.phase_table(trace)) for trace in self.result.traces]
+        rows = {trace: table.total for trace, table in tables if table is not None}
+        if not rows:
+            raise NotInResult(
+                f'{name} is of a training step: count one with pass_="training", or with reconcile.count.'
+            )
+        unknown = next((trace for trace, row in rows.items() if not row.known), "")
+        if unknown:
+            raise NotInResult(f"the work that ran ({unknown}) is not known, and so there is no number for {name}.")
+        found = {trace: number(row) for trace, row in rows.items()}
+        if len(set(found.values())) > 1:
+            said = ", ".join(f"{trace} {flops:,}" for trace, flops in found.items())
+            raise NotInResult(f"the frameworks do other work ({said}): count the one that you use.")
+        return next(iter(found.values()))
 
     @property
     def statement(self) -> pandas.DataFrame:

@@ -132,6 +132,10 @@ def _conventions() -> Iterable[str]:
     return NAMED
 
 
+def _optimizers() -> Iterable[str]:
+    return sorted({name for record in frameworks().values() for name in record.optimizers})
+
+
 def _environments() -> Iterable[str]:
     from ..launch.environments.named import load
 
@@ -184,7 +188,10 @@ FACE: dict[str, dict[str, Any]] = {
     "pass": {"help": "Count a call of the model, a training step, or a language model's call with a cache."},
     "context": {"metavar": "TOKENS", "help": "Tokens in the cache before the decoding step."},
     "optimizer": {
-        "help": "Optimizer of the training step, also of a compiled Keras model, in place of its own step.  [default: sgd]"
+        "metavar": "NAME",
+        "shell_complete": _complete(_optimizers),
+        "help": "Optimizer of the training step, such as adamw: any of torch.optim, Keras or Optax. A compiled Keras model takes "
+        "it in place of its own step.  [default: sgd]",
     },
     "environment": {
         "metavar": "NAME",
@@ -291,3 +298,7 @@ def models(function: F) -> F:
         record = frameworks()[name]
         function = _made(option, {"metavar": record.metavar, "help": record.help})(function)
     return function
+
+
+OWN = (models, "input", "args", "signature", "trust-file")
+"""The options that say what a model of the user's own is, and what it is called with."""

@@ -38,6 +38,8 @@ class Framework(NamedTuple):
     ``watched`` is the module after whose import a program is watched for its step (worker/watch.py), and its name in words; ()
     for none.
 
+    ``optimizers`` are the names that --optimizer takes for its training step, in lower case, the default first.
+
     ``exports`` is the framework from whose side of a pair it makes a model if the pair has none of its own, '' for none.
 
     ``libraries`` are packages whose models are made from a configuration, each with the module that lists and makes them:
@@ -73,6 +75,7 @@ class Framework(NamedTuple):
     placed: bool = False
     steps: bool = False
     watched: Tuple[str, ...] = ()
+    optimizers: Tuple[str, ...] = ()
     exports: str = ""
     libraries: Tuple[Tuple[str, str], ...] = ()
     functions: Tuple[Tuple[str, str, str], ...] = ()

@@ -93,6 +93,14 @@ def leading(what: str) -> tuple[str, ...]:
     return tuple(first.values())
 
 
+def unasked(framework: str) -> tuple[str, ...]:
+    """The counters that run without being asked for on a user's own model of that framework: its defaults, and where it has none,
+    the counters that are part of the framework itself."""
+    own = {name: c for name, c in known_counters().items() if c.framework == framework}
+    defaults = tuple(name for name, c in own.items() if c.default)
+    return defaults or tuple(n for n, c in own.items() if not (c.package or c.rare or c.recipe or c.quoted))
+
+
 def built_in_counters() -> dict[str, Counter]:
     """The counters of this package, as their folders' ``COUNTERS`` state them, in the order of reports."""
     folders = (importlib.import_module(f"{ROOT}.adapters.counters.{folder}") for folder in COUNTER_FOLDERS)

@@ -31,7 +31,7 @@ SCHEMA = 1
 FOLDER = Path("reports/baselines")
 CURRENT = "current"
 
-AGAIN = "Restore it from version control, or move it away and take a new one with: reconcile check --model {} --update"
+AGAIN = "Restore it from version control, or move it away and take a new one: the same command with --update."
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +134,11 @@ def load(path: Path) -> Baseline:
     data = _json(path)
     if not isinstance(data, dict) or data.get("kind") != KIND:
         raise UsageError(f"{path} is not a baseline: it {_nature(data)}. Give a file that `reconcile check` wrote.")
-    model = data["model"] if isinstance(data.get("model"), str) else "NAME"
-    _of_this_time(data, path, model)
+    _of_this_time(data, path)
     try:
         check_baseline(data, SCHEMA, RECORDS)
     except Malformed as error:
-        raise UsageError(f"the baseline {path} is damaged: {error}. {AGAIN.format(model)}") from error
+        raise UsageError(f"the baseline {path} is damaged: {error}. {AGAIN}") from error
     missing = [
         Missing(m["name"], m["framework"], State(m["state"]), "it was missing when the baseline was taken")
         for m in data["missing"]
@@ -147,6 +146,7 @@ def load(path: Path) -> Baseline:
     traces = [from_json(json.dumps(t)) for t in data["traces"]]
     ledgers = [from_json(json.dumps(led)) for led in data["ledgers"]]
     meta = {name: data[name] for name in ("params", "layers", "frameworks", "source")}
+    model = data["model"]
     meta.update(name=model, doc="", notes=[], published=[], training=data.get("training", ""))
     collected = Collected(
         meta,
@@ -156,7 +156,7 @@ def load(path: Path) -> Baseline:
     return Baseline(model, data["environment"], data["tool"], collected)
 
 
-def _of_this_time(data: Mapping[str, Any], path: Path, model: str) -> None:
+def _of_this_time(data: Mapping[str, Any], path: Path) -> None:
     """Raises UsageError for a file, or a record in it, whose format this reconcile does not read."""
     records = [r for kind in ("traces", "ledgers") if isinstance(data.get(kind), list) for r in data[kind]]
     formats = [("format", data.get("schema"), SCHEMA)]
@@ -170,7 +170,7 @@ def _of_this_time(data: Mapping[str, Any], path: Path, model: str) -> None:
         if type(written) is int and 0 < written < read:
             raise UsageError(
                 f"{path} was written by an older reconcile ({noun} {written}; this one reads {read}). "
-                f"Move it away and take a new one with: reconcile check --model {model} --update"
+                "Move it away and take a new one: the same command with --update."
             )
 
 
@@ -189,7 +189,7 @@ def load_any(path: Path) -> Baseline:
 
 
 def _json(path: Path) -> Any:
-    return read_json(path, "the file", AGAIN.format("NAME"))
+    return read_json(path, "the file", AGAIN)
 
 
 def _nature(data: Any) -> str:
@@ -219,7 +219,7 @@ def held_against(baseline: Baseline, path: Path, collected: Collected, *, params
         run = ", ".join(f"{k}={now.get(k, '(missing)')}" for k in other)
         raise UsageError(
             f"{path} was taken with {taken}, this run has {run}. "
-            f"Run with the same parameters (--set), accept the new ones with --update, or use another folder (--baselines DIR)."
+            f"Run with the same model, inputs and parameters, accept the new ones with --update, or use another --baselines."
         )
 
 

@@ -11,6 +11,9 @@ from ..engine.reconcile import Missing
 from ..engine.traces import trace_name
 from .match import Compared
 
+WORK = frozenset((Cause.REAL_WORK_DIFFERS, Cause.IMPLEMENTATION_DIFFERS))
+"""The causes of a change of the model itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -75,6 +78,15 @@ class CounterDrift:
         return sums
 
     @property
+    def follows(self) -> bool:
+        """Whether the counter counts what changed in the model's work, and nothing else changed about it."""
+        steps = {line.cause for line in self.lines}
+        otherwise = (
+            self.unknown or self.causes or self.open != ((), ()) or self.residual or self.units[0] != self.units[1]
+        )
+        return bool(steps) and steps <= WORK and not otherwise
+
+    @property
     def moved(self) -> bool:
         """Whether anything but names differs."""
         return bool(self.changes or self.causes) or self.totals[0] != self.totals[1] or self.units[0] != self.units[1]
@@ -82,13 +94,19 @@ class CounterDrift:
 
 @dataclass(frozen=True, slots=True)
 class TraceDrift:
-    """One framework's two traces: the ops whose work changed."""
+    """One framework's two traces: the ops whose work changed.
+
+    ``totals`` are the FLOPs of both under the convention, and ``layers`` has (layer, before, after) for each whose FLOPs
+    changed; both are empty where the work of an op is unknown.
+    """
 
     framework: str
     versions: tuple[Mapping[str, str], Mapping[str, str]]
     changes: tuple[Change, ...]
     renamed: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    totals: tuple[int, int] = (0, 0)
+    layers: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, br
 from ..core.registry import known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..launch.choose import pair_file
+from ..launch.choose import pair_of
 from ..launch.prepare import conventions_of, formulas_of
 from ..launch.request import RunRequest
 from ..launch.runner import collect
@@ -21,6 +21,11 @@ from ..launch.workers.supervisor import Event
 from .baselines import CURRENT, Baseline, held_against, load, load_any, pass_of, save, versions
 from .changes import Drift
 from .compare import compare
+
+
+class NoBaseline(UsageError):
+    """There is nothing to compare with yet."""
+
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 
@@ -132,11 +137,11 @@ def _lent(path: Path, environment: str) -> Path | None:
 
 
 def _existing(request: RunRequest, path: Path, remedy: str) -> Baseline:
-    """The baseline. Raises UsageError if it is missing: for a name that is no model, the error for an unknown model."""
+    """The baseline. Raises NoBaseline if it is missing, and UsageError for a name that is no model or a file that is no pair."""
     if not os.path.lexists(path):
         if not request.factories:
-            pair_file(request.model)
-        raise UsageError(f"there is no baseline {brief(path)}. Take one with: {remedy}")
+            pair_of(request.model)
+        raise NoBaseline(f"there is no baseline {brief(path)}. Take one with: {remedy}")
     return load(path)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..align.alignment import Alignment
-from ..core.conventions import MATMUL, Convention
+from ..core.conventions import MATMUL, Convention, Conventions
 from ..core.records import Layer, Ledger, Trace
 from ..core.registry import known_counters
 from ..core.results import Residual
@@ -18,7 +18,7 @@ from ..engine.booking import scale
 from ..engine.ledger import reconcile_ledger
 from ..engine.reconcile import Missing, across
 from ..engine.settle import Collected
-from ..engine.traces import differences
+from ..engine.traces import differences, layer_work, trace_result
 from ..work import COMPONENTS, Work, known_part, load
 from ..work.causal import unknown_mask
 from .changes import Change, CounterDrift, Drift, TraceDrift
@@ -35,7 +35,7 @@ def compare(old: Collected, new: Collected, convention: Convention = MATMUL) -> 
     aligns = _align(old), _align(new)
     before, after = _traces(old), _traces(new)
     failed = [t for t in new.traces if isinstance(t, Missing) and t.framework in before]
-    traces = [_trace(before[f], after[f], aligns) for f in after if f in before]
+    traces = [_trace(before[f], after[f], aligns, convention) for f in after if f in before]
     ledgers = {led.counter: led for led in old.ledgers if isinstance(led, Ledger)}
     counters, notes = [], list(_about_the_pair(old, new))
     for ledger in new.ledgers:
@@ -71,7 +71,7 @@ def _about_the_pair(old: Collected, new: Collected) -> Iterable[str]:
         yield "the pair file was edited in between"
 
 
-def _trace(old: Trace, new: Trace, aligns: tuple[Alignment, Alignment]) -> TraceDrift:
+def _trace(old: Trace, new: Trace, aligns: tuple[Alignment, Alignment], convention: Convention) -> TraceDrift:
     matched = match(of_trace(old, aligns[0]), of_trace(new, aligns[1]))
     changes, notes = [], []
     by_layer: dict[str, list[Change]] = {}
@@ -83,7 +83,24 @@ def _trace(old: Trace, new: Trace, aligns: tuple[Alignment, Alignment]) -> Trace
         else:
             changes += moved
     versions = old.versions, new.versions
-    return TraceDrift(old.framework, versions, tuple(changes), _renamed(matched), tuple(notes))
+    found = TraceDrift(old.framework, versions, tuple(changes), _renamed(matched), tuple(notes))
+    return _in_flops(found, (old, new), aligns, convention) if changes else found
+
+
+def _in_flops(
+    drift: TraceDrift, traces: tuple[Trace, Trace], aligns: tuple[Alignment, Alignment], convention: Convention
+) -> TraceDrift:
+    """The drift with FLOPs by layer, if all work of both is known under the convention."""
+    asked = Conventions(convention, {convention.name: convention})
+    results = [trace_result(trace, align, asked) for trace, align in zip(traces, aligns, strict=True)]
+    if not all(result.complete for result in results):
+        return drift
+    works = [layer_work(trace, align, convention) for trace, align in zip(traces, aligns, strict=True)]
+    sides = [
+        (layer, works[0].get(layer) or 0, works[1].get(layer) or 0) for layer in dict.fromkeys((*works[0], *works[1]))
+    ]
+    totals = results[0].totals[convention.name], results[1].totals[convention.name]
+    return replace(drift, totals=totals, layers=tuple(side for side in sides if side[1] != side[2]))
 
 
 def _balance(changes: list[Change]) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..core.escapes import plain
 from ..core.text import clean, inert
+from . import told
 from .changes import Change, CounterDrift, Drift
 from .check import Checked
 from .words import details, grouped, sides, verdict
@@ -19,6 +20,7 @@ LIMIT = 60_000
 TABLE = LIMIT // 2
 """Bytes of its table."""
 HEAD = ("| counter | layer | op | before | after | cause |", "|:--|:--|:--|:--|:--|:--|")
+WORK_HEAD = ("| layer | before | after | change | what changed |", "|:--|--:|--:|--:|:--|")
 ROW = tuple[str, str, str, str, str, str]
 WORK = "the model's work changed"
 SENTENCE = 600
@@ -33,7 +35,17 @@ def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
     mark = "✅" if done.exit_code == 0 else "❌"
     lines = [f"{mark} **{inert(_verdict(done))}**", ""]
     if drift is not None and drift.moved:
-        lines += [*_table(rows(drift)), ""]
+        for trace in told.told(drift):
+            lines += [
+                f"The work that runs ({inert(trace.name)}), in FLOPs:",
+                "",
+                *_table(told.rows(trace), WORK_HEAD),
+                "",
+            ]
+        if same := told.same(drift):
+            lines += [f"{inert(', '.join(same))}: the same change, and no other.", ""]
+        if found := rows(drift):
+            lines += [*_table(found), ""]
         if remedy:
             lines += ["If this is what you want, accept it and commit the baseline:", "", *_code([remedy], "sh"), ""]
     lines += [f"{inert(_brief(remark))}  " for remark in remarks]
@@ -51,9 +63,20 @@ def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
+def first(model: str, remedy: str) -> str:
+    """The comment where there is no baseline yet: how to take one."""
+    lines = [f"❌ **{inert(clean(model))}: there is no baseline yet**", ""]
+    lines += ["Take one on your machine, look at it, and commit the file:", "", *_code([remedy], "sh")]
+    return "\n".join(lines) + "\n"
+
+
 def annotated(done: Checked) -> list[str]:
     """Workflow commands for the log: an error for each layer that moved, at the baseline's file, and for each that failed."""
     found: dict[str, list[str]] = {}
+    for trace in told.told(done.drift) if done.drift is not None else ():
+        for layer, before, after, change, what in told.rows(trace)[:-1]:
+            text = f"{trace.name}: {before} -> {after} FLOPs, {change}"
+            found.setdefault(layer, []).append(f"{text}: {what}" if what else text)
     for counter, layer, op, before, after, cause in rows(done.drift) if done.drift is not None else ():
         found.setdefault(layer, []).append(f"{counter}: {op} {before} -> {after}{f' ({cause})' if cause else ''}")
     errors = [(f"{_model(done)}: {layer} moved", "\n".join(said)) for layer, said in found.items()]
@@ -67,11 +90,11 @@ def annotated(done: Checked) -> list[str]:
 
 
 def rows(drift: Drift) -> list[ROW]:
-    """Counter or trace, layer, op, before, after, cause: a row for everything that moved at one layer."""
+    """Counter or trace, layer, op, before, after, cause: a row for what moved at one layer and is not told in FLOPs (told.py)."""
     found: list[ROW] = []
-    for trace in drift.traces:
+    for trace in (trace for trace in drift.traces if trace not in told.told(drift)):
         found += [(trace.name, *at, *sides(changes), WORK) for at, changes in grouped(trace.changes).items()]
-    for counter in drift.counters:
+    for counter in told.apart(drift):
         found += _of_counter(counter)
     return found
 
@@ -91,8 +114,8 @@ def _of_counter(drift: CounterDrift) -> Iterator[ROW]:
             yield drift.counter, layer, "", "entries as before", "", ", ".join(dict.fromkeys(names))
 
 
-def _table(found: Iterable[ROW]) -> list[str]:
-    return [*HEAD, *_cut([f"| {' | '.join(map(inert, row))} |" for row in found], TABLE, "rows")]
+def _table(found: Iterable[tuple[str, ...]], head: tuple[str, str] = HEAD) -> list[str]:
+    return [*head, *_cut([f"| {' | '.join(map(inert, row))} |" for row in found], TABLE, "rows")]
 
 
 def _cut(lines: Sequence[str], room: int, what: str) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from ..core.text import clean, number, signed
 from ..work import Work
+from . import told
 from .changes import Change, CounterDrift, Drift, TraceDrift
 from .match import Compared, total
 
@@ -25,9 +27,14 @@ def verdict(drift: Drift, against: str) -> str:
         noted = "".join(f"; {note}" for note in _notes(drift))
         return clean(f"{model}: unchanged: {' and '.join(compared)} as in {against}{renamed}{upgraded}{noted}")
     parts = []
-    if drift.moved:
-        names = [c.counter for c in drift.counters if c.moved] + [t.name for t in drift.traces if t.moved]
-        layers = ", ".join(_layers(drift)) or "no layer of its own"
+    once = told.told(drift)
+    parts += told.sentences(drift)
+    rest = replace(
+        drift, counters=tuple(told.apart(drift)), traces=tuple(t for t in drift.traces if t.moved and t not in once)
+    )
+    if rest.moved:
+        names = [c.counter for c in rest.counters] + [t.name for t in rest.traces]
+        layers = ", ".join(_layers(rest)) or "no layer of its own"
         parts.append(f"{', '.join(names)} moved, at {layers}")
     parts += [f"{missing.name} ({missing.framework}) is missing" for missing in drift.failed]
     return clean(f"{model}: not as in {against}: {'; '.join(parts)}")
@@ -38,11 +45,16 @@ def details(drift: Drift, *, verbose: bool = False) -> list[str]:
     lines = list(_versions(*drift.versions)) if drift.moved or verbose else []
     for missing in drift.failed:
         lines.append(f"{missing.name} ({missing.framework}): {missing.state.value}: {missing.reason}")
+    once, others, same = told.told(drift), told.apart(drift), told.same(drift)
     for trace in drift.traces:
-        if trace.moved:
+        if trace in once:
+            lines += ["", *told.lines(trace, drift.convention, verbose=verbose)]
+        if trace.moved and (verbose or trace not in once):
             lines += ["", *_trace(trace, verbose)]
+    if same and not verbose:
+        lines.append(f"{', '.join(same)}: the same change, and no other")
     for counter in drift.counters:
-        if counter.moved:
+        if counter.moved and (verbose or counter in others):
             lines += ["", *_counter(counter, drift.convention, verbose)]
     if drift.moved or verbose:
         lines += ["", *(f"note: {note}" for note in _notes(drift))]

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from ..core.conventions import Convention
-from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
+from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, PHASES, RECOMPUTATION, WEIGHT_GRADIENT
 from ..core.results import TraceResult
 
 K = TypeVar("K")
@@ -37,6 +37,21 @@ class PhaseRow:
     def backward(self) -> int:
         """FLOPs of the gradients, with respect to inputs and to weights."""
         return sum(self.flops.get(phase, 0) for phase in GRADIENTS)
+
+    @property
+    def total(self) -> int:
+        """FLOPs of all phases: the numerator of HFU."""
+        return sum(self.flops.values())
+
+    @property
+    def again(self) -> int:
+        """FLOPs that are computed a second time, for the gradients."""
+        return self.flops.get(RECOMPUTATION, 0)
+
+    @property
+    def once(self) -> int:
+        """FLOPs without those: the numerator of MFU."""
+        return self.total - self.again
 
     @property
     def ratio(self) -> Fraction | None:

@@ -205,7 +205,9 @@ def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterV
         known = "".join(f" Under {name} the trace is complete: --convention {name}." for name in trace.totals)
         return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", REMEDY + known)
     if not trace.complete or result.convention.name not in trace.totals:
-        return Withheld(trace.framework, trace.reason or "there is no trace", "Fix that and run again.")
+        failed = "If your model causes this, change it; else please report it with the JSON file."
+        advice = failed if trace.state is State.FAILED else "Fix that and run again."
+        return Withheld(trace.framework, trace.reason or "there is no trace", advice)
     recipe = next((v.ledger.counter for v in counters if _recipe(v.ledger.counter)), "")
     if recipe and not citation.named(result.params, [trace.framework]):
         reason = f"{recipe} builds the model in its own way, and this is the work of that build"

@@ -17,14 +17,13 @@ from ..decode.gather import claims
 from ..engine.answer import Answer
 from ..engine.phases import PhaseRow
 from ..engine.settle import settle
-from ..launch.request import OPTIMIZERS, run_request
+from ..launch.request import OPTIMIZER, run_request
 from ..launch.runner import collect
 from ..model_zoo import loading
 from .rows import CounterCell, cell, open_, source_of
 from .rows import read as read_rows
 
 FILE = Path(loading.HERE) / "steps.json"
-OPTIMIZER = OPTIMIZERS[0]
 DEVICE = "device"
 """The one key in a pair's ``TRAINING`` that is not a parameter of the pair."""
 SHOWN = (MATMUL, ALL)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import UsageError, brief, reason, unknown
-from ..core.registry import frameworks, known_counters, title
+from ..core.registry import frameworks, known_counters, title, unasked
 from ..core.user_files import regular
 from ..model_zoo import loading
 from ..model_zoo.pair import PairError
@@ -25,7 +27,7 @@ def find_models(request: RunRequest) -> dict[str, dict[str, Any]]:
             request.factories, request.inputs, request.files, request.arguments, request.example
         )
         return {name: {"model": model, "paths": (*request.paths, *paths)} for name, model in models.items()}
-    file = pair_file(request.model)
+    file = pair_of(request.model)
     in_zoo = request.model in loading.zoo_names()
     if in_zoo and request.overrides:
         try:
@@ -76,13 +78,23 @@ def _named(request: RunRequest) -> tuple[str, ...]:
         if name not in known_counters():
             raise unknown("counter", name, known_counters())
     if not request.counters:
-        return tuple(name for name, counter in known_counters().items() if counter.default)
+        here = {name for name in frameworks() if not request.python and _installed(name)}
+        return tuple(
+            name
+            for name, c in known_counters().items()
+            if c.default or (c.framework in here and name in unasked(c.framework))
+        )
     chosen = tuple(name for name in known_counters() if name in request.counters)
     recipes = {(known_counters()[name].framework, known_counters()[name].recipe) for name in chosen}
     if len(recipes) > len({framework for framework, _ in recipes}):
         alone = ", ".join(name for name in chosen if known_counters()[name].recipe)
         raise UsageError(f"{alone} builds the model in another way and has its own trace: run it without the others.")
     return chosen
+
+
+def _installed(framework: str) -> bool:
+    """Whether the running interpreter has it. A framework whose counters are no defaults joins a pair only then."""
+    return importlib.util.find_spec(frameworks()[framework].package) is not None
 
 
 def pair_file(model: str) -> str:
@@ -97,3 +109,17 @@ def pair_file(model: str) -> str:
             raise UsageError(f"there is no pair file {brief(model)}.") from error
         raise UsageError(f"cannot read the pair file {brief(model)}: {reason(error)}.") from error
     return path
+
+
+def pair_of(model: str) -> str:
+    """The same. Raises UsageError as well for a file that is a model of the user's own and no pair, with the option for it."""
+    path = pair_file(model)
+    text = Path(path).read_bytes()
+    if b"PAIR" in text or re.search(rb"import +\*", text):
+        return path
+    made = re.search(rb"^(?:class|def) +(\w+)", text, re.MULTILINE)
+    where = f"{Path(path).stem}:{made[1].decode('ascii', 'replace') if made else 'make_model'}"
+    raise UsageError(
+        f"{brief(model)} defines no PAIR, so it is no pair file. Name a model of your own with its class or function and its "
+        f"input: {user_models.option_names(' or ')} {where} --input SHAPE."
+    )

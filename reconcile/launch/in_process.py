@@ -34,6 +34,7 @@ class Live(AtHand):
 
     def __init__(self, request: WorkerRequest, adapter: Any, model: Any, inputs: Any) -> None:
         super().__init__(request, adapter, model)
+        self.optimizer: Any = None
         self.example = None if self.given_inputs is not None or inputs is None else (inputs,)
 
     def _build(self, _params: object) -> Any:
@@ -107,10 +108,11 @@ def collect_live(
     training: str = "",
     context: int | None = None,
     standard: bool = False,
+    optimizer: Any = None,
 ) -> Collected:
     """Run the tracers and counters of these models here; ``training`` is the optimiser of a training step, '' for a call,
     ``context`` the number of tokens in the cache before the call, None for a call without a cache, and ``standard`` says whether
-    a compiled model takes that optimiser's step in place of its own.
+    a compiled model takes that optimiser's step in place of its own; ``optimizer`` is one at hand, for a step like it.
 
     Raises UsageError for a model or inputs that cannot be used.
     """
@@ -123,6 +125,7 @@ def collect_live(
         request = _request(framework, models[framework.name], inputs, own_counters, device, training, context, standard)
         adapter = adapter_of(framework)
         pair = Live(request, adapter, models[framework.name], inputs)
+        pair.optimizer = optimizer
         names[framework.name] = pair.where
         worker = Worker(request, pair)
         with quietly(), same_numbers(), adapter.untouched():

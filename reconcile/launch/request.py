@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 PASSES = ("forward", "training")
 CACHED = ("prefill", "decode")
 """The passes of a language model with a cache."""
-OPTIMIZERS = ("sgd", "adam")
+OPTIMIZER = "sgd"
+"""The optimizer of a training step, unless another is named."""
 SIGNED = ("saved_model", "graph_def")
 """The kinds of model files in which a signature or an output can be chosen."""
 ALL = "all"
@@ -157,10 +158,10 @@ OPTIONS = {
     option.name: option
     for option in (
         Option("model", "model", "model", str, baseline=True),
-        Option("input", "inputs", "inputs", _inputs, repeated=True),
-        Option("args", "args", "example", _function),
-        Option("signature", "signature", "files", default=""),
-        Option("trust-file", "trust_file", "files", kind=Kind.FLAG, default=False),
+        Option("input", "inputs", "inputs", _inputs, repeated=True, baseline=True),
+        Option("args", "args", "example", _function, baseline=True),
+        Option("signature", "signature", "files", default="", baseline=True),
+        Option("trust-file", "trust_file", "files", kind=Kind.FLAG, default=False, baseline=True),
         Option("mapping", "mapping", "mapping", Path, Kind.FILE),
         Option("write-mapping", "write_mapping", kind=Kind.FILE, report=False),
         Option("set", "overrides", "overrides", _texts, Kind.SETTING, repeated=True, baseline=True),
@@ -171,7 +172,7 @@ OPTIONS = {
         Option("to", "to"),
         Option("pass", "pass_", "training", default=PASSES[0], choices=(*PASSES, *CACHED), baseline=True),
         Option("context", "context", "context", _context, baseline=True),
-        Option("optimizer", "optimizer", "standard", bool, choices=OPTIMIZERS, baseline=True),
+        Option("optimizer", "optimizer", "standard", lambda given: given is not None, baseline=True),
         Option("environment", "environment", default="current", baseline=True),
         Option("environments", "file", kind=Kind.FILE, baseline=True),
         Option("with", "with_", repeated=True, baseline=True),
@@ -201,7 +202,7 @@ def model_options() -> dict[str, Option]:
                 "its package must give it a name of letters that no other option has."
             )
     ordered = sorted(frameworks().values(), key=lambda record: record.order)
-    return {record.name: Option(record.name, record.name, "factories") for record in ordered}
+    return {record.name: Option(record.name, record.name, "factories", baseline=True) for record in ordered}
 
 
 def by_parameter() -> dict[str, Option]:
@@ -220,17 +221,31 @@ def models_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in frameworks() if given.get(name) is not None}
 
 
-def training(pass_: str, optimizer: str | None) -> str:
-    """The optimiser of a training step, '' for a call of the model. Raises UsageError for unknown names."""
+def training(pass_: str, optimizer: Any, models: Iterable[str] = ()) -> str:
+    """The optimiser of a training step, '' for a call of the model: its name in lower case; of one at hand, its class.
+
+    Raises UsageError for a name that no framework has, or that one of these ``models``' does not have.
+    """
     if pass_ not in (*PASSES, *CACHED):
         raise unknown("pass", pass_, (*PASSES, *CACHED))
-    if optimizer is not None and optimizer not in OPTIMIZERS:
-        raise unknown("optimizer", optimizer, OPTIMIZERS)
-    if optimizer and pass_ != "training":
+    name = optimizer.lower() if isinstance(optimizer, str) else type(optimizer).__name__.lower()
+    if isinstance(optimizer, str):
+        lists = {each: frameworks()[each].optimizers for each in models} or {
+            r.name: r.optimizers for r in frameworks().values()
+        }
+        known = sorted({each for names in lists.values() for each in names})
+        if name not in known:
+            raise unknown("optimizer", optimizer, known or (OPTIMIZER,))
+        lacking = next((each for each in models if lists[each] and name not in lists[each]), "")
+        if lacking:
+            raise UsageError(
+                f"{frameworks()[lacking].title} has no optimizer {name}: it has {', '.join(lists[lacking])}."
+            )
+    if optimizer is not None and pass_ != "training":
         raise UsageError(
             'an optimizer applies only to a training step: add --pass training (pass_="training" in Python).'
         )
-    return (optimizer or OPTIMIZERS[0]) if pass_ == "training" else ""
+    return (OPTIMIZER if optimizer is None else name) if pass_ == "training" else ""
 
 
 def context(pass_: str, tokens: int | None) -> int | None:
@@ -262,7 +277,7 @@ def run_request(**options: Any) -> RunRequest:
     if not models:
         _of_files(files, given.get("trust_file", False), given.get("signature", ""))
     _of_device(given.get("device", ""), models)
-    optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"))
+    optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"), models)
     if "counters" in values:
         values["counters"] = _named(values["counters"], models)
     values["context"] = context(given.get("pass_", PASSES[0]), values.get("context"))

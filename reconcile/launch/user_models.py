@@ -12,7 +12,7 @@ from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
 from ..core.numbers import SIZE, integer, no_size
 from ..core.protocol import ModelFile, UserModel
-from ..core.registry import frameworks, known_counters, title
+from ..core.registry import frameworks, known_counters, title, unasked
 from ..model_zoo.pair import Input
 
 MAPPED = 2
@@ -107,25 +107,25 @@ def one_model(
     if model is None and not factories:
         raise UsageError(
             "name a model: --model NAME (see `reconcile explain models`), or MODULE:FUNCTION with "
-            f"{_options(' or ')} for your own model."
+            f"{option_names(' or ')} for your own model."
         )
     if model is not None and factories:
-        raise UsageError(f"--model names a pair, and {_options()} name your own model; give one or the other.")
+        raise UsageError(f"--model names a pair, and {option_names()} name your own model; give one or the other.")
     if example and (model is not None or inputs):
         raise UsageError(
-            f"--args is for {_options()}; a pair defines its own inputs (see --set)."
+            f"--args is for {option_names()}; a pair defines its own inputs (see --set)."
             if model is not None
             else "--args returns what the model is called with, and --input gives shapes for it: give one of them."
         )
     if model is not None and inputs:
-        raise UsageError(f"--input is for {_options()}; a pair defines its own inputs (see --set).")
+        raise UsageError(f"--input is for {option_names()}; a pair defines its own inputs (see --set).")
     if mapped and len([name for name in factories if frameworks()[name].aligned]) != MAPPED:
-        raise UsageError(f"{mapped} is for two models of your own: give two of {_options()}.")
+        raise UsageError(f"{mapped} is for two models of your own: give two of {option_names()}.")
     if factories and overrides:
         raise UsageError("--set is for the parameters of a pair; your own factory takes none.")
 
 
-def _options(between: str = " and ") -> str:
+def option_names(between: str = " and ") -> str:
     """The options of the frameworks whose models are made by functions: ``--torch, --tf and --jax``."""
     records = sorted(frameworks().values(), key=lambda record: record.order)
     *others, last = [f"--{f.name}" for f in records if f.factories]
@@ -167,7 +167,9 @@ def counters_of(
     return tuple(
         name
         for name, c in known_counters().items()
-        if c.framework in factories and is_usable(c) and (name in asked if asked else c.default or c.recipe)
+        if c.framework in factories
+        and is_usable(c)
+        and (name in asked if asked else name in unasked(c.framework) or c.recipe)
     )
 
 

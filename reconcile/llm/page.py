@@ -157,8 +157,11 @@ def numerators(page: Page) -> list[str]:
     """The numbers to use, each in a sentence: for MFU and HFU, or of a forward pass."""
     if not page.training:
         return [f"Forward: {per_token(page, page.once)} FLOPs per token, whole attention.", *_kept(page, "your number")]
-    mfu = f"MFU: {per_token(page, page.once)} FLOPs per token, whole attention, as in PaLM's definition."
-    hfu = f"HFU: {per_token(page, page.ran)} FLOPs per token"
+    once, ran = (
+        f"{per_token(page, flops)} FLOPs per token ({number(flops)} per step)" for flops in (page.once, page.ran)
+    )
+    mfu = f"MFU: {once}, whole attention, as in PaLM's definition."
+    hfu = f"HFU: {ran}"
     more = f", of them {per_token(page, page.again)} for activations that are computed again." if page.again else ""
     return [mfu, hfu + (more or ", the same: nothing is computed again."), *_kept(page, "your MFU")]
 
@@ -182,8 +185,8 @@ def cite(page: Page) -> str:
     )
 
 
-def text(page: Page) -> str:
-    """The page for a terminal of 80 columns."""
+def text(page: Page, *, verbose: bool = False) -> str:
+    """The page for a terminal of 80 columns; ``verbose`` opens every cause of every formula, in FLOPs per step."""
     wide = max(len(q.name) for q in page.quotes) if page.quotes else 8
     lines = [
         f"{page.model}: {page.step}, FLOPs per token",
@@ -202,6 +205,12 @@ def text(page: Page) -> str:
             lines.append(
                 f"{quote.name:{wide}}  {per_token(page, quote.step):>17}  {_rounded(page, quote.step):>7}  {why}"
             )
+            if verbose and quote.step != page.once:
+                lines += [
+                    f"{'':{wide}}  {signed(amount):>17}           {name}, per step" for name, amount in _ordered(quote)
+                ]
+    if not verbose and any(len(quote.causes) > 1 for quote in page.quotes):
+        lines += ["", "(+ 2: two more causes; -v shows each with its amount)"]
     lines += ["", *(_wrapped(f"{', '.join(names)}: {reason}") for reason, names in page.refused.items())]
     sentences = ["", choice(page), "", *numerators(page), "", f"To publish: {cite(page)}"]
     return "\n".join([*lines, *map(_wrapped, sentences)]) + "\n"
@@ -213,8 +222,13 @@ def _largest(page: Page, quote: Quote) -> str:
         return f"residual {signed(quote.residual)}"
     if quote.step == page.once:
         return "exact"
-    largest, *others = sorted(quote.causes, key=lambda name: -abs(quote.causes[name]))
+    (largest, _), *others = _ordered(quote)
     return largest + (f" + {len(others)}" if others else "")
+
+
+def _ordered(quote: Quote) -> list[tuple[str, int]]:
+    """The causes with their amounts, the largest first."""
+    return sorted(quote.causes.items(), key=lambda item: -abs(item[1]))
 
 
 def _wrapped(line: str) -> str:

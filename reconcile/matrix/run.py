@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -65,7 +65,7 @@ def run_matrix(
     progress: Callable[[str, Event], None] = lambda _name, _event: None,
     say: Callable[[str], None] = lambda _message: None,
 ) -> MatrixResult:
-    """Run the pair of ``request`` in every environment, two at a time, and reconcile each and its neighbours.
+    """Run the model of ``request`` in every environment, two at a time, and reconcile each and its neighbours.
 
     If an environment cannot be made, or its interpreter is missing, only its own result is a failure. Raises UsageError for a
     pair or parameter that no environment could use, and for convention and formula files as the runner does.
@@ -119,7 +119,11 @@ def _collect(
     request: RunRequest, env: Environment, progress: Callable[[str, Event], None], say: Callable[[str], None]
 ) -> Collected | str:
     """The result of the workers of one environment, or one sentence on why there is none."""
-    counters = counters_of(env)
+    if request.factories:
+        request = _of_frameworks(request, env.frameworks)
+        if not request.factories:
+            return f"the environment {env.name} has no framework of this model"
+    counters = counters_of(env, request.factories)
     path = cache.path_of(replace(request, counters=counters), env)
     cached = cache.find(path)
     if cached is not None:
@@ -136,6 +140,13 @@ def _collect(
         return str(error)
     cache.keep(path, collected)
     return collected
+
+
+def _of_frameworks(request: RunRequest, frameworks: Collection[str]) -> RunRequest:
+    """The request with those of the user's own models that are of these frameworks."""
+    factories = {name: made for name, made in request.factories.items() if name in frameworks}
+    files = {name: file for name, file in request.files.items() if name in factories}
+    return replace(request, factories=factories, files=files)
 
 
 def _reason(result: Answer) -> str:

@@ -107,7 +107,7 @@ def _cells(row: matrix.CounterRow) -> tuple[str, ...]:
     ledger = row.verdict.ledger
     reported = "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit:<4}"
     normalised = "" if ledger.normalised_total is None else number(ledger.normalised_total)
-    state = row.state.value.replace("_", " ")
+    state = view.word(row.state.value)
     return GAP + clean(ledger.counter), reported, normalised, view.distance(row.verdict), state
 
 

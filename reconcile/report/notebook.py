@@ -102,7 +102,7 @@ def _template() -> jinja2.Template:
         signed=signed,
         reason=view.reason,
         names=", ".join,  # of text, so that its output is cleaned and escaped like any other
-        words=lambda name: name.replace("_", " "),
+        words=view.word,
         times=_times,
         tone=_tone,
         width=lambda counter, most: f"{100 * (counter.ratio or 0) / most:.1f}",

@@ -5,13 +5,14 @@ The amounts come from the engine.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
-from ..core.records import LOSS
-from ..core.registry import leading
+from ..core.records import LOSS, TRAINING
+from ..core.registry import known_counters, leading
 from ..core.results import LedgerResult, Mismatch, Statement, TraceResult, Unknown
 from ..core.text import multiple, number, signed
 from ..engine.answer import Answer
@@ -23,13 +24,18 @@ CAUSES = 3  # in a sentence; the statements have all of them
 
 
 def distance(counter: CounterVerdict) -> str:
-    """``exact``, ``91.9 % below``, ``1.2 % above``; empty if it is unknown."""
+    """``91.9 % below``, ``1.2 % above``, ``0``, ``same total`` by errors that offset each other; empty if it is unknown."""
     if counter.off is None:
         return ""
     if counter.off == 0:
-        return "exact" if counter.state is State.EQUAL else "same total"
+        return "0" if counter.state is State.EQUAL else "same total"
     how = counter.percent or number(abs(counter.off))
     return f"{how} {'below' if counter.off < 0 else 'above'}"
+
+
+def word(state: str) -> str:
+    """A state's value as people read it: ``exact``, ``explained``, ``not comparable``."""
+    return "exact" if state == State.EQUAL.value else state.replace("_", " ")
 
 
 def closing(counter: CounterVerdict, brief: bool = False) -> str:
@@ -85,12 +91,14 @@ def as_sentence(text: str) -> str:
 def default_statement(result: Answer) -> Statement | None:
     """From the leading counter of the first framework to that of the second, if it is closed.
 
-    Else the first counter whose statement to its trace is closed; else any statement.
+    Else the first counter whose statement to its trace is closed, a leading one before the others; else any statement.
     """
     by_ends = {(s.from_, s.to): s for s in result.statements}
     from_, to, *_ = leading("call")
     first = by_ends.get((from_, to))
-    statements = [first, *(v.statement for v in result.verdict.counters), *result.statements]
+    leaders = leading("step" if result.pass_ == TRAINING else "call")
+    own = sorted(result.verdict.counters, key=lambda each: each.ledger.counter not in leaders)
+    statements = [first, *(each.statement for each in own), *result.statements]
     candidates = [s for s in statements if s is not None]
     ranked = [s for s in candidates if s.closed] or [s for s in candidates if s.from_total is not None] or candidates
     return ranked[0] if ranked else None
@@ -109,6 +117,17 @@ def origin(result: Answer, name: str, total: int | None) -> str:
         return f"{name} {number(total)} FLOP (as reported)"
     times = f" × {total // ledger.total}" if ledger.total and total % ledger.total == 0 else ""
     return f"{name} {number(total)} FLOP (reported {number(ledger.total)} {ledger.unit}{times})"
+
+
+def ways(result: Answer) -> list[str]:
+    """What the members of a family stand for, where several of one ran: ``@frozen``: tf.profiler on the frozen graph."""
+    ran = [known_counters()[x.counter] for x in result.ledgers if x.counter in known_counters()]
+    families = Counter(counter.family for counter in ran)
+    return [
+        f"@{counter.name.partition('@')[2]}: {counter.summary}"
+        for counter in ran
+        if families[counter.family] > 1 and "@" in counter.name
+    ]
 
 
 def summary(result: Answer) -> str:
@@ -254,6 +273,18 @@ def phase_ratio(row: PhaseRow) -> str:
     if row.ratio is None:
         return "" if row.known else "unknown"
     return multiple(row.backward, row.forward)
+
+
+def utilisation_sentence(row: PhaseRow) -> str:
+    """The numerators of MFU and HFU of a whole step; '' if the work of an op is unknown."""
+    if not row.known or not row.total:
+        return ""
+    if not row.again:
+        return f"for MFU and HFU: {number(row.once)} FLOPs per step; nothing is computed again"
+    return (
+        f"for MFU: {number(row.once)} FLOPs per step, without what is computed again; for HFU: {number(row.total)}, of them "
+        f"{number(row.again)} computed again"
+    )
 
 
 def ratio_sentence(row: PhaseRow) -> str:

@@ -1,14 +1,16 @@
-"""What an upgrade changes: compare the layers of the zoo's families under two releases, each in its own environment."""
+"""What an upgrade changes: compare a model, or the layers of the zoo's families, under two releases, each in its own
+environment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from packaging.utils import canonicalize_name
 
 from ..core.causes import State
 from ..core.errors import UsageError
+from ..core.records import FORWARD, TRAINING
 from ..core.registry import known_counters
 from ..drift.changes import Drift
 from ..drift.compare import compare
@@ -22,6 +24,7 @@ from ..launch.environments.named import (
     packages_of,
 )
 from ..launch.request import RunRequest, run_request
+from ..launch.user_models import name_of
 from ..scorecard.run import installed, settings
 
 Take = Callable[[RunRequest], Collected]
@@ -30,10 +33,10 @@ Take = Callable[[RunRequest], Collected]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One family in one pass under both releases; ``failed`` says why there is nothing to compare, ``absent`` are counters that
+    """One model in one pass under both releases; ``failed`` says why there is nothing to compare, ``absent`` are counters that
     gave nothing to compare with under the older one."""
 
-    family: str
+    model: str
     pass_: str
     drift: Drift | None
     failed: str = ""
@@ -46,39 +49,48 @@ class Compared:
         return tuple(c.counter for c in counters if c.open[1] and not c.open[0])
 
 
-def compared(
-    families: Sequence[str], passes: Sequence[str], counters: Sequence[str], before: Take, after: Take
-) -> Iterator[Compared]:
-    """Each family in each pass, as soon as it has run under both releases."""
+def of_families(families: Sequence[str], passes: Sequence[str], counters: Sequence[str]) -> Iterator[RunRequest]:
+    """The requests that run each family in each pass."""
     for pass_ in passes:
         for family in families:
             overrides, device = settings(family, pass_)
-            request = run_request(
-                model=family, overrides=overrides, device=device, pass_=pass_, counters=tuple(counters)
-            )
-            try:
-                old = before(request)
-                drift = compare(old, after(request))
-            except UsageError as error:
-                yield Compared(family, pass_, None, str(error))
-            else:
-                missing = (ledger for ledger in old.ledgers if isinstance(ledger, Missing))
-                yield Compared(
-                    family, pass_, drift, absent=tuple(m for m in missing if m.state is not State.NOT_COMPARABLE)
-                )
+            yield run_request(model=family, overrides=overrides, device=device, pass_=pass_, counters=tuple(counters))
+
+
+def compared(requests: Iterable[RunRequest], before: Take, after: Take) -> Iterator[Compared]:
+    """Each model in its pass, as soon as it has run under both releases."""
+    for request in requests:
+        model, pass_ = request.model or name_of(request.factories), TRAINING if request.training else FORWARD
+        try:
+            old = before(request)
+            drift = compare(old, after(request))
+        except UsageError as error:
+            yield Compared(model, pass_, None, str(error))
+        else:
+            missing = (ledger for ledger in old.ledgers if isinstance(ledger, Missing))
+            yield Compared(model, pass_, drift, absent=tuple(m for m in missing if m.state is not State.NOT_COMPARABLE))
 
 
 def sides(
-    requirements: Sequence[str], older: Sequence[str], python: str, counters: Sequence[str]
+    requirements: Sequence[str],
+    older: Sequence[str],
+    python: str,
+    counters: Sequence[str],
+    frameworks: Collection[str] = (),
 ) -> tuple[Environment, Environment, tuple[str, ...]]:
     """The environments before and after an upgrade of these packages, and the counters that it may move.
 
-    A counter with its own environment runs there, with these packages in place of its pins. Raises UsageError
-    for text that is not a requirement, and for counters without a common environment.
+    ``frameworks`` are those of the models, if these are the user's own. A counter with its own environment runs there, with
+    these packages in place of its pins. Raises UsageError for text that is not a requirement, for counters without a common
+    environment, and where there is no counter of these models.
     """
     after = adhoc(tuple(requirements), python)
     names = packages_of(requirements)
     chosen = tuple(counters) or _moved_by(names, after)
+    if frameworks and not counters:
+        chosen = tuple(name for name in chosen if known_counters()[name].framework in frameworks)
+        if not chosen:
+            raise UsageError(f"{', '.join(requirements)} moves no counter of this model: name one with --counter.")
     homes = {known_counters()[name].family for name in chosen if known_counters()[name].requirements}
     if not homes:
         before = adhoc(tuple(older), python) if older else load()[CURRENT]

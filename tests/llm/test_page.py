@@ -101,11 +101,23 @@ def test_recomputed_activations_are_of_hfu_alone(page: Any) -> None:
     again = replace(page, ran=RAN + 4 * TOKENS, again=4 * TOKENS)
     mfu, hfu = llm.numerators(again)[:2]
     assert f"{RAN // TOKENS:,} FLOPs per token" in mfu
-    assert f"{RAN // TOKENS + 4:,} FLOPs per token, of them 4 for activations" in hfu
+    assert f"{RAN // TOKENS + 4:,} FLOPs per token (106,032 per step), of them 4 for activations" in hfu
     assert again.exact == page.exact
     assert (again.causal, page.causal) == (KEPT, KEPT)
     assert f"\n{llm.AGAIN}" in llm.text(again)
     assert f"| *{llm.AGAIN}* | 4 |" in llm.markdown(again)
+
+
+def test_verbose_opens_every_cause(page: Any) -> None:
+    quote = replace(page.quotes[0], step=RAN + 4, causes={"lookup-as-product": -7, "head-left-out": 3})
+    opened = replace(page, quotes=(quote,))
+    short, whole = llm.text(opened), llm.text(opened, verbose=True)
+    assert "lookup-as-product + 1" in short
+    assert "head-left-out" not in short
+    assert [line.split() for line in whole.splitlines() if line.endswith(", per step")] == [
+        ["-7", "lookup-as-product,", "per", "step"],
+        ["+3", "head-left-out,", "per", "step"],
+    ]
 
 
 def test_what_only_rounds_to_one_does_not_look_exact(page: Any) -> None:

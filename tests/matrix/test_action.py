@@ -138,12 +138,11 @@ def test_a_changed_kernel_fails_and_the_comment_says_why(runner: Runner) -> None
     marker, _, comment = (runner.folder / "gh.log.body").read_text().partition("\n")
     assert marker.startswith("<!-- reconcile ")
     assert comment.startswith("❌ **net: not as in reports/baselines/net/current.json")
-    (row,) = [line for line in comment.splitlines() if line.startswith("| fvcore |")]
+    (row,) = [line for line in comment.splitlines() if line.startswith("| conv |")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[1:3] == ["conv", "conv"]
-    assert cells[3].startswith(f"{macs(3):,}; ")
-    assert cells[4].startswith(f"{macs(5):,}; ")
-    assert cells[5] == "real-work-differs"
+    assert cells[1:3] == [f"{2 * macs(3):,}", f"{2 * macs(5):,}"]
+    assert cells[4] == "kernel 3x3 to 5x5"
+    assert "thop, fvcore, flop\\_counter: the same change, and no other." in comment.replace("p_c", "p\\_c")
     assert "reconcile check --model net.py --update" in comment
     assert runner.summary.read_text().endswith(comment)
     (error,) = [line for line in done.stderr.splitlines() if line.startswith("::error ")]

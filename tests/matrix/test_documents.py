@@ -181,7 +181,8 @@ Path("../venv/bin/python").chmod(0o755)
 """,
     r"--format github --quiet": """
 import subprocess, sys
-subprocess.run([sys.executable, "-m", "reconcile", "check", "--model", "./net.py", "--update"], check=True)
+words = ["--torch", "net:Net", "--input", "1,1,32,32", "--update"]
+subprocess.run([sys.executable, "-m", "reconcile", "check", *words], check=True)
 """,
     r"reconcile check A\.json": """
 import shutil

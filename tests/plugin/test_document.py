@@ -65,11 +65,9 @@ def test_its_numbers_are_closed_forms() -> None:
         f"mlp does {after} FLOPs in torch (convention matmul); the budget is {before}: {after - before} too many"
         in TEXT
     )
-    assert (
-        f"from {before} to {after} FLOPs (convention matmul), real-work-differs +{after - before}, unexplained 0"
-        in TEXT
-    )
-    assert f"thop: {before // 2} MAC -> {after // 2} MAC" in TEXT
+    assert f"mlp.json: {before} to {after} FLOPs, +12.5 %: hidden, head" in TEXT
+    assert 8 * (after - before) == before
+    assert f"  total  {before} -> {after}, +12.5 %" in TEXT
 
 
 def test_every_call_keyword_and_option_is_in_it() -> None:

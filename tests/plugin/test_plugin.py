@@ -60,7 +60,7 @@ def text(result: pytest.RunResult) -> str:
 
 
 def test_no_baseline_fails_with_what_to_do(inner: Inner) -> None:
-    inner.pytester.makepyfile(pair="")
+    inner.pytester.makepyfile(pair="PAIR = None")
     result = inner.test(CHECK)
     result.assert_outcomes(failed=1)
     assert f"there is no baseline {inner.baseline}. Take one with: pytest --flops-update test_model.py" in text(result)
@@ -200,6 +200,9 @@ def test_call(flops):
 
 def test_step(flops):
     flops.check(net(), "1,3,16,16", name="again", pass_="training", counters=("flop_counter",))
+
+def test_budget(flops):
+    assert flops.budget(net(), torch.ones(1, 3, 16, 16), max_flops=2 * 14**2 * 9 * 3 * 8) == {"torch": 84672}
 """
 
 
@@ -224,15 +227,22 @@ def test_a_model_at_hand(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("KERNEL", "5")
     moved = text(run())
     before, after = (side**2 * kernel**2 * 3 * 8 for side, kernel in ((14, 3), (12, 5)))
-    assert f"fvcore: {before:,} MAC -> {after:,} MAC" in moved
-    assert "real-work-differs" in moved
+    assert f"0  {2 * before:,} -> {2 * after:,}" in moved
+    assert f"0  {4 * before:,} -> {4 * after:,}" in moved  # the step: the input needs no gradient
+    assert moved.count(": kernel 3x3 to 5x5\n") == 2
+    assert "thop, fvcore, flop_counter: the same change, and no other" in moved
+    over = f"Sequential does {2 * after:,} FLOPs in torch (convention matmul); the budget is {2 * before:,}"
+    assert f"{over}: {2 * (after - before):,} too many\n  0: {2 * after:,}" in moved
     assert moved.count("accept it with: pytest --flops-update test_model.py") == 2
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("flops.check(5)", "flops.check was given int, which is no model of a framework that is imported here"),
+        ("flops.check(5)", "flops was given int, which is no model of a framework that is imported here"),
+        ("flops.budget(5, max_flops=1)", "flops was given int, which is no model of a framework that is imported here"),
+        ("flops.budget('pair.py', 5, max_flops=1)", "inputs are for a model at hand"),
+        ("flops.budget(object(), width=5, max_flops=1)", "width: a model at hand has no parameters"),
         ("flops.check('pair.py', 5)", "inputs and name= are for a model at hand"),
         ("flops.check('pair.py', name='x')", "inputs and name= are for a model at hand"),
         ("flops.check(object(), width=5)", "width: a model at hand has no parameters"),

@@ -63,6 +63,7 @@ def test_a_residual_can_be_the_largest() -> None:
         (None, (samples.FROZEN, "thop")),
         ({"thop", "fvcore"}, ("thop", samples.TORCH)),
         ({samples.FROZEN}, (samples.FROZEN, samples.TF)),
+        ({samples.FUNCTION, samples.FROZEN}, (samples.FROZEN, samples.TF)),
         (set(), (samples.TF, samples.TORCH)),
     ],
 )

@@ -9,15 +9,18 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+import torch.utils.checkpoint
 
 import reconcile
-from reconcile.core.errors import UsageError
+from reconcile.core.errors import NotInResult, UsageError
 from reconcile.drift import baselines
 from reconcile.drift import check as checking
 from reconcile.engine import settle
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import RunRequest
 from reconcile.pytest_plugin import Flops
+from reconcile.report.json import to_dict
+from reconcile.report.markdown import to_markdown
 
 BATCH, SIDE = 3, 3 * 3
 CONV, LINEAR = 2 * BATCH * 4 * SIDE * 9, 2 * BATCH * 4 * SIDE * 5
@@ -49,6 +52,39 @@ def test_in_python_with_its_phases(found):
     assert "per training step" in found.cite()
 
 
+def test_the_numbers_of_a_step_are_those_of_mfu_and_hfu(found):
+    """What a checkpoint computes again is of HFU alone: the second layer, up to the last tensor that a gradient needs."""
+    assert found.mfu_flops == found.hfu_flops == 2 * CONV + 3 * LINEAR
+    (text,) = [line for line in to_markdown(found.result).splitlines() if "for MFU and HFU" in line]
+    assert text.endswith(f"for MFU and HFU: {2 * CONV + 3 * LINEAR:,} FLOPs per step; nothing is computed again.")
+
+    class Again(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = torch.nn.Linear(3, 4)
+            self.rest = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 6))
+
+        def forward(self, x):
+            return torch.utils.checkpoint.checkpoint(self.rest, self.first(x), use_reentrant=False)
+
+    run = reconcile.run(torch=Again(), inputs="2,3", pass_="training", counters=["flop_counter"])
+    first, second, third = 2 * 2 * 3 * 4, 2 * 2 * 4 * 5, 2 * 2 * 5 * 6
+    once, again = 2 * first + 3 * (second + third), second
+    assert (run.mfu_flops, run.hfu_flops) == (once, once + again)
+    (trace,) = to_dict(run.result)["traces"]
+    assert (trace["mfu_flops"], trace["hfu_flops"]) == (once, once + again)
+    assert f"for MFU: {once} FLOPs per step, without what is computed again" in to_markdown(run.result)
+    assert f"for HFU: {once + again}, of them {again} computed again." in to_markdown(run.result)
+
+
+def test_a_call_has_no_number_for_mfu():
+    call = reconcile.run(torch=net(), inputs="1,1,5,5", counters=["flop_counter"])
+    with pytest.raises(NotInResult, match="MFU is of a training step"):
+        assert call.mfu_flops
+    (trace,) = to_dict(call.result)["traces"]
+    assert (trace["mfu_flops"], trace["hfu_flops"]) == (None, None)
+
+
 def test_a_call_has_no_phases():
     called = reconcile.run(torch=net(), inputs=torch.ones(BATCH, 1, 5, 5), counters=("flop_counter",))
     assert called.phases.empty
@@ -67,7 +103,7 @@ def test_files_of_either_pass(found, tmp_path):
     ("asked", "said"),
     [
         ({"pass_": "backward"}, "unknown pass 'backward'"),
-        ({"pass_": "training", "optimizer": "adamw"}, "unknown optimizer 'adamw'"),
+        ({"pass_": "training", "optimizer": "adamx"}, "unknown optimizer 'adamx'"),
         ({"optimizer": "adam"}, "an optimizer applies only to a training step"),
     ],
 )

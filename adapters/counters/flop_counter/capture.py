@@ -104,6 +104,7 @@ def _fails_unfrozen(error: AssertionError) -> bool:
 
 
 def _trained(model: TorchModel) -> tuple[Recorder, Watched]:
+    from ...pytorch.optimizers import update_of
     from ...pytorch.phases import TrainingRecorder
     from ...pytorch.tracing.nodes import TrainingPath
     from ...pytorch.training import step
@@ -115,7 +116,7 @@ def _trained(model: TorchModel) -> tuple[Recorder, Watched]:
     recorder = TrainingRecorder(path, module)
     watched = Watched(recorder.where)
     with torch.enable_grad(), path, recorder, watched:
-        step(module, inputs, model.training, recorder)
+        step(module, inputs, update_of(model), recorder)
     return recorder, watched
 
 

@@ -115,6 +115,7 @@ def _made(graph: Any, name: str, body: Any, wanted: List[Sizes]) -> Any:
         made = FuncGraph(name)
         made.shaped_from = body
         inside, flat = convert.function_def_to_graph_def(function)
+        _uncolocated(inside)
     arguments = function.signature.input_arg
     shapes = {a.name: tf.TensorShape(s).as_proto() for a, s in zip(arguments, wanted) if not isinstance(s, bytes)}
     holders = {}
@@ -144,3 +145,19 @@ def _made(graph: Any, name: str, body: Any, wanted: List[Sizes]) -> Any:
         controls = [function.control_ret[c] for c in function.signature.control_output]
         made.control_outputs = [made.get_operation_by_name(c) for c in controls]
     return made
+
+
+LOC = b"loc:@"
+"""What a colocation begins with."""
+
+
+def _uncolocated(graph_def: Any) -> None:
+    """Drop the wish of a node to be beside one that is not there, of which no graph is made.
+
+    Keras 2.15 exports an Embedding so: beside a handle that has another number in the file.
+    """
+    names = {node.name for node in graph_def.node}
+    for node in graph_def.node:
+        beside = node.attr["_class"].list.s if "_class" in node.attr else ()
+        if [each for each in beside if each.startswith(LOC) and each[len(LOC) :].decode() not in names]:
+            del node.attr["_class"]

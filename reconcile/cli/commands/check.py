@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...core.errors import EXIT_UNEXPLAINED
-from ..options import BASELINES, PATH, options, pass_of_a_pair
+from ..options import BASELINES, OWN, PATH, options, pass_of_a_pair
 from ..streams import say
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("older", type=PATH, metavar="[A.json]", required=False)
 @click.argument("newer", type=PATH, metavar="[B.json]", required=False)
-@options("model", "set", "counter", pass_of_a_pair, "optimizer")
+@options("model", *OWN, "set", "counter", pass_of_a_pair, "optimizer")
 @click.option(
     "--baselines", type=PATH, default=BASELINES, show_default=True, metavar="DIR",
     help="Folder of the baselines: DIR/MODEL/ENVIRONMENT.json; DIR/MODEL-training-OPTIMIZER for a training step.",
@@ -51,9 +51,9 @@ def check(
 ) -> None:
     """Compare a run with a baseline, or two saved files.
 
-    With --model, the command runs the model and compares every entry of every counter with the baseline: same layer, same kind
-    of op, same occurrence. If nothing moved, it prints one line. Otherwise it prints what moved, at which layer, from which
-    version to which, and why. New names alone are no change.
+    Name the model as in `reconcile run`. The command runs it and compares every entry of every counter with the baseline: same
+    layer, same kind of op, same occurrence. If nothing moved, it prints one line. Otherwise it prints what moved, at which
+    layer, from which version to which, and why. New names alone are no change.
 
     With A.json and B.json, it runs nothing and compares two saved baselines or ledgers. A.json is the older one. A ledger has
     no trace, so it shows no causes.
@@ -62,11 +62,14 @@ def check(
     4 a defect of reconcile itself.
     """
     from ...core.errors import UsageError
+    from ...drift import github
     from ...drift.baselines import file_of
+    from ...drift.check import NoBaseline
     from ...drift.check import check as hold
+    from ...launch import user_models
     from ...launch.environments.in_environment import collect_in
     from ...launch.environments.named import CURRENT
-    from ...launch.request import flags, run_request
+    from ...launch.request import flags, models_of, run_request
     from ..again import again
     from ..environment import one
     from ..progress import progress
@@ -76,24 +79,30 @@ def check(
         compare(ctx, older, newer, asked, quiet=quiet, verbose=verbose)
     if older:
         raise UsageError(
-            f"a second file is missing: reconcile check {older} B.json. A baseline for --model goes to --against."
+            f"a second file is missing: reconcile check {older} B.json. A baseline to compare a run with goes to --against."
         )
-    if not asked["model"]:
-        raise UsageError("give --model NAME, or two saved files: A.json B.json.")
+    given = models_of(asked)
+    if not given and asked["model"] is None:
+        raise UsageError("name a model as in `reconcile run`, or give two saved files: A.json B.json.")
+    user_models.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
     if against and update:
         raise UsageError("--update writes below --baselines; it does not go with --against.")
     request = run_request(**asked)
     chosen = one(environment, file, with_, python)
-    path = against or file_of(baselines, request.model, chosen.name, request.training)
+    name = request.model or user_models.name_of(request.factories)
+    path = against or file_of(baselines, name, chosen.name, request.training)
     accept = again(ctx, flags(lambda option: option.baseline) | {"--baselines"}, "--update", bare=False)
-    name = CURRENT if against else chosen.name  # a file that is named is the one that is meant
+    meant = CURRENT if against else chosen.name  # a file that is named is the one that is meant
     take = collect_in(chosen, lambda text: say(text, err=True)) if chosen.name != CURRENT else None
     with progress(quiet=quiet, verbose=verbose) as tell:
-        done = hold(request, path, remedy=accept, environment=name, update=update, progress=tell, take=take)
+        try:
+            done = hold(request, path, remedy=accept, environment=meant, update=update, progress=tell, take=take)
+        except NoBaseline:
+            if formats == "github":
+                say(github.first(name, accept).rstrip("\n"))
+            raise
     remedy = "" if against else accept
     if formats == "github":
-        from ...drift import github
-
         remarks = said(done, update=update, accept="", quiet=True, verbose=False)
         say(github.comment(done, remarks[1 if done.drift is not None else 0 :], remedy).rstrip("\n"))
         for line in github.annotated(done):

@@ -82,7 +82,10 @@ def llm(
     if size is None:
         raise UsageError(f"no formula has a number for {name}: {result.ledgers[0].reason}.")
     page = report.page(result, size, name)
-    say({"text": report.text, "md": report.markdown, "json": report.data}[formats](page), nl=False)
+    if formats == "text":
+        say(report.text(page, verbose=verbose), nl=False)
+    else:
+        say({"md": report.markdown, "json": report.data}[formats](page), nl=False)
     ctx.exit(result.exit_code)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...core.registry import title
-from ..options import declared, options
+from ..options import OWN, options
 from ..streams import say
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options(declared("model", required=True), "set")
+@options("model", *OWN, "set")
 @click.option(
     "--environment", "names", multiple=True, metavar="NAME",
     help="Run only this environment, in the given order. Repeatable; default all but those of a single counter.",
@@ -49,7 +49,8 @@ def matrix(
 ) -> None:
     """Run a model in several environments and compare them.
 
-    The tool makes each environment once and keeps it. If it cannot make one, the others still report. It compares every
+    Name the model as in `reconcile run`. Your own model runs in the environments that have its framework. The tool makes each
+    environment once and keeps it. If it cannot make one, the others still report. It compares every
     counter with the work that ran, and with the same family's counter in the environment before. There is no --pass, because
     the old counters see no training step: use `reconcile run --environment NAME --pass training`.
 
@@ -57,9 +58,10 @@ def matrix(
     4 a defect of reconcile itself.
     """
     from ...core import atomic
-    from ...launch.choose import pair_file
+    from ...launch import user_models
+    from ...launch.choose import pair_of
     from ...launch.prepare import conventions_of
-    from ...launch.request import run_request
+    from ...launch.request import models_of, run_request
     from ...matrix import report
     from ...matrix import terminal as matrix_terminal
     from ...matrix.run import run_matrix
@@ -67,9 +69,12 @@ def matrix(
     from ..progress import progress
     from ..screen import printing
 
-    chosen = environments(names, file, with_, python)
+    given = models_of(asked)
+    user_models.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
+    chosen = environments(names, file, with_, python, given)
     request = run_request(**asked)
-    pair_file(request.model)  # before minutes go into environments
+    if not given:
+        pair_of(request.model)  # before minutes go into environments
     conventions_of(request)
     atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:
@@ -81,9 +86,14 @@ def matrix(
 
 
 def environments(
-    names: tuple[str, ...], file: Path | None, with_: tuple[str, ...], python: str | None
+    names: tuple[str, ...],
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
+    frameworks: Collection[str] = (),
 ) -> list[Environment]:
-    """Those asked for, or if none was named, those that run unasked; the one that --with makes comes last."""
+    """Those asked for, or if none was named, those that run unasked and have one of the ``frameworks``; the one that --with
+    makes comes last."""
     from ...core.errors import UsageError, unknown
     from ...launch.environments.named import load
     from ..environment import other
@@ -93,6 +103,8 @@ def environments(
         if name not in there:
             raise unknown("environment", name, there)
     found = [there[name] for name in dict.fromkeys(names)] if names else [env for env in there.values() if env.unasked]
+    if not names and frameworks:
+        found = [env for env in found if set(frameworks) & set(env.frameworks)]
     if with_ or python:
         extra = other(with_, python)
         if any(env.name == extra.name for env in found):

@@ -9,13 +9,13 @@ import click
 from click.core import ParameterSource
 
 from .. import ranked
-from ..options import models, options, pictures
+from ..options import OWN, options, pictures
 from ..streams import say
 
 
 @click.command()
 @options(
-    "model", models, "input", "args", "signature", "trust-file", "mapping", "write-mapping", "set",
+    "model", *OWN, "mapping", "write-mapping", "set",
     "convention", "convention-file", "counter", "from", "to", "pass", "context", "optimizer",
     "environment", "environments", "with", "python", ranked.ranks,
     "out", pictures, "device", "timeout", "formulas", "quiet", "verbose",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from ..options import of_families, options
+from ..options import OWN, of_families, options
 from ..streams import say
 
 
@@ -16,10 +18,11 @@ from ..streams import say
     help="Compare with this release, such as thop==0.0.31. Repeatable; default the installed one.",
 )  # fmt: skip
 @click.option("--python", metavar="X.Y", help="Python version of the new environments; default the running one.")
-@options(of_families, "counter", "verbose")
+@options("model", *OWN, "set", of_families, "counter", "verbose")
 @click.pass_context
 def upgrade(
     ctx: click.Context,
+    /,
     requirements: tuple[str, ...],
     older: tuple[str, ...],
     python: str | None,
@@ -27,10 +30,12 @@ def upgrade(
     passes: tuple[str, ...],
     counters: tuple[str, ...],
     verbose: bool,
+    **asked: Any,
 ) -> None:
     """Compare two releases layer by layer, before you upgrade.
 
-    The layers run under the release that is installed here (or --since) and under the one that you name. uv installs the
+    Without a model, the layers of the zoo (the tool's own networks) run; name your model as in `reconcile run` to compare it
+    instead. It runs under the release that is installed here (or --since) and under the one that you name. uv installs the
     latter in its own environment. The tool prints what changed: layer, op, before, after, and why. If the rules of a counter
     do not hold at the new release, it prints a draft of new ones, as `reconcile counter draft` does.
 
@@ -42,27 +47,40 @@ def upgrade(
     from ...drift.words import details, verdict
     from ...kit.conform import families as all_families
     from ...kit.draft_rules import draft_of
+    from ...launch import user_models
+    from ...launch.choose import pair_of
     from ...launch.environments.in_environment import collect_in, made
     from ...launch.environments.named import CURRENT
-    from ...launch.request import PASSES, run_request
+    from ...launch.request import PASSES, models_of, run_request
     from ...upgrade import run as upgrades
 
-    asked = run_request(counters=counters).counters if counters else ()
-    for name in asked:
+    given = models_of(asked)
+    own = any(asked.values())
+    if own:
+        if families:
+            raise UsageError("--case names layers of the zoo, and your model takes their place: leave one of them out.")
+        user_models.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
+        if not given:
+            pair_of(asked["model"])
+    wanted = run_request(counters=counters).counters if counters else ()
+    for name in wanted:
         if name not in known_counters():
             raise unknown("counter", name, known_counters())
     for name in families:
         if name not in all_families():
             raise unknown("family", name, all_families())
-    before, after, chosen = upgrades.sides(requirements, older, python or CURRENT, asked)
+    before, after, chosen = upgrades.sides(requirements, older, python or CURRENT, wanted, tuple(given))
     for env in (before, after):
         made(env, lambda text: say(text, err=True))
     takes = [collect_in(env, lambda text: say(text, err=True)) for env in (before, after)]
     old, new = (lambda request, take=take: take(request, lambda _event: None) for take in takes)
     moved, failed, broken = 0, 0, dict[str, None]()
-    cases, each = families or all_families(), passes or PASSES
-    for done in upgrades.compared(cases, each, chosen, old, new):
-        step = f"{done.family}, {done.pass_}"
+    if own:
+        requests = [run_request(**asked, pass_=pass_, counters=chosen) for pass_ in passes or PASSES[:1]]
+    else:
+        requests = [*upgrades.of_families(families or all_families(), passes or PASSES, chosen)]
+    for done in upgrades.compared(requests, old, new):
+        step = f"{done.model}, {done.pass_}"
         if done.drift is None:
             failed += 1
             say(f"{step}: nothing to compare: {done.failed}")
@@ -83,5 +101,5 @@ def upgrade(
             say(draft_of(name, families or all_families(name), new), nl=False)
         except UsageError as error:
             say(str(error))
-    say(f"{moved} of {len(cases) * len(each)} moved from {before.title} to {after.title}")
+    say(f"{moved} of {len(requests)} moved from {before.title} to {after.title}")
     ctx.exit(EXIT_FAILED if failed else EXIT_UNEXPLAINED if moved else EXIT_OK)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...core.errors import UsageError
 from ...core.records import Ledger, Trace
-from ...core.registry import frameworks, known_counters, title
+from ...core.registry import frameworks, known_counters, title, unasked
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
 from ..request import Point, RunRequest
@@ -101,9 +101,10 @@ def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str,
     A recipe needs a pair file, so a user's own model is counted only by the other counters; and every model of several has a
     framework's default counters where the environment lists none for it.
     """
-    default = tuple(name for name, c in known_counters().items() if c.framework in env.frameworks and c.default)
+    known = known_counters()
     if not factories:
-        return env.counters or default
+        return env.counters or tuple(name for name, c in known.items() if c.framework in env.frameworks and c.default)
+    default = [name for name, c in known.items() if c.framework in env.frameworks and name in unasked(c.framework)]
     listed = [name for name in env.counters if not known_counters()[name].recipe]
     unlisted = set(factories) - {known_counters()[name].framework for name in listed}
     rest = [name for name in default if known_counters()[name].framework in unlisted]

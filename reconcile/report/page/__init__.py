@@ -80,7 +80,7 @@ def hash_of(text: str) -> str:
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
     made = environment(finalize, autoescape=True, package=__package__, folder=".")
-    made.filters.update(spans=_spans, words=lambda state: state.replace("_", " "))
+    made.filters.update(spans=_spans, words=view.word)
     return made.get_template("page.html.j2")
 
 
@@ -170,7 +170,7 @@ def _phased(framework: str, table: PhaseTable) -> dict[str, Any]:
             for each in folds.phases(table.rows)
         ],
         "total": cells(table.total),
-        "sentence": view.ratio_sentence(table.total),
+        "sentence": "; ".join(filter(None, (view.ratio_sentence(table.total), view.utilisation_sentence(table.total)))),
     }
 
 

@@ -142,7 +142,8 @@ class Lines {
   foot() {
     const parts = Object.values(KINDS)
       .map((kind) => [kind, this.shown.filter((line) => line.kind === kind)])
-      .filter(([, lines]) => lines.length)
+      // a sum over causes of several counters says nothing
+      .filter(([kind, lines]) => lines.length && (kind !== KINDS.cause || new Set(lines.map((line) => line.whose)).size === 1))
       .map(([kind, lines]) => {
         const total = sum(lines.map((line) => line.amount));
         const text = kind === KINDS.reported || kind === KINDS.ran ? number(total) : signed(total);

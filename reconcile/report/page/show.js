@@ -15,7 +15,7 @@ const byId = (id) => document.getElementById(id);
 const name = (text, attributes = {}) => make("bdi", { dir: "auto", ...attributes }, text);
 const number = (n) => n.toLocaleString("en-US");
 const signed = (n) => (n > 0n ? `+${number(n)}` : number(n));
-const words = (state) => state.replaceAll("_", " ");
+const words = (state) => (state === "equal" ? "exact" : state.replaceAll("_", " "));
 const plural = (n, one) => `${number(n)} ${one}${n === 1 ? "" : "s"}`;
 const place = (element, left, width) => {
   element.style.left = `${left}%`;

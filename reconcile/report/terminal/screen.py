@@ -59,6 +59,7 @@ def show(
     below: list[RenderableType] = []
     if not quiet:
         above += [_headline(result, None if brief else chosen), Text(), totals(result, width, brief), Text()]
+        above += [*(Text(clean(line), style="dim") for line in ways), Text()] if (ways := view.ways(result)) else []
         if chosen is not None:
             above += _section(
                 f"From {chosen.from_} to {chosen.to}", statement_table(chosen, layers, limit, width, brief)
@@ -69,8 +70,8 @@ def show(
                 above += _section(f"From {own.from_} to {own.to}", statement_table(own, layers, limit, width))
         for framework, phased in view.phase_tables(result, result.convention):
             above += _section(f"Phase by phase ({framework})", phase_view(phased, limit, width))
-            if sentence := view.ratio_sentence(phased.total):
-                above += [Text(f"{framework}: {sentence}."), Text()]
+            for sentence in (view.ratio_sentence(phased.total), view.utilisation_sentence(phased.total)):
+                above += [Text(f"{framework}: {sentence}."), Text()] if sentence else []
         run_verdict = result.verdict
         said, notes = _closings(run_verdict.counters, brief), _notes(result, run_verdict)
         below.append(Text())
@@ -81,7 +82,7 @@ def show(
         below.append(Text("wrote " + ", ".join(map(clean, _names(files, brief))), style="dim"))
     _print(console, *above)
     if result.layers and not quiet:
-        title = "Layer by layer: what to add to arrive at the work that ran"
+        title = "Layer by layer: what each counter missed (+) or counted too much (-)"
         rest = [*above, *_section(title, Text()), *said, *below]
         notes = _few_notes(notes, SCREEN - _height(console, rest) - ROOM, console) if brief else notes
         room = SCREEN - _height(console, [*rest, *notes])

@@ -68,7 +68,7 @@ def totals(result: Answer, width: int = 80, brief: bool = False) -> RenderableTy
     numbers are too long for columns, each has a line of its own, and no total is left out. With ``brief`` the last column
     is narrower, and the reported totals are left out before that happens.
     """
-    titles = ("counter", "as reported", "normalised", "", "", "")
+    titles = ("counter", "as reported", "normalised", "", "off by", "state")
     aligned = ("whole", "right", "right", "right", "right", "left")
     rows = list(_totals(result, brief))
     narrow = ({1, 3},) if width < NARROW else ({3},) if width < WIDE else (set[int](), {3})
@@ -108,7 +108,7 @@ def _totals(result: Answer, brief: bool) -> Iterator[tuple[str, str, str, str, s
             "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit:<4}",
             *(("", "") if total is None else (number(total), si(total))),
             view.distance(counter),
-            Text(counter.state.value.replace("_", " "), style=STYLE[counter.state]),
+            Text(view.word(counter.state.value), style=STYLE[counter.state]),
         )
 
 

@@ -15,6 +15,7 @@ from reconcile.core.records import FLOP, MAC
 from reconcile.core.registry import COUNTER_FOLDERS, built_in_counters, frameworks, known_counters
 from reconcile.gallery import run as gallery
 from reconcile.gallery import training
+from reconcile.launch import choose as choosing
 from reconcile.launch import user_models
 from reconcile.launch.choose import choose_counters
 from reconcile.launch.environments import in_environment
@@ -123,10 +124,28 @@ def test_a_frozen_graph_in_a_file_is_read_by_its_recipe_unasked() -> None:
     assert user_models.counters_of({"tf": "net.pb"}, (), held) == (*UNASKED["tf"], "tf.profiler@frozen_pb")
 
 
+def test_a_framework_without_defaults_runs_what_is_its_own() -> None:
+    """XLA's analysis is a part of JAX; what needs a package of its own runs if it is named."""
+    assert user_models.counters_of({"jax": "m:f"}, ()) == ("xla@lowered", "xla@compiled")
+    assert user_models.counters_of({"onnx": "net.onnx"}, ()) == ()
+    assert user_models.counters_of({"jax": "m:f"}, ("xla@compiled",)) == ("xla@compiled",)
+
+
+def test_jax_joins_a_pair_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for there in (False, True):
+        monkeypatch.setattr(choosing, "_installed", lambda name, there=there: there)
+        names = choose_counters(RunRequest("gru_demo"))
+        assert ("xla@lowered" in names, "xla@compiled" in names) == (there, there)
+        elsewhere = choose_counters(RunRequest("gru_demo", python="/other/python"))
+        assert "xla@lowered" not in elsewhere
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [
         ("thop", "Runs by default."),
+        ("xla@lowered", "Runs by default where JAX is installed."),
+        ("xla@tabulate", "Runs only if you name it with --counter."),
         ("tf.profiler@session", "Runs only if you name it, and no other counter, with --counter."),
     ],
 )

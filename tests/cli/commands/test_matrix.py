@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.launch.environments.named import Environment, load
-from reconcile.launch.request import RunRequest
+from reconcile.launch.request import RunRequest, run_request
 from reconcile.launch.workers.supervisor import Event
 from reconcile.matrix import run as matrix
 from reconcile.matrix.run import MatrixResult
@@ -174,3 +174,18 @@ def test_every_option_has_help(stub: Stub) -> None:
     from reconcile.cli.commands.matrix import matrix as command
 
     assert [p.name for p in command.params if not getattr(p, "help", "")] == []
+
+
+def test_an_own_model_runs_where_its_framework_is(stub: Stub) -> None:
+    command = ("matrix", "--torch", "net:Net", "--input", "1,3,8,8", "--out", str(stub.folder / "reports"))
+    assert CliRunner().invoke(cli, command, prog_name="reconcile").exit_code == 0
+    assert stub.request is not None
+    assert dict(stub.request.factories) == {"torch": "net:Net"}
+    frameworks = {name: load()[name].frameworks for name in NAMES}
+    assert stub.asked == [name for name in NAMES if "torch" in frameworks[name]]
+    assert len(stub.asked) < len(NAMES)
+
+
+def test_each_environment_gets_the_models_of_its_frameworks() -> None:
+    request = run_request(torch="net:Net", tf="net:make")
+    assert dict(matrix._of_frameworks(request, ("tf",)).factories) == {"tf": "net:make"}

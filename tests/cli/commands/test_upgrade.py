@@ -112,6 +112,21 @@ def test_what_moved_is_said_layer_by_layer(releases: Releases) -> None:
     assert {request.counters for request in releases.requests} == {("thop",)}
 
 
+def test_an_own_model_takes_the_place_of_the_families(releases: Releases) -> None:
+    result = releases.call("--torch", "net:Net", "--input", "1,3,8,8")
+    assert result.exit_code == 1, result.output
+    assert [dict(request.factories) for request in releases.requests] == [{"torch": "net:Net"}] * 2  # before and after
+    assert {(request.training, request.counters) for request in releases.requests} == {("", ("thop",))}
+    assert "\n1 of 1 moved from" in result.stdout
+    for wrong, said in (
+        (("--torch", "net:Net", "--case", "family_dense"), "--case names layers of the zoo"),
+        (("--tf", "net:make"), f"thop=={NEW} moves no counter of this model"),
+        (("--input", "1,3"), "name a model"),
+    ):
+        refused = releases.call(*wrong)
+        assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr
+
+
 def test_nothing_moved_is_a_line_a_family(releases: Releases) -> None:
     releases.after = releases.before
     result = releases.call("--case", "family_dense", "--case", "family_norm")

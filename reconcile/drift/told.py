@@ -1,0 +1,113 @@
+"""A change of the model's own work, told once: each layer and the total, before and after, and what changed there.
+
+The counters that count the same change are named in one line. A counter that moved in another way is told by itself (words.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..core.text import number, percent, si
+from .changes import Change, CounterDrift, Drift, TraceDrift
+
+WEIGHTS = 1
+"""The place of the weights among the tensors that a convolution takes."""
+TENSORS = 2
+"""Tensors of one op that are shown."""
+LAYERS = 20
+"""Layers of one trace that are shown; --verbose shows all."""
+
+
+def told(drift: Drift) -> list[TraceDrift]:
+    """The traces whose change is known in FLOPs under the convention."""
+    return [trace for trace in drift.traces if trace.moved and trace.layers]
+
+
+def apart(drift: Drift) -> list[CounterDrift]:
+    """The counters that moved, and not by that change alone."""
+    followed = {trace.framework for trace in told(drift)}
+    return [c for c in drift.counters if c.moved and not (c.follows and c.framework in followed)]
+
+
+def same(drift: Drift) -> list[str]:
+    """The names of the counters that count that change and nothing else."""
+    others = apart(drift)
+    return [c.counter for c in drift.counters if c.moved and c not in others]
+
+
+def sentences(drift: Drift) -> list[str]:
+    """``5.60 to 9.80 MFLOPs, +75.0 %: conv2, kernel 3x3 to 5x5`` for each trace; two that say the same say it once."""
+    said: dict[str, list[str]] = {}
+    for trace in told(drift):
+        said.setdefault(_sentence(trace), []).append(trace.name)
+    return list(said) if len(said) < 2 else [f"{', '.join(names)}: {text}" for text, names in said.items()]
+
+
+def rows(trace: TraceDrift) -> list[tuple[str, str, str, str, str]]:
+    """Layer, before, after, per cent, what changed; the total last."""
+    by_layer: dict[str, list[Change]] = {}
+    for change in trace.changes:
+        by_layer.setdefault(change.layer, []).append(change)
+    found = [(layer, *_amounts(before, after), _what(by_layer[layer])) for layer, before, after in trace.layers]
+    return [*found, ("total", *_amounts(*trace.totals), "")]
+
+
+def lines(trace: TraceDrift, convention: str, *, verbose: bool) -> list[str]:
+    """The same for a terminal."""
+    *layers, total = rows(trace)
+    shown = layers if verbose else layers[:LAYERS]
+    left = [f"  {len(layers) - len(shown):,} more layers (with --verbose)"] if len(shown) < len(layers) else []
+    texts = [
+        f"  {layer}  {before} -> {after}, {change}{f': {what}' if what else ''}"
+        for layer, before, after, change, what in (*shown, total)
+    ]
+    return [f"{trace.name}: the work that runs, in FLOPs (convention {convention})", *texts[:-1], *left, texts[-1]]
+
+
+def _sentence(trace: TraceDrift) -> str:
+    before, after = (si(total, "FLOPs") for total in trace.totals)
+    number_, unit = before.split(" ")
+    start = number_ if after.endswith(f" {unit}") else before
+    change = _amounts(*trace.totals)[2]
+    names = [layer for layer, *_ in trace.layers]
+    (_, _, _, _, what), *_ = rows(trace)
+    where = ", ".join([names[0], what] if len(names) == 1 and what else names)
+    return f"{start} to {after}, {change}: {where}"
+
+
+def _amounts(before: int, after: int) -> tuple[str, str, str]:
+    if before == after:
+        return number(before), number(after), "as before"
+    sign = "+" if after > before else "-"
+    share = percent(after - before, before)
+    return number(before), number(after), f"{sign}{share}" if share else "new"
+
+
+def _what(changes: Iterable[Change]) -> str:
+    """What the first op of a layer that changed saw before and sees now: ``kernel 3x3 to 5x5``; '' if it saw the same."""
+    changes = list(changes)
+    before, after = changes[0].before, changes[0].after
+    if before is None or after is None:
+        return f"{changes[0].op} is {'new' if before is None else 'gone'}"
+    old, new = (re.findall(r"\([\d, ]*\)", side.shapes.partition(" -> ")[0]) for side in (before, after))
+    differ = [(index, a, b) for index, (a, b) in enumerate(zip(old, new, strict=False)) if a != b]
+    if len(old) != len(new) or not differ:
+        return f"{number(before.calls)} calls to {number(after.calls)}" if before.calls != after.calls else ""
+    weights = [(a, b) for index, a, b in differ if index == WEIGHTS and len(differ) == 1]
+    op = changes[0].op
+    if "conv" in op.lower() and weights and (kernel := _kernel(*weights[0], op)):
+        return f"kernel {kernel}"
+    differ.sort(key=lambda each: -each[1].count(","))  # a weight says more than its bias
+    texts = list(dict.fromkeys(f"{a} to {b}" for _, a, b in differ))
+    return ", ".join(texts[:TENSORS]) + (f" and {len(texts) - TENSORS} more" if len(texts) > TENSORS else "")
+
+
+def _kernel(before: str, after: str, op: str) -> str:
+    """``3x3 to 5x5`` for the weights of a convolution whose channels stay; else ''. The channels are the first two sizes, or the
+    last two of an op that is written with a capital (Conv2D)."""
+    old, new = (shape.strip("()").split(", ") for shape in (before, after))
+    channels, kernel = (slice(-2, None), slice(None, -2)) if op[0].isupper() else (slice(None, 2), slice(2, None))
+    if old[channels] != new[channels]:
+        return ""
+    return f"{'x'.join(old[kernel])} to {'x'.join(new[kernel])}"

@@ -1,0 +1,106 @@
+"""A change of the model's own work is told once: before, after, per cent, the total, and what changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconcile.core.records import Ledger, Op, Tensor, Trace
+from reconcile.drift import told
+from reconcile.drift.changes import Drift
+from reconcile.drift.compare import compare
+from reconcile.drift.github import rows
+from reconcile.drift.words import details, verdict
+from reconcile.engine.settle import Collected
+from tests.drift.takes import DENSE, take
+
+SIDE, IN, OUT = 12, 3, 8
+
+
+def tensor(*shape: int) -> Tensor:
+    return Tensor(shape, "float32")
+
+
+def conv(kernel: int, count: int = OUT) -> Op:
+    side = SIDE - kernel + 1
+    weights = tensor(count, IN, kernel, kernel)
+    attrs = {"transposed": False, "groups": 1}
+    ins = (tensor(1, IN, SIDE, SIDE), weights)
+    return Op("op0", "aten.convolution", "conv", ins, (tensor(1, count, side, side),), attrs, 1)
+
+
+def flops(kernel: int, count: int = OUT) -> int:
+    return 2 * (SIDE - kernel + 1) ** 2 * kernel**2 * IN * count
+
+
+def of(op: Op) -> Collected:
+    base = take()
+    (old,) = (trace for trace in base.traces if isinstance(trace, Trace))
+    return replace(base, traces=(old._replace(ops=(op,)),), ledgers=())
+
+
+def moved(kernel: int = 5, count: int = OUT) -> Drift:
+    return compare(of(conv(3)), of(conv(kernel, count)))
+
+
+def test_before_after_per_cent_total_and_the_kernel() -> None:
+    drift = moved()
+    (trace,) = drift.traces
+    assert trace.totals == (flops(3), flops(5))
+    assert trace.layers == (("conv", flops(3), flops(5)),)
+    tenths = round(1000 * (flops(5) - flops(3)) / flops(3))
+    share = f"+{tenths // 10}.{tenths % 10} %"
+    layer, total = told.rows(trace)
+    assert layer == ("conv", f"{flops(3):,}", f"{flops(5):,}", share, "kernel 3x3 to 5x5")
+    assert total == ("total", f"{flops(3):,}", f"{flops(5):,}", share, "")
+    assert verdict(drift, "x.json").endswith(f"kFLOPs, {share}: conv, kernel 3x3 to 5x5")
+
+
+def test_other_channels_are_no_kernel() -> None:
+    (trace,) = moved(3, 2 * OUT).traces
+    assert told.rows(trace)[0][3:] == ("+100.0 %", f"({OUT}, {IN}, 3, 3) to ({2 * OUT}, {IN}, 3, 3)")
+
+
+def test_a_kernel_with_its_channels_last() -> None:
+    assert told._kernel("(3, 3, 8, 16)", "(5, 5, 8, 16)", "Conv2D") == "3x3 to 5x5"
+    assert told._kernel("(3, 3, 8, 16)", "(3, 3, 8, 32)", "Conv2D") == ""
+
+
+def test_a_larger_picture_is_no_kernel() -> None:
+    op = conv(3)
+    larger = op._replace(inputs=(tensor(1, IN, 14, 14), op.inputs[1]), outputs=(tensor(1, OUT, 12, 12),))
+    (trace,) = compare(of(op), of(larger)).traces
+    assert told.rows(trace)[0][4] == f"(1, {IN}, 12, 12) to (1, {IN}, 14, 14)"
+
+
+def test_work_that_is_not_known_is_told_op_by_op() -> None:
+    unknown = conv(5)._replace(op="aten.never_heard_of")
+    drift = compare(of(conv(3)), of(unknown))
+    assert [trace.layers for trace in drift.traces] == [()]
+    assert told.told(drift) == []
+    assert verdict(drift, "x.json").endswith("trace@torch moved, at conv")
+    assert len(rows(drift)) == 2  # one op is gone, the other is new
+
+
+@pytest.mark.parametrize("own", [0, 7])
+def test_a_counter_that_counts_the_same_change_is_named_once(own: int) -> None:
+    """Twice as many rows go through the dense layer. With a number of its own, the counter is told by itself."""
+    base = take()
+    (old,) = (x for x in base.ledgers if isinstance(x, Ledger))
+    (trace,) = (t for t in base.traces if isinstance(t, Trace))
+    *others, dense = trace.ops
+    more = tensor(2 * 97, 96), tensor(2 * 97, 256)
+    traced = trace._replace(
+        ops=(*others, dense._replace(inputs=(dense.inputs[0], more[0], dense.inputs[2]), outputs=more[1:]))
+    )
+    *rest, seen = old.sightings
+    wide = seen.op._replace(inputs=(tensor(2, 97, 96),), outputs=(tensor(2, 97, 256),))
+    entries = tuple(e._replace(value=2 * DENSE + own) if e.id == "dense" else e for e in old.entries)
+    new = old._replace(total=old.total + DENSE + own, entries=entries, sightings=(*rest, seen._replace(op=wide)))
+    drift = compare(base, replace(base, traces=(traced,), ledgers=(new,)))
+    text = "\n".join(details(drift))
+    assert f"dense  {2 * DENSE:,} -> {4 * DENSE:,}, +100.0 %: (97, 96) to (194, 96)" in text
+    assert (told.same(drift) == ["thop"]) is (own == 0), text
+    assert ("thop: the same change, and no other" in text) is (own == 0)
+    assert (f"unexplained +{2 * own}" in text) is (own != 0)  # thop's unit is two FLOPs
