@@ -40,6 +40,10 @@ class Update:
                 raise FactoryError(AGAIN % self.kind.__name__) from error
             raise FactoryError(f"torch.optim.{self.kind.__name__} cannot step {name}: {error}") from error
 
+    def whole(self, weights: list[torch.nn.Parameter]) -> Any:
+        """One optimizer of all these parameters."""
+        return self.kind(weights, **{each: False for each in SINGLE if each in self.known})
+
     @property
     def title(self) -> str:
         """``torch.optim.SGD(momentum=0.9)``: the class, and the options that are not its own, where all parameters share them."""
@@ -55,13 +59,14 @@ def update_of(model: TorchModel) -> Update:
     pair = getattr(model, "pair", None)
     given = getattr(pair, "optimizer", None)
     if given is None:
-        return Update(_named(model.training))
+        return Update(kind_of(model.training))
     if not isinstance(given, torch.optim.Optimizer):
         raise FactoryError(f"optimizer= is {type(given).__name__}; give an optimizer of torch.optim, or its name.")
     return Update(type(given), _options(given, getattr(pair, "model", None)))
 
 
-def _named(name: str) -> type[Any]:
+def kind_of(name: str) -> type[Any]:
+    """The optimizer of torch.optim of this name. Raises FactoryError."""
     known = {each.lower(): kind for each, kind in vars(torch.optim).items() if _is_optimizer(kind)}
     if name not in known:
         raise FactoryError(

@@ -118,10 +118,12 @@ for _ in range(3):
 def test_real_processes_are_watched_each_by_itself(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "train.py").write_text(SCRIPT)
-    started = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0"]
+    started = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     words = [sys.executable, *started, "-m", "reconcile", "watch", "--quiet", "--out", "ranks", "train.py"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     assert run(tmp_path / "ranks").exit_code == 0
     told = json.loads((tmp_path / "ranks" / "train.ranks.json").read_text())

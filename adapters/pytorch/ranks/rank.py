@@ -14,10 +14,11 @@ from ...shared import nested
 from ..call_adapter import is_leaf, tensors_out
 from ..inputs import Inputs
 from ..model import _tell
+from ..optimizers import Update, kind_of
 from ..steps.context import StepContext
 from ..steps.path import StepPath
 from ..tracing.records import tensors_in
-from ..training import OPTIMIZERS, _loss
+from ..training import _loss
 from .layout import batches_of, mesh_of, unwrapped
 from .pipelines import PREPARED, Waits
 from .world import install as install
@@ -108,7 +109,7 @@ class RankStep:
             return lambda: _without_gradients(lambda: model(*positional, **named))
         model.train()
         weights = [weight for weight in model.parameters() if weight.requires_grad]
-        optimizer = OPTIMIZERS[self.training](weights) if weights else None
+        optimizer = Update(kind_of(self.training)).whole(weights) if weights else None
 
         def step() -> None:
             loss, trains = _loss([t for t in tensors_out(model(*positional, **named)) if t.is_floating_point()])
