@@ -140,7 +140,7 @@ def test_random_claims_are_seldom_explained() -> None:
     assert explained(SETUPS["rate"], 100, 4, 7) <= 2
 
 
-@pytest.mark.zoo
+@pytest.mark.fresh
 @pytest.mark.parametrize("name", SETUPS)
 def test_two_percent_of_random_claims_are_explained(name: str) -> None:
     """No more than that of 1,000 claims of three to five digits, by products of two factors or fewer."""

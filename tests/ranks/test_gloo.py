@@ -15,10 +15,15 @@ from reconcile.launch.request import run_request
 from reconcile.ranks import ranked
 
 pytest.importorskip("torch")
-pytestmark = [pytest.mark.frameworks, pytest.mark.zoo]
+pytestmark = pytest.mark.frameworks
 
 MODELS = ("tp", "tp_again", "sequence", "fsdp", "ddp", "experts_apart", "vocabulary_shared")
 STEPS = ("gpipe", "one_forward_one_backward", "interleaved")
+ONE_OF_EACH = ("tp", "fsdp", "one_forward_one_backward", "experts_apart")
+NAMES = [
+    pytest.param(name, marks=pytest.mark.zoo if name in ONE_OF_EACH else pytest.mark.fresh)
+    for name in (*MODELS, *STEPS)
+]
 WORLD = 2
 
 
@@ -45,7 +50,7 @@ def really(name: str, folder: Path) -> list[list[list[object]]]:
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(WORLD)]
 
 
-@pytest.mark.parametrize("name", [*MODELS, *STEPS])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_fake_rank_multiplies_what_a_real_one_does(folder: Path, name: str) -> None:
     request = run_request(torch=f"decoder:{name}", pass_="forward" if name in STEPS else "training")
     faked = ranked.run(request, WORLD, tuple(range(WORLD)))
