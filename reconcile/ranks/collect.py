@@ -60,6 +60,11 @@ def _framework(request: RunRequest) -> Framework:
         raise UsageError(f"--ranks takes one model of your own: {options}.")
     if request.files:
         raise UsageError(f"--ranks takes a function that makes the model, not a file: {options}.")
+    if request.device != "cpu":
+        raise UsageError(
+            f"--ranks runs your program on the device that it chooses: leave --device {request.device} out, and make the model "
+            "there in your function."
+        )
     if request.context is not None:
         raise UsageError("--ranks counts a call or a training step: leave --pass prefill and --pass decode out.")
     return frameworks()[next(iter(request.factories))]

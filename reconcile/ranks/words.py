@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..core.causes import State
 from ..core.records import CALLED_WITH
 from ..core.text import number, percent, signed
+from ..engine.citation import META
 from ..report import view
 from .files import Together, missing
 from .ranked import PARTIAL, Fold, Ranked, Traffic
@@ -83,6 +84,8 @@ def traffic(result: Ranked) -> Iterator[tuple[str, ...]]:
 def notes(result: Ranked) -> list[str]:
     """How the ranks were counted; what all of them say once."""
     said: dict[str, list[Fold]] = {}
+    if any(fold.trace.device == "meta" for fold in result.folds):
+        said[f"ran on {META}: nothing shows that it runs with values"] = []
     for fold in result.folds:
         for note in fold.trace.notes:
             if not note.startswith(CALLED_WITH) or fold is result.folds[0]:

@@ -46,6 +46,10 @@ def fails():
 
 def number():
     return 3
+
+def without_values():
+    with torch.device("meta"):
+        return one()
 """
 
 Typed = Callable[..., Result]
@@ -100,6 +104,13 @@ def test_chosen_ranks_have_no_sum(typed: Typed) -> None:
     assert "there is no sum" in " ".join(done.output.split())
 
 
+def test_a_model_without_values_is_counted_and_says_so(typed: Typed) -> None:
+    done = typed("--torch", "shared:without_values", "--ranks", "2", "--against", "shared:one")
+    assert done.exit_code == 0, done.output
+    assert f"2 ranks do {2 * ONE:,} FLOPs together" in " ".join(done.output.split())
+    assert "ran on meta, where tensors have no values" in " ".join(done.output.split())
+
+
 REFUSED = {
     "--ranks is about": (
         ["--model", "gru_demo", "--ranks", "2"],
@@ -110,6 +121,7 @@ REFUSED = {
     "alone": (["--torch", "shared:one", "--rank", "1"], "--rank is about the ranks of a world"),
     "against": (["--torch", "shared:one", "--against", "shared:one"], "--against is about the ranks of a world"),
     "decode": (["--torch", "shared:one", "--ranks", "2", "--pass", "prefill"], "leave --pass prefill"),
+    "device": (["--torch", "shared:one", "--ranks", "2", "--device", "meta"], "leave --device meta out"),
     "fails": (["--torch", "shared:fails", "--ranks", "4"], "the third rank has no part"),
     "no model": (["--torch", "shared:number", "--ranks", "2"], "returned"),
     "many": (
