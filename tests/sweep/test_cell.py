@@ -55,7 +55,9 @@ def until(true: Callable[[], object]) -> None:
 def hangs(tmp_path: Path) -> Path:
     """A pair file that never comes back from its import, in a worker without any framework; it says when it is there."""
     path = tmp_path / "hangs.py"
-    path.write_text(f"import pathlib, time\npathlib.Path({str(tmp_path / 'there')!r}).touch()\ntime.sleep(600)\n")
+    path.write_text(
+        f"import pathlib, time\npathlib.Path({str(tmp_path / 'there')!r}).touch()\ntime.sleep(600)\nPAIR = 0\n"
+    )
     return path
 
 

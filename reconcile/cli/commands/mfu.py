@@ -62,7 +62,7 @@ class _Mfu(click.Command):
 @click.option("--recompute", type=click.Choice(("none", "full")), help="Activations that are computed again, if known.")
 @click.option("--table", type=PATH, metavar="CLAIMS.csv", help="Explain every row of a table; needs --out.")
 @click.option("--out", type=PATH, metavar="DIR", help="Output directory of --table.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="Format.")
+@click.option("--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True, help="Format.")
 @options("quiet")
 @click.pass_context
 def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: Path | None, **asked: Any) -> None:
@@ -93,7 +93,7 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
         counts, wrong = WORDS[words[0]]
         if len(words) - 1 not in counts:
             raise UsageError(wrong)
-        ctx.exit(_other(words[0], [Path(word) for word in words[1:]], asked["format_"]))
+        ctx.exit(_other(words[0], [Path(word) for word in words[1:]], asked["formats"]))
     if len(words) != 1:
         raise UsageError(
             "give one CLAIM, such as 156.18%, or --table."
@@ -107,14 +107,14 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
 
     wanted = read(words[0])
     outcome = search(wanted, setup_of(asked, wanted.kind == "share"))
-    if asked["format_"] == "json":
+    if asked["formats"] == "json":
         say(page.data(outcome), nl=False)
     else:
         say(page.headline(outcome) + "\n" if asked["quiet"] else page.text(outcome), nl=False)
     ctx.exit(EXIT_OK if outcome.explained else EXIT_UNEXPLAINED)
 
 
-def _other(word: str, files: list[Path], format_: str) -> int:
+def _other(word: str, files: list[Path], formats: str) -> int:
     """Answer what is no claim. Returns the exit code."""
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
     from ...mfu import listing
@@ -123,7 +123,7 @@ def _other(word: str, files: list[Path], format_: str) -> int:
         from ...mfu.compare import compared
 
         result = compared(*files)
-        say(result.data() if format_ == "json" else result.text(), nl=False)
+        say(result.data() if formats == "json" else result.text(), nl=False)
         return EXIT_OK if result.closed else EXIT_UNEXPLAINED
     if word == TRAINERS and files:
         from ...mfu.source_tables import read, to_markdown
