@@ -65,12 +65,14 @@ def test_tensor_parallel_ranks_share_products(run: Run) -> None:
     assert (result.totals["matmul"], causes(result)) == (STEP, {})
 
 
+@pytest.mark.zoo
 def test_data_parallel_ranks_read_a_batch_each(run: Run) -> None:
     result = run("hsdp", 4, "plain", "training")
     assert by_rank(result) == dict.fromkeys(range(4), STEP)
     assert (result.totals["matmul"], causes(result)) == (4 * STEP, {"own-batch": -3 * STEP})
 
 
+@pytest.mark.zoo
 def test_stages_of_a_pipeline_add_up(run: Run) -> None:
     result = run("one_forward_one_backward", 2, "plain_step")
     half = 3 * d.LAYERS // 2 * LAYER
