@@ -2,8 +2,8 @@
 
 Ranks stand on a mesh.  Along a dimension in which the program asks for a rank's place, each place may do other work, and runs.
 Along any other the program cannot tell its place, and what differs there comes of sizes that do not divide: PyTorch gives the
-first ranks full parts, then a smaller one, then none.  So if the first and the last rank of such a line do equal work, all of the
-line do; if not, the places of that dimension all run.
+first ranks full parts, then a smaller one, then none.  So if the first rank and the one at the end of all these lines do equal
+work, all between them do; if not, the ends of the lines run, and then all places of a dimension whose end differs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,26 @@ class Plan:
                 last = self.ran.get(self._last(rank, dim))
                 if last is not None and last["digest"] != told["digest"]:
                     dims.add(dim)
-        return dims
+        whole = set(range(len(self.sizes)))
+        mixed = [
+            rank
+            for rank in self.ran
+            if self._differs(rank, dims) and all(each in self.ran for each in self._ends(rank, dims))
+        ]
+        return whole if mixed else dims
+
+    def _differs(self, rank: int, apart: set[int]) -> bool:
+        """Whether the rank farthest from this one ran, and does other work."""
+        far = self.ran.get(self._far(rank, apart))
+        return far is not None and bool(far["digest"] != self.ran[rank]["digest"])
+
+    def _far(self, rank: int, apart: set[int]) -> int:
+        """The rank at the end of all lines that begin at this rank, those of dimensions that are told apart left out."""
+        return self.rank([at if dim in apart else self.sizes[dim] - 1 for dim, at in enumerate(self._places[rank])])
+
+    def _ends(self, rank: int, apart: set[int]) -> list[int]:
+        """The ranks at the end of each such line."""
+        return [self._last(rank, dim) for dim in range(len(self.sizes)) if dim not in apart]
 
     def _last(self, rank: int, dim: int) -> int:
         """The rank at the end of the line along this dimension that begins at this rank."""
@@ -79,10 +98,9 @@ class Plan:
         """The ranks that have to run next; none if all is known."""
         apart = self.apart()
         first = self._first_of_lines(apart)
-        need = [
-            *first,
-            *(self._last(rank, dim) for rank in first for dim in range(len(self.sizes)) if dim not in apart),
-        ]
+        need = [*first, *(self._far(rank, apart) for rank in first)]
+        if not [rank for rank in need if rank not in self.ran]:
+            need += [end for rank in first if self._differs(rank, apart) for end in self._ends(rank, apart)]
         return [rank for rank in dict.fromkeys(need) if rank not in self.ran]
 
     def all_run(self) -> str:

@@ -30,7 +30,7 @@ def test_a_dtype_is_a_factor(tmp_path: Path) -> None:
 counts = st.integers(1, 10**6)
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(counts, counts, counts, counts, counts, counts)
 def test_the_factors_are_the_quotient(
     tmp_path_factory: pytest.TempPathFactory, tokens: int, other: int, work: int, more: int, devices: int, peak: int

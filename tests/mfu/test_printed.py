@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.core.errors import UsageError
@@ -30,6 +30,7 @@ def test_a_number_is_all_numbers_with_its_digits(text: str, value: Fraction, hal
     assert (found.low, found.high) == (value - half, value + half)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 10**9), st.integers(0, 6))
 def test_what_rounds_to_a_text_is_within_it(number: int, places: int) -> None:
     exact = Fraction(number, 10**6)
@@ -39,6 +40,7 @@ def test_what_rounds_to_a_text_is_within_it(number: int, places: int) -> None:
         assert found.low - Fraction(1, 10**9) <= exact <= found.high + Fraction(1, 10**9)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 10**6), st.integers(0, 5))
 def test_zeros_at_the_end_may_be_rounded_but_not_two_digits(head: int, zeros: int) -> None:
     found = printed(str(head * 10**zeros), "it")

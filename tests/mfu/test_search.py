@@ -7,7 +7,7 @@ import random
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.mfu.printed import claim
@@ -74,6 +74,7 @@ def test_another_formula_opens_into_its_parts() -> None:
     assert dict(outcome.best.factors[0].causes) == {"attention": -half}
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(5, 7))
 def test_a_planted_product_is_found(pick: int, digits: int) -> None:
     """Any product of the list, printed with many digits, agrees; what is shown is at most as complicated."""

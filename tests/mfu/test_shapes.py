@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.mfu.shapes import FORMS, Shape, numerators
@@ -43,6 +43,7 @@ def test_whole_attention_is_three_times_two_products() -> None:
 sizes = st.integers(1, 10**6)
 
 
+@settings(deadline=None)
 @given(st.builds(Shape, sizes, sizes, sizes, sizes, sizes, sizes))
 def test_two_formulas_differ_by_their_parts(shape: Shape) -> None:
     made = numerators(shape)

@@ -6,7 +6,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.worker.rank_plan import Plan
@@ -60,15 +60,18 @@ worlds = st.integers(1, 3).flatmap(
 )
 
 
+@settings(deadline=None)
 @given(worlds)
 def test_ranks_of_a_fold_do_equal_work(world: World) -> None:
-    folded = world.run().folded()
+    plan = world.run()
+    folded = plan.folded()
     assert sorted(rank for _, ranks in folded for rank in ranks) == list(range(prod(world.sizes)))
     for first, ranks in folded:
-        assert first in world.run().ran
+        assert first in plan.ran
         assert {repr(world.work(rank)) for rank in ranks} == {repr(world.work(first))}
 
 
+@settings(deadline=None)
 @given(worlds)
 def test_ranks_of_two_folds_do_other_work(world: World) -> None:
     firsts = [repr(world.work(first)) for first, _ in world.run().folded()]
@@ -80,9 +83,9 @@ def test_two_ranks_of_a_line_run() -> None:
 
 
 def test_a_mesh_of_a_thousand_runs_a_stage_at_a_time() -> None:
-    """TP 8 x PP 16 x DP 8: each stage, and the ends of its two other lines."""
+    """TP 8 x PP 16 x DP 8: each stage, and the rank at the end of its two other lines."""
     plan = World([16, 8, 8], {0}, [16, 8, 8]).run()
-    assert len(plan.ran) == 16 * 3
+    assert len(plan.ran) == 16 * 2
     assert [len(ranks) for _, ranks in plan.folded()] == [64] * 16
 
 
