@@ -69,5 +69,5 @@ def test_a_library_s_network(name: str, tmp_path: Path, monkeypatch: pytest.Monk
 def found(shown: str) -> dict[str, int]:
     """Layer -> work, from the table of the terminal."""
     rows = shown.partition("Layer by layer")[2].partition("\n\n")[0].splitlines()[3:]
-    cells = [row.split() for row in rows if row.strip()]
+    cells = [row.split() for row in rows if row.strip() and not row.startswith(" ")]  # counters are indented
     return {row[0]: int(row[1].replace(",", "")) for row in cells}
