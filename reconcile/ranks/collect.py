@@ -28,6 +28,7 @@ from ..launch.workers.scratch import scratch
 from ..steps.count import nested
 from ..worker.boot import RANKS
 from ..worker.main import EMPTY
+from ..worker.rank_plan import Mesh
 from .world import Rank, World
 
 
@@ -46,11 +47,7 @@ def collect(request: RunRequest, world: int, chosen: Sequence[int] = (), against
     if against:
         alone = replace(request, factories={framework.name: against})
         one = _run(alone, framework, counters, 1, [0])[1][0]
-    mesh = told["mesh"]
-    return World(
-        world, tuple(mesh["names"]), tuple(mesh["sizes"]), tuple(mesh["ranks"]), tuple(ranks),
-        tuple(sorted(map(int, told["ran"]))), one, bool(chosen),
-    )  # fmt: skip
+    return World(world, Mesh(**told["mesh"]), tuple(ranks), tuple(sorted(map(int, told["ran"]))), one, bool(chosen))
 
 
 def _framework(request: RunRequest) -> Framework:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 
 from .. import workflow
 from ..core.causes import State
@@ -127,9 +127,13 @@ class Ranked:
             found[layer] = found.get(layer, 0) + self.convention.flops(row.work)
         return found
 
-    def traffic(self, index: int) -> list[Traffic]:
-        """What a rank of this fold passes to others."""
-        rank = self.world.ranks[index]
+    @cached_property
+    def traffic(self) -> tuple[list[Traffic], ...]:
+        """What a rank of each fold passes to others."""
+        return tuple(self._traffic(rank) for rank in self.world.ranks)
+
+    def _traffic(self, rank: Rank) -> list[Traffic]:
+        label = cache(self.world.mesh.label)
         found: dict[tuple[str, str, int], tuple[int, Fraction | None]] = {}
         for op in rank.trace.ops:
             group = op.attrs.get(GROUP)
@@ -137,7 +141,7 @@ class Ranked:
             if group is None or told is None:
                 continue
             kind, payload = told
-            key = kind, self.world.label(group["ranks"]), len(group["ranks"])
+            key = kind, label(tuple(group["ranks"])), len(group["ranks"])
             calls, so_far = found.get(key, (0, Fraction(0)))
             both = None if payload is None or so_far is None else so_far + payload * op.calls
             found[key] = calls + op.calls, both

@@ -37,7 +37,7 @@ def to_dict(result: Ranked) -> dict[str, Any]:
         "pass": result.folds[0].answer.pass_,
         "convention": result.convention.name,
         "world": world.size,
-        "mesh": {"names": list(world.names), "sizes": list(world.sizes)},
+        "mesh": {"names": list(world.mesh.names), "sizes": list(world.mesh.sizes)},
         "exit_code": result.exit_code,
         "summary": words.summary(result),
         "ranks": [
@@ -57,10 +57,10 @@ def to_dict(result: Ranked) -> dict[str, Any]:
                         "calls": each.calls,
                         "bytes": None if each.payload is None else str(each.payload),
                     }
-                    for each in result.traffic(index)
+                    for each in passed
                 ],
             }
-            for index, fold in enumerate(result.folds)
+            for fold, passed in zip(result.folds, result.traffic, strict=True)
         ],
         "sum": dict(result.totals),
         "batches": world.batches,

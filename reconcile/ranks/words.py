@@ -38,7 +38,7 @@ def span(numbers: Sequence[int]) -> str:
 def headline(result: Ranked) -> str:
     """The world, and its mesh."""
     world, answer = result.world, result.folds[0].answer
-    mesh = " x ".join(f"{name} {size}" for name, size in zip(world.names, world.sizes, strict=True))
+    mesh = " x ".join(f"{name} {size}" for name, size in zip(world.mesh.names, world.mesh.sizes, strict=True))
     ran = f"{number(len(world.ran))} ran" if len(world.ran) < world.size else "each ran"
     return f"{answer.model}, {answer.pass_}, {number(world.size)} ranks ({mesh}; {ran}), convention {result.convention.name}"
 
@@ -73,8 +73,8 @@ def balance(result: Ranked) -> Iterator[str]:
 def traffic(result: Ranked) -> Iterator[tuple[str, ...]]:
     """A row per kind of collective and group; ranks that pass as much share it."""
     found: dict[Traffic, list[int]] = {}
-    for index, fold in enumerate(result.folds):
-        for each in result.traffic(index):
+    for fold, passed in zip(result.folds, result.traffic, strict=True):
+        for each in passed:
             found.setdefault(each, []).extend(fold.ranks)
     for each, numbers in found.items():
         sent = "unknown" if each.payload is None else number(round(each.payload))

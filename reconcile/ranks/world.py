@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ..core.records import GROUP, Trace
 from ..engine.settle import Collected
+from ..worker.rank_plan import Mesh
 
 _PASSING = (
     "c10d.alltoall",
@@ -37,37 +38,15 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """``names`` and ``sizes`` are those of the mesh on which the ranks stand; ``ran`` are the ranks that ran.
-
-    ``one`` is the step on one device, if it was asked for. ``chosen`` says that the user chose ranks, so that there is no sum.
-    """
+    """``ran`` are the ranks that ran, and ``one`` is the step on one device, if it was asked for. ``chosen`` says that the user
+    chose ranks, so that there is no sum."""
 
     size: int
-    names: tuple[str, ...]
-    sizes: tuple[int, ...]
-    order: tuple[int, ...]
+    mesh: Mesh
     ranks: tuple[Rank, ...]
     ran: tuple[int, ...]
     one: Rank | None = None
     chosen: bool = False
-
-    def along(self, line: Sequence[int]) -> tuple[int, ...]:
-        """The dimensions of the mesh along which these ranks stand."""
-        places = [self.place(rank) for rank in line]
-        return tuple(dim for dim in range(len(self.sizes)) if len({place[dim] for place in places}) > 1)
-
-    def place(self, rank: int) -> tuple[int, ...]:
-        """The place of a rank on the mesh."""
-        index = self.order.index(rank)
-        place: list[int] = []
-        for size in reversed(self.sizes):
-            place.insert(0, index % size)
-            index //= size
-        return tuple(place)
-
-    def label(self, line: Sequence[int]) -> str:
-        """The dimensions that a group of ranks stands along, in words: ``tp``, ``dp x tp``."""
-        return " x ".join(self.names[dim] for dim in self.along(line)) or "one rank"
 
     @property
     def batches(self) -> int:
@@ -76,14 +55,14 @@ class World:
         lines = [line for rank in self.ranks for name in ("batches", "sequences") for line in rank.told[name]]
         passed = {tuple(op.attrs[GROUP]["ranks"]) for rank in self.ranks for op in rank.trace.ops if op.op in _PASSING}
         count = 1
-        for dim in {dim for line in (*lines, *passed) for dim in self.along(line)}:
-            count *= self.sizes[dim]
+        for dim in {dim for line in (*lines, *passed) for dim in self.mesh.along(line)}:
+            count *= self.mesh.sizes[dim]
         return count
 
     @property
     def share(self) -> Fraction:
         """How much of the one device's batch a rank reads: the first rank, which has the first stage of a pipeline."""
-        first = next((rank for rank in self.ranks if self.order[0] in rank.ranks), None)
+        first = next((rank for rank in self.ranks if self.mesh.first in rank.ranks), None)
         if first is None or self.one is None or not (first.told["read"] and self.one.told["read"]):
             return Fraction(1)
         return Fraction(first.told["read"], self.one.told["read"])

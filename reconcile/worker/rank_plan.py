@@ -16,57 +16,61 @@ MOST = 64
 """The most ranks that all run where the program asks for its number among all."""
 
 
+class Mesh:
+    """The dimensions along which the ranks of a world stand, by ``names`` and ``sizes``; ``ranks`` are their numbers, row by
+    row."""
+
+    def __init__(self, names: Sequence[str], sizes: Sequence[int], ranks: Sequence[int]) -> None:
+        self.names, self.sizes = tuple(names), tuple(sizes)
+        self.ranks = dict(zip(product(*map(range, sizes)), ranks, strict=True))
+        self.places = {rank: place for place, rank in self.ranks.items()}
+
+    @property
+    def first(self) -> int:
+        """The rank at the first place of every dimension."""
+        return next(iter(self.places))
+
+    def along(self, line: Sequence[int]) -> set[int]:
+        """The dimensions along which these ranks stand."""
+        places = [self.places[rank] for rank in line]
+        return {dim for dim in range(len(self.sizes)) if len({place[dim] for place in places}) > 1}
+
+    def label(self, line: Sequence[int]) -> str:
+        """The same in words: ``tp``, ``dp x tp``."""
+        return " x ".join(self.names[dim] for dim in sorted(self.along(line))) or "one rank"
+
+
 class Plan:
     """``ran`` has, by rank, what is known after its run: its ``mesh``, the lines in which it ``asked`` for its place, ``where``
     it asked for its number among all, and a ``digest`` of its work."""
 
-    def __init__(self, world: int, ran: Mapping[int, Mapping[str, Any]]) -> None:
-        self.world, self.ran = world, ran
-        mesh = next(iter(ran.values()))["mesh"]
-        self.sizes: list[int] = mesh["sizes"]
-        self.names: list[str] = mesh["names"]
-        self._ranks: list[int] = mesh["ranks"]
-        self._places = {rank: self._place(index) for index, rank in enumerate(self._ranks)}
+    def __init__(self, ran: Mapping[int, Mapping[str, Any]]) -> None:
+        self.ran = ran
+        self.mesh = Mesh(**next(iter(ran.values()))["mesh"])
+        self._dims = range(len(self.mesh.sizes))
 
-    def _place(self, index: int) -> tuple[int, ...]:
-        place: list[int] = []
-        for size in reversed(self.sizes):
-            place.insert(0, index % size)
-            index //= size
-        return tuple(place)
-
-    def rank(self, place: Sequence[int]) -> int:
-        """The rank at this place of the mesh."""
-        index = 0
-        for size, at in zip(self.sizes, place, strict=True):
-            index = index * size + at
-        return self._ranks[index]
-
-    def _along(self, line: Sequence[int]) -> set[int]:
-        """The dimensions of the mesh along which these ranks stand."""
-        places = [self._places[rank] for rank in line]
-        return {dim for dim in range(len(self.sizes)) if len({place[dim] for place in places}) > 1}
+    def _at(self, place: Sequence[int]) -> int:
+        return self.mesh.ranks[tuple(place)]
 
     def apart(self) -> set[int]:
         """The dimensions in which each place may do other work, as far as it is known."""
         dims: set[int] = set()
         for told in self.ran.values():
             if told["where"]:
-                return set(range(len(self.sizes)))
+                return set(self._dims)
             for line in told["asked"]:
-                dims |= self._along(line)
+                dims |= self.mesh.along(line)
         for rank, told in self.ran.items():
-            for dim in range(len(self.sizes)):
+            for dim in self._dims:
                 last = self.ran.get(self._last(rank, dim))
                 if last is not None and last["digest"] != told["digest"]:
                     dims.add(dim)
-        whole = set(range(len(self.sizes)))
         mixed = [
             rank
             for rank in self.ran
             if self._differs(rank, dims) and all(each in self.ran for each in self._ends(rank, dims))
         ]
-        return whole if mixed else dims
+        return set(self._dims) if mixed else dims
 
     def _differs(self, rank: int, apart: set[int]) -> bool:
         """Whether the rank farthest from this one ran, and does other work."""
@@ -75,24 +79,25 @@ class Plan:
 
     def _far(self, rank: int, apart: set[int]) -> int:
         """The rank at the end of all lines that begin at this rank, those of dimensions that are told apart left out."""
-        return self.rank([at if dim in apart else self.sizes[dim] - 1 for dim, at in enumerate(self._places[rank])])
+        place = self.mesh.places[rank]
+        return self._at([at if dim in apart else self.mesh.sizes[dim] - 1 for dim, at in enumerate(place)])
 
     def _ends(self, rank: int, apart: set[int]) -> list[int]:
         """The ranks at the end of each such line."""
-        return [self._last(rank, dim) for dim in range(len(self.sizes)) if dim not in apart]
+        return [self._last(rank, dim) for dim in self._dims if dim not in apart]
 
     def _last(self, rank: int, dim: int) -> int:
         """The rank at the end of the line along this dimension that begins at this rank."""
-        place = list(self._places[rank])
+        place = list(self.mesh.places[rank])
         if place[dim]:
             return rank
-        place[dim] = self.sizes[dim] - 1
-        return self.rank(place)
+        place[dim] = self.mesh.sizes[dim] - 1
+        return self._at(place)
 
     def _first_of_lines(self, apart: set[int]) -> list[int]:
         """One rank for each combination of places in the dimensions that are told apart."""
-        ranges = [range(size) if dim in apart else range(1) for dim, size in enumerate(self.sizes)]
-        return [self.rank(place) for place in product(*ranges)]
+        ranges = [range(size) if dim in apart else range(1) for dim, size in enumerate(self.mesh.sizes)]
+        return [self._at(place) for place in product(*ranges)]
 
     def missing(self) -> list[int]:
         """The ranks that have to run next; none if all is known."""
@@ -111,8 +116,7 @@ class Plan:
         """A rank that ran, and those with equal work, itself included: every rank of the world once."""
         apart = self.apart()
         found: dict[str, tuple[int, list[int]]] = {}
-        for rank in sorted(self._places):
-            place = [at if dim in apart else 0 for dim, at in enumerate(self._places[rank])]
-            like = self.rank(place)
+        for rank, place in sorted(self.mesh.places.items()):
+            like = self._at([at if dim in apart else 0 for dim, at in enumerate(place)])
             found.setdefault(self.ran[like]["digest"], (like, []))[1].append(rank)
         return list(found.values())

@@ -96,15 +96,15 @@ class Ranks:
         ran = self._ran([0])
         if self.world > 1:
             self._ready_for_all(ran[0])
-        while missing := Plan(self.world, ran).missing():
-            where = Plan(self.world, ran).all_run()
+        while missing := (plan := Plan(ran)).missing():
+            where = plan.all_run()
             if where and self.world > MOST:
                 raise FactoryError(
                     f"the program asks for its number among all ranks ({where}), so each of the {self.world} may do other work: "
                     "ask for a place in the mesh (mesh.get_local_rank), or choose ranks with --rank 0,7"
                 )
             ran.update(self._ran(missing))
-        self._leave({"folded": Plan(self.world, ran).folded(), "ran": ran})
+        self._leave({"folded": plan.folded(), "ran": ran})
 
     def _leave(self, told: dict[str, Any]) -> None:
         mesh = next(iter(told["ran"].values()))["mesh"]

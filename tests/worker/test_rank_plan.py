@@ -42,12 +42,11 @@ class World:
         return {"mesh": mesh, "asked": lines, "where": self.where, "digest": repr(self.work(rank))}
 
     def run(self) -> Plan:
-        size = prod(self.sizes)
         ran = {0: self.told(0)}
-        while missing := Plan(size, ran).missing():
+        while missing := Plan(ran).missing():
             assert not set(missing) & set(ran)
             ran |= {rank: self.told(rank) for rank in missing}
-        return Plan(size, ran)
+        return Plan(ran)
 
 
 worlds = st.integers(1, 3).flatmap(
