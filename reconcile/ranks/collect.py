@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..core.causes import State
 from ..core.errors import ReconcileError, UsageError
 from ..core.framework import Framework
 from ..core.protocol import TRACE, WorkerRequest, to_text
-from ..core.records import Ledger, Trace
-from ..core.registry import frameworks, known_counters
+from ..core.registry import frameworks
 from ..core.signals import passed_on
-from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..launch.choose import find_models
 from ..launch.request import RunRequest
 from ..launch.runner import counters_of_request, lacking
-from ..launch.workers import written, zipapp
+from ..launch.workers import alone, written
 from ..launch.workers.scratch import scratch
-from ..steps.count import nested
+from ..steps.count import chosen_counters
 from ..worker.boot import RANKS
 from ..worker.main import EMPTY
 from ..worker.rank_plan import Mesh
@@ -41,12 +36,12 @@ def collect(request: RunRequest, world: int, chosen: Sequence[int] = (), against
     wrong = next((rank for rank in chosen if not 0 <= rank < world), None)
     if wrong is not None:
         raise UsageError(f"--rank {wrong} is none of --ranks {world}: give numbers from 0 to {world - 1}.")
-    counters = _counters(framework, request.counters)
+    counters = chosen_counters(framework, request.counters)
     told, ranks = _run(request, framework, counters, world, list(chosen))
     one = None
     if against:
-        alone = replace(request, factories={framework.name: against})
-        one = _run(alone, framework, counters, 1, [0])[1][0]
+        other = replace(request, factories={framework.name: against})
+        _, (one,) = _run(other, framework, counters, 1, [0])
     return World(world, Mesh(**told["mesh"]), tuple(ranks), tuple(sorted(map(int, told["ran"]))), one, bool(chosen))
 
 
@@ -67,10 +62,6 @@ def _framework(request: RunRequest) -> Framework:
     return frameworks()[next(iter(request.factories))]
 
 
-def _counters(framework: Framework, asked: Sequence[str]) -> list[str]:
-    return list(nested(framework, asked))
-
-
 def _run(
     request: RunRequest, framework: Framework, counters: Sequence[str], world: int, ranks: list[int]
 ) -> tuple[dict[str, Any], list[Rank]]:
@@ -89,21 +80,12 @@ def _run(
             **find_models(request)[framework.name],
         )
         asked = {"request": to_text(body), "world": world, "ranks": ranks, "at_once": os.cpu_count() or 1}
-        (folder / "request.json").write_text(json.dumps(asked))
-        tool = zipapp.pack(folder)
-        command = [request.python or sys.executable, str(tool), str(folder / "request.json"), RANKS]
-        worker = subprocess.Popen(command)
-        try:
-            worker.wait()
-        except BaseException:
-            worker.kill()
-            worker.wait()
-            raise
+        status = alone.run(asked, folder, RANKS, request.python, forks=True)
         refused = written.refusal(out)
         if refused is not None:
             raise UsageError(str(refused["error"]))
         if not (out / "ranks.json").exists():
-            raise ReconcileError(f"the worker of the ranks ended without a result (status {worker.returncode}).")
+            raise ReconcileError(f"the worker of the ranks ended without a result (status {status}).")
         told = json.loads((out / "ranks.json").read_text())
         return told, [_read(out, request, framework, counters, told, *fold) for fold in told["folded"]]
 
@@ -117,21 +99,8 @@ def _read(
     rank: int,
     ranks: list[int],
 ) -> Rank:
-    folder = out / str(rank)
-    trace = written.outcome(folder, TRACE)
-    if trace is None or not isinstance(trace.record, Trace):
-        raise ReconcileError(f"the trace of rank {rank} cannot be read{': ' + trace.reason if trace else ''}.")
-    ledgers: list[Ledger | Missing] = []
-    for name in counters:
-        outcome = written.outcome(folder, name)
-        if outcome is not None and isinstance(outcome.record, Ledger):
-            ledgers.append(outcome.record)
-        else:
-            state = State.NOT_COMPARABLE if outcome is not None and outcome.beyond else State.FAILED
-            reason = outcome.reason if outcome is not None else "it left no count"
-            unit = known_counters()[name].unit
-            ledgers.append(Missing(name, framework.name, state, reason, unit, trace.record.device))
+    trace, ledgers = alone.records(out / str(rank), framework.name, counters, f"rank {rank}")
     where = request.factories[framework.name]
     params = {framework.name: where}
     meta = {**EMPTY, "name": where, "params": params, "frameworks": [framework.name], "context": None}
-    return Rank(tuple(ranks), Collected(meta, (trace.record,), tuple(ledgers)), told["ran"][str(rank)])
+    return Rank(tuple(ranks), Collected(meta, (trace,), ledgers), told["ran"][str(rank)])

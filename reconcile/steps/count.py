@@ -217,15 +217,20 @@ def at_rest(name: str, able: Iterable[str]) -> UsageError:
     )
 
 
-def nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
-    """The counters that count the same execution, with what makes each."""
-    from importlib import import_module
-
+def chosen_counters(framework: Framework, asked: Sequence[str]) -> list[str]:
+    """The counters that count the same execution: those that cost little, or those asked for. Raises UsageError."""
     known = {name: c for name, c in known_counters().items() if c.framework == framework.name and c.nested}
     for name in asked:
         if name not in known_counters():
             raise unknown("counter", name, known)
         if name not in known:
             raise at_rest(name, known)
-    chosen = [name for name, counter in known.items() if name in asked or (not asked and counter.default)]
-    return {name: import_module(f"{known[name].module}.nested").nested for name in chosen}
+    return [name for name, counter in known.items() if name in asked or (not asked and counter.default)]
+
+
+def nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
+    """The same with what makes each, which imports the framework."""
+    from importlib import import_module
+
+    names = chosen_counters(framework, asked)
+    return {name: import_module(f"{known_counters()[name].module}.nested").nested for name in names}

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..core.causes import State
 from ..core.counter import Counter
-from ..core.errors import ReconcileError, UsageError
+from ..core.errors import UsageError
 from ..core.framework import Framework
-from ..core.records import Ledger, Trace
 from ..core.registry import frameworks, known_counters
 from ..core.signals import passed_on
 from ..engine.answer import Answer
-from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..launch.request import RunRequest
 from ..launch.runner import counters_of_request
-from ..launch.workers import written, zipapp
+from ..launch.workers import alone, written
 from ..launch.workers.scratch import scratch
 from ..worker.boot import WATCH
 from ..worker.main import EMPTY
@@ -90,15 +84,7 @@ def _run(script: Script, request: RunRequest) -> Collected:
             "call": script.call,
             "go_on": script.go_on,
         }
-        (folder / "request.json").write_text(json.dumps(asked))
-        tool = zipapp.pack(folder)
-        program = subprocess.Popen([script.python or sys.executable, str(tool), str(folder / "request.json"), WATCH])
-        try:
-            program.wait()
-        except BaseException:
-            program.kill()
-            program.wait()
-            raise
+        alone.run(asked, folder, WATCH, script.python)
         return _read(script, folder, counters, request.counters)
 
 
@@ -144,21 +130,10 @@ def _read(script: Script, folder: Path, counters: dict[str, list[str]], asked: S
     if asked and not counters[framework]:
         title = frameworks()[framework].title
         raise UsageError(f"{script.name} takes a step of {title}, which {' and '.join(asked)} cannot count.")
-    trace = written.outcome(folder, "trace")
-    if trace is None or not isinstance(trace.record, Trace):
-        raise ReconcileError(f"the trace of {script.name} cannot be read{': ' + trace.reason if trace else ''}.")
-    ledgers: list[Ledger | Missing] = []
-    for name in counters[framework]:
-        outcome = written.outcome(folder, name)
-        if outcome is not None and isinstance(outcome.record, Ledger):
-            ledgers.append(outcome.record)
-        else:
-            state = State.NOT_COMPARABLE if outcome is not None and outcome.beyond else State.FAILED
-            reason = outcome.reason if outcome is not None else "it left no count"
-            ledgers.append(Missing(name, framework, state, reason, known_counters()[name].unit, trace.record.device))
+    trace, ledgers = alone.records(folder, framework, counters[framework], script.name)
     named = " ".join([script.name, *script.arguments])
     meta = {**EMPTY, "name": script.stem, "params": {framework: named}, "frameworks": [framework], "context": None}
-    return Collected(meta, (trace.record,), tuple(ledgers))
+    return Collected(meta, (trace,), ledgers)
 
 
 def _why(script: Script, seen: dict[str, Any] | None) -> str:

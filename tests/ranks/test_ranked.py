@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from click.testing import CliRunner, Result
 
@@ -111,6 +117,38 @@ def test_a_model_without_values_is_counted_and_says_so(typed: Typed) -> None:
     assert "ran on meta, where tensors have no values" in " ".join(done.output.split())
 
 
+def test_no_rank_runs_on_when_the_tool_is_ended(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    code = (
+        "import os, pathlib, time\n\n\ndef make():\n"
+        f"    pathlib.Path({str(there)!r}).write_text(str(os.getpid()))\n    time.sleep(600)\n"
+    )
+    (tmp_path / "slow.py").write_text(code)
+    words = [sys.executable, "-m", "reconcile", "run", "--torch", "slow:make", "--ranks", "2", "--out", "out"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as tool:
+        until(lambda: there.is_file() and there.read_text())
+        tool.send_signal(signal.SIGTERM)
+    until(lambda: not psutil.pid_exists(int(there.read_text())))
+
+
+def until(true: Callable[[], object]) -> None:
+    since = time.monotonic()
+    while not true():
+        assert time.monotonic() - since < 60
+        time.sleep(0.05)
+
+
+def test_home_chooses_counters_without_the_framework() -> None:
+    code = (
+        "import sys; from reconcile.core.registry import frameworks; from reconcile.steps.count import chosen_counters; "
+        "print(chosen_counters(frameworks()['torch'], ()), 'torch' in sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['flop_counter'] False"
+
+
 REFUSED = {
     "--ranks is about": (
         ["--model", "gru_demo", "--ranks", "2"],
@@ -122,6 +160,8 @@ REFUSED = {
     "against": (["--torch", "shared:one", "--against", "shared:one"], "--against is about the ranks of a world"),
     "decode": (["--torch", "shared:one", "--ranks", "2", "--pass", "prefill"], "leave --pass prefill"),
     "device": (["--torch", "shared:one", "--ranks", "2", "--device", "meta"], "leave --device meta out"),
+    "python": (["--torch", "shared:one", "--ranks", "2", "--python", sys.executable], "--ranks takes no --python"),
+    "timeout": (["--torch", "shared:one", "--ranks", "2", "--timeout", "9"], "--ranks takes no --timeout"),
     "fails": (["--torch", "shared:fails", "--ranks", "4"], "the third rank has no part"),
     "no model": (["--torch", "shared:number", "--ranks", "2"], "returned"),
     "many": (

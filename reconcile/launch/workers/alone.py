@@ -1,0 +1,60 @@
+"""A worker that runs a user's program as it is, beside no other: how it is started, and what it left.
+
+It has the terminal of the user and no time limit, as the program alone would have.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...core.causes import State
+from ...core.errors import ReconcileError
+from ...core.records import Ledger, Trace
+from ...core.registry import known_counters
+from ...engine.reconcile import Missing
+from . import written, zipapp
+
+
+def run(asked: Mapping[str, object], folder: Path, kind: str, python: str = "", *, forks: bool = False) -> int:
+    """Start the worker of this kind (worker/boot.py) with a request, and wait for it. Returns its exit status.
+
+    ``forks`` says that it forks processes, which have to end with it: they are a session of their own.
+    """
+    request = folder / "request.json"
+    request.write_text(json.dumps(asked))
+    tool = zipapp.pack(folder)
+    worker = subprocess.Popen([python or sys.executable, str(tool), str(request), kind], start_new_session=forks)
+    try:
+        return worker.wait()
+    except BaseException:
+        if forks:
+            os.killpg(worker.pid, signal.SIGKILL)
+        else:
+            worker.kill()
+        worker.wait()
+        raise
+
+
+def records(
+    folder: Path, framework: str, counters: Sequence[str], whose: str
+) -> tuple[Trace, tuple[Ledger | Missing, ...]]:
+    """The trace and the ledgers in the folder; ``whose`` is named where the trace cannot be read. Raises ReconcileError."""
+    trace = written.outcome(folder, "trace")
+    if trace is None or not isinstance(trace.record, Trace):
+        raise ReconcileError(f"the trace of {whose} cannot be read{': ' + trace.reason if trace else ''}.")
+    return trace.record, tuple(_ledger(folder, framework, name, trace.record.device) for name in counters)
+
+
+def _ledger(folder: Path, framework: str, name: str, device: str) -> Ledger | Missing:
+    outcome = written.outcome(folder, name)
+    if outcome is not None and isinstance(outcome.record, Ledger):
+        return outcome.record
+    state = State.NOT_COMPARABLE if outcome is not None and outcome.beyond else State.FAILED
+    reason = outcome.reason if outcome is not None else "it left no count"
+    return Missing(name, framework, state, reason, known_counters()[name].unit, device)
