@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ..core.errors import UsageError
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 MOST = 1 << 20
 """The most ranks of a world."""
+WITHOUT = (
+    "--environment", "--environments", "--with", "--python", "--timeout", "--from", "--to", "--mapping", "--write-mapping"
+)  # fmt: skip
+"""Options of ``run`` that it does not read for ranks."""
 
 
 def ranks(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,6 +52,17 @@ def only_with_ranks(world: int | None, **given: object) -> None:
         raise UsageError(f"--{wrong} is about the ranks of a world: give their number with --ranks N.")
 
 
+def refuse(ctx: click.Context) -> None:
+    """Refuse the options that say nothing of ranks, so that none is ignored. Raises UsageError."""
+    for parameter in ctx.command.params:
+        given = ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if given and parameter.opts[0] in WITHOUT:
+            raise UsageError(
+                f"--ranks takes no {parameter.opts[0]}: the ranks run in this Python, without a time limit, and each counter is "
+                "held against the work of its rank."
+            )
+
+
 def words(world: int, chosen: tuple[int, ...], against: str | None) -> list[str]:
     """The options as typed."""
     rank = ["--rank", ",".join(map(str, chosen))] if chosen else []
@@ -78,9 +93,5 @@ def run(
     stem = reports.stem(result.folds[0].answer.model, training=bool(request.training))
     kept = atomic.write(out, stem, report.render(result, formats, command))
     shown = [path for path in kept if ".ranks." in path.name]
-    printing(partial(_show, screen, result, shown, quiet, verbose))
+    printing(lambda console: screen.show(result, console, shown, quiet=quiet, verbose=verbose))
     return result.exit_code
-
-
-def _show(screen: Any, result: Any, files: list[Path], quiet: bool, verbose: bool, console: Any) -> None:
-    screen.show(result, console, files, quiet=quiet, verbose=verbose)

@@ -85,6 +85,7 @@ def run(
         cards.check(TRAINING if request.training else "")
     ranked.only_with_ranks(world, rank=chosen, against=against)
     if world is not None:
+        ranked.refuse(ctx)
         command = again(ctx, (), *ranked.words(world, chosen, against))
         code = ranked.run(request, world, chosen, against or "", out, formats, command, quiet=quiet, verbose=verbose)
         ctx.exit(code)
