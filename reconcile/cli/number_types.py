@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
 
 MOST_JOBS = 1000
+
+
+class Signed(click.Command):
+    """A command whose argument is a number: one with a sign is no option."""
+
+    def read(self, text: str) -> object:
+        """Read the argument. Raises UsageError, with the sentence for what is none."""
+        raise NotImplementedError
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, but read what starts like a negative number as the argument."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            for signed in given:
+                if re.match(r"-[.\d]", signed, re.ASCII) and signed.startswith(error.option_name):
+                    self.read(signed)
+            raise
 
 
 class Seconds(click.FloatRange):

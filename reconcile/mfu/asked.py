@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import UsageError
+from ..llm.config import SEQ
 from .peaks import find, given
 from .printed import Printed, printed, rate, share, work
 from .setup import Setup, stated, throughput
 from .shapes import Numerator
-
-SEQ = 2048
-"""Tokens of a sequence, by default."""
 
 
 def setup_of(asked: Mapping[str, Any], peaked: bool = True) -> Setup:

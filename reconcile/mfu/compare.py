@@ -12,8 +12,8 @@ from typing import Any
 from ..core.errors import UsageError, brief, short
 from ..core.user_files import toml
 from .asked import setup_of
-from .page import decimal, number, share, tera
-from .peaks import STATED
+from .page import decimal, number, share
+from .peaks import STATED, tera
 from .printed import Printed, claim
 from .setup import Setup
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 from .claims import Row
-from .peaks import TERA, Device, Peak, devices, fitting
+from .peaks import TERA, Device, Peak, devices, fitting, tera
 from .printed import Printed
-from .search import CUT, DIGITS, ROUNDING, Product, by_chance
+from .search import BEST, CUT, ROUNDING, Product, by_chance
 from .shapes import FORMS, Form, Numerator
 
 PLAIN, HARDWARE, ALWAYS = "as it is", "recomputation in HFU alone", "recomputation in every row"
@@ -60,7 +60,7 @@ class Reading:
     @property
     def rank(self) -> int:
         """Lower is better."""
-        return (DIGITS, ROUNDING, CUT).index(self.agrees) if self.agrees else 9
+        return BEST.index(self.agrees) if self.agrees else 9
 
 
 CONVENTIONS = tuple(
@@ -88,7 +88,7 @@ def _stated(text: str) -> Iterator[Denominator]:
         value = Fraction(match[0].replace(",", ""))
         if value >= TERA or 20 <= value < 10_000:
             flops = int(value if value >= TERA else value * TERA)
-            yield Denominator(flops, f"{float(Fraction(flops, TERA)):,.10g} TFLOP/s, as the source states")
+            yield Denominator(flops, f"{tera(flops)}, as the source states")
 
 
 def _own(row: Row) -> Iterator[Denominator]:
@@ -96,7 +96,7 @@ def _own(row: Row) -> Iterator[Denominator]:
         for dtype in dtypes(row["dtype"]):
             for peak in device.rates(dtype):
                 for flops, how in peak.prints:
-                    said = f"{float(Fraction(flops, TERA)):,.10g} TFLOP/s of {device.title}, {peak.dtype}"
+                    said = f"{tera(flops)} of {device.title}, {peak.dtype}"
                     yield Denominator(flops, said + (f" ({how})" if how else ""), device, peak)
 
 
@@ -132,17 +132,13 @@ def work(row: Row, convention: Convention) -> Numerator | None:
 def value(row: Row, convention: Convention, denominator: Denominator, loose: bool = False) -> Printed | None:
     """What the row should claim; None if it does not state what that takes."""
     if convention.form is None:
-        return None if row.rate is None else _over(row.rate, Fraction(denominator.flops))
+        return None if row.rate is None else row.rate.over(denominator.flops)
     made = work(row, convention)
     if made is None or row.tokens is None or not row.devices:
         return None
     total = made.total * (Fraction(4, 3) if convention.again(row) else 1)
     tokens = row.tokens.loose if loose else row.tokens
-    return _over(tokens, row.devices * denominator.flops / total)
-
-
-def _over(printed: Printed, size: Fraction) -> Printed:
-    return Printed(printed.text, printed.value / size, printed.half / size)
+    return tokens.over(row.devices * denominator.flops / total)
 
 
 def readings(row: Row) -> list[Reading]:

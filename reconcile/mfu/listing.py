@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from ..core.text import markdown
-from .page import decimal, tera
-from .peaks import Device, devices
+from .page import decimal
+from .peaks import Device, devices, tera
 from .readings import cited
 from .trainers import Entry, every
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
-from .peaks import TERA
+from .peaks import TERA, tera
 from .readings import cited
 from .search import Outcome
 
@@ -163,11 +163,6 @@ def share(value: Fraction) -> str:
 def shown(value: Fraction, outcome: Outcome) -> str:
     """A share as a percentage, a rate in TFLOP/s."""
     return share(value) if outcome.claim.kind == "share" else f"{float(value / TERA):,.6g} TFLOP/s"
-
-
-def tera(flops: int) -> str:
-    """``989.5 TFLOP/s``."""
-    return f"{float(Fraction(flops, TERA)):,.10g} TFLOP/s"
 
 
 def percent(value: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -99,6 +100,11 @@ class Device:
             return [p for p in named if not p.sums]
         whole = [p for p in named if plain != p.dtype] or named
         return [p for p in whole if p.sums == "fp32"] or whole
+
+
+def tera(flops: int) -> str:
+    """``989.5 TFLOP/s``."""
+    return f"{float(Fraction(flops, TERA)):,.10g} TFLOP/s"
 
 
 @cache

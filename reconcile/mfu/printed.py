@@ -44,6 +44,10 @@ class Printed:
         """The numbers that are printed so if the other digits are cut off."""
         return self.value, self.value + 2 * self.half
 
+    def over(self, size: Fraction | int) -> Printed:
+        """This number divided by one that is known exactly."""
+        return Printed(self.text, self.value / size, self.half / size)
+
     @property
     def loose(self) -> Printed:
         """The same with the zeros at its end as digits that were rounded away: 4,550 may be any number from 4,545 to 4,555.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 
-from .peaks import TERA, Device, Peak, devices
+from .peaks import Device, Peak, devices, tera
 from .setup import Setup
 from .trainers import Entry, entries
 
@@ -86,12 +86,12 @@ def _peaks(device: Device, peak: Peak) -> Iterator[Factor]:
         return Factor(_simple(Fraction(peak.dense, flops)), reading, source, "peak", cost)
 
     if peak.sparse is not None:
-        yield own(peak.sparse, f"the peak with sparsity, {_tera(peak.sparse)}", cited(device, peak))
+        yield own(peak.sparse, f"the peak with sparsity, {tera(peak.sparse)}", cited(device, peak))
         yield Factor(Fraction(2), "the dense peak halved once more", "OLMo-core pull request 614", "peak", FAR)
     for other in device.peaks:
         if other.dense and (other.dtype, other.sums) != (peak.dtype, peak.sums):
             name = f"{other.dtype} {other.sums}".strip() if other.dtype == peak.dtype else other.dtype
-            yield own(other.dense, f"the peak of {name}, {_tera(other.dense)}", cited(device, other))
+            yield own(other.dense, f"the peak of {name}, {tera(other.dense)}", cited(device, other))
             if other.sparse and other.dtype == "fp8":
                 yield own(other.sparse, f"the peak of {name} with sparsity", cited(device, other), FAR)
     printed = [flops for flops, _ in peak.prints]
@@ -104,7 +104,7 @@ def _peaks(device: Device, peak: Peak) -> Iterator[Factor]:
             continue
         same = other_device.product == device.product
         for other in other_device.rates(peak.dtype):
-            reading = f"the peak of {other_device.title}, {_tera(other.dense)}"
+            reading = f"the peak of {other_device.title}, {tera(other.dense)}"
             yield over(other.dense, reading, cited(other_device, other), NEAR if same else DISTANT)
 
 
@@ -119,14 +119,10 @@ def _simple(factor: Fraction) -> Fraction:
 
 def said(entry: Entry) -> str:
     """A trainer's number in words."""
-    return f"{entry.trainer}'s peak, {_tera(entry.flops)}: {entry.why}"
+    return f"{entry.trainer}'s peak, {tera(entry.flops)}: {entry.why}"
 
 
 def cited(device: Device, peak: Peak) -> str:
     """The datasheet, or who states the figure."""
     page = f", {peak.page}" if peak.page else ""
     return f"{peak.datasheet}{page}" if peak.datasheet else f"no datasheet found; read in {device.read}"
-
-
-def _tera(flops: int) -> str:
-    return f"{flops // TERA:,} TFLOP/s" if flops % TERA == 0 else f"{float(Fraction(flops, TERA)):,.10g} TFLOP/s"

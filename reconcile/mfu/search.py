@@ -20,6 +20,8 @@ PAIR = 1
 SCALE = 10**15
 """Shares are at least this fine where their logarithms are taken."""
 DIGITS, ROUNDING, CUT = "to the printed digits", "within the rounding of the inputs", "cut off, not rounded"
+BEST = (DIGITS, ROUNDING, CUT)
+"""The ways in which a claim agrees, the best first."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,7 @@ def search(claim: Claim, setup: Setup, made: Sequence[Product] = ()) -> Outcome:
     share = claim.kind == "share"
     made = made or products(setup, share)
     fitting = [(p, how) for p in made if (how := p.agrees(claim.figure))]
-    ranks = {DIGITS: 0, ROUNDING: 1, CUT: 2}
-    fitting.sort(key=lambda item: (item[0].cost, ranks[item[1]]))
+    fitting.sort(key=lambda item: (item[0].cost, BEST.index(item[1])))
     if not fitting:
         near = min(made, key=lambda p: _apart(p, claim.figure) + Fraction(p.cost, 100))
         return Outcome(claim, setup, False, near, "", 0, by_chance(claim.figure, made))

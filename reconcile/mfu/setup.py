@@ -46,18 +46,15 @@ class Setup:
 
     def stated(self, peak: int) -> Printed:
         """The utilisation with this peak; the rate of a device if the peak is 1."""
-        return _over(self.rate, self.devices * peak)
+        return self.rate.over(self.devices * peak)
 
     def rounded(self, peak: int) -> Printed:
         """The same if the zeros at the end of the throughput are digits that were rounded away: 9,600 tokens/s."""
         shown = self.flops or self.tokens
         assert shown is not None
         rate = self.rate
-        return _over(Printed(rate.text, rate.value, rate.value * shown.loose.half / shown.value), self.devices * peak)
-
-
-def _over(rate: Printed, size: int) -> Printed:
-    return Printed(rate.text, rate.value / size, rate.half / size)
+        loose = Printed(rate.text, rate.value, rate.value * shown.loose.half / shown.value)
+        return loose.over(self.devices * peak)
 
 
 def throughput(

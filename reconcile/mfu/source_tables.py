@@ -14,8 +14,8 @@ from pathlib import Path
 from ..core.errors import UsageError, brief
 from ..core.text import markdown
 from ..core.user_files import text
-from .page import decimal, tera
-from .peaks import TERA, Device, Peak, devices
+from .page import decimal
+from .peaks import TERA, Device, Peak, devices, tera
 from .readings import cited
 
 DTYPES = ("bf16", "fp16")

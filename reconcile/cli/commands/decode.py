@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..number_types import Signed
 from ..options import PATH, declared, models, options
 from ..streams import say
 
@@ -19,21 +19,12 @@ if TYPE_CHECKING:
     from ...launch.request import RunRequest
 
 
-class _Decode(click.Command):
-    """A number with a sign is no option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does, but read what starts like a negative number as the number."""
+class _Decode(Signed):
+    def read(self, text: str) -> object:
+        """See Signed.read."""
         from ...decode.figure import figure
 
-        given = list(args)
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            for signed in given:
-                if re.match(r"-[.\d]", signed, re.ASCII) and signed.startswith(error.option_name):
-                    figure(signed)
-            raise
+        return figure(text)
 
 
 @click.command(cls=_Decode)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ...llm.config import SEQ
+from ..number_types import Signed
 from ..options import PATH, TEXT, options
 from ..streams import say
 
 FORMATS = ("text", "json")
 COMPARE, PEAKS, TRAINERS = "compare", "peaks", "trainers"
-SEQ = 2048
 WORDS = {
     COMPARE: ((2,), "`reconcile mfu compare` takes two TOML files: reconcile mfu compare A.toml B.toml."),
     PEAKS: ((0,), "`reconcile mfu peaks` takes no more words: it lists the devices."),
@@ -21,21 +21,12 @@ WORDS = {
 }
 
 
-class _Mfu(click.Command):
-    """A claim with a sign is no option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does, but refuse what starts like a negative number as a claim."""
+class _Mfu(Signed):
+    def read(self, text: str) -> object:
+        """See Signed.read."""
         from ...mfu.printed import claim
 
-        given = list(args)
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            for signed in given:
-                if re.match(r"-[.\d]", signed, re.ASCII) and signed.startswith(error.option_name):
-                    claim(signed)
-            raise
+        return claim(text)
 
 
 @click.command(cls=_Mfu)
