@@ -101,20 +101,18 @@ class Sum:
     def _work(self, rows: Iterable[TraceRow]) -> int:
         return sum(self.flops(row.work) for row in rows)
 
-    def _more(self, place: Place, cell: _Cell) -> tuple[int, Fraction, int]:
-        """The one device's work, what the ranks have of it for the batches that they read, and what they have beyond that."""
+    def _more(self, place: Place, cell: _Cell) -> tuple[int, int]:
+        """What the ranks' own batches add to the one device's work, and what the ranks have beyond both."""
         alone = self._work(cell.one)
         wanted = alone * self.batches * self.share if place[1] in _OF_BATCHES else Fraction(alone)
+        if wanted.denominator != 1:  # no whole number of batches: nothing is booked to them
+            wanted = Fraction(alone)
         summed = sum(self.parts[index].count * self._work(rows) for index, rows in cell.parts.items())
-        return alone, wanted, summed
+        return int(wanted) - alone, summed - int(wanted)
 
     def _book(self, place: Place, cell: _Cell) -> None:
-        alone, wanted, summed = self._more(place, cell)
-        if wanted.denominator == 1:
-            self._line(Cause.OWN_BATCH, place, alone - int(wanted))
-        else:
-            wanted = Fraction(alone)
-        beyond = summed - int(wanted)
+        own, beyond = self._more(place, cell)
+        self._line(Cause.OWN_BATCH, place, -own)
         if place[0] != ELSEWHERE:  # what one layer does more than another does less is no explanation
             cause = self._cause(place, cell, beyond) if beyond else None
             if cause is not None:
@@ -123,8 +121,7 @@ class Sum:
                 return
         left = 0
         for inner, ops in self._cells(cell, lambda row: (place[0], place[1], row.op)).items():
-            inner_alone, inner_wanted, inner_summed = self._more(inner, ops)
-            rest = inner_summed - (int(inner_wanted) if inner_wanted.denominator == 1 else inner_alone)
+            _, rest = self._more(inner, ops)
             cause = self._cause(inner, ops, rest) if rest else None
             if cause is not None:
                 self._line(cause, inner, -rest)

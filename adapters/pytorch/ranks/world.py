@@ -23,7 +23,7 @@ NEAR = (__name__, "os", "_collections_abc", "collections.abc", "functools")
 """Modules between the program and the answer to its question."""
 TOOL = __name__.partition(".")[0]
 PLACES = ("RANK", "LOCAL_RANK", "GROUP_RANK")
-LACKING = "ranks need PyTorch 2.5 or later, with torch.distributed: this is %s"
+LACKING = "ranks need torch.distributed with its mesh of devices and its fake process group, which PyTorch %s lacks"
 
 
 class Seen:
