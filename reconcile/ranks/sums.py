@@ -4,7 +4,8 @@ Work is compared by layer and phase, and where that does not come out, by op as 
 them ``share`` of what the one device reads, the ranks have B x share times its work (own-batch).  What is left is
 
 - recomputed: work of the recomputation, which the one device has none of;
-- replicated: each rank that takes part does the whole of it, as one device does with as many tokens;
+- replicated: each rank that takes part does the whole of it, as one device does with as many tokens, while the ranks share
+  another op of the batch;
 - padded-shard: the parts of one dimension, added over the ranks, are more than the dimension;
 - added-between-ranks: operators by which ranks reduce a tensor.
 
@@ -17,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import zip_longest
 
 from ..core.causes import Cause
@@ -30,6 +32,11 @@ SUM = "sum of ranks"
 ONE = "one device"
 ELSEWHERE = "(layers of one side)"
 """Layers that only one side names, such as those of a stage that counts its own from 0: they are compared by op."""
+NOTHING_SHARED = (
+    "each rank does the whole of it and shares no other work of the batch, "
+    "so nothing shows whether all of them read one batch"
+)
+"""Why whole layers on each rank are left unexplained."""
 _GRADIENTS = {INPUT_GRADIENT: BACKWARD, WEIGHT_GRADIENT: BACKWARD}
 _OF_BATCHES = (FORWARD, LOSS, BACKWARD, RECOMPUTATION)
 """Phases whose work grows with the batch. An optimizer's does not."""
@@ -133,6 +140,8 @@ class Sum:
             self._residuals.append(Residual(place[0], -left, self._why(place, left)))
 
     def _why(self, place: Place, left: int) -> str:
+        if not self._sharing and place[1] in _OF_BATCHES and left > 0:
+            return f"{place[0] or 'the model'}, {place[1]}: {NOTHING_SHARED}"
         more = "more" if left > 0 else "less"
         where = ", ".join(filter(None, (place[0] or "the model", *place[1:])))
         return f"{where}: the ranks together do {more} than one device, and no cause explains it"
@@ -146,7 +155,7 @@ class Sum:
             return Cause.ADDED_BETWEEN_RANKS
         if place[1] == RECOMPUTATION and not self._work(cell.one) and beyond > 0:
             return Cause.RECOMPUTED
-        if self._whole_on_each(place, cell):
+        if self._whole_on_each(place, cell) and (self._sharing or place[1] not in _OF_BATCHES):
             return Cause.REPLICATED
         return Cause.PADDED_SHARD if self._padding(place, cell) == beyond > 0 else None
 
@@ -155,6 +164,18 @@ class Sum:
         whole = self._work(cell.one) * (self.share if place[1] in _OF_BATCHES else 1)
         taking = [index for index, rows in cell.parts.items() if self._work(rows)]
         return bool(whole) and all(self._work(cell.parts[index]) == whole for index in taking)
+
+    @cached_property
+    def _sharing(self) -> bool:
+        """Whether the ranks share some op of a batch: each of them does less than the whole of it. Without that, ranks that do
+        the whole of a layer each may read one batch or several."""
+        cells = self._cells(self._all(), lambda row: (row.layer, _phase(row), row.op))
+        for place, cell in cells.items():
+            whole = self._work(cell.one) * self.share
+            done = [work for rows in cell.parts.values() if (work := self._work(rows))]
+            if place[1] in _OF_BATCHES and done and max(done) < whole:
+                return True
+        return False
 
     def _padding(self, place: Place, cell: _Cell) -> Fraction:
         """What the ranks do for padding: 0 unless their ops have the one device's shapes but for one dimension, which is longer

@@ -42,6 +42,10 @@ def own():
     net, x = one()
     return net, x[: distributed.get_rank() + 1]
 
+def by_group():
+    net, x = one()
+    return net, x[: 1 + distributed.group.WORLD.rank() % 2]
+
 def by_variable():
     net, x = one()
     return net, x[: int(os.environ["RANK"]) + 1]
@@ -54,8 +58,11 @@ def number():
     return 3
 
 def without_values():
+    from torch.distributed.fsdp import fully_shard
+
     with torch.device("meta"):
-        return one()
+        net, x = one()
+    return fully_shard(net, mesh=init_device_mesh("cpu", (distributed.get_world_size(),))), x
 """
 
 Typed = Callable[..., Result]
@@ -100,6 +107,17 @@ def test_a_program_that_asks_for_its_number_runs_as_each_rank(typed: Typed, name
         1: 2 * row,
         2: 3 * row,
     }
+
+
+def test_a_place_that_a_group_tells_is_a_place_asked_for(typed: Typed) -> None:
+    """The first and the last rank do equal work, and the one between them does not."""
+    done = typed("--torch", "shared:by_group", "--ranks", "3", "--quiet")
+    assert done.exit_code == 0, done.output
+    told = json.loads(next(Path("out").glob("*.ranks.json")).read_text())
+    assert [(each["ranks"], each["totals"]["matmul"] // (ONE // BATCH)) for each in told["ranks"]] == [
+        ([0, 2], 1),
+        ([1], 2),
+    ]
 
 
 def test_chosen_ranks_have_no_sum(typed: Typed) -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from reconcile.core.causes import State
+from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL, MATMUL, Convention
 from reconcile.core.records import FORWARD, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT, Tensor
 from reconcile.core.results import Statement, TraceResult, TraceRow
@@ -91,6 +91,14 @@ def test_own_batches_and_replicated_layers_are_told_apart() -> None:
 def test_a_part_of_a_layer_is_replicated_by_op() -> None:
     parts = [(4, [row("a", 3, op="aten.bmm"), row("a", 25)])]
     assert causes(statement(parts, [row("a", 3, op="aten.bmm"), row("a", 100)])) == {"replicated": -2 * 3 * 3}
+
+
+def test_whole_layers_on_each_rank_may_be_of_several_batches() -> None:
+    """Gradients that a program adds by itself: no wrapper says that each rank reads a batch of its own."""
+    found = statement([(4, [row("a", 8), row("a", 5, OPTIMIZER)])], [row("a", 8), row("a", 5, OPTIMIZER)])
+    assert (found.state, found.residual) == (State.UNEXPLAINED, -2 * 3 * 8)
+    assert "nothing shows whether all of them read one batch" in found.reason
+    assert found.by_cause() == {Cause.REPLICATED: -2 * 3 * 5}
 
 
 def test_recomputation_that_one_device_lacks() -> None:

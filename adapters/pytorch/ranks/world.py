@@ -36,15 +36,17 @@ class Seen:
         self.where = ""
         self.pipelines = pipelines.Pipelines()
 
-    def asked(self, ranks: list[int] | None) -> None:
-        """The program asks for its place among these ranks, or among all. PyTorch's own questions are none of the program's."""
+    def asked(self, line: Callable[[], list[int] | None]) -> None:
+        """The program asks for its place in a line of ranks; None for all. PyTorch's own questions are none of the program's, and
+        may come before a line is known."""
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_globals.get("__name__", "").startswith(NEAR):
             frame = frame.f_back
         asking = "" if frame is None else frame.f_globals.get("__name__", "")
         if frame is None or asking.partition(".")[0] in ("torch", TOOL):
             return
-        if ranks is None or not distributed.is_initialized() or len(ranks) == distributed.get_world_size():
+        ranks = line() if distributed.is_initialized() else None
+        if ranks is None or len(ranks) == distributed.get_world_size():
             self.where = self.where or f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
         elif ranks not in self.lines:
             self.lines.append(ranks)
@@ -69,6 +71,7 @@ def install() -> None:
         put(module, "init_process_group", passed)
         put(module, "destroy_process_group", passed)
         put(module, "get_rank", _rank)
+    put(distributed.ProcessGroup, "rank", _group_rank)
     put(DeviceMesh, "__init__", _mesh)
     for name in ("get_local_rank", "get_rank", "get_coordinate"):
         put(DeviceMesh, name, _place)
@@ -118,10 +121,18 @@ def standing(rank: int, size: int, exchange: str) -> Iterator[Seen]:
 def _rank(held: Any) -> Any:
     def get_rank(group: Any = None) -> Any:
         place = held(group)
-        asking().asked(None if group is None or place < 0 else distributed.get_process_group_ranks(group))
+        asking().asked(lambda: None if group is None or place < 0 else distributed.get_process_group_ranks(group))
         return place
 
     return get_rank
+
+
+def _group_rank(held: Any) -> Any:
+    def rank(group: Any) -> Any:
+        asking().asked(lambda: distributed.get_process_group_ranks(group))
+        return held(group)
+
+    return rank
 
 
 def _mesh(held: Any) -> Any:
@@ -136,10 +147,14 @@ def _place(held: Any) -> Any:
     def asked(mesh: Any, *args: Any, **kwargs: Any) -> Any:
         place = held(mesh, *args, **kwargs)
         dim = args[0] if args else kwargs.get("mesh_dim")
-        if dim is None and mesh.ndim > 1:
-            asking().asked([int(rank) for rank in mesh.mesh.flatten().tolist()])
-        else:
-            asking().asked(distributed.get_process_group_ranks(mesh.get_group(dim)))
+        whole = dim is None and mesh.ndim > 1
+        asking().asked(
+            lambda: (
+                list(map(int, mesh.mesh.flatten().tolist()))
+                if whole
+                else distributed.get_process_group_ranks(mesh.get_group(dim))
+            )
+        )
         return place
 
     return asked
@@ -149,7 +164,7 @@ def _variable(held: Any) -> Any:
     def getitem(environ: Any, name: Any) -> Any:
         value = held(environ, name)
         if name in PLACES:
-            asking().asked(None)
+            asking().asked(lambda: None)
         return value
 
     return getitem
