@@ -31,6 +31,7 @@ from ...core.records import (
     Trace,
 )
 from ...work import COMPONENTS, MASKED, ZERO, Work
+from ...work.attention_kernels import GRADIENTS as GRADIENT_KERNELS
 from .bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .op_settling import OpCounter, UnsettledModule, settled
 from .rulebook import RuleBook, WhyNot, apply
@@ -111,7 +112,7 @@ def _without(view: View, tangents: list[Op]) -> View:
 
 def _of_kernel(op: Op) -> bool:
     """Whether this is a kernel of attention's gradients, which computes them all."""
-    return op.op.startswith("aten._scaled_dot_product_") and op.op.endswith("_backward")
+    return op.op.endswith("_backward") and ("_scaled_dot_product_" in op.op or op.op in GRADIENT_KERNELS)
 
 
 def _unmasked(item: Item) -> Item:

@@ -83,6 +83,9 @@ STORED = "tag:stored"
 MEETING = "tag:meeting"
 """Attribute of a product of two sparse matrices: how many pairs of their values are multiplied, and onto how many results."""
 
+LENGTHS = "tag:lengths"
+"""Attribute of attention on packed sequences: the lengths of the queries and of the keys, values of tensors."""
+
 PACKED = "tag:packed"
 """Attribute of an op that got its weight packed: the weight is the last tensor of the record."""
 

@@ -8,6 +8,7 @@ does not depend on the backend. A test compares it with the ops that the math ba
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ..core.work import UnknownWork, Work, prod
 from . import gradients, normalization
@@ -21,7 +22,7 @@ def sdpa(
     *,
     masked: bool,
     dropout: bool = False,
-    causal: bool = False,
+    away: int = 0,
 ) -> Work:
     """query (*B, Hq, Sq, D), key (*B, Hk, Sk, D), value (*B, Hk, Sk, Dv), heads of key and value repeated to Hq.
 
@@ -32,7 +33,8 @@ def sdpa(
     - dropout in training: noise / (1 - p), attention * noise: div and mul B*Hq*Sq*Sk
     - attention @ v: B*Hq*Sq*Dv dot products of Sk
 
-    All products run; of causal attention, ``masked`` says how many have a score that the mask discards.
+    All products run; ``masked`` of the result says how many have a score that the mask discards: ``away`` of the Sq*Sk
+    positions (:func:`discarded`, :func:`outside`).
     """
     if min(len(query), len(key), len(value)) < 2:
         raise UnknownWork("attention on tensors of fewer than two dimensions")
@@ -45,7 +47,7 @@ def sdpa(
     work += Work(add=scores if masked else 0)
     work += normalization.safe_softmax(batch * sq, sk)
     work += Work(div=scores, mul=scores) if dropout else Work()
-    return work + dots(batch * sq * dv, sk) + Work(masked=batch * discarded(sq, sk) * (d + dv) if causal else 0)
+    return work + dots(batch * sq * dv, sk) + Work(masked=batch * away * (d + dv))
 
 
 def discarded(sq: int, sk: int) -> int:
@@ -55,6 +57,21 @@ def discarded(sq: int, sk: int) -> int:
     """
     seen = min(sq, sk)
     return sq * sk - seen * (seen + 1) // 2 - (sq - seen) * sk
+
+
+@lru_cache(maxsize=256)
+def outside(sq: int, sk: int, before: int | None, after: int | None, shift: int) -> int:
+    """The positions of Sq x Sk scores that a window discards: query i sees the keys i + shift - before to i + shift + after.
+
+    None is no bound. Source: flash-attention, README ("window_size"): ``[i + seqlen_k - seqlen_q - window_size[0], i + seqlen_k -
+    seqlen_q + window_size[1]]``, ends included; a query that sees nothing gives zeros.
+    """
+    seen = 0
+    for i in range(sq):
+        first = 0 if before is None else max(0, i + shift - before)
+        last = sk - 1 if after is None else min(sk - 1, i + shift + after)
+        seen += max(0, last - first + 1)
+    return sq * sk - seen
 
 
 def flex(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]) -> Work:
@@ -106,7 +123,7 @@ def sdpa_gradient(
     mask: tuple[int, ...] | None = None,
     *,
     dropout: bool = False,
-    causal: bool = False,
+    away: int = 0,
 ) -> dict[str, Work]:
     """Part -> work of the gradients of :func:`sdpa`, whose attention was kept; g is the gradient of the result.
 
@@ -119,14 +136,15 @@ def sdpa_gradient(
     - key: ds^T @ q: B*Hq*Sk*D dot products of Sq; * sqrt(scale): mul; repeated heads' are added
     - mask: ds, summed over what the mask was repeated for
 
-    Each of the four products is made on all scores; of causal attention, ``masked`` says how much of it the mask discards.
+    Each of the four products is made on all scores; ``masked`` says how much of it a mask discards that leaves ``away`` of the
+    Sq*Sk positions out.
     Kernels that keep no attention (flash, memory efficient) compute it again; that work is not included.
     """
     sdpa(query, key, value, masked=False)  # the same tensors or the same refusal
     batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
     scores, keys, values = batch * sq * sk, batch * sk * d, batch * sk * dv
     softmax = gradients.softmax(batch * sq, sk)
-    away = batch * discarded(sq, sk) if causal else 0
+    away *= batch
     return {
         SCORES: dots(scores, dv) + Work(mul=scores if dropout else 0, masked=away * dv) + softmax,
         VALUE: dots(values, sq) + Work(add=values - prod(value), masked=away * dv),

@@ -22,6 +22,10 @@ _MASKS = {
     "aten._scaled_dot_product_cudnn_attention": "attn_bias",
     "aten._scaled_dot_product_cudnn_attention_backward": "attn_bias",
     "aten._scaled_dot_product_fused_attention_overrideable": "attn_bias",
+    "aten._efficient_attention_forward": "bias",
+    "aten._efficient_attention_backward": "bias",
+    "aten._cudnn_attention_forward": "attn_bias",
+    "aten._cudnn_attention_backward": "attn_bias",
     "aten._native_multi_head_attention": "mask",
     "aten._transformer_encoder_layer_fwd": "mask",
 }

@@ -91,6 +91,11 @@ def test_batch_norm(batch, channels, spatial, training, affine, mask):
     attrs = {} if affine else {"weight": None}
     op = make("aten.native_batch_norm_backward", [g, x], [], train=training, output_mask=list(mask), **attrs)
     held(op, mask, tally)
+    if training and affine and all(mask):  # the kernels of cuDNN and MIOpen: no mask, data before the gradient
+        for library in ("cudnn", "miopen"):
+            of_library = make(f"aten.{library}_batch_norm_backward", [x, g], [])
+            parts = [of_library._replace(attrs={"part": part}) for part in range(3)]
+            assert work_of(of_library) == work_of(op) == sum(map(work_of, parts), ZERO)
 
 
 @FEW

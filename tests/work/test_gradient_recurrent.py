@@ -195,6 +195,44 @@ def test_the_kernel_of_onednn_is_what_autograd_dispatches(num_layers, bias):
         assert sum(parts, ZERO) == work_of(op)
 
 
+@pytest.mark.parametrize("kind", ["gru", "lstm", "rnn_tanh"])
+@pytest.mark.parametrize(("layers", "bidirectional"), [(1, False), (2, True)])
+@pytest.mark.parametrize("lengths", [None, [4, 3, 3]])
+def test_the_kernel_of_cudnn_is_what_autograd_dispatches(kind, layers, bidirectional, lengths):
+    """The record of an H100: weights by layer-direction, then their buffer, the first states, the output."""
+    batch, width, hidden, steps, mode = 3, 3, 4, 4, {"rnn_tanh": 1, "lstm": 2, "gru": 3}[kind]
+    make = lambda: Net(  # noqa: E731
+        lambda: LAYERS[kind](width, hidden, layers, bidirectional=bidirectional), True, [0, 1, 2], lengths, [batch]
+    )
+    net = make()
+    weights = [tuple(p.shape) for name, p in net.layer.named_parameters()]
+    rows = sum(lengths) if lengths else steps * batch
+    first = (layers * (1 + bidirectional), batch, hidden)
+    data = (rows, width) if lengths else (steps, batch, width)
+    inputs = [data, *weights, (99,), first, *([first] if kind == "lstm" else []), (*data[:-1], hidden)]
+    attrs = {
+        "mode": mode,
+        "num_layers": layers,
+        "bidirectional": bidirectional,
+        "weight_stride0": 4,
+        "batch_sizes": [3, 3, 3, 1] if lengths else [],
+        "dropout": 0.0,
+        "output_mask": [True] * 4,
+    }
+    found = [
+        work_of(made("aten._cudnn_rnn_backward", inputs, [data], **attrs, part=p)) for p in ("activations", "weights")
+    ]
+    expected = dispatched(net, (steps, batch, width))
+    assert (
+        sum(found, ZERO).mac == work_of(made("aten._cudnn_rnn_backward", inputs, [data], **attrs)).mac == expected.mac
+    )
+    without = work_of(
+        made("aten._cudnn_rnn_backward", inputs, [data], **{**attrs, "output_mask": [True] * 3 + [False]})
+    )
+    assert without == found[0]
+    assert found[1].mac == rows * sum(n * m for n, m in (w for w in weights if len(w) == 2))
+
+
 def test_the_kernel_of_onednn_is_one_of_an_lstm():
     shapes = [(5, 2, 3), (12, 3), (12, 4)]
     with pytest.raises(UnknownWork, match="gru, and PyTorch runs this kernel for lstm alone"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 
 import pytest
 
@@ -15,7 +16,20 @@ load()
 FORMULAS = registered()
 PROCESSES = ("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_functional.", "fsdp.", "_dtensor.")
 """What the operators of torch.distributed are called."""
-TORCH = ("aten.", "bitsandbytes.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision.", *PROCESSES)
+FLASH = ("flash_attn.", "flashattn.")
+"""A package that only loads beside a GPU: its operators' names are those of flash_attn/flash_attn_interface.py."""
+TORCH = (
+    *FLASH,
+    "torch_attn.",
+    "aten.",
+    "bitsandbytes.",
+    "higher_order.",
+    "prim.",
+    "prims.",
+    "quantized.",
+    "torchvision.",
+    *PROCESSES,
+)
 NO_TENSORS = ("_dtensor.mesh_get_process_group",)
 """The operator of torch.distributed that has no tensor, and no formula."""
 
@@ -43,6 +57,10 @@ def test_torch_and_tensorflow_know_the_names():
     unknown += [n for n in FORMULAS if n.startswith("higher_order.") and not hasattr(torch.ops.higher_order, n[13:])]
     pytest.importorskip("torch.distributed.tensor")
     importlib.import_module("torch.distributed.fsdp")
+    if hasattr(torch.nn.attention, "varlen") or importlib.util.find_spec("torch.nn.attention.varlen"):
+        importlib.import_module("torch.nn.attention.varlen")
+        known_varlen = {s.name.replace("::", ".") for s in torch._C._jit_get_all_schemas()}
+        unknown += [n for n in FORMULAS if n.startswith("torch_attn.") and n not in known_varlen]
     names = {s.name.replace("::", ".").rstrip("_") for s in torch._C._jit_get_all_schemas()}
     unknown += [n for n in FORMULAS if n.startswith(PROCESSES) and n not in names]
     unknown += [n for n in names if n.startswith(PROCESSES) and n not in FORMULAS and n not in NO_TENSORS]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from packaging.specifiers import SpecifierSet
 
-from ....core.records import REGISTERED, Op
+from ....core.records import LENGTHS, REGISTERED, Op
 from ....work import Work, prod
 from ..rulebook import Rule, RuleBook, dims
 from . import COUNTERS
@@ -123,3 +123,49 @@ def _attention_backward(op: Op) -> Work:
     parts = {"scores": width + values, "value": values, "query": width, "key": width}
     part = op.attrs.get("part")
     return Work(mac=b * heads * queries * keys * (sum(parts.values()) if part is None else parts[part]))
+
+
+def _literally(op: Op, first: int, transposed: bool) -> list[tuple[tuple[int, ...], ...]]:
+    """Query, key and value as the counter reads them: (batch, heads, positions, width), whatever the order of the kernel."""
+    given = [dims(t.shape) for t in op.inputs[first : first + 3]]
+    lengths = op.attrs.get(LENGTHS)
+    if lengths is not None:
+        heads = [(t[-2], t[-1]) for t in given]
+        rows = [(queries, keys, keys) for queries, keys in zip(*lengths, strict=True)]
+        return [tuple((1, h, n, d) for (h, d), n in zip(heads, each, strict=True)) for each in rows]
+    order = (0, 2, 1, 3) if transposed else (0, 1, 2, 3)
+    return [tuple(tuple(t[i] for i in order) for t in given)]
+
+
+def _packed_forward(op: Op, transposed: bool = False) -> Work:
+    calls = _literally(op, 0, transposed)
+    return Work(mac=sum(b * h * n * k[2] * (d + v[3]) for (b, h, n, d), k, v in calls))
+
+
+def _packed_backward(op: Op, transposed: bool = False) -> Work:
+    sizes = [(b * h * n * k[2], d, v[3]) for (b, h, n, d), k, v in _literally(op, 1, transposed)]
+    parts = {
+        part: sum(s * (d + v if part == "scores" else v if part == "value" else d) for s, d, v in sizes)
+        for part in PARTS
+    }
+    part = op.attrs.get("part")
+    return Work(mac=sum(parts.values()) if part is None else parts[part])
+
+
+PARTS = ("scores", "value", "query", "key")
+MISREAD = ", of heads for positions and positions for heads where the kernel takes (batch, positions, heads, width)"
+
+rule("aten._flash_attention_forward", source="T:441", formula=FORWARD + MISREAD, versions="<2.14")(_packed_forward)
+rule("aten._flash_attention_backward", source="T:549", formula=BACKWARD + MISREAD, versions="<2.14")(_packed_backward)
+rule("aten._efficient_attention_forward", source="T:473", formula=FORWARD + MISREAD)(_packed_forward)
+rule("aten._efficient_attention_backward", source="T:582", formula=BACKWARD + MISREAD)(_packed_backward)
+
+
+@rule("aten._flash_attention_forward", source="L:585", formula=FORWARD, versions=">=2.14")
+def _flash_forward(op: Op) -> Work:
+    return _packed_forward(op, transposed=True)
+
+
+@rule("aten._flash_attention_backward", source="L:698", formula=BACKWARD, versions=">=2.14")
+def _flash_backward(op: Op) -> Work:
+    return _packed_backward(op, transposed=True)

@@ -18,6 +18,7 @@ from ...pytorch.model import TorchModel, versions
 from ...pytorch.trace import Recorder
 from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.trace_notes import takes_fast_path
+from ...shared.refusal import CannotCount
 from ..limits import counting
 
 MARK = "reconcile:"
@@ -37,6 +38,13 @@ FAST_PATH = (
     "inference runs other operators, of which the profiler counts other parts"
 )
 """Note of a ledger of a model that has such a path."""
+
+
+UNTYPED = (
+    "torch.profiler of PyTorch {} does not say which inputs of an operator are tensors, so nothing can be said of its number: "
+    "use PyTorch 2.12 or later"
+)
+"""From 2.12.0 on an event has ``input_dtypes`` (torch/autograd/profiler_util.py); 2.11.0 has none."""
 
 
 class MarkedPath(ModulePath):
@@ -156,6 +164,8 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     """
     module = model.build(model.device)
     inputs = model.example(model.device)
+    if not hasattr(profiled(torch.nn.Identity(), (torch.zeros(1),))[0], "input_dtypes"):
+        raise CannotCount(UNTYPED.format(torch.__version__))
     with counting((), lambda: profiled(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
         events = profiled(module, inputs)
     total = sum(int(event.flops or 0) for event in events)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ....core.records import (
     IN_PLACE,
+    LENGTHS,
     MEETING,
     PACKED,
     POINTWISE,
@@ -69,6 +71,9 @@ def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: An
             attrs[MEETING] = pairs
     if func._schema.name in OF_SEQUENCES and getattr(args[0], "is_nested", False):
         attrs["rows"] = args[0]._nested_tensor_size()[:, 0].tolist()
+    lengths = lengths_of({a.name: v for a, v in zip(func._schema.arguments, args)}, kwargs)
+    if lengths is not None:
+        attrs[LENGTHS] = lengths
     if packed:
         inputs.extend(packed)
         attrs[PACKED] = True
@@ -82,6 +87,27 @@ def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: An
     if tagged_pointwise(func):
         attrs[POINTWISE] = True
     return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)
+
+
+OFFSETS = (("cum_seq_q", "cum_seq_k"), ("cu_seqlens_q", "cu_seqlens_k"), ("cu_seq_q", "cu_seq_k"))
+"""Names of the arguments of attention that say where each packed sequence begins, and the last one ends."""
+USED = ("seqused_k", "seqlen_k")
+"""Names of the argument that says how many keys of each sequence are read."""
+
+
+def lengths_of(given: dict[str, Any], kwargs: dict[str, Any]) -> list[list[int]] | None:
+    """The lengths of the packed sequences of a call: of their queries and of their keys; None of another call, and on meta."""
+    names = {**given, **kwargs}
+    used = [names[name] for name in USED if isinstance(names.get(name), torch.Tensor)]
+    for pair in OFFSETS:
+        offsets = [names[name] for name in pair if isinstance(names.get(name), torch.Tensor)]
+        if not offsets or any(t.device.type == "meta" for t in [*offsets, *used]):
+            continue
+        with _disable_current_modes():  # what reads a value is no op of the model
+            ends: list[list[int]] = [t.tolist() for t in offsets]
+            lengths = [[b - a for a, b in zip(row, row[1:])] for row in ends]
+            return [lengths[0], used[0].tolist() if used else lengths[-1]]
+    return None
 
 
 def unpacked(value: Any) -> Tensor | None:

@@ -6,6 +6,8 @@ Such a record has the inputs of its forward op, ``needs``, which says for each i
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...core.records import Op
 from ...core.work import UnknownWork, Work, formula, prod
 from .. import attention
@@ -52,8 +54,11 @@ def _recurrent(op: Op) -> Work:
     return both[ACTIVATIONS] + both[WEIGHTS] if part is None else both[part]
 
 
-def _options(op: Op) -> dict[str, bool]:
-    return {"dropout": bool(op.attrs.get("dropout_p")), "causal": bool(op.attrs.get("is_causal"))}
+def _parts(
+    op: Op, query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...], mask: Any = None
+) -> dict[str, Work]:
+    away = attention.discarded(query[-2], key[-2]) if op.attrs.get("is_causal") else 0
+    return attention.sdpa_gradient(query, key, value, mask, dropout=bool(op.attrs.get("dropout_p")), away=away)
 
 
 @formula("aten.scaled_dot_product_attention_backward", source="attention.sdpa_gradient: autograd of ATen's math path")
@@ -64,7 +69,7 @@ def _attention(op: Op) -> Work:
     needs = dict(zip((attention.QUERY, attention.KEY, attention.VALUE, attention.MASK), _needs(op), strict=False))
     mask = shape(op, 3) if needs.get(attention.MASK) else None
     query, key, value = (shape(op, i) for i in range(3))
-    parts = attention.sdpa_gradient(query, key, value, mask, **_options(op))
+    parts = _parts(op, query, key, value, mask)
     wanted = {name for name, need in needs.items() if need}
     if wanted - {attention.VALUE}:
         wanted.add(attention.SCORES)
@@ -84,7 +89,7 @@ def _attention_kernel(op: Op) -> Work:
     if mask is not None and len(mask) > 3 and mask[3]:
         raise UnknownWork(f"{op.op} with the gradient of a mask")
     query, key, value = (shape(op, i) for i in (1, 2, 3))
-    parts = attention.sdpa_gradient(query, key, value, None, **_options(op))
+    parts = _parts(op, query, key, value)
     part = op.attrs.get("part")
     return sum(parts.values(), Work()) if part is None else parts[part]
 
@@ -104,5 +109,26 @@ def _mkldnn_layer(op: Op) -> Work:
     rows = Rows(prod(data[:-1]), data[-2], (data[-2],))
     asked = Asked(True, True, True, (True, True, True, False), (True,) * 3)
     both = dict(zip((ACTIVATIONS, WEIGHTS), gradients(mode, rows, 1, [*matrices, bias, bias], asked), strict=True))
+    part = op.attrs.get("part")
+    return both[ACTIVATIONS] + both[WEIGHTS] if part is None else both[part]
+
+
+@formula(
+    "aten._cudnn_rnn_backward",
+    source="recurrent_gradients.py; arguments and results from native/cudnn/RNN.cpp (_cudnn_rnn_backward)",
+)
+def _cudnn_layers(op: Op) -> Work:
+    # input, weight_stride0 weights per layer-direction, weight_buf, hx (L*D, B, P)[, cx], output, ...: the kernel computes the
+    # gradients of data and states, whichever are needed, takes zeros for those that did not arrive, and the weights' if asked.
+    layers, mask = int(attr(op, "num_layers")), attr(op, "output_mask")
+    directions = 2 if attr(op, "bidirectional") else 1
+    count = int(attr(op, "weight_stride0")) * layers * directions
+    steps, sequences = attr(op, "batch_sizes", None) or [], shape(op, count + 2)[-2]
+    first = (sequences, int(steps[-1]) if steps else sequences)[:directions]
+    asked = Asked(True, True, True, (True,) * count, (True,) * 3)
+    weights = [shape(op, 1 + i) for i in range(count)]
+    rows = Rows(prod(shape(op)[:-1]), sequences, first)
+    found = gradients(library_mode(op), rows, layers, weights, asked, float(attr(op, "dropout", 0)))
+    both = {ACTIVATIONS: found[0], WEIGHTS: found[1] if mask[3] else Work()}
     part = op.attrs.get("part")
     return both[ACTIVATIONS] + both[WEIGHTS] if part is None else both[part]

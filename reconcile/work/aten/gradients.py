@@ -98,11 +98,15 @@ def _log_softmax(op: Op) -> Work:
     return gradients.log_softmax(*_rows(op))
 
 
+_ALL_THREE = ("aten.cudnn_batch_norm_backward", "aten.miopen_batch_norm_backward")
+"""Kernels without a mask: they compute the gradients of input, weight and bias, whichever are needed."""
+
+
 def by_part(of_mask: Callable[[Op, Mask], Work]) -> Callable[[Op], Work]:
     """Turn a formula of a mask into one of a record: of the whole call, or of the gradient that ``part`` names."""
 
     def compute(op: Op) -> Work:
-        mask = attr(op, "output_mask")
+        mask = attr(op, "output_mask") if op.op not in _ALL_THREE else (True, True, True)
         if not isinstance(mask, (list, tuple)) or len(mask) not in (2, 3):
             raise UnknownWork(f"{op.op}: output_mask is {mask!r}, not two or three flags")
         part = op.attrs.get("part")
@@ -133,6 +137,17 @@ def _convolution(op: Op, mask: Mask) -> Work:
 def _batch_norm(op: Op, mask: Mask) -> Work:
     # g, x (B, C, *), weight, running and saved statistics if given
     return gradients.batch_norm(n_in(op), shape(op)[1], op.given("weight"), bool(attr(op, "train")), mask)
+
+
+@formula(
+    *_ALL_THREE,
+    source="gradients.batch_norm by the batch's statistics, which is when PyTorch calls it: native/cudnn/BatchNorm.cpp, "
+    "native/miopen/BatchNorm_miopen.cpp",
+)
+@by_part
+def _batch_norm_of_a_library(op: Op, mask: Mask) -> Work:
+    # x, g (B, C, *), weight, running and saved statistics
+    return gradients.batch_norm(n_in(op), shape(op)[1], True, True, mask)
 
 
 @formula("aten.native_layer_norm_backward", source="gradients.layer_norm: torch._decomp.decompositions")

@@ -212,12 +212,12 @@ def _sdpa(op: Op) -> Work:
     if op.attrs.get("dropout_mask") is not None or len(op.inputs) > 4:
         raise UnknownWork(f"{op.op} with a given dropout mask")
     causal = bool(op.attrs.get("is_causal"))
-    given = partial(
-        attention.sdpa, masked=causal or len(op.inputs) > 3, dropout=bool(op.attrs.get("dropout_p")), causal=causal
-    )
+    given = partial(attention.sdpa, masked=causal or len(op.inputs) > 3, dropout=bool(op.attrs.get("dropout_p")))
+    calls = [(shape(op, 0), shape(op, 1), shape(op, 2))]
     if op.attrs.get("rows") is not None:  # nested tensors: the shapes of query, key and value, sequence by sequence
-        return sum((given(*each) for each in _sequences(op)), Work())
-    return given(shape(op, 0), shape(op, 1), shape(op, 2))
+        calls = list(_sequences(op))
+    away = [attention.discarded(query[-2], key[-2]) if causal else 0 for query, key, _ in calls]
+    return sum((given(*each, away=masked) for each, masked in zip(calls, away, strict=True)), Work())
 
 
 def _sequences(op: Op) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:

@@ -11,10 +11,11 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
-from reconcile.core.records import Op
+from reconcile.core.records import LENGTHS, Op
 from tests.adapters.counters import tf_cases, thop_cases, torch_cases
 from tests.adapters.counters.cases import Case
 
@@ -85,6 +86,10 @@ def thop(hooks: str, release: str) -> Said:
             yield number, None
 
 
+OF_KERNELS = ("aten._flash_attention", "aten._efficient_attention")
+"""Kernels whose formulas take the arguments themselves."""
+
+
 def flop_counter() -> Said:
     """The registered formulas, called with shapes for tensors."""
     import torch
@@ -106,6 +111,10 @@ def flop_counter() -> Said:
             rest = [None, None, None, None, transposed]
         elif op.op == "aten._scaled_mm":
             rest = [None, None]  # two scales
+        elif op.op.removesuffix("_forward").removesuffix("_backward") in OF_KERNELS:
+            before = 2 if op.op.endswith("_backward") else int("efficient" in op.op)  # out and logsumexp or bias; bias
+            ends = [torch.tensor([0, *accumulate(row)]) for row in op.attrs.get(LENGTHS, ())] or [None, None]
+            rest = [None] * before + [*ends, 5, 5]
         counted = by_name[op.op](*inputs, *rest, out_val=out) if op.op in by_name else None
         yield number, None if counted is None else int(counted)
 

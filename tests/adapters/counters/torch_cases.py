@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reconcile.core.records import LENGTHS
 from reconcile.work import Work
 from tests.adapters.counters.cases import Case, op
 
@@ -112,6 +113,23 @@ def flop_counter() -> Iterator[Case]:
         yield case(scores * width, f"{name}_backward", [out, q, k, v], [q], SINCE, part=part)
     yield Case(op(f"aten.{name}", [q, k, v], [out]), BEFORE)
     yield Case(op(f"aten.{name}_backward", [out, q, k, v], [q, k, v]), BEFORE)
+    # The kernels beneath take (batch, positions, heads, width). T reads (batch, heads, positions, width), so that each of the 5
+    # positions has 4 x 4 scores of "heads"; from 2.14.1 on flash is transposed first, and has 4 x 5 x 5.
+    x = (2, 5, 4, 8)
+    literal, right = 2 * 5 * 4 * 4, 2 * 4 * 5 * 5
+    for kernel, releases, scores in (
+        ("_flash_attention", TORCH_RELEASES[:1], literal),
+        ("_flash_attention", TORCH_RELEASES[1:], right),
+        ("_efficient_attention", TORCH_RELEASES, literal),
+    ):
+        yield case(scores * (8 + 8), f"{kernel}_forward", [x, x, x], [x], releases)
+        yield case(scores * 5 * 8, f"{kernel}_backward", [x, x, x, x], [x, x, x], releases)
+        if releases == TORCH_RELEASES[1:]:  # a trace of a step has it in parts
+            yield case(scores * 2 * 8, f"{kernel}_backward", [x, x, x, x], [x], releases, part="scores")
+        # Packed, two sequences of 3 and 2 queries and of 4 and 1 keys: each alone, by its lengths, in every release.
+        rows = (5, 4, 8) if kernel == "_flash_attention" else (1, 5, 4, 8)
+        lengths = {LENGTHS: [[3, 2], [4, 1]]}
+        yield case(4 * (3 * 4 + 2 * 1) * (8 + 8), f"{kernel}_forward", [rows] * 3, [rows], releases, **lengths)
 
 
 FVCORE = tuple(fvcore())
