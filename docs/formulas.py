@@ -26,6 +26,7 @@ HELD = {
     "aten.reductions": ("elements, composites", "loops"),
     "aten.sampling": ("sampling", "loops, and for other gradients their parts"),
     "aten.sparse": ("aten/sparse", "loops over the stored values"),
+    "attention_kernels": ("attention_kernels", "loops over the pairs that see each other"),
     "collectives": ("collectives", "rings in which parts are really passed and added"),
     "lax.elementwise": ("lax", "the expression of each row, and loops, run on counting numbers"),
     "lax.linalg": (
@@ -52,6 +53,7 @@ HELD = {
 FRAMEWORKS = {
     "PyTorch": (
         *("aten.", "bitsandbytes.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision."),
+        *("torch_attn.", "flash_attn.", "flashattn."),
         *("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_functional.", "fsdp.", "_dtensor."),
     ),
     "ONNX": ("onnx.",),

@@ -143,6 +143,7 @@ def _index() -> Iterator[str]:
     yield "- [Reading a report](reports.md): the tables, the number to publish, the files, the HTML page."
     yield "- [Python](api.md): `reconcile.run`, and [a notebook](example.ipynb)."
     yield "- [Your own step](steps.md): what a step of your own loop costs, phase by phase, as it runs (`reconcile.count`)."
+    yield "- [Kernels of a GPU](kernels.md): what a GPU counted by itself, kernel by kernel, beside the trace."
     yield "- [Many ranks](ranks.md): what each process multiplies when several share a model, and what the step costs in all."
     yield "- [Callbacks](callbacks.md): what a training run costs, in transformers, Lightning and Keras."
     yield "- [The pytest plugin](pytest.md): fail a test when the FLOPs of your model change."

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 MOST = 1 << 20
 """The most ranks of a world."""
 WITHOUT = (
-    "--environment", "--environments", "--with", "--python", "--timeout", "--from", "--to", "--mapping", "--write-mapping"
+    "--environment", "--environments", "--with", "--python", "--timeout", "--from", "--to", "--mapping", "--write-mapping",
+    "--ncu",
 )  # fmt: skip
 """Options of ``run`` that it does not read for ranks."""
 

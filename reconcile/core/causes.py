@@ -35,6 +35,10 @@ class Cause(str, Enum):
     LOOP_COUNTED_ONCE = "loop-counted-once"
     RECOUNTED = "recounted"
     GLOBAL_SHAPE = "global-shape"
+    TILE_PADDING = "tile-padding"
+    SCORES_AGAIN = "scores-again"
+    SPLIT_PRECISION = "split-precision"
+    BLOCKS_SKIPPED = "blocks-skipped"
     EXTRAPOLATED = "extrapolated"
     LOOKUP_AS_PRODUCT = "lookup-as-product"
     PARAMETERS_AS_PRODUCTS = "parameters-as-products"
@@ -84,6 +88,10 @@ _MEANING = {
     Cause.LOOP_COUNTED_ONCE: "A loop body is counted once, whatever the number of iterations.",
     Cause.RECOUNTED: "One execution is counted several times (a shared module, a container).",
     Cause.GLOBAL_SHAPE: "The counter counts the product of whole tensors on every rank; each rank multiplied its part of them.",
+    Cause.TILE_PADDING: "A kernel multiplies whole tiles; what its tiles have beyond the tensors is padding.",
+    Cause.SCORES_AGAIN: "The backward kernel of attention multiplies queries and keys once more, where the gradient needs them.",
+    Cause.SPLIT_PRECISION: "The kernel makes one product of float32 out of several of a shorter type.",
+    Cause.BLOCKS_SKIPPED: "The kernel leaves out blocks of scores that the mask discards whole; the trace has them all.",
     Cause.EXTRAPOLATED: "The counter ran a smaller input and multiplied by the area; this does not grow with the area.",
     Cause.LOOKUP_AS_PRODUCT: "The formula counts a table from which rows are looked up as if it were multiplied.",
     Cause.PARAMETERS_AS_PRODUCTS: "The formula counts parameters that stand in no product (norms, biases) as if they did.",

@@ -118,6 +118,7 @@ FLOORS = (
     "upgrade",
     "api",
     "steps",
+    "kernels",
     "ranks",
     *CALLBACKS,
     "cli",

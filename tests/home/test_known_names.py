@@ -42,6 +42,7 @@ FACES = {
     "sweep",
     "audit",
     "upgrade",
+    "kernels",
     "ranks",
     "cli",
     "api",

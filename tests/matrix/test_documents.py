@@ -136,6 +136,8 @@ for _ in range(3):
     model(torch.ones(2, 3)).square().mean().backward()
     optimizer.step()
 """
+COUNTED = (ROOT / "tests" / "kernels" / "mixed.csv").read_text()
+"""What an H100 counted in a call of docs/kernels.md's model."""
 RANKS = PAGES["ranks.md"].partition("```python\n")[2].partition("```")[0]
 PAIR = (ROOT / "model_zoo" / "conv1x1.py").read_text()
 FILES = {
@@ -155,6 +157,7 @@ FILES = {
     r"--torch shared:": {"shared.py": RANKS},
     r"torchrun .*train\.py": {"train.py": TOGETHER},
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
+    r"--ncu net\.csv": {"net.py": files(PAGES["kernels.md"])["net.py"], "net.csv": COUNTED},
     r"reconcile mfu ": files(PAGES["mfu.md"]),
 }
 """What a reader of these commands has."""

@@ -34,6 +34,10 @@ NO_MODEL = {
         ("global-shape", "own-batch", "replicated", "recomputed", "padded-shard", "added-between-ranks"),
         "ranks: tests/ranks books it",
     ),
+    **dict.fromkeys(
+        ("tile-padding", "scores-again", "split-precision", "blocks-skipped"),
+        "kernels of a GPU: tests/kernels books it",
+    ),
     **dict.fromkeys(("padding-not-counted", "compiler-rewrote"), "a counter of JAX: tests/matrix/test_jax.py books it"),
     **dict.fromkeys(
         (

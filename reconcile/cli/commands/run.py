@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from .. import ranked
+from .. import kernels, ranked
 from ..options import OWN, options, pictures
 from ..streams import say
 
@@ -17,7 +17,7 @@ from ..streams import say
 @options(
     "model", *OWN, "mapping", "write-mapping", "set",
     "convention", "convention-file", "counter", "from", "to", "pass", "context", "optimizer",
-    "environment", "environments", "with", "python", ranked.ranks,
+    "environment", "environments", "with", "python", ranked.ranks, kernels.option,
     "out", pictures, "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
@@ -38,6 +38,7 @@ def run(
     world: int | None,
     chosen: tuple[int, ...],
     against: str | None,
+    ncu: Path | None,
     **asked: Any,
 ) -> None:
     """Run the counters on a model and reconcile them.
@@ -57,7 +58,8 @@ def run(
     each sequence, with N tokens in its cache.
 
     --ranks N runs your PyTorch model as each rank of a world of N processes, in one process without a network. --against
-    names the model of one device, and the statement leads from the sum of ranks to it.
+    names the model of one device, and the statement leads from the sum of ranks to it. --ncu compares the kernels that ran
+    on your GPU with the trace.
 
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed,
     4 a defect of reconcile itself.
@@ -89,6 +91,7 @@ def run(
         command = again(ctx, (), *ranked.words(world, chosen, against))
         code = ranked.run(request, world, chosen, against or "", out, formats, command, quiet=quiet, verbose=verbose)
         ctx.exit(code)
+    counted = kernels.read(ncu)
     given = request.factories
     counters = user_models.counters_of(given, request.counters, request.files) if given else request.counters
     wanted = ends(counters, from_, to, tuple(given))
@@ -110,4 +113,8 @@ def run(
     elif write_mapping is not None:
         say(f"{write_mapping} was not written: that takes the traces of both models.", err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)
-    ctx.exit(result.exit_code)
+    code = result.exit_code
+    if counted:
+        command = again(ctx, (), "--ncu", str(ncu.name if ncu else ""))
+        code = max(code, kernels.compare(result, counted, out, formats, command, quiet=quiet, verbose=verbose))
+    ctx.exit(code)

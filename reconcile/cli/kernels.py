@@ -1,0 +1,60 @@
+"""``reconcile run --ncu``: what Nsight Compute counted in the kernels of your own run, beside the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..core.errors import UsageError
+
+if TYPE_CHECKING:
+    from ..engine.answer import Answer
+    from ..kernels.ncu import Counted
+
+STRANGE = "no operator of this run is around the kernels of --ncu: give the model that you recorded, and its --pass."
+
+
+def option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate ``run`` with the file of Nsight Compute."""
+    text = "What ncu counted on a GPU in your own run: compare its kernels with the trace (docs/kernels.md)."
+    return click.option("--ncu", type=click.Path(path_type=Path), metavar="FILE.csv", help=text)(function)
+
+
+def read(path: Path | None) -> tuple[Counted, ...]:
+    """The launches of the file, before anything runs; none without one. Raises UsageError."""
+    from ..kernels import ncu
+
+    return () if path is None else ncu.read(path)
+
+
+def compare(
+    answer: Answer,
+    counted: tuple[Counted, ...],
+    out: Path,
+    formats: tuple[str, ...],
+    command: str,
+    *,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Compare the kernels with the trace, write the reports and print them. Returns the exit code. Raises UsageError."""
+    from ..core import atomic
+    from ..kernels import report
+    from ..kernels.witness import witness
+    from ..report import reports
+    from .screen import printing
+
+    operators = {each.op for one in counted for each in one.launch.ranges}
+    trace = next((trace for trace in answer.traces if operators & {row.op for row in trace.rows}), None)
+    if trace is None:
+        raise UsageError(STRANGE)
+    if not trace.complete:
+        return answer.exit_code
+    found = witness(trace, counted)
+    stem = reports.stem(answer.model, pass_=answer.pass_)
+    kept = atomic.write(out, stem, report.render(found, formats, answer.model, command))
+    printing(lambda console: report.show(found, console, kept, quiet=quiet, verbose=verbose))
+    return found.exit_code

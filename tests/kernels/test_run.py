@@ -1,0 +1,57 @@
+"""``reconcile run --ncu``, from the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from reconcile.cli import cli
+from reconcile.cli.kernels import compare
+from reconcile.core.conventions import MATMUL
+from reconcile.core.errors import UsageError
+from reconcile.engine.answer import Answer
+from tests.kernels.recorded import model
+
+
+def answer(name: str) -> Answer:
+    return Answer(
+        model=name, pass_="forward", convention=MATMUL, params={}, environment={}, description="", traces=(model(name)[0],),
+        ledgers=(), layers=(), statements=(), exit_code=0, notes=(), inputs={}, alignment=(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "code"), [("mixed", 0), ("convs32-training", 1)])
+def test_the_files_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, code: int) -> None:
+    _, counted = model(name)
+    assert compare(answer(name), counted, tmp_path, ("md", "json"), "again", quiet=False, verbose=True) == code
+    data = json.loads((tmp_path / f"{name}.kernels.json").read_text())
+    assert data["exit_code"] == code
+    (statement,) = data["statements"]
+    booked = sum(line["amount"] for line in statement["adjustments"])
+    assert statement["from_total"] + booked + statement["residual"] == statement["to_total"]
+    assert data["witnessed"] == sum(each["trace"] for each in data["operators"] if not each["residual"])
+    page = (tmp_path / f"{name}.kernels.md").read_text()
+    assert data["summary"] in page
+    assert " ".join(data["summary"].split()) in " ".join(capsys.readouterr().out.split())
+
+
+def test_kernels_of_another_model(tmp_path: Path) -> None:
+    _, counted = model("convs")
+    with pytest.raises(UsageError, match="give the model that you recorded"):
+        compare(answer("blocks"), counted, tmp_path, ("md",), "", quiet=True, verbose=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--ncu", "none.csv"], "none.csv cannot be read"),
+        (["--ncu", "none.csv", "--ranks", "2"], "--ranks takes no --ncu"),
+    ],
+)
+def test_bad_input_is_one_sentence(words: list[str], said: str) -> None:
+    done = CliRunner().invoke(cli, ["run", "--torch", "net:make", *words])
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())
