@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from .chance import BEST, CUT, ROUNDING, agreement, by_chance
 from .claims import Row
 from .peaks import TERA, Device, Peak, devices, fitting, tera
 from .printed import Printed
-from .search import BEST, CUT, ROUNDING, Product, by_chance
 from .shapes import FORMS, Form, Numerator
 
 PLAIN, HARDWARE, ALWAYS = "as it is", "recomputation in HFU alone", "recomputation in every row"
@@ -152,7 +152,7 @@ def readings(row: Row) -> list[Reading]:
                 made = value(row, convention, denominator, loose)
                 if made is None:
                     continue
-                how = Product(made, denominator.flops, "", ()).agrees(row.claim.figure)
+                how = agreement(made, row.claim.figure)
                 if how or not loose:
                     found.append(Reading(convention, denominator, made, ROUNDING if how == CUT and loose else how))
                 if how:
@@ -163,4 +163,4 @@ def readings(row: Row) -> list[Reading]:
 def chance(row: Row, made: list[Reading]) -> float:
     """The share of random claims of as many digits that one of these readings agrees with."""
     assert row.claim is not None
-    return by_chance(row.claim.figure, [Product(one.value, 1, "", ()) for one in made]) if made else 0.0
+    return by_chance(row.claim.figure, [one.value for one in made]) if made else 0.0

@@ -25,8 +25,8 @@ def headline(outcome: Outcome) -> str:
         return f"{claim} is explained: {readings or 'it is what the stated figures give'}."
     if outcome.fits:
         return (
-            f"{claim} is not explained: {readings} gives it, but products as simple give "
-            f"{percent(outcome.chance)} of random claims with as many digits."
+            f"{claim} is not explained: {readings or 'what the stated figures give'} agrees with it, but what is as simple "
+            f"agrees with {percent(outcome.chance)} of random claims with as many digits."
         )
     low, high = outcome.remainder
     return f"{claim} is not explained: the nearest product leaves a factor of {decimal((low + high) / 2)}."

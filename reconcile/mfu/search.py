@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 
-from ..decode.chance import covered
+from .chance import BEST, agreement, shares, significant
 from .printed import Claim, Printed
 from .readings import FAR, Factor, singles
 from .setup import Setup
 
 MOST = 0.008
 """A product is no explanation if products as simple explain more than this share of random claims."""
+MOST_STATED = 0.02
+"""The same for what the stated figures give, without a factor."""
 PAIR = 1
 """What a second factor costs."""
-SCALE = 10**15
-"""Shares are at least this fine where their logarithms are taken."""
-DIGITS, ROUNDING, CUT = "to the printed digits", "within the rounding of the inputs", "cut off, not rounded"
-BEST = (DIGITS, ROUNDING, CUT)
-"""The ways in which a claim agrees, the best first."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +51,7 @@ class Product:
 
     def agrees(self, claimed: Printed) -> str:
         """How the claim agrees with it, '' if it does not."""
-        value = self.value
-        if claimed.low <= value.value <= claimed.high:
-            return DIGITS
-        if claimed.low <= value.high and value.low <= claimed.high:
-            return ROUNDING
-        low, high = claimed.cut
-        return CUT if claimed.half and low <= value.value < high else ""
+        return agreement(self.value, claimed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +93,58 @@ class Outcome:
         return self.mfu * (Fraction(4, 3) if self.setup.recompute == "full" else 1)
 
 
-def products(setup: Setup, share: bool) -> list[Product]:
+@dataclass(frozen=True)
+class Products:
+    """Every product of a setup, the simplest first, and the same in the order of their values, which a search bisects."""
+
+    setup: Setup
+    made: tuple[Product, ...]
+    singles: tuple[Factor, ...]
+    _shares: dict[int, list[float]] = field(default_factory=dict)
+
+    @cached_property
+    def _order(self) -> list[int]:
+        return sorted(range(len(self.made)), key=lambda at: self.made[at].value.value)
+
+    @cached_property
+    def _values(self) -> list[Fraction]:
+        return [self.made[at].value.value for at in self._order]
+
+    @cached_property
+    def _widest(self) -> Fraction:
+        """The largest half of a value's interval, over the value."""
+        return max(p.value.half / p.value.value for p in self.made)
+
+    def near(self, low: Fraction, high: Fraction) -> list[int]:
+        """The places of the products whose intervals may meet this one, the simplest first."""
+        first = bisect_left(self._values, low / (1 + self._widest))
+        last = bisect_right(self._values, high / (1 - self._widest)) if self._widest < 1 else len(self.made)
+        return sorted(self._order[first:last])
+
+    def chance(self, claimed: Printed, place: int) -> float:
+        """The share of random claims of as many digits that the product at this place, or a simpler one, agrees with."""
+        if not claimed.half:
+            return 0.0
+        digits = significant(claimed)
+        if digits not in self._shares:
+            self._shares[digits] = shares((p.value for p in self.made), self.made[0].stated.value, digits)
+        return self._shares[digits][place]
+
+    def nearest(self, claimed: Printed) -> int:
+        """The place of the product that is the nearest, where a simple one may be a little farther away."""
+        middle = bisect_left(self._values, claimed.value)
+        best = (Fraction(10**9), 0)
+        for walk in (range(middle, len(self.made)), range(middle - 1, -1, -1)):
+            for place in walk:
+                apart = _apart(self._values[place], claimed.value)
+                if apart > best[0]:
+                    break
+                at = self._order[place]
+                best = min(best, (apart + Fraction(self.made[at].cost, 100), at))
+        return best[1]
+
+
+def products(setup: Setup, share: bool) -> Products:
     """Every product of up to two factors, the simplest first; each multiple once, by its simplest reading."""
     found = singles(setup, share)
     pairs = [
@@ -121,26 +164,33 @@ def products(setup: Setup, share: bool) -> list[Product]:
         if before is None or made[0].cost < before[0].cost:
             kept[made[0].multiple] = made
     stated, *others = kept.values()
-    return [*stated, rounded, *sorted((p for group in others for p in group), key=lambda p: p.cost)]
+    order = (*stated, rounded, *sorted((p for group in others for p in group), key=lambda p: p.cost))
+    return Products(setup, order, tuple(found))
 
 
-def search(claim: Claim, setup: Setup, made: Sequence[Product] = ()) -> Outcome:
-    """What the claim is. The stated value itself needs no luck; a product has to be likelier than chance.
+def search(claim: Claim, setup: Setup, made: Products | None = None) -> Outcome:
+    """What the claim is: the simplest product that agrees, unless products as simple agree with too many random claims.
 
-    ``made`` are the products of the setup, if they are known already.
+    The products are nested by their cost, so no more than these shares of random claims are ever explained. ``made`` is the
+    table of the setup, if it is known already.
     """
-    share = claim.kind == "share"
-    made = made or products(setup, share)
-    fitting = [(p, how) for p in made if (how := p.agrees(claim.figure))]
-    fitting.sort(key=lambda item: (item[0].cost, BEST.index(item[1])))
+    made = made or products(setup, claim.kind == "share")
+    figure = claim.figure
+    fitting = [
+        (p.cost, BEST.index(how), at)
+        for at in made.near(figure.low, max(figure.high, figure.cut[1]))
+        if (how := (p := made.made[at]).agrees(figure))
+    ]
     if not fitting:
-        near = min(made, key=lambda p: _apart(p, claim.figure) + Fraction(p.cost, 100))
-        return Outcome(claim, setup, False, near, "", 0, by_chance(claim.figure, made))
-    best, how = fitting[0]
-    also = tuple(dict.fromkeys(one for one in singles(setup, share) if _also(one, best, claim.figure)))
-    chance = by_chance(claim.figure, made[: made.index(best) + 1])
-    several = len({p.multiple for p, _ in fitting})
-    return Outcome(claim, setup, not best.factors or chance <= MOST, best, how, several, chance, also)
+        near = made.made[made.nearest(figure)]
+        return Outcome(claim, setup, False, near, "", 0, made.chance(figure, -1))
+    _, how, at = min(fitting)
+    best = made.made[at]
+    also = tuple(dict.fromkeys(one for one in made.singles if _also(one, best, figure)))
+    chance = made.chance(figure, at)
+    several = len({made.made[place].multiple for _, _, place in fitting})
+    most = MOST if best.factors else MOST_STATED
+    return Outcome(claim, setup, chance <= most, best, BEST[how], several, chance, also)
 
 
 def _also(one: Factor, best: Product, claimed: Printed) -> bool:
@@ -149,39 +199,6 @@ def _also(one: Factor, best: Product, claimed: Printed) -> bool:
     return len(best.factors) == 1 and one != best.factors[0] and one.cost <= FAR and bool(alone.agrees(claimed))
 
 
-def _apart(product: Product, claimed: Printed) -> Fraction:
-    quotient = claimed.value / product.value.value
+def _apart(value: Fraction, claimed: Fraction) -> Fraction:
+    quotient = claimed / value
     return max(quotient, 1 / quotient) - 1
-
-
-def by_chance(claimed: Printed, made: Sequence[Product]) -> float:
-    """The share of random claims of as many digits that one of these products agrees with.
-
-    Random: the logarithm is even between a tenth and ten times the stated value.
-    """
-    if not claimed.half:
-        return 0.0
-    digits = significant(claimed)
-    ranges = []
-    for product in made:
-        value = product.value
-        unit = Fraction(10) ** (_size(value.value) - digits + 1)
-        # A claim rounds to its product, or is cut off from it.
-        low, high = value.low - unit / 2, value.high + unit / 2
-        ranges.append((float(low * SCALE), float(high * SCALE)))
-    return covered(ranges, max(1, int(made[0].stated.value * SCALE)))
-
-
-def significant(claimed: Printed) -> int:
-    """The digits of a printed number: 156.18 % has 5."""
-    return len(str(int(claimed.value / (2 * claimed.half))))
-
-
-def _size(value: Fraction) -> int:
-    """The power of ten of the first digit."""
-    power = len(str(int(value))) - 1 if value >= 1 else -len(str(int(1 / value)))
-    while Fraction(10) ** (power + 1) <= value:
-        power += 1
-    while Fraction(10) ** power > value:
-        power -= 1
-    return power
