@@ -10,13 +10,13 @@ from typing import Any
 from ..core.errors import UsageError
 from ..llm.config import SEQ
 from .peaks import find, given
-from .printed import Printed, printed, rate, share, work
+from .printed import Printed, count, printed, rate, share, work
 from .setup import Setup, stated, throughput
 from .shapes import Numerator
 
 
-def setup_of(asked: Mapping[str, Any], peaked: bool = True) -> Setup:
-    """The setup. ``peaked`` says that a peak is needed. Raises UsageError for what does not go together."""
+def setup_of(asked: Mapping[str, Any], peaked: bool = True, rated: bool = True) -> Setup:
+    """The setup. ``peaked`` and ``rated`` say that a peak and a rate are needed. Raises UsageError for what does not go together."""
 
     def read(name: str, how: Callable[[str, str], Printed] = printed) -> Printed | None:
         text = asked.get(name)
@@ -29,14 +29,15 @@ def setup_of(asked: Mapping[str, Any], peaked: bool = True) -> Setup:
     if peaked and peak is None:
         raise UsageError("a utilisation needs the peak of a device: give --device, or its FLOP/s with --peak.")
     flops = read("flops_per_second", rate)
-    tokens = throughput(read("tokens_per_second"), read("step_seconds"), read("tokens_per_step"))
-    if flops is None and tokens is None:
+    tokens = throughput(read("tokens_per_second"), read("step_seconds"), read("tokens_per_step", count))
+    if rated and flops is None and tokens is None:
         raise UsageError(
             "no throughput is stated: give --flops-per-second, or --tokens-per-second (or --step-seconds and "
             "--tokens-per-step) with --flops-per-token or --config."
         )
     if flops is not None and tokens is not None:
         raise UsageError("--flops-per-second states the whole rate: leave tokens and steps out.")
+    spoken = not rated and flops is None and (asked.get("flops_per_token") or asked.get("config"))
     padding = asked.get("padding")
     return Setup(
         devices=int(asked.get("devices") or 1),
@@ -44,7 +45,7 @@ def setup_of(asked: Mapping[str, Any], peaked: bool = True) -> Setup:
         peak=peak,
         flops=flops,
         tokens=tokens,
-        numerators=_numerators(asked, read("flops_per_token", work)) if tokens is not None else (),
+        numerators=_numerators(asked, read("flops_per_token", work)) if tokens is not None or spoken else (),
         splits=tuple((name, int(asked[name])) for name in ("tp", "cp", "pp") if (asked.get(name) or 1) > 1),
         accumulation=int(asked.get("accumulation") or 1),
         padding=Fraction(0) if padding is None else share(str(padding), "--padding"),

@@ -74,6 +74,12 @@ def printed(text: str, what: str) -> Printed:
     return _scaled(text, number, _POWERS[suffix], what)
 
 
+def count(text: str, what: str) -> Printed:
+    """Read a number of things: exact if all of its digits are written (8,192), as printed with a suffix (4M)."""
+    found = printed(text, what)
+    return exact(found.value, found.text) if re.fullmatch(r"[\d,_]+", found.text, re.ASCII) else found
+
+
 def rate(text: str, what: str) -> Printed:
     """Read FLOP/s: ``1545.38T``, ``1545.38 TFLOP/s``, ``1.5e15``, ``430 TFLOPS``. Raises UsageError for FLOPs without a time."""
     number, rest = _split(text, what)
