@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core import table, user_files
-from ..core.errors import UsageError, brief, short
+from ..core.errors import UsageError, brief
 
 COLUMNS = ("model", "input", "figure", "claim", "source", "counter", "environment")
 REQUIRED = ("model", "figure")
@@ -41,20 +41,7 @@ class Claim:
 def read(path: Path) -> list[Claim]:
     """The rows of the file. Raises UsageError for one that cannot be read, and for a head without the columns."""
     lines = csv.reader(io.StringIO(user_files.text(path, "the claims"), newline=""))
-    head = [name.strip() for name in next(lines, [])]
-    for name in REQUIRED:
-        if name not in head:
-            raise UsageError(
-                f"the claims {brief(path)} have no column {name}: expected a header row with some of these columns: "
-                f"{', '.join(COLUMNS)}."
-            )
-    for name in head:
-        if name not in COLUMNS:
-            raise UsageError(
-                f"the claims {brief(path)} have an unknown column {short(name)}: the columns are {','.join(COLUMNS)}."
-            )
-        if head.count(name) > 1:
-            raise UsageError(f"the claims {brief(path)} have the column {name} twice.")
+    head = table.head_of(next(lines, []), COLUMNS, REQUIRED, path, "the claims")
     claims = [_claim(number, head, cells) for number, cells in enumerate(_rows(lines), 1)]
     if not claims:
         raise UsageError(f"the claims {brief(path)} have no rows.")

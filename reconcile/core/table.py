@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from .errors import UsageError, brief, short
 from .escapes import clean
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
@@ -38,6 +40,25 @@ class _Line:
 def read(cell: str) -> str:
     """The text that was written as this cell."""
     return cell[1:] if _ESCAPED.match(cell) else cell
+
+
+def head_of(cells: Sequence[str], columns: Sequence[str], required: Sequence[str], path: Path, what: str) -> list[str]:
+    """The names of a head: each is one of ``columns``, none is twice, and all of ``required`` are there. Raises UsageError, in
+    which ``what`` names the file: "the claims"."""
+    head = [name.strip() for name in cells]
+    for name in required:
+        if name not in head:
+            known = ", ".join(columns)
+            raise UsageError(
+                f"{what} {brief(path)} have no column {name}: expected a head with some of the columns {known}."
+            )
+    for name in head:
+        if name not in columns:
+            known = ", ".join(columns)
+            raise UsageError(f"{what} {brief(path)} have an unknown column {short(name)}: the columns are {known}.")
+        if head.count(name) > 1:
+            raise UsageError(f"{what} {brief(path)} have the column {name} twice.")
+    return head
 
 
 def _cell(value: object) -> object:

@@ -77,19 +77,7 @@ def read(path: Path) -> list[Row]:
         rows = [row for row in lines if row]
     except csv.Error as error:
         raise UsageError(f"the claims {brief(path)} are not CSV: {error}.") from error
-    head = [name.strip() for name in rows[0]] if rows else []
-    for name in REQUIRED:
-        if name not in head:
-            raise UsageError(
-                f"the claims {brief(path)} have no column {name}: expected a header row with some of these columns: "
-                f"{', '.join(COLUMNS)}."
-            )
-    for name in head:
-        if name not in COLUMNS or head.count(name) > 1:
-            what = "an unknown column" if name not in COLUMNS else "twice the column"
-            raise UsageError(
-                f"the claims {brief(path)} have {what} {short(name)}: the columns are {','.join(COLUMNS)}."
-            )
+    head = table.head_of(rows[0] if rows else [], COLUMNS, REQUIRED, path, "the claims")
     if len(rows) == 1:
         raise UsageError(f"the claims {brief(path)} have no rows.")
     return [_row(number, head, cells) for number, cells in enumerate(rows[1:], 1)]

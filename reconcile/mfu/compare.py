@@ -146,9 +146,13 @@ def compared(one: Path, other: Path) -> Compared:
     ):
         if mine != others:
             with_, without = (one, other) if mine else (other, one)
-            raise UsageError(f"the setup {brief(without)} states no {what}, and {brief(with_)} does: state both or none.")
+            raise UsageError(
+                f"the setup {brief(without)} states no {what}, and {brief(with_)} does: state both or none."
+            )
     if first.figure is not None and second.figure is not None and first.rate != second.rate:
-        raise UsageError(f"one of {brief(one)} and {brief(other)} gives a utilisation, and the other FLOP/s: give two of a kind.")
+        raise UsageError(
+            f"one of {brief(one)} and {brief(other)} gives a utilisation, and the other FLOP/s: give two of a kind."
+        )
     factors = tuple((factor, reading) for factor, reading in _factors(first.setup, second.setup) if factor != 1)
     if first.figure is None or second.figure is None:
         return Compared(first, second, factors, (Fraction(1), Fraction(1)))

@@ -51,12 +51,14 @@ def read(path: Path) -> list[Given]:
     tables = [table for node in ast.walk(tree) if isinstance(node, ast.Dict) and (table := _table(node))]
     outer = {id(chain) for chain in chains if id(chain) not in inner}
     bodies = [rest for node in ast.walk(tree) if (rest := _from_chain(node, outer))]
-    if not tables and not bodies:
-        raise UsageError(
-            f'the source {brief(path)} has no table of peaks: a dict of names, or a chain of `if "H100" in name`.'
-        )
     known = _numbers(tree)
-    return [found for device in devices() for found in _of(device, tables, bodies, known)]
+    found = [one for device in devices() for one in _of(device, tables, bodies, known)]
+    if not found:
+        raise UsageError(
+            f"the source {brief(path)} has no table of peaks that is read: a dict from parts of names to numbers of at least "
+            '1e12 ({"h100": 989e12}), or a chain of `if "H100" in name` that returns or assigns such a number.'
+        )
+    return found
 
 
 def _of(

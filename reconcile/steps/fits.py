@@ -7,6 +7,7 @@ The adapter of the framework tells the batches of ``fit`` before they run (adapt
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ..api.results import Run
@@ -18,16 +19,42 @@ from ..engine.settle import Collected
 from ..launch.request import run_request
 from .count import flops_of
 from .running import UNLIKE, Kind, Running
+from .utilisation import peak_of, utilisation
 
 UNTRACED = "a step cannot be traced: %s."
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FittedRun(Run):
+    """What a step of ``fit`` runs. ``peak`` is that of the device, in FLOP/s; None without one."""
+
+    peak: int | None = None
+
+    def metrics(self, seconds: float | None = None) -> dict[str, float]:
+        """As ``Step.metrics``: the step was traced and not timed, so there is no utilisation without the ``seconds`` that you
+        measured."""
+        flops = flops_of(self.result)
+        if seconds is None:
+            return dict(flops)
+        return {**flops, "seconds": seconds, **(utilisation(flops, seconds, self.peak) if self.peak else {})}
 
 
 class GraphRunning(Running):
     """As ``Running``, with steps that are told whole. ``framework`` is the one that ``fit`` runs on."""
 
-    def __init__(self, framework: Framework, check_every: int = 0, **options: Any) -> None:
+    def __init__(
+        self,
+        framework: Framework,
+        check_every: int = 0,
+        *,
+        name: str = "",
+        device: str = "",
+        dtype: str = "bf16",
+        **options: Any,
+    ) -> None:
         self.start(check_every)
         self.framework, self._request = framework, run_request(**options)
+        self._name, self._peak = name, peak_of(device, dtype) if device else None
         self._fit: Any = None
 
     def attach(self, model: Any, inner: bool = False) -> None:
@@ -64,7 +91,7 @@ class GraphRunning(Running):
         except Exception as error:  # whatever the program's own code raises where it is traced
             self._withheld = kind.reason = UNTRACED % text_of(error).rstrip(".")
             return
-        run = self._settled(type(model).__name__, trace)
+        run = self._settled(self._name or type(model).__name__, trace)
         self.last = run
         try:
             metrics = flops_of(run.result)
@@ -75,10 +102,11 @@ class GraphRunning(Running):
             self._withheld = kind.reason = UNLIKE % tuple(number(m["flops"]) for m in (kind.metrics, metrics))
         kind.metrics = metrics
 
-    def _settled(self, name: str, trace: Any) -> Run:
+    def _settled(self, name: str, trace: Any) -> FittedRun:
         from .. import workflow
         from ..worker.main import EMPTY
 
         of = self.framework.name
         meta = {**EMPTY, "name": name, "params": {of: name}, "frameworks": [of], "context": None}
-        return Run(workflow.run(self._request, take=lambda *_: Collected(meta, (trace,), ())))
+        answer = workflow.run(self._request, take=lambda *_: Collected(meta, (trace,), ()))
+        return FittedRun(answer, self._peak)

@@ -54,7 +54,7 @@ def test_a_claim_is_what_its_kind_says(text: str, kind: str, low: Fraction, high
         ("", "have no column claimed"),
         ("claimed\n4%\n", "have no column claimed_kind"),
         ("claimed,claimed_kind,colour\n4%,MFU,red\n", "have an unknown column 'colour'"),
-        ("claimed,claimed_kind,seq,seq\n4%,MFU,1,1\n", "have twice the column 'seq'"),
+        ("claimed,claimed_kind,seq,seq\n4%,MFU,1,1\n", "have the column seq twice"),
         ("claimed,claimed_kind\n", "have no rows"),
     ],
 )

@@ -74,7 +74,9 @@ def test_a_claim_at_one_end_gives_the_other(tmp_path: Path) -> None:
 
 def test_two_claims_need_no_peak(tmp_path: Path) -> None:
     """tt-metal#50114: a product that was a look-up, 6Vh of 6N + 12LhT."""
-    found = of(tmp_path, 'claimed = "35%"\nflops_per_token = 7707586560\n', 'claimed = "33.2%"\nflops_per_token = 7314370560\n')
+    found = of(
+        tmp_path, 'claimed = "35%"\nflops_per_token = 7707586560\n', 'claimed = "33.2%"\nflops_per_token = 7314370560\n'
+    )
     assert found.closed
     assert not of(tmp_path, 'claimed = "35%"\n', 'claimed = "33.2%"\n').closed
 
@@ -95,7 +97,10 @@ def test_two_claims_without_a_rate_leave_a_remainder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [('flops_per_second = "1T"\n', "a.toml states no rate, and .*b.toml does"), ("flops_per_token = 5\n", "no FLOPs per token")],
+    [
+        ('flops_per_second = "1T"\n', "a.toml states no rate, and .*b.toml does"),
+        ("flops_per_token = 5\n", "no FLOPs per token"),
+    ],
 )
 def test_what_one_file_states_alone_is_refused(more: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=said):
@@ -108,7 +113,10 @@ def test_what_one_file_states_alone_is_refused(more: str, said: str, tmp_path: P
         ("colour = 1\n", "has an unknown key 'colour': the keys are claimed, device"),
         ("devices = 0\n", "has 0 devices"),
         ("devices = true\n", "has True devices"),
-        ('device = "H100 SXM"\nflops_per_second = "1T"\nclaimed = "430TFLOP/s"\n', "beside a peak: write a utilisation, such as 43%"),
+        (
+            'device = "H100 SXM"\nflops_per_second = "1T"\nclaimed = "430TFLOP/s"\n',
+            "beside a peak: write a utilisation, such as 43%",
+        ),
         ("device = \n", "setup"),
     ],
 )

@@ -77,6 +77,10 @@ def test_the_page_lists_what_is_not_the_datasheets(tmp_path: Path) -> None:
         ("def (:\n", "is not Python"),
         ("x = " + "(" * 500 + ")" * 500, "is not Python"),
         ('FLOPS = {"h100": 5}\n', "has no table of peaks"),
+        ('FLOPS = {("h100", "bf16"): 989e12}\n', "a dict from parts of names to numbers of at least 1e12"),
+        ('FLOPS = {"h100": {"bf16": 989e12}}\n', r'\{"h100": 989e12\}'),
+        ('def f(n):\n if n.startswith("H100"):\n  return 989e12\n', '`if "H100" in name` that returns or assigns'),
+        ('def f(n):\n match n:\n  case "H100": return 989e12\n', "has no table of peaks that is read"),
     ],
 )
 def test_a_source_without_a_table_is_refused(text: str, said: str, tmp_path: Path) -> None:

@@ -52,13 +52,16 @@ def fit(kind=keras.Sequential, data=(x, y), counted=True, compiled={{}}, **optio
     kinds = [(kind.shapes, kind.calls, kind.metrics and kind.metrics["flops"]) for kind in flops.running.kinds]
     sums = [float(np.abs(weight.numpy()).sum()) for weight in model.variables]
     after = type(model.train_function).__module__
-    return {{"flops": flops.flops, "logged": history.history.get("flops"), "kinds": kinds, "why": flops.withheld,
+    last = flops.last.metrics(seconds=0.5) if flops.last and "device" in options else {{}}
+    return {{"last": last, "untimed": sorted(flops.last.metrics()) if last else [],
+             "flops": flops.flops, "logged": history.history.get("flops"), "kinds": kinds, "why": flops.withheld,
              "end": [history.history["loss"], sums], "after": after}}
 
 print(json.dumps({{
     "plain": fit(), "bare": fit(counted=False), "several": fit(compiled={{"steps_per_execution": 2}}),
     "eager": fit(compiled={{"run_eagerly": True}}), "fixed": fit(data=pairs), "again": fit(data=pairs, check_every=1),
     "twice": fit(Twice), "own": fit(Own),
+    "device": fit(device="A100 SXM4 80GB", dtype="tf32"),
 }}))
 """
 
@@ -101,6 +104,15 @@ def test_batches_of_one_shape(fits: Any, name: str) -> None:
 
 def test_an_own_train_step_is_what_is_counted(fits: Any) -> None:
     assert fits["twice"]["flops"] == 2 * 2 * EPOCH
+
+
+def test_the_last_step_has_the_utilisation_of_a_device(fits: Any) -> None:
+    """156 TFLOP/s of TF32 in NVIDIA's A100 datasheet, for half a second; the last new signature is the batch of two rows."""
+    peak, found = 156 * 10**12, fits["device"]["last"]
+    assert found["mfu"] == found["hfu"] == batch(2) / (peak / 2)
+    assert (found["flops"], found["peak"], found["seconds"]) == (batch(2), peak, 0.5)
+    assert not {"mfu", "hfu", "peak", "seconds"} & set(fits["device"]["untimed"])
+    assert fits["device"]["flops"] == fits["plain"]["flops"]
 
 
 def test_an_own_train_function_has_no_total(fits: Any) -> None:
