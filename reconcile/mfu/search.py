@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -184,13 +183,13 @@ def search(claim: Claim, setup: Setup, made: Products | None = None) -> Outcome:
     if not fitting:
         near = made.made[made.nearest(figure)]
         return Outcome(claim, setup, False, near, "", 0, made.chance(figure, -1))
-    _, how, at = min(fitting)
+    _, rank, at = min(fitting)
     best = made.made[at]
     also = tuple(dict.fromkeys(one for one in made.singles if _also(one, best, figure)))
     chance = made.chance(figure, at)
     several = len({made.made[place].multiple for _, _, place in fitting})
     most = MOST if best.factors else MOST_STATED
-    return Outcome(claim, setup, chance <= most, best, BEST[how], several, chance, also)
+    return Outcome(claim, setup, chance <= most, best, BEST[rank], several, chance, also)
 
 
 def _also(one: Factor, best: Product, claimed: Printed) -> bool:

@@ -137,7 +137,7 @@ SETUPS = {
     "twelve": rated("374.4T", A100, devices=10),
     "rounded inputs": rated("1.5P", devices=8),
 }
-"""What is stated gives 19.5 to 70 %, 12.0 % and 19 % with few digits: a claim of two digits near these has the widest interval."""
+"""What is stated gives 19.5 to 70 %, 12.0 % and 19 % with few digits: two digits near these have wide intervals."""
 
 
 @pytest.mark.parametrize("digits", [2, 3, 4, 5])
