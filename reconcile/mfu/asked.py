@@ -16,7 +16,7 @@ from .shapes import Numerator
 
 
 def setup_of(asked: Mapping[str, Any], peaked: bool = True, rated: bool = True) -> Setup:
-    """The setup. ``peaked`` and ``rated`` say that a peak and a rate are needed. Raises UsageError for what does not go together."""
+    """The setup. ``peaked`` and ``rated``: a peak and a rate are needed. Raises UsageError for what does not go together."""
 
     def read(name: str, how: Callable[[str, str], Printed] = printed) -> Printed | None:
         text = asked.get(name)
