@@ -1,0 +1,128 @@
+"""Nothing is cut off without a mark: what is too wide wraps, or ends in an ellipsis and has its whole name in a title."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconcile.report.page import to_html
+from tests.browser import long_names
+from tests.browser.page import Page
+from tests.browser.results import gru_demo
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDTHS = (390, 768, 1280, 1920)
+CUT = """
+// What clips its text: without a mark, or with a mark whose whole text stands in no title.
+const found = [];
+for (const element of document.querySelectorAll('body *')) {
+  if (!element.checkVisibility() || !element.textContent.trim() || element.closest('.skip, svg, select')) continue;
+  const style = getComputedStyle(element);
+  const wide = element.scrollWidth > element.clientWidth + 1, high = element.scrollHeight > element.clientHeight + 1;
+  const clips = [style.overflowX, style.overflowY].some((way) => way === 'hidden' || way === 'clip');
+  if (element.clientWidth && clips && (wide || high)) {
+    const marked = style.textOverflow === 'ellipsis' && style.whiteSpace === 'nowrap' || style.webkitLineClamp !== 'none';
+    const told = element.title || element.querySelector('[title]');
+    if (!marked || !told) found.push(`${element.className}: ${element.textContent.trim().slice(0, 60)}`);
+  }
+}
+return found;
+"""
+AWAY = """
+// Cells that stand beside the window; a region that scrolls sideways may hold some only if the page says so.
+const said = document.querySelector('.hint')?.checkVisibility();
+return [...document.querySelectorAll(arguments[0])].filter((cell) => {
+  if (cell.closest('thead') && getComputedStyle(cell.closest('thead')).position === 'absolute') return false; // for readers of screens
+  const box = cell.getBoundingClientRect();
+  return cell.checkVisibility() && box.width && (box.right > innerWidth + 1 || box.left < 0) && !said;
+}).map((cell) => cell.textContent.trim().slice(0, 60));
+"""
+HIDDEN = """
+// Figures and verdicts of rows that are not whole in the window, by their row.
+return [...document.querySelectorAll('#table tbody tr')].flatMap((row) =>
+  ['.model', '.figure', '.verdict', '.source'].filter((part) => {
+    const cell = row.querySelector(part), range = document.createRange();
+    range.selectNodeContents(cell);
+    return [...range.getClientRects()].some((box) => box.left < 0 || box.right > innerWidth);
+  }).map((part) => part + row.textContent.trim().slice(0, 30)));
+"""
+
+SPLIT = """
+// Cells whose text is on more than one line.
+return [...document.querySelectorAll(arguments[0])].filter((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return cell.checkVisibility() && new Set([...range.getClientRects()].map((box) => Math.round(box.bottom))).size > 1;
+}).map((cell) => cell.textContent);
+"""
+
+EDGE = "return document.querySelectorAll('.wide tbody th[scope=row]')[3].getBoundingClientRect().left"
+
+
+@pytest.fixture
+def shown(driver: Chrome, tmp_path: Path) -> Iterator[Callable[[str], Page]]:
+    """A page of this text; in the end the console said nothing."""
+    from tests.browser import chromium
+
+    def shown(text: str) -> Page:
+        file = tmp_path / "page.html"
+        file.write_text(text, encoding="utf-8")
+        driver.get(file.as_uri())
+        return Page(driver)
+
+    yield shown
+    assert chromium.complaints(driver) == []
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "gru_demo": lambda: to_html(gru_demo(), None, "reconcile run --model gru_demo"),
+    "adapter": lambda: to_html(long_names.adapter(), None, "reconcile run --torch net:Net"),
+    "audit": long_names.audit,
+    "scorecard": (ROOT / "reports" / "scorecard" / "scorecard.html").read_text,
+}
+
+
+@pytest.mark.parametrize("wide", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_cut_without_a_mark(shown: Callable[[str], Page], name: str, wide: int) -> None:
+    page = shown(PAGES[name]())
+    page.resize(wide, 900)
+    assert page.run(CUT) == []
+    assert page.run(AWAY, "th, td") == []
+    assert page.run("return document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("wide", WIDTHS)
+def test_an_audit_shows_figure_verdict_and_source(shown: Callable[[str], Page], wide: int, scheme: str) -> None:
+    page = shown(long_names.audit())
+    page.scheme(scheme)
+    page.resize(wide, 900)
+    assert page.run("return document.querySelectorAll('#table tbody tr').length") == 12
+    assert page.run(HIDDEN) == []
+    assert page.run(SPLIT, "#table .figure, #table .verdict, #table [data-label=input], #table .n") == []
+
+
+@pytest.mark.parametrize("wide", WIDTHS)
+def test_the_name_of_a_layer_stays_when_the_scorecard_scrolls(shown: Callable[[str], Page], wide: int) -> None:
+    page = shown(PAGES["scorecard"]())
+    page.resize(wide, 900)
+    page.run("document.querySelector('.wide').scrollLeft = 400")
+    edge = page.run(EDGE)
+    assert edge >= 0
+    assert page.run(SPLIT, ".wide tbody th, .wide summary") == []
+    assert page.run("return document.querySelector('.hint').checkVisibility()")
+
+
+def test_a_long_name_is_whole_where_a_line_is_opened(shown: Callable[[str], Page]) -> None:
+    page = shown(PAGES["adapter"]())
+    page.resize(390, 844)
+    page.pick(from_="thop")
+    page.run("document.querySelector('#table .body > .vrow').click()")
+    assert long_names.LAYER in page.text("#detail")
