@@ -11,7 +11,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from ..core.results import LayerRow
@@ -59,11 +59,25 @@ class Fold(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Structure(Generic[T]):
-    """Folds that repeat together, such as the layers of ``conv4_block2..6``: ``count`` blocks with the same layers in each."""
+    """Folds that repeat together, such as the layers of ``conv4_block2..6``: ``count`` blocks with the same layers in each.
+    ``texts`` and ``choices`` are the parts of the blocks' names, as those of a fold."""
 
     name: str
     count: int
     folds: tuple[Fold[T], ...]
+    texts: tuple[str, ...] = ()
+    choices: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def each(self) -> int:
+        """How many lines one block has here."""
+        return len(self.lines) // self.count
+
+    def meets(self, other: Structure[Any]) -> bool:
+        """Whether one of the blocks is one of the other's, too, of which it has other lines."""
+        return self.texts == other.texts and all(
+            set(a) & set(b) for a, b in zip(self.choices, other.choices, strict=True)
+        )
 
     @property
     def lines(self) -> tuple[T, ...]:
@@ -99,12 +113,31 @@ def structures(folds: Sequence[Fold[T]]) -> list[Structure[T]]:
     repeated = {each.texts[: k + 1] for each in folds if (k := _first(each)) is not None}
     together: dict[str, list[Fold[T]]] = {}
     counts: dict[str, int] = {}
+    prefixes: dict[str, tuple[_Numbers, tuple[_Numbers, ...]]] = {}
     for each in folds:
         depth = next((k for k in range(1, len(each.choices) + 1) if each.texts[:k] in repeated), 0)
         name = _name((*each.texts[:depth], ""), each.choices[:depth]) if depth else each.name
         together.setdefault(name, []).append(each)
         counts[name] = math.prod(map(len, each.choices[:depth]))
-    return [Structure(name, counts[name], tuple(found)) for name, found in together.items()]
+        prefixes[name] = (each.texts[:depth] if depth else (name,), each.choices[:depth])
+    return [Structure(name, counts[name], tuple(found), *prefixes[name]) for name, found in together.items()]
+
+
+def whole(blocks: Sequence[Structure[T]]) -> list[tuple[str, int, str]]:
+    """What each is called, how many it stands for, and a note. A block whose other lines stand elsewhere is not called by its name
+    alone: its only layer has its whole name, and of several the note says how many there are."""
+    called = []
+    for block in blocks:
+        meeting = [other for other in blocks if other is not block and block.meets(other)]
+        if not meeting:
+            called.append((block.name, block.count, ""))
+        elif len(block.folds) == 1:
+            called.append((block.folds[0].name, block.folds[0].count, ""))
+        else:
+            first = replace(block, choices=tuple(numbers[:1] for numbers in block.choices))
+            every = block.each + sum(other.each for other in meeting if first.meets(other))
+            called.append((block.name, block.count, f", {block.each} of {every} layers"))
+    return called
 
 
 def _first(each: Fold[Any]) -> int | None:

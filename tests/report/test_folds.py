@@ -131,6 +131,30 @@ def test_nested_repetition_is_one_line_per_kind_of_block() -> None:
     ]
 
 
+def test_a_part_of_a_block_is_not_called_by_the_name_of_the_block() -> None:
+    """Four layers in each of 8 blocks, of which the first block has an odd q and k, and the last an odd up."""
+    odd = {"layers.0.q": 7, "layers.0.k": 9, "layers.7.up": 5}
+    lines = [
+        (name, odd.get(name, 1)) for i in range(8) for name in (f"layers.{i}.{part}" for part in ("q", "k", "v", "up"))
+    ]
+    blocks = folds.structures(folded([*lines, ("head", 3)]))
+    labels = folds.whole(blocks)
+    assert labels == [
+        ("layers.0", 1, ", 2 of 4 layers"),
+        ("layers.0..7.v", 8, ""),
+        ("layers.0..6.up", 7, ""),
+        ("layers.1..7", 7, ", 2 of 4 layers"),
+        ("layers.7.up", 1, ""),
+        ("head", 1, ""),
+    ]
+
+
+@given(st.lists(paths, max_size=40).map(lambda names: [(name, i % 3) for i, name in enumerate(dict.fromkeys(names))]))
+def test_no_two_blocks_have_one_label(lines: list[tuple[str, int]]) -> None:
+    labels = folds.whole(folds.structures(folded(lines)))
+    assert len(set(labels)) == len(labels)
+
+
 @pytest.mark.parametrize(
     ("numbers", "name"),
     [

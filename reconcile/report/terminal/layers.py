@@ -15,7 +15,7 @@ from ...core.text import clean, number, signed
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, summed, to_the_work
 from .. import cut, folds, view
-from .columns import Column, Line, laid_out, stacked
+from .columns import GAP, LEAST, Column, Line, laid_out, stacked
 from .tables import STYLE, more, times
 
 
@@ -51,7 +51,7 @@ def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
     if table is not None:
         return table
     lines = [line for row in shown for line in _layer(row, homes, together=True, netted=whole)]
-    return Group(_detailed(lines, homes, width), *([more(rest)] if rest else []))
+    return Group(_detailed(_in_short(lines, width), homes, width), *([more(rest)] if rest else []))
 
 
 def folded_rows(result: Answer) -> int:
@@ -109,7 +109,9 @@ def _detailed(lines: Sequence[LayerLine], homes: dict[str, str], width: int) -> 
 def _folded(every: Sequence[LayerRow]) -> list[LayerRow]:
     alike = folds.rows(every)
     if len(alike) > folds.FEW:
-        return [summed(times(block.name, block.count), block.lines) for block in folds.structures(alike)]
+        blocks = folds.structures(alike)
+        named = zip(blocks, folds.whole(blocks), strict=True)
+        return [summed(times(name, count) + note, block.lines) for block, (name, count, note) in named]
     return [summed(times(each.name, each.count), each.lines) for each in alike]
 
 
@@ -145,7 +147,8 @@ def _layer(
     for alike in folds.same(list(homes), shown, together):
         value, causes = row.counters.get(alike[0], 0), amounts(alike[0])
         if netted and len(causes) > 1:
-            causes = [(f"{len(causes)} causes", sum(amount for _, amount in causes))]
+            named = ", ".join(cause for cause, _ in sorted(causes, key=lambda each: -abs(each[1])))
+            causes = [(named, sum(amount for _, amount in causes))]
         name = ", ".join(folds.variants(alike, list(homes)))
         if not causes:
             if row.work.get(homes[alike[0]]) == value:
@@ -169,6 +172,20 @@ def _layer(
         known = next((number(w) for w in row.work.values()), "unknown")
         yield LayerLine(title, Text(known, style="bold"), note=note)
     yield from counters
+
+
+def _in_short(lines: Sequence[LayerLine], width: int) -> list[LayerLine]:
+    """The lines, with the number of causes in place of those that have no room beside the columns of numbers."""
+    widest = [max((len(text) for text in texts), default=0) for texts in zip(
+        *((" " * x.indent + x.label.plain, x.value.plain, x.amount.plain) for x in lines), strict=True
+    )]  # fmt: skip
+    room = width - sum(widest[1:]) - min(widest[0], LEAST) - GAP * 3 if widest else width
+
+    def short(line: LayerLine) -> LayerLine:
+        several = line.note.plain.count(", ") + 1 if line.amount.plain else 1
+        return line if several == 1 or len(line.note) <= room else replace(line, note=Text(f"{several} causes"))
+
+    return [short(line) for line in lines]
 
 
 def _equal(exact: Sequence[str], all_: int, together: bool) -> str:

@@ -217,8 +217,11 @@ def _phase_rows(table: PhaseTable, limit: int | None) -> list[tuple[str, PhaseRo
     if limit is None:
         return [(row.layer, row) for row in table.rows]
     alike = folds.phases(table.rows)
-    found = folds.structures(alike) if len(alike) > limit else [folds.Structure(f.name, f.count, (f,)) for f in alike]
-    return [(times(block.name, block.count), summed_phases(block.name, block.lines)) for block in found]
+    if len(alike) <= limit:
+        return [(times(each.name, each.count), summed_phases(each.name, each.lines)) for each in alike]
+    found = folds.structures(alike)
+    named = zip(found, folds.whole(found), strict=True)
+    return [(times(name, n) + note, summed_phases(name, block.lines)) for block, (name, n, note) in named]
 
 
 def times(name: str, count: int) -> str:
