@@ -124,8 +124,8 @@ def structures(folds: Sequence[Fold[T]]) -> list[Structure[T]]:
 
 
 def whole(blocks: Sequence[Structure[T]]) -> list[tuple[str, int, str]]:
-    """What each is called, how many it stands for, and a note. A block whose other lines stand elsewhere is not called by its name
-    alone: its only layer has its whole name, and of several the note says how many there are."""
+    """What each is called, how many it stands for, and a note. If other lines of a block stand elsewhere, its own name is not
+    enough: its only layer has its whole name, and of several the note says how many there are."""
     called = []
     for block in blocks:
         meeting = [other for other in blocks if other is not block and block.meets(other)]

@@ -38,7 +38,8 @@ AWAY = """
 // Cells that stand beside the window; a region that scrolls sideways may hold some only if the page says so.
 const said = document.querySelector('.hint')?.checkVisibility();
 return [...document.querySelectorAll(arguments[0])].filter((cell) => {
-  if (cell.closest('thead') && getComputedStyle(cell.closest('thead')).position === 'absolute') return false; // for readers of screens
+  const head = cell.closest('thead');
+  if (head && getComputedStyle(head).position === 'absolute') return false; // there for screen readers
   const box = cell.getBoundingClientRect();
   return cell.checkVisibility() && box.width && (box.right > innerWidth + 1 || box.left < 0) && !said;
 }).map((cell) => cell.textContent.trim().slice(0, 60));

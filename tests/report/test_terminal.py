@@ -15,6 +15,7 @@ from reconcile.core.causes import Cause
 from reconcile.core.results import Unknown
 from reconcile.core.work import Work
 from reconcile.engine.answer import Answer
+from reconcile.report.terminal import layers
 from reconcile.report.terminal import screen as terminal
 from reconcile.report.terminal.screen import BRIEF, SCREEN
 from tests.report import samples
@@ -217,6 +218,18 @@ def test_layers_that_are_alike_share_a_line_with_their_sum() -> None:
     assert "more" not in text
     assert "block63" in shown(result, verbose=True)
     assert "block0.." not in shown(result, verbose=True)
+
+
+@pytest.mark.parametrize(("width", "told"), [(60, "2 causes"), (80, "op-not-counted, outside-convention")])
+def test_causes_are_named_where_there_is_room(width: int, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table has a line per counter where a column for each is too wide; the larger cause comes first."""
+    monkeypatch.setattr(layers, "_amounts", lambda *_: None)
+    result = samples.grown(32)
+    both = {samples.FROZEN: {Cause.OUTSIDE_CONVENTION: -10, Cause.OP_NOT_COUNTED: samples.MM_DENSE + 10}}
+    rows = tuple(replace(row, counters={samples.FROZEN: 0}, causes=both) for row in result.layers)
+    block = shown(replace(result, layers=rows), width).partition("Layer by layer")[2]
+    assert re.search(rf" \+{32 * samples.MM_DENSE:,}  {told}$", block, re.M)
+    assert max(map(len, block.splitlines())) <= width
 
 
 def test_one_odd_block_is_shown() -> None:

@@ -176,10 +176,11 @@ def _layer(
 
 def _in_short(lines: Sequence[LayerLine], width: int) -> list[LayerLine]:
     """The lines, with the number of causes in place of those that have no room beside the columns of numbers."""
-    widest = [max((len(text) for text in texts), default=0) for texts in zip(
-        *((" " * x.indent + x.label.plain, x.value.plain, x.amount.plain) for x in lines), strict=True
-    )]  # fmt: skip
-    room = width - sum(widest[1:]) - min(widest[0], LEAST) - GAP * 3 if widest else width
+    label = min(LEAST, max((x.indent + len(x.label) for x in lines), default=0))
+    value, amount = (max((len(text) for text in texts), default=0) for texts in (
+        [x.value for x in lines], [Text("to the work"), *(x.amount for x in lines)]
+    ))  # fmt: skip
+    room = width - label - value - amount - 3 * GAP
 
     def short(line: LayerLine) -> LayerLine:
         several = line.note.plain.count(", ") + 1 if line.amount.plain else 1
