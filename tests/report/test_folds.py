@@ -131,7 +131,7 @@ def test_nested_repetition_is_one_line_per_kind_of_block() -> None:
     ]
 
 
-def test_a_part_of_a_block_is_not_called_by_the_name_of_the_block() -> None:
+def test_a_part_of_a_block_is_not_called_the_block() -> None:
     """Four layers in each of 8 blocks, of which the first block has an odd q and k, and the last an odd up."""
     odd = {"layers.0.q": 7, "layers.0.k": 9, "layers.7.up": 5}
     lines = [

@@ -52,14 +52,14 @@ def run(
     explains. trace@tf and trace@torch name the work that ran.
 
     --pass training counts a training step: forward, loss (mean of squares of the outputs), gradients with respect to inputs
-    and weights, and the step of PyTorch's or Keras' optimizer. A compiled Keras model in TensorFlow runs its own train_step,
-    on the targets of a factory that returns (model, x, y), else on zeros; --optimizer asks for the other step. --pass prefill
-    lets a PyTorch language model read the prompt and fill its cache. --pass decode --context N lets it read one more token of
-    each sequence, with N tokens in its cache.
+    and weights, and the step of PyTorch's or Keras' optimizer. A compiled Keras model in TensorFlow runs its own train_step:
+    on y if your function returns (model, x, y), else on zeros. With --optimizer it takes the step above instead. --pass
+    prefill lets a PyTorch language model read the prompt and fill its cache. --pass decode --context N lets it read one more
+    token of each sequence, with N tokens in its cache.
 
     --ranks N runs your PyTorch model as each rank of a world of N processes, in one process without a network. --against
-    names the model of one device, and the statement leads from the sum of ranks to it. --ncu compares the kernels that ran
-    on your GPU with the trace.
+    names the model of one device: the statement leads to it from the sum of the ranks. --ncu compares the kernels that ran on
+    your GPU with the trace.
 
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed,
     4 a defect of reconcile itself.
