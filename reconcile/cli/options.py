@@ -178,8 +178,8 @@ FACE: dict[str, dict[str, Any]] = {
     "from": {
         "metavar": "COUNTER",
         "shell_complete": _complete(_ends),
-        "help": "Counter that the statement starts from. tf.profiler@frozen counts the frozen graph, as most scripts do; @function "
-        "counts the graph as it is, and @runmeta adds the metadata of one run.  [default: tf.profiler@frozen]",
+        "help": "Counter that the statement starts from. tf.profiler@frozen counts the frozen graph, as most scripts do; "
+        "@function counts the graph as it is, and @runmeta adds the metadata of one run.  [default: tf.profiler@frozen]",
     },
     "to": {
         "metavar": "COUNTER",

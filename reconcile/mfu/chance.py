@@ -37,7 +37,7 @@ def significant(claimed: Printed) -> int:
 
 
 def ranges(value: Printed, digits: int) -> Iterator[tuple[Fraction, Fraction]]:
-    """The numbers that are printed, with so many digits, as a claim that agrees with the value: one range in each decade."""
+    """The numbers that are printed, with this many digits, as a claim that agrees with the value: one range in each decade."""
     for power in range(_power(value.low), _power(value.high) + 2):
         unit = Fraction(10) ** (power - digits + 1)
         least, most = 10 ** (digits - 1), 10**digits - 1
