@@ -11,7 +11,7 @@ import pytest
 from reconcile.report.page import to_html
 from tests.browser import long_names
 from tests.browser.page import Page
-from tests.browser.results import gru_demo
+from tests.browser.results import gru_demo, steps
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -25,7 +25,8 @@ for (const element of document.querySelectorAll('body *')) {
   if (!element.checkVisibility() || !element.textContent.trim() || element.closest('.skip, svg, select')) continue;
   const style = getComputedStyle(element);
   const wide = element.scrollWidth > element.clientWidth + 1, high = element.scrollHeight > element.clientHeight + 1;
-  const clips = [style.overflowX, style.overflowY].some((way) => way === 'hidden' || way === 'clip');
+  const clips = [style.overflowX, style.overflowY].some((way) => way === 'hidden' || way === 'clip')
+    || style.overflowX === 'auto' && style.scrollbarWidth === 'none';
   if (element.clientWidth && clips && (wide || high)) {
     const marked = style.textOverflow === 'ellipsis' && style.whiteSpace === 'nowrap' || style.webkitLineClamp !== 'none';
     const told = element.title || element.querySelector('[title]');
@@ -83,6 +84,7 @@ def shown(driver: Chrome, tmp_path: Path) -> Iterator[Callable[[str], Page]]:
 
 PAGES: dict[str, Callable[[], str]] = {
     "gru_demo": lambda: to_html(gru_demo(), None, "reconcile run --model gru_demo"),
+    "steps": lambda: to_html(steps(12), None, "reconcile run --torch net:Net --pass training"),
     "adapter": lambda: to_html(long_names.adapter(), None, "reconcile run --torch net:Net"),
     "audit": long_names.audit,
     "scorecard": (ROOT / "reports" / "scorecard" / "scorecard.html").read_text,

@@ -57,3 +57,21 @@ def test_a_browser_fetches_nothing_from_elsewhere(driver: Chrome, name: str) -> 
     driver.get((BUILT / name).as_uri())
     driver.execute_async_script("setTimeout(arguments[0], 500)")
     assert [url for url in chromium.requests(driver) if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+MARKED = """
+return [...document.querySelectorAll('article pre > code, article .md-typeset__scrollwrap')]
+  .filter((part) => part.scrollWidth > part.clientWidth + 1)
+  .map((part) => getComputedStyle(part).backgroundImage.includes('gradient'));
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", DARK)
+def test_what_goes_on_sideways_has_a_shadow_there(driver: Chrome, name: str, scheme: str) -> None:
+    page = Page(driver)
+    page.scheme(scheme)
+    page.resize(390, 844)
+    driver.get((BUILT / name).as_uri())
+    assert set(page.run(MARKED)) == {True}
+    assert page.run("return document.documentElement.scrollWidth - innerWidth") <= 0
