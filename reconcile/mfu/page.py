@@ -24,9 +24,10 @@ def headline(outcome: Outcome) -> str:
     if outcome.explained:
         return f"{claim} is explained: {readings or 'it is what the stated figures give'}."
     if outcome.fits:
+        gives = f"{readings} gives" if readings else "the stated figures give"
         return (
-            f"{claim} is not explained: {readings or 'what the stated figures give'} agrees with it, but what is as simple "
-            f"agrees with {percent(outcome.chance)} of random claims with as many digits."
+            f"{claim} is not explained: {gives} it, but what is as simple gives {percent(outcome.chance)} of random claims with "
+            "as many digits."
         )
     low, high = outcome.remainder
     return f"{claim} is not explained: the nearest product leaves a factor of {decimal((low + high) / 2)}."

@@ -1,6 +1,7 @@
 """The table of peaks in a trainer's source: what it gives for the name of every device, read from the syntax, never run.
 
-Two forms are known: a chain of ``if "H100" in name``, and a dict from parts of names to FLOP/s, of which the longest part wins.
+Three forms are known: a chain of ``if "H100" in name``; a dict from parts of names to FLOP/s, or to a dict of them by dtype, of
+which the longest part wins; and rows of parts and FLOP/s, of which the first wins whose parts are all in the name.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from .readings import cited
 
 DTYPES = ("bf16", "fp16")
 """What such a table is taken to hold: the first of these that a device has."""
+SPELT = ("bfloat16", "bf16", "float16", "fp16", "half")
+"""The same as keys of a table by dtype, in the order in which they are looked for."""
 NEAR = Fraction(1, 200)
 """Numbers this near to the datasheet's are rounded, not different."""
 
@@ -48,7 +51,7 @@ def read(path: Path) -> list[Given]:
         raise UsageError(f"the source {brief(path)} is not Python: {error}.") from error
     chains = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _asks(node.test)]
     inner = {id(child) for chain in chains for child in ast.walk(chain) if child is not chain}
-    tables = [table for node in ast.walk(tree) if isinstance(node, ast.Dict) and (table := _table(node))]
+    tables = [table for node in ast.walk(tree) if (table := _table(node) or _rows(node))]
     outer = {id(chain) for chain in chains if id(chain) not in inner}
     bodies = [rest for node in ast.walk(tree) if (rest := _from_chain(node, outer))]
     known = _numbers(tree)
@@ -56,14 +59,15 @@ def read(path: Path) -> list[Given]:
     if not found:
         raise UsageError(
             f"the source {brief(path)} has no table of peaks that is read: a dict from parts of names to numbers of at least "
-            '1e12 ({"h100": 989e12}), or a chain of `if "H100" in name` that returns or assigns such a number.'
+            '1e12 ({"h100": 989e12}) or to a dict of them by dtype, rows of parts and such numbers ((["h100", "nvl"], 835e12)), '
+            'or a chain of `if "H100" in name` that returns or assigns one.'
         )
     return found
 
 
 def _of(
     device: Device,
-    tables: Sequence[Mapping[str, tuple[Fraction, int]]],
+    tables: Sequence[_Table],
     bodies: Sequence[Sequence[ast.stmt]],
     known: dict[str, Fraction],
 ) -> Iterator[Given]:
@@ -72,15 +76,14 @@ def _of(
         return
     name = device.names[0]
     for table in tables:
-        parts = [part for part in table if part.lower() in name.lower()]
-        if parts:
-            flops, line = table[max(parts, key=len)]
-            yield Given(device, name, peak, flops, line)
+        found = next((row for row in table if all(part.lower() in name.lower() for part in row[0])), None)
+        if found is not None:
+            yield Given(device, name, peak, *found[1:])
             return
     for body in bodies:
-        found = _taken(body, name, known)
-        if found is not None:
-            yield Given(device, name, peak, *found)
+        taken = _taken(body, name, known)
+        if taken is not None:
+            yield Given(device, name, peak, *taken)
             return
 
 
@@ -156,14 +159,54 @@ def _number(node: ast.expr, known: Mapping[str, Fraction]) -> Fraction | None:
     return None
 
 
-def _table(node: ast.Dict) -> dict[str, tuple[Fraction, int]]:
-    """The dict's FLOP/s by part of a name; {} for a dict of anything else."""
-    found: dict[str, tuple[Fraction, int]] = {}
-    for key, value in zip(node.keys, node.values, strict=True):
-        flops = _number(value, {})
-        if isinstance(key, ast.Constant) and isinstance(key.value, str) and flops is not None and flops >= TERA:
-            found[key.value] = flops, value.lineno
+_Table = list[tuple[tuple[str, ...], Fraction, int]]
+"""Rows of a table, the first that fits wins: parts of a name, FLOP/s, and the line."""
+
+
+def _table(node: ast.AST) -> _Table:
+    """The rows of a dict, the longest part first; [] for a dict of anything else."""
+    found: _Table = []
+    pairs = zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ()
+    for key, value in pairs:
+        flops = _peak(_typed(value) or value)
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and flops is not None:
+            found.append(((key.value,), flops, value.lineno))
+    if {parts for parts, _, _ in found} <= {(spelt,) for spelt in SPELT}:
+        return []  # the peaks of one device, by dtype
+    return sorted(found, key=lambda row: -len(row[0][0]))
+
+
+def _rows(node: ast.AST) -> _Table:
+    """The rows of a list or tuple of parts and numbers; [] for one of anything else."""
+    found: _Table = []
+    for row in node.elts if isinstance(node, (ast.List, ast.Tuple)) else ():
+        cells = row.elts if isinstance(row, (ast.List, ast.Tuple)) else []
+        flops = _peak(cells[1]) if len(cells) == 2 else None
+        if flops is not None:
+            parts = cells[0].elts if isinstance(cells[0], (ast.List, ast.Tuple)) else [cells[0]]
+            texts = tuple(
+                part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            )
+            if texts and len(texts) == len(parts):
+                found.append((texts, flops, row.lineno))
     return found
+
+
+def _typed(node: ast.expr) -> ast.expr | None:
+    """The value of a dict by dtype for the first of the dtypes that it has: ``torch.bfloat16`` or a text."""
+    if not isinstance(node, ast.Dict):
+        return None
+    held = {
+        key.attr if isinstance(key, ast.Attribute) else str(getattr(key, "value", "")): value
+        for key, value in zip(node.keys, node.values, strict=True)
+    }
+    return next((held[spelt] for spelt in SPELT if spelt in held), None)
+
+
+def _peak(node: ast.expr) -> Fraction | None:
+    """The number if it may be FLOP/s of a device."""
+    flops = _number(node, {})
+    return flops if flops is not None and flops >= TERA else None
 
 
 def to_markdown(given: Sequence[Given], source: str) -> str:

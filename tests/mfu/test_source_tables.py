@@ -53,6 +53,26 @@ def test_the_factor_is_their_number_over_the_datasheets(tmp_path: Path) -> None:
     assert found["NVIDIA A100 SXM4 80GB"].factor == 1
 
 
+BY_DTYPE = """
+PEAKS = {"h100 nvl": {torch.float32: 60e12, torch.bfloat16: 835e12}, "h100": {"fp16": 990e12, "bfloat16": 989e12},
+         "v100 sxm": {torch.float32: 15.7e12, torch.float16: 125e12}}
+"""
+ROWS = 'PEAKS = ((["h100", "nvl"], 835e12), (["h100"], 989e12), ("a100", 312e12))\n'
+
+
+@pytest.mark.parametrize("table", [BY_DTYPE, ROWS])
+def test_tables_by_dtype_and_tables_of_rows_are_read(table: str, tmp_path: Path) -> None:
+    flops = {title: int(one.flops / 10**12) for title, one in given(tmp_path, table).items()}
+    assert flops["NVIDIA H100 NVL 94GB (per GPU)"] == 835
+    assert flops["NVIDIA H100 SXM5 80GB"] == 989
+    assert flops.get("NVIDIA A100 SXM4 80GB") == (312 if table == ROWS else None)
+
+
+def test_the_first_row_wins_and_not_the_longest(tmp_path: Path) -> None:
+    found = given(tmp_path, 'PEAKS = [("h100", 989e12), (["h100", "nvl"], 835e12)]\n')
+    assert {int(one.flops / 10**12) for one in found.values()} == {989}
+
+
 def test_the_longest_part_of_a_dict_wins(tmp_path: Path) -> None:
     found = given(tmp_path, TABLE)
     assert int(found["NVIDIA H100 NVL 94GB (per GPU)"].flops) == 1979 * 10**12
@@ -78,7 +98,9 @@ def test_the_page_lists_what_is_not_the_datasheets(tmp_path: Path) -> None:
         ("x = " + "(" * 500 + ")" * 500, "is not Python"),
         ('FLOPS = {"h100": 5}\n', "has no table of peaks"),
         ('FLOPS = {("h100", "bf16"): 989e12}\n', "a dict from parts of names to numbers of at least 1e12"),
-        ('FLOPS = {"h100": {"bf16": 989e12}}\n', r'\{"h100": 989e12\}'),
+        ('FLOPS = {"h100": {"int8": 1979e12}}\n', r'\{"h100": 989e12\}'),
+        ('PEAKS = {"bf16": 989e12, "fp16": 989e12}\n', "or to a dict of them by dtype"),
+        ('PEAKS = ((["h100", n], 989e12),)\n', "rows of parts and such numbers"),
         ('def f(n):\n if n.startswith("H100"):\n  return 989e12\n', '`if "H100" in name` that returns or assigns'),
         ('def f(n):\n match n:\n  case "H100": return 989e12\n', "has no table of peaks that is read"),
     ],
