@@ -178,5 +178,11 @@ def test_one_digit_explains_nothing() -> None:
     assert found("4.0%", rated("124.8T", A100, devices=10)).explained
 
 
+def test_two_digits_are_not_read_as_cut_off() -> None:
+    """12.9 % is printed as 13 %, and with three digits 12.98 % may be printed as 12.9 %."""
+    assert not any(p.agrees(claim("12%").figure) for p in products(rated("402.48T", A100, devices=10), True).made[:1])
+    assert found("12.9%", rated("404.976T", A100, devices=10)).agrees == "cut off, not rounded"
+
+
 def test_the_limits_of_chance_are_two_percent_at_most() -> None:
     assert MOST <= MOST_STATED <= 0.02
