@@ -8,13 +8,18 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 JOBS ?= 2
 SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 
-.PHONY: demo test keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs zoo fresh releases gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
+.PHONY: demo test slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs zoo fresh releases gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+# What starts a framework many times and proves in full what `make test` proves in part: Keras' own steps, packages from outside,
+# other interpreters, the scorecard's layers run again.
+slow: $(VENV)/.installed
+	$(BIN)/python -m pytest -m slow -p tests.home.noskip -n $(JOBS) --dist load
 
 # Every published number on the versions it was taken on: makes the named environments (minutes, a package index; once).
 # Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; a missing environment or a skipped test fails.

@@ -88,6 +88,7 @@ def drafted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 @pytest.mark.parametrize("counter", RIGHT)
 def test_a_counter_without_rules_is_drafted_right(drafted: dict[str, dict], counter: str) -> None:
     formulas = drafted[counter]["formulas"]
@@ -98,12 +99,14 @@ def test_a_counter_without_rules_is_drafted_right(drafted: dict[str, dict], coun
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_noise_gets_no_draft(drafted: dict[str, dict]) -> None:
     assert drafted["noise"]["formulas"] == {}
     assert drafted["noise"]["text"].startswith("no reading fits what noise reports")
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_a_draft_is_refused_as_rules(drafted: dict[str, dict]) -> None:
     text = drafted["biases_twice"]["text"]
     assert text.startswith('"""A draft of the rules of biases_twice')

@@ -49,6 +49,7 @@ def test_it_is_listed_and_has_a_page(installed: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 @pytest.mark.parametrize("python", [(), ("--python", sys.executable)])
 def test_it_explains_the_demo(installed: Path, tmp_path: Path, python: tuple[str, ...]) -> None:
     """Its 3 x 3 filters on one channel and its product are counted, the GRU is not."""
@@ -93,6 +94,7 @@ def test_one_that_is_wrong_is_refused(installed: Path, tmp_path: Path, change: t
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_the_kit_passes_it(installed: Path, tmp_path: Path) -> None:
     done = reconcile(installed, tmp_path / "here", "counter", "conform", "tiny", "--case", "conv1x1")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -103,6 +105,7 @@ def test_the_kit_passes_it(installed: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_a_new_one_runs(tmp_path: Path) -> None:
     """The skeleton that ``reconcile counter new`` writes, installed as it is."""
     here = tmp_path / "here"

@@ -56,6 +56,7 @@ def test_help_shows_its_option(installed: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_a_model_of_it_against_one_of_pytorch(installed: Path, tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
@@ -94,6 +95,7 @@ def test_a_model_of_it_against_one_of_pytorch(installed: Path, tmp_path: Path) -
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_one_of_its_models_alone(installed: Path, tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
@@ -105,6 +107,7 @@ def test_one_of_its_models_alone(installed: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_what_fails_in_its_model_is_the_models(installed: Path, tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
@@ -144,6 +147,7 @@ def test_a_name_that_is_taken(installed: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_a_model_at_hand(installed: Path, tmp_path: Path) -> None:
     """In the caller's own process, by the framework's name as the argument's."""
     code = f"""if 1:
@@ -163,6 +167,7 @@ def test_a_model_at_hand(installed: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_in_an_environment_of_the_users_own(installed: Path, tmp_path: Path) -> None:
     """The worker's interpreter gets the package of the adapter, and nothing else, from here."""
     here = tmp_path / "here"

@@ -26,7 +26,7 @@ from reconcile.launch.workers.written import Outcome
 from reconcile.worker.import_path import LENT
 from tests.foreign.conftest import Make, Repository, everything, packages
 
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 TRAP = "raise ImportError('the wrong file was imported: ' + __file__)\n"
 

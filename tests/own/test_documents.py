@@ -21,6 +21,7 @@ def typed(document: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_the_interface_does_what_its_document_says(tmp_path: Path) -> None:
     done = typed(DOCUMENT, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

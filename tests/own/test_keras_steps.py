@@ -6,7 +6,7 @@ import pytest
 
 from tests.own.conftest import Repository
 
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 FACTORY = """
     import keras

@@ -78,6 +78,7 @@ def test_the_first_screen_is_what_the_tool_prints(repository: Repository) -> Non
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_every_other_command_of_the_tool_runs(repository: Repository) -> None:
     """One after the other, as a reader types them, beside the README's own ``net.py``."""
     repository.write(net=MODULE)

@@ -18,7 +18,7 @@ from reconcile.work import work_of
 from reconcile.workflow import run
 from tests.conftest import PAIRS
 
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 PAIR = str(PAIRS / "other_runs.py")
 TORCH = ("thop", "fvcore", "flop_counter")

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.frameworks
 
 RUNS = [
     pytest.param("gru_demo", {"units": 64, "frames": 37, "batch": 8}, marks=pytest.mark.zoo),
-    ("gru_demo", {"units": 1, "frames": 4, "classes": 3, "filters": 2, "bins": 9}),
-    (str(PAIRS / "bilstm.py"), {}),
+    pytest.param("gru_demo", {"units": 1, "frames": 4, "classes": 3, "filters": 2, "bins": 9}, marks=pytest.mark.slow),
+    pytest.param(str(PAIRS / "bilstm.py"), {}, marks=pytest.mark.slow),
     (str(PAIRS / "bilstm.py"), {"batch": 3, "steps": 1, "features": 1, "units": 2}),
 ]
 

@@ -207,8 +207,17 @@ def same(cell: Cell) -> Cell:
     return replace(cell, rules=())
 
 
+def again() -> list[Any]:
+    """The families of `make test`: one of them there, the others in `make slow`."""
+    quick = chosen(families(), FAMILIES)
+    return [
+        p if p.marks or p.values == ("family_norm",) else pytest.param(*p.values, marks=pytest.mark.slow)
+        for p in quick
+    ]
+
+
 @pytest.mark.frameworks
-@pytest.mark.parametrize("family", chosen(families(), FAMILIES))
+@pytest.mark.parametrize("family", again())
 def test_a_family_run_again_gives_cells_that_add_up(collecting: Any, family: str) -> None:
     collected = collecting(family)
     align = Alignment([Layer.from_list(row) for row in collected.meta["layers"]])

@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 A, B, C, ROWS = 8, 16, 4, 10

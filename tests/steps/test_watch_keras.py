@@ -19,7 +19,7 @@ from reconcile.adapters.tensorflow import fit
 from reconcile.cli import cli
 
 pytest.importorskip("tensorflow")
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 ROWS, BATCH, WIDE, MIDDLE, NARROW = 20, 8, 64, 32, 10
 LAST = ROWS % BATCH
