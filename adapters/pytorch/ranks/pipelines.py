@@ -1,19 +1,23 @@
 """Stages of a pipeline on a process group that sends nothing: they learn each other's shapes from files.
 
 Before its first step, a stage asks the one before it for the shapes that it will send (``PipelineStage._recv_meta``), and runs
-once to learn its own: that belongs to no later step, and is not recorded.  A stage whose neighbour has not run yet waits:
-``Waits`` ends the rank's run, and it runs again once the neighbour's file is there.
+once to learn its own: that belongs to no later step, and is not recorded.  A stage waits for a neighbour that runs beside it.
+If the neighbour does not run, ``Waits`` ends the rank's run, and it runs again once the neighbour's file is there.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
+from ....worker.rank_turns import RUNNING
+
+PAUSE = 0.005
 PREPARED = (
     "before its first step each stage of the pipeline runs once to learn its shapes, where the program does not state them: "
     "that is not counted"
@@ -69,12 +73,18 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
         def received(self: Any, src_stage: int) -> Any:
             if src_stage > self.stage_index:  # gradients have the shapes of what they are taken of
                 return stages._StageBackwardMeta(backward_metas=stages._derive_grad_metas(self._stage_meta.outputs))
-            for place in paths(self, src_stage, self.stage_index):
-                if os.path.exists(place):
-                    with open(place, "rb") as file:
-                        return pickle.load(file)  # written by this tool, a rank before
             line = torch.distributed.get_process_group_ranks(self.group)
-            raise Waits(line[self.stage_index_to_group_rank[src_stage]])
+            first = line[self.stage_index_to_group_rank[src_stage]]
+            mark = os.path.join(asking().pipelines.exchange, RUNNING % first)
+            while True:
+                runs = os.path.exists(mark)  # asked first: what it left is there when it has ended
+                for place in paths(self, src_stage, self.stage_index):
+                    if os.path.exists(place):
+                        with open(place, "rb") as file:
+                            return pickle.load(file)  # written by this tool, a rank before
+                if not runs:
+                    raise Waits(first)
+                time.sleep(PAUSE)
 
         return received
 
