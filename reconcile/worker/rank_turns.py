@@ -60,7 +60,12 @@ class Turns:
 
     def _look(self) -> None:
         """Read what ended."""
-        ended = [(process, status) for child in self.running for process, status in [os.waitpid(child, os.WNOHANG)] if process]
+        ended = [
+            (process, status)
+            for child in self.running
+            for process, status in [os.waitpid(child, os.WNOHANG)]
+            if process
+        ]
         for process, status in ended:
             rank = self.running.pop(process)
             os.remove(self._mark(rank))

@@ -25,6 +25,7 @@ from .rank_plan import MOST, Plan
 from .rank_turns import Turns
 from .user_code import described
 
+
 class ModelOrStep:
     """A framework's adapter that takes a function of no arguments for a model, too: it is the step."""
 
