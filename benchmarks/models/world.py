@@ -4,7 +4,7 @@ The sizes are Llama 3.1 70B's (arXiv:2407.21783, table 3), and no weight has val
 """
 
 import torch
-from torch import distributed, nn
+from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B

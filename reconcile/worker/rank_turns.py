@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..adapters.shared.refusal import FactoryError
+from ..core.protocol import RUNNING
 
-RUNNING = "running.%d"
-"""A file in the folder where ranks exchange what they send: the rank of that number runs now, so that others may wait for it."""
 PAUSE = 0.005
 """Seconds between two looks at the processes."""
 MOST = 64

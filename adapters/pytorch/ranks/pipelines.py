@@ -15,9 +15,14 @@ from typing import Any
 
 import torch
 
-from ....worker.rank_turns import RUNNING
+from ....core.protocol import RUNNING
+from ...shared.refusal import FactoryError
 
 PAUSE = 0.005
+OTHER = (
+    "stages of a pipeline exchange their shapes by functions of PyTorch 2.13, which PyTorch %s lacks: use 2.13, or start the "
+    "processes with torchrun and reconcile watch"
+)
 PREPARED = (
     "before its first step each stage of the pipeline runs once to learn its shapes, where the program does not state them: "
     "that is not counted"
@@ -44,6 +49,13 @@ class Pipelines:
         self.stages: list[Any] = []
 
 
+def _refusing(_held: Any) -> Any:
+    def made(_self: Any, *_args: Any, **_kwargs: Any) -> None:
+        raise FactoryError(OTHER % torch.__version__)
+
+    return made
+
+
 def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]) -> None:
     """Replace what stages send each other before their first step."""
     try:
@@ -51,7 +63,10 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
     except ImportError:
         return
     base = getattr(stages, "PipelineStage", None)
-    if base is None or not hasattr(base, "_recv_meta"):
+    if base is None:
+        return
+    if not hasattr(base, "_recv_meta"):
+        replace(base, "__init__", _refusing)
         return
 
     def paths(stage: Any, from_: int, to: int) -> Iterator[str]:
