@@ -13,6 +13,7 @@ import sys
 
 import execution
 import large
+import ranks
 import running
 import scale
 import scorecard
@@ -27,6 +28,7 @@ SECTIONS = {
     "matrix": whole.matrix,
     "encoder": large.encoder,
     "decoder": large.decoder,
+    "ranks": ranks.ranks,
     "recurrent": large.recurrent,
     "capture": large.capture,
     "execution": execution.execution,

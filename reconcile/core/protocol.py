@@ -12,6 +12,8 @@ SCHEMA = 2
 
 TRACE = "trace"
 """The task whose outcome is a trace; any other is the name of a counter, whose outcome is a ledger."""
+RUNNING = "running.%d"
+"""A file in the folder where ranks exchange what they send: the rank of that number runs now, so that others may wait for it."""
 
 
 POINT = "~"

@@ -7,7 +7,7 @@ them ``share`` of what the one device reads, the ranks have B x share times its 
 - replicated: each rank that takes part does the whole of it, as one device does with as many tokens, while the ranks share
   another op of the batch;
 - padded-shard: the parts of one dimension, added over the ranks, are more than the dimension;
-- added-between-ranks: operators by which ranks reduce a tensor.
+- added-between-ranks: operators by which ranks reduce a tensor, and dot products that they cut for it.
 
 What none of these explains is the residual, by layer.
 """
@@ -16,20 +16,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import zip_longest
+from math import prod
+from typing import cast
 
 from ..core.causes import Cause
 from ..core.conventions import Convention
-from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, LOSS, RECOMPUTATION, WEIGHT_GRADIENT
+from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, LOSS, RECOMPUTATION, WEIGHT_GRADIENT, Tensor
 from ..core.results import Adjustment, Residual, Statement, TraceResult, TraceRow
+from ..core.work import COMPONENTS, ZERO, Work
 from ..engine.statements import close
 from ..work.collectives import is_collective
+from .moved import Cell, Place, matched
 
 SUM = "sum of ranks"
 ONE = "one device"
+SUMS, SCALING = "aten.sum", "aten.mul"
 ELSEWHERE = "(layers of one side)"
 """Layers that only one side names, such as those of a stage that counts its own from 0: they are compared by op."""
 NOTHING_SHARED = (
@@ -48,18 +53,6 @@ class Part:
 
     count: int
     trace: TraceResult
-
-
-@dataclass(slots=True)
-class _Cell:
-    """The rows of a layer and phase: those of each part, and those of the one device."""
-
-    parts: dict[int, list[TraceRow]] = field(default_factory=lambda: defaultdict(list))
-    one: list[TraceRow] = field(default_factory=list)
-
-
-Place = tuple[str, str, str]
-"""Layer, phase, and op ('' for all ops)."""
 
 
 class Sum:
@@ -88,27 +81,21 @@ class Sum:
         self._lines, self._residuals = [], []
         both = {r.layer for part in self.parts for r in part.trace.rows} & {r.layer for r in self.one.rows} - apart
         cells = self._cells(self._all(), lambda row: (row.layer if row.layer in both else ELSEWHERE, _phase(row), ""))
-        for place, cell in cells.items():
-            self._book(place, cell)
+        left = [each for place, cell in cells.items() for each in self._book(place, cell)]
+        self._match(left)
         total = sum(part.count * self._work(part.trace.rows) for part in self.parts)
         return close(SUM, ONE, (total, self._work(self.one.rows)), self._lines, self._residuals)
 
-    def _all(self) -> _Cell:
-        return _Cell({i: list(part.trace.rows) for i, part in enumerate(self.parts)}, list(self.one.rows))
+    def _all(self) -> Cell:
+        return Cell({i: list(part.trace.rows) for i, part in enumerate(self.parts)}, list(self.one.rows))
 
-    def _cells(self, whole: _Cell, place: Callable[[TraceRow], Place]) -> dict[Place, _Cell]:
-        cells: dict[Place, _Cell] = defaultdict(_Cell)
-        for row in whole.one:
-            cells[place(row)].one.append(row)
-        for index, rows in whole.parts.items():
-            for row in rows:
-                cells[place(row)].parts[index].append(row)
-        return cells
+    def _cells(self, whole: Cell, place: Callable[[TraceRow], Place]) -> dict[Place, Cell]:
+        return cast("dict[Place, Cell]", whole.split(place))
 
     def _work(self, rows: Iterable[TraceRow]) -> int:
         return sum(self.flops(row.work) for row in rows)
 
-    def _more(self, place: Place, cell: _Cell) -> tuple[int, int]:
+    def _more(self, place: Place, cell: Cell) -> tuple[int, int]:
         """What the ranks' own batches add to the one device's work, and what the ranks have beyond both."""
         alone = self._work(cell.one)
         wanted = alone * self.batches * self.share if place[1] in _OF_BATCHES else Fraction(alone)
@@ -117,7 +104,8 @@ class Sum:
         summed = sum(self.parts[index].count * self._work(rows) for index, rows in cell.parts.items())
         return int(wanted) - alone, summed - int(wanted)
 
-    def _book(self, place: Place, cell: _Cell) -> None:
+    def _book(self, place: Place, cell: Cell) -> list[tuple[Place, Cell]]:
+        """Book what the place alone explains, and give back the ops that it does not."""
         own, beyond = self._more(place, cell)
         self._line(Cause.OWN_BATCH, place, -own)
         if place[0] != ELSEWHERE:  # what one layer does more than another does less is no explanation
@@ -125,8 +113,8 @@ class Sum:
             if cause is not None:
                 self._line(cause, place, -beyond)
             if cause is not None or not beyond:
-                return
-        left = 0
+                return []
+        left = []
         for inner, ops in self._cells(cell, lambda row: (place[0], place[1], row.op)).items():
             _, rest = self._more(inner, ops)
             cause = self._cause(inner, ops, rest) if rest else None
@@ -134,10 +122,28 @@ class Sum:
                 self._line(cause, inner, -rest)
             elif rest and place[0] == ELSEWHERE:
                 self._residuals.append(Residual(place[0], -rest, self._why(inner, rest)))
-            else:
-                left += rest
-        if left:
-            self._residuals.append(Residual(place[0], -left, self._why(place, left)))
+            elif rest:
+                left.append((inner, ops))
+        return left
+
+    def _match(self, left: Sequence[tuple[Place, Cell]]) -> None:
+        """Book what the ranks do the whole of in another place than one device, and what nothing explains."""
+        counts = [part.count for part in self.parts]
+        booked, rest = matched(left, counts, lambda place, cell: self._more(place, cell)[1], self._if_whole)
+        for place, beyond in booked:
+            self._line(Cause.REPLICATED, place, -beyond)
+        layers: dict[tuple[str, str], int] = defaultdict(int)
+        for (layer, phase, _), beyond in rest:
+            layers[layer, phase] += beyond
+        for (layer, phase), beyond in layers.items():
+            if beyond:
+                self._residuals.append(Residual(layer, -beyond, self._why((layer, phase, ""), beyond)))
+            else:  # ops of a layer that offset each other are not explained by that
+                self._residuals += [
+                    Residual(place[0], -each, self._why(place, each))
+                    for place, each in rest
+                    if place[:2] == (layer, phase)
+                ]
 
     def _why(self, place: Place, left: int) -> str:
         if not self._sharing and place[1] in _OF_BATCHES and left > 0:
@@ -150,16 +156,69 @@ class Sum:
         if amount:
             self._lines.append(Adjustment(cause, place[0], place[2] or place[1], "", amount, ()))
 
-    def _cause(self, place: Place, cell: _Cell, beyond: int) -> Cause | None:
+    def _cause(self, place: Place, cell: Cell, beyond: int) -> Cause | None:
         if all(is_collective(row.op) for rows in cell.parts.values() for row in rows) and not self._work(cell.one):
+            return Cause.ADDED_BETWEEN_RANKS
+        if self._averaged(cell):
             return Cause.ADDED_BETWEEN_RANKS
         if place[1] == RECOMPUTATION and not self._work(cell.one) and beyond > 0:
             return Cause.RECOMPUTED
-        if self._whole_on_each(place, cell) and (self._sharing or place[1] not in _OF_BATCHES):
+        if beyond > 0 and self._replicated(place, cell):
             return Cause.REPLICATED
+        if place[2] and (self._cut(place, cell) or self._cut_sum(place, cell, beyond)):
+            return Cause.ADDED_BETWEEN_RANKS
         return Cause.PADDED_SHARD if self._padding(place, cell) == beyond > 0 else None
 
-    def _whole_on_each(self, place: Place, cell: _Cell) -> bool:
+    def _averaged(self, cell: Cell) -> bool:
+        """Whether ranks scale the very tensors that they add, so that these are means; one device does no such thing."""
+        rows = [row for rows in cell.parts.values() for row in rows]
+        return not cell.one and all(row.op == SCALING and (_at(row), row.outputs) in self._reduced for row in rows)
+
+    @cached_property
+    def _reduced(self) -> set[tuple[Place, tuple[Tensor, ...]]]:
+        """The tensors that collectives take, with their layers and phases."""
+        return {
+            (_at(row), (t,))
+            for part in self.parts
+            for row in part.trace.rows
+            if is_collective(row.op)
+            for t in row.inputs
+        }
+
+    def _cut(self, place: Place, cell: Cell) -> bool:
+        """Whether ranks cut dot products: together they do one device's multiply-adds for more sums, which they add up later."""
+        times = self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
+        one = sum((row.work for row in cell.one), ZERO)
+        ranks = sum((row.work * self.parts[index].count for index, rows in cell.parts.items() for row in rows), ZERO)
+        names = [name for name in COMPONENTS if getattr(ranks, name) != getattr(one, name) * times]
+        return names == ["accumulators"] and ranks.accumulators > one.accumulators * times
+
+    def _cut_sum(self, place: Place, cell: Cell, beyond: int) -> bool:
+        """Whether ranks cut sums: together they add as many elements to more sums, each of which saves one addition."""
+        if place[2] != SUMS or not cell.one:
+            return False
+        times = self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
+        read = made = Fraction(0)
+        both = [(row, Fraction(self.parts[index].count)) for index, rows in cell.parts.items() for row in rows]
+        both += [(row, -times) for row in cell.one]
+        for row, count in both:
+            read += _elements(row.inputs) * row.calls * count
+            made += _elements(row.outputs) * row.calls * count
+        weight = self.convention.flops(Work(add=1))
+        return not read and made > 0 and -made * weight == beyond
+
+    def _replicated(self, place: Place, cell: Cell) -> bool:
+        return self._whole_on_each(place, cell) and (self._sharing or place[1] not in _OF_BATCHES)
+
+    def _if_whole(self, place: Place, rows: Sequence[TraceRow]) -> int:
+        """What the ranks do beyond one device if each of them does the whole of these rows; -1 where they could be of several
+        batches."""
+        if rows and not self._sharing and place[1] in _OF_BATCHES:
+            return -1
+        every = Cell({index: list(rows) for index in range(len(self.parts))}, list(rows))
+        return self._more(place, every)[1]
+
+    def _whole_on_each(self, place: Place, cell: Cell) -> bool:
         """Whether each rank that takes part does as much as one device does with the tokens that this rank reads."""
         whole = self._work(cell.one) * (self.share if place[1] in _OF_BATCHES else 1)
         taking = [index for index, rows in cell.parts.items() if self._work(rows)]
@@ -177,7 +236,7 @@ class Sum:
                 return True
         return False
 
-    def _padding(self, place: Place, cell: _Cell) -> Fraction:
+    def _padding(self, place: Place, cell: Cell) -> Fraction:
         """What the ranks do for padding: 0 unless their ops have the one device's shapes but for one dimension, which is longer
         when the parts of all ranks are added."""
         padding = Fraction(0)
@@ -198,6 +257,14 @@ class Sum:
             times = self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
             padding += self.flops(row.work) * times * Fraction(together - whole * self.batches, whole * self.batches)
         return padding
+
+
+def _at(row: TraceRow) -> Place:
+    return row.layer, _phase(row), ""
+
+
+def _elements(tensors: Sequence[Tensor]) -> int:
+    return sum(prod(int(size or 0) for size in tensor.shape or ()) for tensor in tensors)
 
 
 def _differing(one: TraceRow, rank: TraceRow) -> set[tuple[int, int]]:

@@ -22,10 +22,8 @@ from ..core.records import to_json
 from .factory import FactoryPair
 from .main import write
 from .rank_plan import MOST, Plan
+from .rank_turns import Turns
 from .user_code import described
-
-ROUNDS = 64
-"""How often a rank runs again for the stages of a pipeline that it waits for."""
 
 
 class ModelOrStep:
@@ -111,43 +109,29 @@ class Ranks:
         write(paths.join(self.request.out, "ranks.json"), dumps(dict(told, mesh=mesh, world=self.world)))
 
     def _ran(self, ranks: list[int]) -> dict[int, Any]:
-        """Run these ranks, as many at once as there are processors. Raises FactoryError for the first that failed."""
-        told: dict[int, Any] = {}
-        waiting = list(ranks)
-        for _ in range(ROUNDS):
-            again: list[int] = []
-            for start in range(0, len(waiting), self.at_once):
-                for rank in self._forked(waiting[start : start + self.at_once]):
-                    found = self._told(rank)
-                    if "error" in found:
-                        raise FactoryError(found["error"])
-                    if found.get("waits") is not None:
-                        again += [found["waits"], rank]
-                    else:
-                        told[rank] = found
-            if not again:
-                return told
-            waiting = [rank for rank in dict.fromkeys(again) if rank not in told]
-        raise FactoryError(
-            f"rank {waiting[0]} waits for the stage of a pipeline that no rank runs: each rank needs a stage of its own"
-        )
+        """Run these ranks, and those that they wait for. Raises FactoryError for the first that failed."""
+        return Turns(ranks, self.at_once, self.exchange, self._started, self._ended).run()
 
-    def _forked(self, ranks: list[int]) -> list[int]:
-        children = {}
+    def _started(self, rank: int) -> int:
+        """The process of this rank."""
         sys.stdout.flush()
         sys.stderr.flush()
-        for rank in ranks:
-            os.makedirs(paths.join(self.request.out, str(rank)), exist_ok=True)
-            child = os.fork()
-            if child == 0:
-                self._child(rank)
-            children[child] = rank
-        for child, rank in children.items():
-            _, status = os.waitpid(child, 0)
+        os.makedirs(paths.join(self.request.out, str(rank)), exist_ok=True)
+        child = os.fork()
+        if child == 0:
+            self._child(rank)
+        return child
+
+    def _ended(self, rank: int, status: int) -> dict[str, Any]:
+        """What the rank left. Raises FactoryError if it failed."""
+        if status and not paths.exists(self._path(rank, "told.json")):
             self._pass_on(rank)
-            if status and not paths.exists(self._path(rank, "told.json")):
-                raise FactoryError(f"rank {rank} ended its process (status {status}): run it alone with --rank {rank}")
-        return ranks
+            raise FactoryError(f"rank {rank} ended its process (status {status}): run it alone with --rank {rank}")
+        self._pass_on(rank)
+        told = self._told(rank)
+        if "error" in told:
+            raise FactoryError(told["error"])
+        return told
 
     def _pass_on(self, rank: int) -> None:
         """Show what a rank said, unless it has to run again or another said the same."""

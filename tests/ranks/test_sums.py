@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 
 import pytest
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import ALL, MATMUL, Convention
-from reconcile.core.records import FORWARD, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT, Tensor
+from reconcile.core.conventions import ALL, MATMUL, TEXTBOOK, Convention
+from reconcile.core.records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT, Tensor
 from reconcile.core.results import Statement, TraceResult, TraceRow
 from reconcile.core.work import Work
 from reconcile.ranks.sums import Part, Sum
@@ -139,3 +140,73 @@ def test_residuals_that_cancel_are_not_explained() -> None:
 def test_stages_that_name_layers_from_0_are_compared_by_op() -> None:
     parts = [(1, [row("0", 10, shape=(1,)), row("1", 20)]), (1, [row("0", 30), row("1", 40)])]
     assert causes(statement(parts, [row(str(i), 10 * (i + 1)) for i in range(4)])) == {}
+
+
+def add(
+    layer: str, shape: tuple[int, ...], calls: int = 1, phase: str = INPUT_GRADIENT, op: str = "aten.add"
+) -> TraceRow:
+    tensor = Tensor(shape, "float32")
+    return TraceRow("", layer, layer, op, (tensor, tensor), (tensor,), calls, phase, Work(add=prod(shape) * calls))
+
+
+PARTS = ("b", "b.query", "b.key")
+
+
+def block(each: int, *rows: TraceRow) -> list[TraceRow]:
+    """Products that ranks share in each of the modules, and these rows."""
+    return [*(row(part, each) for part in PARTS), *rows]
+
+
+def test_additions_that_ranks_do_in_another_module_are_replicated() -> None:
+    """Three branches of a gradient: one device adds them in the block, and ranks in its parts."""
+    ranks = block(25, add("b.query", (4, 8)), add("b.key", (4, 8)), add("b", (1, 8)))
+    found = statement([(4, ranks)], block(100, add("b", (4, 8), 3)), convention=ALL)
+    assert causes(found) == {"replicated": -3 * 2 * 32}
+    assert [each.layer for each in found.adjustments] == ["b"]
+
+
+def test_calls_that_one_device_lacks_are_not_moved() -> None:
+    ranks = block(25, add("b.query", (4, 8)), add("b.key", (4, 8)), add("b", (4, 8)))
+    found = statement([(4, ranks)], block(100, add("b", (4, 8), 2)), convention=ALL)
+    assert (found.state, found.residual) == (State.UNEXPLAINED, -(4 * 3 - 2) * 32)
+
+
+def test_weights_that_ranks_share_and_weights_that_they_do_not() -> None:
+    """The part (2, 8) of one weight has the shape of another whole one, of which each rank has (1, 8): no call is taken twice."""
+    ranks = [add("(optimizer)", shape, 1, OPTIMIZER) for shape in ((2, 8), (1, 8), (8,))]
+    one = [add("(optimizer)", shape, 1, OPTIMIZER) for shape in ((4, 8), (2, 8), (8,))]
+    assert causes(statement([(2, ranks)], one, convention=ALL)) == {"replicated": -8}
+
+
+def test_dot_products_that_ranks_cut() -> None:
+    """Each of 10 sums of 8 products, cut in 4: 2 products each, and one addition less in every part."""
+    parts = [(4, [row("out", 20, accumulators=10)])]
+    found = statement(parts, [row("out", 80, accumulators=10)], convention=TEXTBOOK)
+    assert causes(found) == {"added-between-ranks": 4 * 10 - 10}
+
+
+def test_sums_that_ranks_cut() -> None:
+    def summed(rows: int) -> TraceRow:
+        shapes = Tensor((rows, 5), "float32"), Tensor((5,), "float32")
+        return TraceRow("", "n", "n", "aten.sum", shapes[:1], shapes[1:], 1, WEIGHT_GRADIENT, Work(add=5 * (rows - 1)))
+
+    found = statement([(4, [summed(2)])], [summed(8)], convention=ALL)
+    assert causes(found) == {"added-between-ranks": 5 * (8 - 1) - 4 * 5 * (2 - 1)}
+
+
+def test_gradients_that_are_means() -> None:
+    def op(name: str, size: int = 12, **work: int) -> TraceRow:
+        tensor = (Tensor((size,), "float32"),)
+        return TraceRow("", "a", "a", name, tensor, tensor, 1, WEIGHT_GRADIENT, Work(**work))
+
+    own = [row("a", 8), op("aten.mul", mul=12), op("c10d.allreduce", add=6)]
+    assert causes(statement([(2, own)], [row("a", 8)], 2, convention=ALL)) == {
+        "own-batch": -2 * 8, "added-between-ranks": -2 * (12 + 6)
+    }  # fmt: skip
+    other = [row("a", 8), op("aten.mul", 11, mul=11), op("c10d.allreduce", add=6)]
+    assert statement([(2, other)], [row("a", 8)], 2, convention=ALL).state is State.UNEXPLAINED
+
+
+def test_what_no_rank_does_is_not_replicated() -> None:
+    found = statement([(4, [row("w", 25), row("gone", 0)])], [row("w", 100), row("gone", 7)])
+    assert (found.state, found.residual) == (State.UNEXPLAINED, 2 * 7)

@@ -37,8 +37,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     shutil.copy(d.__file__, tmp_path / "decoder.py")
     monkeypatch.chdir(tmp_path)
 
-    def ran(name: str, world: int, against: str, pass_: str = "forward") -> ranked.Ranked:
-        return ranked.run(run_request(torch=f"decoder:{name}", pass_=pass_), world, (), f"decoder:{against}")
+    def ran(name: str, world: int, against: str, pass_: str = "forward", convention: str = "matmul") -> ranked.Ranked:
+        request = run_request(torch=f"decoder:{name}", pass_=pass_, convention=convention)
+        return ranked.run(request, world, (), f"decoder:{against}")
 
     return ran
 
@@ -50,7 +51,7 @@ def causes(result: ranked.Ranked) -> dict[str, int]:
     statement = result.statement
     assert statement is not None
     assert statement.residual == 0
-    assert statement.from_total == result.totals["matmul"]
+    assert statement.from_total == result.totals[result.convention.name]
     return {cause.value: amount for cause, amount in statement.by_cause().items()}
 
 
@@ -109,6 +110,21 @@ def test_a_model_that_ranks_share(run: Run, name: str) -> None:
     world, against, total, named = KINDS[name]
     result = run(name, world, against, "training")
     assert (result.totals["matmul"], causes(result)) == (total, named)
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize("convention", ["all", "textbook"])
+@pytest.mark.parametrize("name", ["tp", "tp_again", "sequence", "fsdp"])
+def test_single_operations_have_causes_too(run: Run, name: str, convention: str) -> None:
+    """Norms that each rank does, gradients that it adds where a tensor of the ranks ends, and sums that they cut."""
+    assert "added-between-ranks" in causes(run(name, 4, "plain", "training", convention))
+
+
+@pytest.mark.zoo
+def test_gradients_of_data_parallel_ranks_are_scaled_and_added(run: Run) -> None:
+    weights = 2 * d.VOCAB * d.DIM + d.DIM + d.LAYERS * (2 * d.DIM + 2 * d.DIM * (d.DIM + WIDE) + 3 * d.DIM * d.HIDDEN)
+    result = run("ddp", 2, "plain", "training", "all")
+    assert causes(result)["added-between-ranks"] == -2 * (weights + weights // 2)
 
 
 @pytest.mark.zoo

@@ -41,7 +41,10 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
 
 
 def _added(model: Any, gradients: torch.Tensor) -> Any:
-    distributed.all_reduce(gradients, op=distributed.ReduceOp.AVG, group=model.process_group)
+    """What the reducer does of its own: it multiplies the gradients by 1 / N as it copies them into the bucket, and adds the
+    buckets (torch/csrc/distributed/c10d/reducer.cpp, Reducer::mark_variable_ready_dense and run_allreduce_hook)."""
+    gradients.mul_(1 / distributed.get_world_size(model.process_group))
+    distributed.all_reduce(gradients, group=model.process_group)
     done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     done.set_result(gradients)
     return done

@@ -1,19 +1,28 @@
 """Stages of a pipeline on a process group that sends nothing: they learn each other's shapes from files.
 
 Before its first step, a stage asks the one before it for the shapes that it will send (``PipelineStage._recv_meta``), and runs
-once to learn its own: that belongs to no later step, and is not recorded.  A stage whose neighbour has not run yet waits:
-``Waits`` ends the rank's run, and it runs again once the neighbour's file is there.
+once to learn its own: that belongs to no later step, and is not recorded.  A stage waits for a neighbour that runs beside it.
+If the neighbour does not run, ``Waits`` ends the rank's run, and it runs again once the neighbour's file is there.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
+from ....core.protocol import RUNNING
+from ...shared.refusal import FactoryError
+
+PAUSE = 0.005
+OTHER = (
+    "stages of a pipeline exchange their shapes by functions of PyTorch 2.13, which PyTorch %s lacks: use 2.13, or start the "
+    "processes with torchrun and reconcile watch"
+)
 PREPARED = (
     "before its first step each stage of the pipeline runs once to learn its shapes, where the program does not state them: "
     "that is not counted"
@@ -40,6 +49,13 @@ class Pipelines:
         self.stages: list[Any] = []
 
 
+def _refusing(_held: Any) -> Any:
+    def made(_self: Any, *_args: Any, **_kwargs: Any) -> None:
+        raise FactoryError(OTHER % torch.__version__)
+
+    return made
+
+
 def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]) -> None:
     """Replace what stages send each other before their first step."""
     try:
@@ -47,7 +63,10 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
     except ImportError:
         return
     base = getattr(stages, "PipelineStage", None)
-    if base is None or not hasattr(base, "_recv_meta"):
+    if base is None:
+        return
+    if not hasattr(base, "_recv_meta"):
+        replace(base, "__init__", _refusing)
         return
 
     def paths(stage: Any, from_: int, to: int) -> Iterator[str]:
@@ -69,12 +88,18 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
         def received(self: Any, src_stage: int) -> Any:
             if src_stage > self.stage_index:  # gradients have the shapes of what they are taken of
                 return stages._StageBackwardMeta(backward_metas=stages._derive_grad_metas(self._stage_meta.outputs))
-            for place in paths(self, src_stage, self.stage_index):
-                if os.path.exists(place):
-                    with open(place, "rb") as file:
-                        return pickle.load(file)  # written by this tool, a rank before
             line = torch.distributed.get_process_group_ranks(self.group)
-            raise Waits(line[self.stage_index_to_group_rank[src_stage]])
+            first = line[self.stage_index_to_group_rank[src_stage]]
+            mark = os.path.join(asking().pipelines.exchange, RUNNING % first)
+            while True:
+                runs = os.path.exists(mark)  # asked first: what it left is there when it has ended
+                for place in paths(self, src_stage, self.stage_index):
+                    if os.path.exists(place):
+                        with open(place, "rb") as file:
+                            return pickle.load(file)  # written by this tool, a rank before
+                if not runs:
+                    raise Waits(first)
+                time.sleep(PAUSE)
 
         return received
 
