@@ -157,7 +157,7 @@ def block(each: int, *rows: TraceRow) -> list[TraceRow]:
     return [*(row(part, each) for part in PARTS), *rows]
 
 
-def test_additions_that_ranks_do_in_another_module_are_replicated() -> None:
+def test_additions_in_another_module_are_replicated() -> None:
     """Three branches of a gradient: one device adds them in the block, and ranks in its parts."""
     ranks = block(25, add("b.query", (4, 8)), add("b.key", (4, 8)), add("b", (1, 8)))
     found = statement([(4, ranks)], block(100, add("b", (4, 8), 3)), convention=ALL)

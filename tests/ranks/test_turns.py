@@ -61,7 +61,7 @@ def test_a_chain_in_order_runs_once_each(tmp_path: Path) -> None:
     assert processes.started == [0, 1, 2, 3]
 
 
-def test_a_rank_that_nobody_asked_for_runs_where_another_waits_for_it(tmp_path: Path) -> None:
+def test_a_rank_that_another_waits_for_runs(tmp_path: Path) -> None:
     processes = Processes(tmp_path, CHAIN)
     assert sorted(processes.run([1], 2)) == [0, 1]
     assert processes.started == [1, 0, 1]

@@ -211,8 +211,7 @@ def again() -> list[Any]:
     """The families of `make test`: one of them there, the others in `make slow`."""
     quick = chosen(families(), FAMILIES)
     return [
-        p if p.marks or p.values == ("family_norm",) else pytest.param(*p.values, marks=pytest.mark.slow)
-        for p in quick
+        p if p.marks or p.values == ("family_norm",) else pytest.param(*p.values, marks=pytest.mark.slow) for p in quick
     ]
 
 
