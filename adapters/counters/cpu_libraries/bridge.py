@@ -14,10 +14,14 @@ from ....core.records import Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from . import PRODUCTS
-from .rules import BOOK, agrees, products_of
+from .rules import BOOK, agrees, products_of, skips_masked
 
 SILENT = "not witnessed: MKL and oneDNN wrote no line while {op} ran, so a kernel of PyTorch's own computed it"
 UNSAID = "not witnessed: MKL wrote a line of {op}, {routine}, in which the sizes are addresses"
+SKIPPED = (
+    "the kernel leaves out blocks whose products a causal mask discards whole: the log has the others, and the trace takes "
+    "attention whole"
+)
 OTHER = "the log says other sizes at {layer}: {op} asks for {mac:,} multiply-adds, and {lines} stand in the log"
 REST = tuple(name for name in COMPONENTS if name != "mac")
 NOT_LOGGED = "MKL and oneDNN write products alone"
@@ -80,6 +84,8 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
         routine = next(p.routine for p in products if not p.sizes)
         reason = UNSAID.format(op=op.op, routine=routine)
         gap = "" if not counted.mac else reason  # some lines have sizes: what they are of is not known
+    elif products and skips_masked(op, products):
+        cause, reason = Cause.CALL_NOT_SEEN, SKIPPED
     elif products and not (agrees(op, products) and counted.mac == work.mac):
         gap = OTHER.format(layer=op.layer or "the root", op=op.op, mac=work.mac, lines=_lines(op))
     elif not products and work.mac:

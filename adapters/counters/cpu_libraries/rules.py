@@ -138,26 +138,45 @@ def _recurrent(op: Op, products: Sequence[Product]) -> bool:
 
 
 def _attention(op: Op, products: Sequence[Product]) -> bool:
-    """Blocks of queries by blocks of keys: K is the head's width for the scores, one side is the values' width for the results."""
-    query, key, value = _shapes(op)[:3]
-    heads, asked, held = prod(query[:-2]), query[-2], key[-2]
-    area = heads * asked * held
-    width, wide = query[-1], value[-1]
-    found = [_gemm(p) for p in products]
-    if any(g is None for g in found) or len(found) % 2:
-        return False
-    scores, results = 0, 0
-    gemms = [(p.sizes.get("b", 1), p.sizes["m"], p.sizes["n"], p.sizes["k"]) for p in products]
-    for batch, m, n, k in gemms[::2]:  # a block of scores; what follows it multiplies it by the values
-        if k != width or m > held or n > asked:
-            return False
-        scores += batch * m * n
-    for (batch, m, n, k), (b, keys, queries, _) in zip(gemms[1::2], gemms[::2], strict=True):
-        if (batch, m, n, k) != (b, wide, queries, keys):
-            return False
-        results += batch * n * k
-    return scores == results == area
+    """All queries by all keys, in blocks."""
+    query, key = _shapes(op)[:2]
+    return attended(op, products) == prod(query[:-1]) * key[-2]
 
+
+def attended(op: Op, products: Sequence[Product]) -> int | None:
+    """Pairs of query and key in the blocks that were multiplied; None if other products stand there.
+
+    A block of scores has K = the head's width, M keys and N queries; its results have M = the values' width, the same N, and
+    K = those keys. Threads write in any order, so the blocks are paired by their sizes.
+    """
+    query, key, value = _shapes(op)[:3]
+    asked, held, width, wide = query[-2], key[-2], query[-1], value[-1]
+    left = Counter((p.sizes["m"], p.sizes["n"], p.sizes["k"]) for p in products if _gemm(p) and "b" not in p.sizes)
+    if left.total() != len(products):
+        return None
+    area = 0
+    for block in sorted(left, key=lambda sizes: sizes[0] == wide):  # what may be either comes last
+        m, n, k = block
+        while left[block] and k == width and m <= held and n <= asked:
+            left[block] -= 1
+            left[wide, n, m] -= 1
+            if left[wide, n, m] < 0:
+                return None
+            area += m * n
+    return None if any(left.values()) else area
+
+
+def skips_masked(op: Op, products: Sequence[Product]) -> bool:
+    """Whether a causal kernel multiplied all pairs that its mask keeps, and left out blocks that it discards whole."""
+    if op.op not in ATTENTION or not op.attrs.get("is_causal") or not all(p.sizes for p in products):
+        return False
+    query, key = _shapes(op)[:2]
+    asked, held, heads = query[-2], key[-2], prod(query[:-2])
+    kept = heads * sum(min(row + 1, held) for row in range(asked))
+    return kept <= (attended(op, products) or 0) < heads * asked * held
+
+
+ATTENTION = ("aten.scaled_dot_product_attention", "aten._scaled_dot_product_flash_attention_for_cpu")
 
 CHECKS: dict[str, Agrees] = {
     "aten.mm": _matrices(0),
@@ -173,5 +192,5 @@ CHECKS: dict[str, Agrees] = {
     "aten.gru": _recurrent,
     "aten.rnn_tanh": _recurrent,
     "aten.rnn_relu": _recurrent,
-    "aten.scaled_dot_product_attention": _attention,
+    **dict.fromkeys(ATTENTION, _attention),
 }

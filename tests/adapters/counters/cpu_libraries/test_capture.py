@@ -66,7 +66,7 @@ def test_the_log_has_the_products_of_a_layer(make, products, threads):
 
 LAYERS = st.lists(
     st.tuples(
-        st.sampled_from(["conv", "grouped", "depthwise", "linear", "norm", "again"]), st.integers(1, 4), st.integers(1, 3)
+        st.sampled_from(["conv", "grouped", "depthwise", "linear", "norm"]), st.integers(1, 4), st.integers(1, 3)
     ),
     min_size=1,
     max_size=5,
@@ -86,8 +86,6 @@ class Net(nn.Module):
                 self.steps.append(nn.Sequential(nn.Flatten(2), nn.AdaptiveAvgPool1d(81), nn.Linear(81, 81), nn.Unflatten(2, (9, 9))))
             elif kind == "norm":
                 self.steps.append(nn.BatchNorm2d(width))
-            elif kind == "again" and len(self.steps):
-                self.steps.append(nn.Sequential(self.steps[-1], nn.Identity()) if out == 0 else nn.ReLU())
             else:
                 groups = {"grouped": 2, "depthwise": 4}.get(kind, 1)
                 self.steps.append(nn.Conv2d(width, out, kernel, padding=kernel // 2, groups=groups))
@@ -151,6 +149,21 @@ def test_a_kernel_without_a_log_is_not_witnessed():
         ledger, trace = both(Batches(), torch.randn(3, size, size))
         assert ledger.total == 0
         assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], ["aten.bmm"])
+
+
+@pytest.mark.parametrize(("tokens", "width", "causal"), [(128, 64, False), (64, 64, False), (600, 32, False), (600, 32, True)])
+def test_attention_in_blocks_by_two_threads(tokens, width, causal):
+    """Threads write in any order. A causal kernel leaves out blocks above the diagonal, and the bridge says how much."""
+
+    class Masked(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=causal)
+
+    ledger, trace = both(Masked(), torch.randn(1, 3, tokens, width))
+    whole = 2 * 3 * tokens * tokens * width
+    assert gaps(ledger, trace) == []
+    assert macs(trace.ops) == whole
+    assert whole // 2 < ledger.total < whole if causal else ledger.total == whole
 
 
 def test_a_line_of_another_size_is_a_residual(monkeypatch: pytest.MonkeyPatch):
