@@ -1,8 +1,8 @@
 """From the log of a math library to the trace: op by op, in the order in which they ran, by sizes.
 
-An op of the trace is witnessed if the run beside the log met the same op on the same tensors, as often, and the lines of each call
-are that op's products. An op that ran and left no line is not witnessed. An op that only one of the two runs has, or whose lines
-have other sizes, is a residual. The matching takes records alone, so it holds for any log whose lines are placed at ops.
+An op of the trace is witnessed if the run beside the log met the same op on the same tensors, as often, and the lines of each
+call are that op's products. An op that ran and left no line is not witnessed. An op that only one of the two runs has, or whose
+lines have other sizes, is a residual. The matching takes records alone, so it holds for any log whose lines are placed at ops.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def _same(view: View, met: Sequence[Sighting], ran: Sequence[Op]) -> list[Item]:
     calls = sum(s.op.calls for s in met), sum(op.calls for op in ran)
     if calls[0] != calls[1]:
         any_op = ran[0] if ran else met[0].op
-        where = other_ops(view.counter, any_op.layer, f"{any_op.op} ran {calls[0]} times there and {calls[1]} times in the trace")
+        where = other_ops(
+            view.counter, any_op.layer, f"{any_op.op} ran {calls[0]} times there and {calls[1]} times in the trace"
+        )
         items = [_booked(s, gap=where) for s in met]
         return items + [unmet(op, known_work(op) or ZERO, None, where, gap=where) for op in ran]
     ids = tuple(op.id for op in ran)
@@ -95,16 +97,25 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
     if products or ran:
         item = make_item(
             op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls if products else 0, ran=ran, times=op.calls,
-            cause=cause, entry=sighting.entry if products else "", ops=ids if op.calls else (), reason=reason, gap=gap, only=("mac",),
+            cause=cause, entry=sighting.entry if products else "", ops=ids, reason=reason, gap=gap, only=("mac",),
         )  # fmt: skip
         items.append(item)
     rest = work.only((*REST, MASKED))
     if rest or unknown:
         items.append(
             make_item(
-                op, None, layer=op.layer, op=op.op, ran=rest, times=op.calls, cause=Cause.OP_NOT_COUNTED, ops=ids,
-                reason=NOT_LOGGED, only=(*REST, MASKED), unknown=unknown,
-            )  # fmt: skip
+                op,
+                None,
+                layer=op.layer,
+                op=op.op,
+                ran=rest,
+                times=op.calls,
+                cause=Cause.OP_NOT_COUNTED,
+                ops=ids,
+                reason=NOT_LOGGED,
+                only=(*REST, MASKED),
+                unknown=unknown,
+            )
         )
     return items
 

@@ -36,7 +36,9 @@ class Witness(Recorder):
         products = self.listening.heard()
         self.total += sum(p.macs for p in products)
         if products:
-            op = op._replace(attrs=dict(op.attrs, **{PRODUCTS: [[p.routine, p.sizes, p.algorithm, p.dtype] for p in products]}))
+            op = op._replace(
+                attrs=dict(op.attrs, **{PRODUCTS: [[p.routine, p.sizes, p.algorithm, p.dtype] for p in products]})
+            )
         super().add(op)
 
 
@@ -74,5 +76,14 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         entries.append(Entry("(after)", "", "after the last op", after, 1))
     sightings = tuple(Sighting(op, f"{op.layer}|{op.op}") for op in ops)
     return Ledger(
-        COUNTER, "torch", MAC, model.device, versions(witness.path.root), witness.total, tuple(entries), sightings, {}, ()
+        COUNTER,
+        "torch",
+        MAC,
+        model.device,
+        versions(witness.path.root),
+        witness.total,
+        tuple(entries),
+        sightings,
+        {},
+        (),
     )

@@ -14,7 +14,7 @@ from ...shared.refusal import BeyondCounter
 from .log import Product, is_of_library, product_of
 
 SILENT = (
-    "MKL and oneDNN write nothing of a product here (another BLAS, or a PyTorch without them): nothing witnesses what it multiplies"
+    "MKL and oneDNN write nothing of a product here (another BLAS, or a PyTorch without them): nothing witnesses it"
 )
 
 
@@ -41,7 +41,9 @@ class Listening:
             raise BeyondCounter(SILENT) from error
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for log in reversed(self._begun):
             log.__exit__(None, None, None)  # type: ignore[attr-defined]
         sys.stdout.flush()

@@ -24,7 +24,10 @@ def products_of(op: Op) -> list[Product]:
 
 
 @BOOK.pattern(
-    "an op with lines in the log", lambda op: PRODUCTS in op.attrs, source="onednn:1", formula="M N K of each line that MKL or oneDNN wrote"
+    "an op with lines in the log",
+    lambda op: PRODUCTS in op.attrs,
+    source="onednn:1",
+    formula="M N K of each line that MKL or oneDNN wrote",
 )
 def written(op: Op) -> Work:
     """Multiply-adds of the lines."""

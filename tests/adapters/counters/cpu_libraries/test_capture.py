@@ -83,7 +83,9 @@ class Net(nn.Module):
         for kind, size, kernel in layers:
             out = 4 * size
             if kind == "linear":
-                self.steps.append(nn.Sequential(nn.Flatten(2), nn.AdaptiveAvgPool1d(81), nn.Linear(81, 81), nn.Unflatten(2, (9, 9))))
+                self.steps.append(
+                    nn.Sequential(nn.Flatten(2), nn.AdaptiveAvgPool1d(81), nn.Linear(81, 81), nn.Unflatten(2, (9, 9)))
+                )
             elif kind == "norm":
                 self.steps.append(nn.BatchNorm2d(width))
             else:
@@ -128,7 +130,9 @@ def test_a_random_network_is_witnessed_and_each_lie_about_it_is_caught(layers, b
     st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.sampled_from([1, 2, 4]), st.integers(1, 3), st.integers(1, 2),
     st.integers(0, 2), st.integers(1, 3), st.booleans(),
 )  # fmt: skip
-def test_onednn_understands_a_convolution_as_its_formula_does(rank, ins, outs, groups, kernel, stride, padding, dilation, transposed):
+def test_onednn_understands_a_convolution_as_its_formula_does(
+    rank, ins, outs, groups, kernel, stride, padding, dilation, transposed
+):
     """The descriptor is an oracle for reconcile/work: every size of it is the op's, and its products are the formula's."""
     kind = getattr(nn, f"Conv{'Transpose' if transposed else ''}{rank}d")
     net = kind(4 * ins, 4 * outs, kernel, stride=stride, padding=padding, dilation=dilation, groups=groups)
@@ -151,7 +155,9 @@ def test_a_kernel_without_a_log_is_not_witnessed():
         assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], ["aten.bmm"])
 
 
-@pytest.mark.parametrize(("tokens", "width", "causal"), [(128, 64, False), (64, 64, False), (600, 32, False), (600, 32, True)])
+@pytest.mark.parametrize(
+    ("tokens", "width", "causal"), [(128, 64, False), (64, 64, False), (600, 32, False), (600, 32, True)]
+)
 def test_attention_in_blocks_by_two_threads(tokens, width, causal):
     """Threads write in any order. A causal kernel leaves out blocks above the diagonal, and the bridge says how much."""
 

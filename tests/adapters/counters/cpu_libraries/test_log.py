@@ -22,7 +22,11 @@ CONV = f"{DNN}convolution,jit:avx512_core,forward_training,{LAYOUT},attr-scratch
         ("MKL_VERBOSE SDOT(100,0x1,1,0x2,1) 5.23us", 100),
         (CONV % ("direct", "mb1_ic64oc64_ih56oh54kh3sh1dh0ph0_iw56ow54kw3sw1dw0pw0"), 54 * 54 * 64 * 64 * 9),
         (CONV % ("direct", "g4mb1_ic64oc64_ih32oh32kh3sh1dh0ph1_iw32ow32kw3sw1dw0pw1"), 32 * 32 * 64 * 16 * 9),
-        (DNN + "matmul,brg_matmul:avx512_core_bf16,undef,src:bf16::blocked:ab::f0,attr-post-ops:sum,,8x64:64x128,1.7", 8 * 64 * 128),
+        (
+            DNN
+            + "matmul,brg_matmul:avx512_core_bf16,undef,src:bf16::blocked:ab::f0,attr-post-ops:sum,,8x64:64x128,1.7",
+            8 * 64 * 128,
+        ),
         (DNN + "matmul,brg,undef,src:bf16::blocked:abc::f0,,,6x8x64:6x64x128,1.7", 6 * 8 * 64 * 128),
         (
             DNN + "rnn,brgemm:avx512_core,forward_inference,src_layer:f32::blocked:abc::f0,attr-scratchpad:user,"
@@ -41,8 +45,10 @@ def test_a_line_has_the_products_of_its_sizes(line, macs):
     "line",
     [
         "onednn_verbose,v1,info,cpu,runtime:OpenMP,nthr:1",
-        CONV.replace("exec", "create:cache_miss") % ("direct", "mb1_ic64oc64_ih56oh54kh3sh1dh0ph0_iw56ow54kw3sw1dw0pw0"),
-        DNN + "reorder,jit:blk,undef,src:f32::blocked:abcd::f0 dst:f32::blocked:aBcd16b::f0,attr-scratchpad:user,,1x64x56x56,0.3",
+        CONV.replace("exec", "create:cache_miss")
+        % ("direct", "mb1_ic64oc64_ih56oh54kh3sh1dh0ph0_iw56ow54kw3sw1dw0pw0"),
+        DNN
+        + "reorder,jit:blk,undef,src:f32::blocked:abcd::f0 dst:f32::blocked:aBcd16b::f0,attr-scratchpad:user,,1x64x56x56,0.3",
         "MKL_VERBOSE oneMKL 2024.0 Update 2 Product build 20240605 for Intel(R) 64 architecture",
         "MKL_VERBOSE SAXPY(10,0x1,0x2,1,0x3,1) 1us",
         "a model that prints",
@@ -53,7 +59,9 @@ def test_a_line_about_no_product_has_none(line):
 
 
 def test_addresses_are_no_sizes():
-    product = product_of("MKL_VERBOSE SGEMM_BATCH(N,N,0x7ffc3aea54f8,0x7ffc3aea54f4,0x7ffc3aea54f0,0x7ffc3aea54ec,0x7f) 13.52us")
+    product = product_of(
+        "MKL_VERBOSE SGEMM_BATCH(N,N,0x7ffc3aea54f8,0x7ffc3aea54f4,0x7ffc3aea54f0,0x7ffc3aea54ec,0x7f) 13.52us"
+    )
     assert (product.routine, product.sizes, product.macs) == ("SGEMM_BATCH", {}, 0)
 
 
