@@ -116,7 +116,7 @@ def lies(ops: tuple[Op, ...], at: int) -> list[tuple[Op, ...]]:
 
 @settings(deadline=None, max_examples=100)
 @given(LAYERS, st.integers(1, 3), st.integers(0, 10))
-def test_a_random_network_is_witnessed_and_each_lie_about_it_is_caught(layers, batch, at):
+def test_random_networks_are_witnessed_and_lies_are_caught(layers, batch, at):
     ledger, trace = both(Net(layers), torch.randn(batch, 4, 9, 9))
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
     assert ledger.total == macs(trace.ops)
