@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 JOBS ?= 2
 SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 
-.PHONY: demo test slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs zoo fresh releases gradients programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
+.PHONY: demo test slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs zoo fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -48,6 +48,10 @@ fresh: $(VENV)/.installed
 releases: $(VENV)/.installed
 	$(BIN)/python -m pytest -m releases -p tests.home.noskip -n $(JOBS) --dist load
 	PYTHONPATH=. $(BIN)/python -m tests.zoo.every_release $(GROUP)
+
+# What MKL and oneDNN write of every pair's PyTorch side, and its page (minutes).
+witness: $(VENV)/.installed
+	PYTHONPATH=. $(BIN)/python -m tests.zoo.witness_page
 
 # The gradients of every pair, in both frameworks and 64 bits, and its step with Adam. `make test` proves those of four pairs.
 gradients: $(VENV)/.installed

@@ -39,6 +39,7 @@ COUNTER_FOLDERS = (
     "onnx_tool",
     "formulas",
     "xla",
+    "cpu_libraries",
 )
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 

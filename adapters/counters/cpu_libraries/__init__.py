@@ -1,0 +1,24 @@
+"""cpu_libraries: what MKL and oneDNN write of the products that they are asked for, on the CPU."""
+
+from ....core.counter import Counter
+from ....core.records import MAC
+
+COUNTERS = (
+    Counter(
+        name="cpu_libraries",
+        module=__name__,
+        framework="torch",
+        unit=MAC,
+        package="",
+        distribution="",
+        versions_key="torch",
+        summary="the log of MKL and oneDNN: the products that they were asked for",
+        default=False,
+        blind="gradients of one call share the lines that MKL and oneDNN write of it: only a call of the model is reconciled",
+        title="log of MKL and oneDNN",
+    ),
+)
+
+PRODUCTS = "tag:products"
+"""Attribute of an op: what the libraries wrote while it ran, as [routine, sizes by name, algorithm, data type]; sizes that
+were not written are absent."""

@@ -1,0 +1,114 @@
+"""Lines of MKL_VERBOSE and ONEDNN_VERBOSE as products, with their sizes.
+
+MKL writes ``MKL_VERBOSE SGEMM(T,N,128,8,64,0x...`` with M, N, K in the order of BLAS, for column-major matrices.  The sizes of
+``?GEMM_BATCH`` are addresses there, so they stay unknown.  oneDNN writes ``onednn_verbose,v1,primitive,exec,cpu,KIND,...``: the
+eighth field from there on has the layouts, then attributes, the algorithm (``alg:``), the problem and a time
+(oneDNN, src/common/verbose.cpp, the template line of its own log).  Only ``exec`` of a product counts: ``create`` runs nothing,
+and a reorder copies.
+"""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import NamedTuple
+
+MKL = "MKL_VERBOSE "
+ONEDNN = "onednn_verbose,"
+
+_CALL = re.compile(r"MKL_VERBOSE ([A-Z0-9_]+)\(([^)]*)\)")
+_SIZE = re.compile(r"([a-z]+)(\d+)")
+_GATES = {"vanilla_rnn": 1, "vanilla_lstm": 4, "vanilla_gru": 3, "lbr_gru": 3}
+
+
+class Product(NamedTuple):
+    """One product that a library was asked for; ``sizes`` is empty if the line does not say them."""
+
+    routine: str
+    sizes: dict[str, int]
+    algorithm: str
+    dtype: str
+
+    @property
+    def macs(self) -> int:
+        """Multiply-adds by the sizes in the line; 0 if it has none."""
+        return _macs(self.routine, self.sizes)
+
+
+def is_of_library(line: str) -> bool:
+    """Whether MKL or oneDNN wrote this line."""
+    return line.startswith((MKL, ONEDNN))
+
+
+def product_of(line: str) -> Product | None:
+    """The product in a line, or None if it is about none."""
+    if line.startswith(MKL):
+        return _of_mkl(line)
+    if line.startswith(ONEDNN):
+        return _of_onednn(line)
+    return None
+
+
+_PRECISIONS = {"S": "float32", "D": "float64", "C": "complex64", "Z": "complex128"}
+
+
+def _of_mkl(line: str) -> Product | None:
+    found = _CALL.match(line)
+    if found is None:
+        return None
+    name, arguments = found[1], found[2].split(",")
+    dtype = _PRECISIONS.get(name[0], "")
+    if "GEMM" in name:
+        sizes = arguments[2:5]
+        known = "BATCH" not in name and len(sizes) == 3 and all(s.isdigit() for s in sizes)
+        return Product(name, dict(zip("mnk", map(int, sizes), strict=True)) if known else {}, "", dtype)
+    if name[1:] == "GEMV":
+        m, n = map(int, arguments[1:3])
+        return Product(name, {"m": m, "n": 1, "k": n} if arguments[0] == "N" else {"m": n, "n": 1, "k": m}, "", dtype)
+    if name[1:] in ("DOT", "DOTU", "DOTC"):
+        return Product(name, {"m": 1, "n": 1, "k": int(arguments[0])}, "", dtype)
+    return None
+
+
+def _of_onednn(line: str) -> Product | None:
+    fields = line.rstrip("\n").split(",")
+    if "exec" not in fields[:5]:
+        return None
+    at = fields.index("exec")
+    if len(fields) < at + 6:
+        return None
+    kind, problem = fields[at + 2], fields[-2]
+    algorithm = next((w[4:] for f in fields for w in f.split() if w.startswith("alg:")), "")
+    dtype = next((w[4:].partition(":")[0] for f in fields for w in f.split() if w.startswith("src:")), "")
+    if kind in ("convolution", "deconvolution"):
+        sizes = {name: int(size) for name, size in _SIZE.findall(problem)}
+        return Product(f"{kind}:{fields[at + 4]}", sizes, algorithm, dtype)
+    if kind in ("matmul", "inner_product"):
+        return Product(kind, _of_matmul(problem) if kind == "matmul" else {}, algorithm, dtype)
+    if kind == "rnn":
+        sizes = {name: int(size) for name, size in _SIZE.findall(problem)}
+        both = "unidirectional" not in line
+        return Product(f"rnn:{algorithm}", dict(sizes, directions=2 if both else 1), algorithm, dtype)
+    return None
+
+
+def _of_matmul(problem: str) -> dict[str, int]:
+    """Sizes of ``8x64:64x128`` or ``6x8x64:6x64x128``; batches are broadcast."""
+    left, right = ([int(d) for d in side.split("x")] for side in problem.split(":")[:2])
+    batch = prod(max(a, b) for a, b in zip(left[:-2], right[:-2], strict=True))
+    return {"b": batch, "m": left[-2], "n": right[-1], "k": left[-1]}
+
+
+def _macs(routine: str, sizes: dict[str, int]) -> int:
+    if not sizes:
+        return 0
+    if routine.startswith(("convolution", "deconvolution")):
+        plane = "o" if routine.startswith("convolution") else "i"
+        space = prod(sizes.get(plane + axis, 1) * sizes.get("k" + axis, 1) for axis in "dhw")
+        return sizes["mb"] * sizes["oc"] * (sizes["ic"] // sizes.get("g", 1)) * space
+    if routine.startswith("rnn:"):
+        gates = _GATES.get(routine[4:], 0)
+        one = gates * sizes["dhc"] * (sizes["slc"] + sizes["sic"])
+        return sizes["l"] * sizes["directions"] * sizes["t"] * sizes["mb"] * one
+    complex_product = 4 if routine[:1] in "CZ" else 1
+    return complex_product * sizes.get("b", 1) * sizes["m"] * sizes["n"] * sizes["k"]

@@ -1,0 +1,22 @@
+"""Rows of the committed page of the witness, taken again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.zoo.witness_page import PAGE, Row, page, run, share
+
+
+@pytest.mark.zoo
+@pytest.mark.frameworks
+@pytest.mark.parametrize("pair", ["gru_demo", "conv1x1", "family_dense"])
+def test_a_row_of_the_page_is_what_the_log_says(pair: str, tmp_path: Path) -> None:
+    (line,) = [line for line in page([run(pair, tmp_path)]).splitlines() if line.startswith(f"| {pair} ")]
+    assert line in PAGE.read_text(encoding="utf-8").splitlines()
+
+
+def test_what_is_not_witnessed_lowers_the_share() -> None:
+    assert share([Row("a", 300, 299, {"aten.bmm": 1}, False), Row("b", 100, 0, {}, True)]) == "74.75 %"
+    assert share([]) == "-"

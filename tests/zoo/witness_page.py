@@ -1,0 +1,97 @@
+"""The page of the witness: of each pair's PyTorch side, how many of the multiply-adds stand in the log of MKL and oneDNN.
+
+``python -m tests.zoo.witness_page [PAIR ...]`` runs these pairs, or all, and writes ``reports/witness.md``; named pairs are only
+printed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from reconcile.model_zoo.loading import zoo_names
+
+COUNTER = "cpu_libraries"
+PAGE = Path(__file__).parents[2] / "reports" / "witness.md"
+
+HEAD = (
+    "# What MKL and oneDNN say that they multiplied",
+    "",
+    "Written by `make witness`: one call of each pair's PyTorch side on the CPU, at its own size, beside the libraries' log.",
+    "[What that proves](../docs/witness.md). *Witnessed* are multiply-adds of ops whose lines are just their products, each of",
+    "the right sizes. *Not witnessed* are those of ops that wrote no line with sizes, and blocks that a causal kernel leaves",
+    "out. Of a pair that is *unexplained* nothing is taken for witnessed.",
+    "",
+    "| pair | multiply-adds of the trace | witnessed | share | not witnessed | unexplained |",
+    "|:--|--:|--:|--:|:--|--:|",
+)
+
+
+class Row(NamedTuple):
+    """A pair's multiply-adds; ``silent`` are those of each op that is not witnessed."""
+
+    pair: str
+    macs: int
+    witnessed: int
+    silent: dict[str, int]
+    unexplained: bool
+
+
+def row_of(pair: str, result: Any) -> Row:
+    """The row of a run's JSON. What is unexplained is not taken for witnessed. Raises ValueError without a ledger."""
+    (statement,) = (s for s in result["statements"] if s["from"] == COUNTER)
+    if statement["from_total"] is None or statement["to_total"] is None:
+        raise ValueError(f"{pair}: {statement['reason']}")
+    silent = Counter[str]()
+    for line in statement["adjustments"]:
+        silent[line["op"]] += line["amount"] // 2
+    unexplained = statement["state"] == "unexplained"
+    witnessed = 0 if unexplained else statement["from_total"] // 2
+    return Row(pair, statement["to_total"] // 2, witnessed, dict(silent), unexplained)
+
+
+def share(rows: Iterable[Row]) -> str:
+    """``99.87 %`` of their multiply-adds, rounded down."""
+    taken = list(rows)
+    whole, part = sum(r.macs for r in taken), sum(r.witnessed for r in taken)
+    return f"{10_000 * part // whole / 100:.2f} %" if whole else "-"
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The page of these rows."""
+    lines = list(HEAD)
+    for row in rows:
+        silent = ", ".join(f"`{op}` {macs:,}" for op, macs in row.silent.items())
+        lines.append(
+            f"| {row.pair} | {row.macs:,} | {row.witnessed:,} | {share([row])} | {silent} | {'yes' if row.unexplained else ''} |"
+        )
+    whole = sum(r.macs for r in rows)
+    lines.append(f"| all | {whole:,} | {sum(r.witnessed for r in rows):,} | {share(rows)} | | |")
+    return "\n".join(lines) + "\n"
+
+
+def run(pair: str, folder: Path) -> Row:
+    """The row of a pair, which runs now and leaves its files in that folder."""
+    command = [sys.executable, "-m", "reconcile", "run", "--model", pair, "--counter", COUNTER, "--out", str(folder)]
+    subprocess.run(command, check=False, capture_output=True)
+    return row_of(pair, json.loads((folder / f"{pair}.json").read_text(encoding="utf-8")))
+
+
+def main(names: Sequence[str]) -> None:
+    """Print named pairs, or write the page of all."""
+    with TemporaryDirectory() as folder:
+        rows = [run(name, Path(folder)) for name in names or zoo_names()]
+    if names:
+        print(page(rows))
+    else:
+        PAGE.write_text(page(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
