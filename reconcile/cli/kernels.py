@@ -1,8 +1,9 @@
-"""``reconcile run --ncu``: what Nsight Compute counted in the kernels of your own run, beside the trace."""
+"""``reconcile run --witness``, the log of a CPU's math libraries, and ``--ncu``, what Nsight Compute counted on a GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,30 @@ from ..core.errors import UsageError
 if TYPE_CHECKING:
     from ..engine.answer import Answer
     from ..kernels.ncu import Counted
+    from ..launch.request import RunRequest
 
 STRANGE = "no operator of this run is around the kernels of --ncu: give the model that you recorded, and its --pass."
 
 
 def option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate ``run`` with the file of Nsight Compute."""
+    """Decorate ``run`` with its witnesses: the log of a CPU's math libraries, and the file of Nsight Compute."""
+    function = click.option(
+        "--witness", is_flag=True, help="Hold the trace to the log of the CPU's math libraries, too (docs/witness.md)."
+    )(function)
     text = "What ncu counted on a GPU in your own run: compare its kernels with the trace (docs/kernels.md)."
     return click.option("--ncu", type=click.Path(path_type=Path), metavar="FILE.csv", help=text)(function)
+
+
+def witnessed(request: RunRequest, witness: bool) -> RunRequest:
+    """The request with the counters that bear witness beside those that it has. Raises UsageError as a run does."""
+    from ..core.registry import leading
+    from ..launch.choose import choose_counters
+
+    if not witness:
+        return request
+    asked = replace(request, counters=tuple(dict.fromkeys([*choose_counters(request), *leading("witness")])))
+    choose_counters(asked)
+    return asked
 
 
 def read(path: Path | None) -> tuple[Counted, ...]:

@@ -18,7 +18,7 @@ MOST = 1 << 20
 """The most ranks of a world."""
 WITHOUT = (
     "--environment", "--environments", "--with", "--python", "--timeout", "--from", "--to", "--mapping", "--write-mapping",
-    "--ncu",
+    "--ncu", "--witness",
 )  # fmt: skip
 """Options of ``run`` that it does not read for ranks."""
 

@@ -37,7 +37,8 @@ class Counter(NamedTuple):
     not looked for.
 
     ``leads`` says whose statement a report shows first, of its framework's counters: of a ``"call"``, the one that people mean by
-    the framework's counter; of a training ``"step"``, the one that sees gradients best.
+    the framework's counter; of a training ``"step"``, the one that sees gradients best. A ``"witness"`` is what
+    ``--witness`` adds.
 
     ``nested`` says whether it counts a program's own step beside the trace, in one execution: its module ``nested`` makes it.
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.cli.kernels import compare
+from reconcile.cli.kernels import compare, witnessed
 from reconcile.core.conventions import MATMUL
 from reconcile.core.errors import UsageError
+from reconcile.core.registry import leading
 from reconcile.engine.answer import Answer
+from reconcile.launch.choose import choose_counters
+from reconcile.launch.request import RunRequest
 from tests.kernels.recorded import model
 
 
@@ -55,3 +59,11 @@ def test_bad_input_is_one_sentence(words: list[str], said: str) -> None:
     done = CliRunner().invoke(cli, ["run", "--torch", "net:make", *words])
     assert done.exit_code == 2
     assert said in " ".join(done.output.split())
+
+
+def test_the_witness_joins_the_counters_that_run() -> None:
+    request = RunRequest(factories={"torch": "net:make"})
+    assert witnessed(request, False) is request
+    usual = choose_counters(request)
+    assert witnessed(request, True).counters == (*usual, *leading("witness"))
+    assert witnessed(replace(request, counters=usual[:1]), True).counters == (usual[0], *leading("witness"))

@@ -16,6 +16,7 @@ COUNTERS = (
         default=False,
         blind="gradients of one call share the lines that MKL and oneDNN write of it: only a call of the model is reconciled",
         title="log of MKL and oneDNN",
+        leads=("witness",),
     ),
 )
 

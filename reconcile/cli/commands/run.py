@@ -39,6 +39,7 @@ def run(
     chosen: tuple[int, ...],
     against: str | None,
     ncu: Path | None,
+    witness: bool,
     **asked: Any,
 ) -> None:
     """Run the counters on a model and reconcile them.
@@ -92,6 +93,7 @@ def run(
         code = ranked.run(request, world, chosen, against or "", out, formats, command, quiet=quiet, verbose=verbose)
         ctx.exit(code)
     counted = kernels.read(ncu)
+    request = kernels.witnessed(request, witness)
     given = request.factories
     counters = user_models.counters_of(given, request.counters, request.files) if given else request.counters
     wanted = ends(counters, from_, to, tuple(given))
@@ -101,10 +103,11 @@ def run(
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = workflow.run(request, tell, take)
     statement = choose(result, wanted)
+    beside = ["--witness"] if witness else []
     stem = reports.stem(result.model, training=bool(request.training), pass_=result.pass_)
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:
         formats = reports.with_pictures(out, stem, formats)
-    texts = reports.render(result, formats, statement, again(ctx))
+    texts = reports.render(result, formats, statement, again(ctx, (), *beside))
     kept = atomic.write(out, stem, texts)
     if said := reports.left_out(result, formats):
         say(said, err=True)
@@ -115,6 +118,6 @@ def run(
     show(result, statement, kept, quiet=quiet, verbose=verbose)
     code = result.exit_code
     if counted:
-        command = again(ctx, (), "--ncu", str(ncu.name if ncu else ""))
+        command = again(ctx, (), *beside, "--ncu", str(ncu.name if ncu else ""))
         code = max(code, kernels.compare(result, counted, out, formats, command, quiet=quiet, verbose=verbose))
     ctx.exit(code)
