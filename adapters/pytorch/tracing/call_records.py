@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils import _python_dispatch
 
 from ....core.records import (
     IN_PLACE,
@@ -103,7 +103,7 @@ def lengths_of(given: dict[str, Any], kwargs: dict[str, Any]) -> list[list[int]]
         offsets = [names[name] for name in pair if isinstance(names.get(name), torch.Tensor)]
         if not offsets or any(t.device.type == "meta" for t in [*offsets, *used]):
             continue
-        with _disable_current_modes():  # what reads a value is no op of the model
+        with _python_dispatch._disable_current_modes():  # what reads a value is no op of the model
             ends: list[list[int]] = [t.tolist() for t in offsets]
             lengths = [[b - a for a, b in zip(row, row[1:])] for row in ends]
             return [lengths[0], used[0].tolist() if used else lengths[-1]]
