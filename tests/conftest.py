@@ -14,6 +14,7 @@ import pytest
 from reconcile.engine.settle import Collected
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
+from reconcile.launch.workers import warm
 
 PAIRS = Path(__file__).parent / "pairs"
 
@@ -28,6 +29,13 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="module")
+def warmed() -> Iterator[None]:
+    """The workers of this file's tests are forked from one process that has its framework imported."""
+    with warm.warm():
         yield
 
 

@@ -31,6 +31,7 @@ class Turns:
     ) -> None:
         self.queue, self.at_once, self.exchange, self.start, self.end = list(ranks), at_once, exchange, start, end
         self.running: dict[int, int] = {}  # rank by process
+        self.gone: set[int] = set()  # processes that ended and are not read yet: another may have their number
         self.blocked: dict[int, list[int]] = {}  # ranks by the rank that they wait for
         self.turns: dict[int, int] = {}
         self.told: dict[int, dict[str, Any]] = {}
@@ -65,6 +66,7 @@ class Turns:
             for process, status in [os.waitpid(child, os.WNOHANG)]
             if process
         ]
+        self.gone = {process for process, _ in ended}
         for process, status in ended:
             rank = self.running.pop(process)
             os.remove(self._mark(rank))
@@ -89,7 +91,7 @@ class Turns:
             self.queue = [first, *(each for each in self.queue if each != first)]
 
     def _stop(self) -> None:
-        for process in self.running:
+        for process in self.running.keys() - self.gone:
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
 

@@ -127,6 +127,7 @@ def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_matmul_init_from_a_run(tmp_path: Path) -> None:
     wanted = figure("8288")
     sources, notes = gather(

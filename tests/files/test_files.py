@@ -207,6 +207,7 @@ def causes(data: dict[str, Any], counter: str) -> set[str]:
     return {line["cause"] for line in statement["adjustments"]}
 
 
+@pytest.mark.slow
 def test_a_keras_file_and_an_exported_program(collecting: Collecting, folder: Path, tmp_path: Path) -> None:
     """thop hooks classes of torch.nn, and an exported program has none: it says 0, and the statement why."""
     result, own = zoo(collecting, "gru_demo")
@@ -223,6 +224,7 @@ def test_a_saved_model_in_a_confined_worker(folder: Path, tmp_path: Path) -> Non
     assert [t["totals"]["matmul"] for t in data["traces"]] == [2 * MACS]
 
 
+@pytest.mark.slow
 def test_a_lowered_graph_and_torchscript(collecting: Collecting, folder: Path, tmp_path: Path) -> None:
     """No hook can be put on a TorchScript module: thop and fvcore cannot count it, and say what to do."""
     result, own = zoo(collecting, "gru_demo")

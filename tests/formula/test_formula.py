@@ -147,6 +147,7 @@ def test_a_parabola_through_all_three_sizes_is_no_evidence() -> None:
     assert counts.polynomials == {}
 
 
+@pytest.mark.slow
 def test_a_size_that_is_a_case_of_its_own_is_named() -> None:
     reasons = {none.of: none.reason for none in found(Alone, "B,T,4", "B=1..5", "T=4..40").not_polynomial}
     assert "; without B=1 it lies on one polynomial: give sizes of B from 2 on" in reasons["trace@torch"]

@@ -79,3 +79,16 @@ def test_no_rank_runs_on_after_a_failure(tmp_path: Path) -> None:
     for pid in processes.pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, signal.SIG_DFL)
+
+
+def test_ranks_that_fail_together_are_told_as_one_that_fails(tmp_path: Path) -> None:
+    """Both have ended before anything looks at them: the second one is no process that could still be stopped."""
+    processes = Processes(tmp_path, {}, fails=0)
+
+    def start(_rank: int) -> int:
+        child = processes.start(0)
+        os.waitid(os.P_PID, processes.pids[-1], os.WEXITED | os.WNOWAIT)
+        return child
+
+    with pytest.raises(FactoryError, match="rank 0: "):
+        Turns([0, 1], 2, str(tmp_path), start, processes.end).run()

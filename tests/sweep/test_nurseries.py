@@ -23,6 +23,7 @@ from tests.workers import request as of_worker
 pytestmark = [
     pytest.mark.skipif(not warm.ABLE, reason="workers are forked on Linux, from Python 3.9 on"),
     pytest.mark.frameworks,
+    pytest.mark.slow,
 ]
 NET = """
 import sys, torch

@@ -16,6 +16,8 @@ FAMILIES = tuple(name for name in zoo_names() if name.startswith("family_") and 
 QUICK = ("gru_demo", "conv_only", *FAMILIES, "bert_base", "lstm_lm")
 """Two seeds, the other layer families, a transformer and a recurrent network. Tests of their own run conv1x1
 (test_gallery_fresh.py), matmul_init (tests/decode) and ResNet-50 (test_published.py)."""
+LONG = ("bert_base", "lstm_lm")
+"""Those of QUICK and PROVEN that `make slow` runs: they take as long as all others together."""
 PROVEN = (*SEEDS, "family_convolution", "family_recurrent", "family_attention", "bert_base")
 """Pairs that every test run proves: that takes a run of both models per weight tensor."""
 
@@ -38,8 +40,9 @@ AGAIN = ("t5", "dlrm", "mobilenet_v3_small", "family_recurrent", "moe")
 
 
 def chosen(models: Iterable[str], quick: tuple[str, ...] = QUICK, apart: Iterable[str] = ()) -> list[Any]:
-    """Parameters of a test: pairs that are not ``quick`` are marked, so that `make zoo` runs those of SAMPLE, and `make fresh`
+    """Parameters of a test: pairs that are not ``quick`` are marked, so that `make slow` runs
+    LONG, `make zoo` SAMPLE, and `make fresh`
     all others and those ``apart``."""
-    zoo, fresh = [pytest.mark.zoo], [pytest.mark.fresh]
-    marks = dict.fromkeys(SAMPLE, zoo) | dict.fromkeys(apart, fresh) | {name: [] for name in quick}
+    zoo, fresh, slow = [pytest.mark.zoo], [pytest.mark.fresh], [pytest.mark.slow]
+    marks = dict.fromkeys(SAMPLE, zoo) | dict.fromkeys(apart, fresh) | {n: slow if n in LONG else [] for n in quick}
     return [pytest.param(name, marks=marks.get(name, fresh)) for name in models]

@@ -12,7 +12,11 @@ from reconcile.launch.request import run_request
 from reconcile.workflow import run
 
 torch = pytest.importorskip("torch")
-pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")]
+pytestmark = [
+    pytest.mark.frameworks,
+    pytest.mark.usefixtures("warmed"),
+    pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning"),
+]
 ROWS, WIDTH = 3, 8
 LINEAR = ROWS * WIDTH * WIDTH
 GRAM = ROWS * WIDTH * ROWS

@@ -36,7 +36,9 @@ def processes() -> list[psutil.Process]:
     return [p for p in psutil.Process().children(recursive=True) if zipapp.NAME in " ".join(p.cmdline())]
 
 
-@pytest.mark.parametrize("pass_", ["forward", pytest.param("training", marks=pytest.mark.fresh)])
+@pytest.mark.parametrize(
+    "pass_", [pytest.param("forward", marks=pytest.mark.slow), pytest.param("training", marks=pytest.mark.fresh)]
+)
 def test_a_forked_worker_finds_what_a_started_one_finds(pass_: str) -> None:
     asked = run_request(model="gru_demo", overrides={"frames": "7"}, pass_=pass_)
     started = collect(asked)
