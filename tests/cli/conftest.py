@@ -76,8 +76,9 @@ def sentence(result: Result) -> str:
 
 
 def shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell: {python}, {folder}."""
+    """Run a line of shell: {python}, {folder}. It writes no bytecode: under a limit on files, half a module would stay."""
+    env = {**os.environ, "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         ["/bin/sh", "-c", line.format(python=sys.executable, folder=folder)],
-        capture_output=True, text=True, check=False, timeout=60, env={**os.environ, "TMPDIR": str(folder)},
+        capture_output=True, text=True, check=False, timeout=60, env=env,
     )  # fmt: skip
