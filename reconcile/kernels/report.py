@@ -137,7 +137,7 @@ def to_markdown(found: Witness, model: str, command: str) -> str:
     statement = found.statement
     total = statement.from_total or 0
     lines = [f"# {markdown(model)}, kernel by kernel", "", markdown(summary(found)), ""]
-    lines += ["| | FLOP |", "|:--|--:|", f"| **{GPU}** ({si(total)}) | **{number(total)}** |"]
+    lines += ["| from the GPU to the trace | FLOP |", "|:--|--:|", f"| **{GPU}** ({si(total)}) | **{number(total)}** |"]
     lines += [f"| {cause.value} | {signed(amount)} |" for cause, amount in statement.by_cause().items()]
     lines += [
         f"| residual | {signed(statement.residual or 0)} |",
