@@ -35,9 +35,7 @@ def witnessed(request: RunRequest, witness: bool) -> RunRequest:
 
     if not witness:
         return request
-    asked = replace(request, counters=tuple(dict.fromkeys([*choose_counters(request), *leading("witness")])))
-    choose_counters(asked)
-    return asked
+    return replace(request, counters=tuple(dict.fromkeys([*choose_counters(request), *leading("witness")])))
 
 
 def read(path: Path | None) -> tuple[Counted, ...]:
@@ -63,12 +61,14 @@ def compare(
     from ..kernels.witness import witness
     from ..report import reports
     from .screen import printing
+    from .streams import say
 
     operators = {each.op for one in counted for each in one.launch.ranges}
     trace = next((trace for trace in answer.traces if operators & {row.op for row in trace.rows}), None)
     if trace is None:
         raise UsageError(STRANGE)
     if not trace.complete:
+        say(f"The kernels of --ncu are not compared: {trace.name} is incomplete.", err=True)
         return answer.exit_code
     found = witness(trace, counted)
     stem = reports.stem(answer.model, pass_=answer.pass_)

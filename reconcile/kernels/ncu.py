@@ -18,7 +18,8 @@ from ..core.errors import UsageError, brief
 RANGES = "thread Domain:Push/Pop_Range"
 """Start of the head of the column with the ranges around a kernel."""
 TENSOR = re.compile(r"sm__ops_path_tensor_src_[a-z0-9_]+\.sum")
-"""Operations of tensor cores by the type of their factors, 2 per multiply-add."""
+"""Operations of tensor cores by the type of their factors, 2 per multiply-add. Of a column that is a part of another one (by the
+type of the result, with sparsity) the other is read."""
 FMA = tuple(f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in ("ffma", "dfma"))
 """Multiply-adds of single threads in float32 and float64. Half precision is left out: compilers move constants by HFMA2."""
 RECORD = (
@@ -29,7 +30,6 @@ RECORD = (
 _OPERATOR = re.compile(
     r'"<default domain>:([\w]+::[\w.]+), (?:seq = \d+, )?op_id = (\d+)(?:, sizes = (\[.*?\]))?, input_op'
 )
-_SPARSITY = re.compile("sparsity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,9 @@ def read(path: Path) -> tuple[Counted, ...]:
     if head is None:
         raise UsageError(f"{brief(path)} has no column 'Kernel Name', so it is no CSV file of ncu: {RECORD}.")
     ranges = next((i for i, name in enumerate(head) if name.startswith(RANGES)), None)
-    tensor = [i for i, name in enumerate(head) if TENSOR.fullmatch(name) and not _SPARSITY.search(name)]
+    types = [name.removesuffix(".sum") for name in head if TENSOR.fullmatch(name)]
+    parts = {f"{name}.sum" for name in types if any(name.startswith(f"{whole}_") for whole in types)}
+    tensor = [i for i, name in enumerate(head) if TENSOR.fullmatch(name) and name not in parts]
     fma = [i for i, name in enumerate(head) if name in FMA]
     lacks = "the NVTX ranges" if ranges is None else "tensor cores (sm__ops_path_tensor_src_*)" if not tensor else ""
     if ranges is None or not tensor or len(fma) < len(FMA):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ..core.causes import Cause, State
+from ..core.causes import ORDER, Cause, State
 from ..core.conventions import MATMUL
 from ..core.errors import EXIT_OK, EXIT_UNEXPLAINED
 from ..core.records import FORWARD, LOSS, OPTIMIZER, RECOMPUTATION
@@ -96,7 +96,7 @@ def witness(trace: TraceResult, counted: Sequence[Counted]) -> Witness:
         ran = calls.get(key, {})
         wanted = sum(group.calls for group in of_key)
         if ran and len(ran) != wanted:
-            rows += _miscounted(key, of_key, ran, wanted)
+            rows.append(_miscounted(key, of_key, ran, wanted))
             continue
         left = [ran[number] for number in sorted(ran)]
         for group in of_key:
@@ -143,11 +143,16 @@ def _flops(one: Counted) -> int:
     return 2 * one.fma if rules.PRODUCTS.search(one.launch.short) else 0
 
 
+def _added(kernels: Iterable[Counted]) -> tuple[int, tuple[str, ...]]:
+    """FLOPs of products of these kernels, and the names of those that have some."""
+    made = [(one.launch.short, flops) for one in kernels if (flops := _flops(one))]
+    return sum(flops for _, flops in made), tuple(dict.fromkeys(name for name, _ in made))
+
+
 def _row(key: Key, group: _Group, calls: Sequence[Sequence[Counted]]) -> Row:
     first = group.rows[0]
-    gpu = sum(_flops(one) for call in calls for one in call)
-    names = tuple(dict.fromkeys(one.launch.short for call in calls for one in call if _flops(one)))
-    if not calls or not names:
+    gpu, names = _added(one for call in calls for one in call)
+    if not names:
         reason = "no kernel of the file ran for it: it is not witnessed"
         return Row(first.layer, first.op, group.calls, 0, group.flops, (), (), group.flops, reason)
     said = [_said(call, key, group) for call in calls]
@@ -186,14 +191,13 @@ def _said(call: Sequence[Counted], key: Key, group: _Group) -> list[tuple[Cause,
     return more if share == macs else "its kernels, taken together, are not the products of this operator"
 
 
-def _miscounted(key: Key, groups: Sequence[_Group], ran: dict[int, list[Counted]], wanted: int) -> list[Row]:
-    """An operator that ran otherwise often than in the trace: the layers have no kernels, and a row has them all."""
+def _miscounted(key: Key, groups: Sequence[_Group], ran: dict[int, list[Counted]], wanted: int) -> Row:
+    """An operator that did not run as often as in the trace: one row for all its layers."""
     reason = f"{key[0]} on these sizes ran {len(ran)} times on the GPU and {wanted} times in the trace"
-    kernels = tuple(dict.fromkeys(one.launch.short for call in ran.values() for one in call if _flops(one)))
-    gpu = sum(_flops(one) for call in ran.values() for one in call)
+    gpu, kernels = _added(one for call in ran.values() for one in call)
     trace = sum(group.flops for group in groups)
     layers = ", ".join(dict.fromkeys(group.rows[0].layer or "(model)" for group in groups))
-    return [Row(layers, key[0], wanted, gpu, trace, kernels, (), trace - gpu, reason)]
+    return Row(layers, key[0], wanted, gpu, trace, kernels, (), trace - gpu, reason)
 
 
 def _foreign(kernels: Sequence[Counted]) -> Iterable[Row]:
@@ -204,7 +208,7 @@ def _foreign(kernels: Sequence[Counted]) -> Iterable[Row]:
 
     for op, some in groupby(sorted(kernels, key=operator), operator):
         ran = list(some)
-        gpu, names = sum(map(_flops, ran)), tuple(dict.fromkeys(one.launch.short for one in ran))
+        gpu, names = _added(ran)
         yield Row(FOREIGN, op, len(ran), gpu, 0, names, (), -gpu, "the trace has no such operator on these sizes")
 
 
@@ -215,7 +219,7 @@ def _statement(rows: Iterable[Row], foreign: Iterable[Row]) -> Statement:
         for row in every
         for cause, amount, why in row.lines
     ]
-    lines.sort(key=lambda line: list(Cause).index(line.cause))
+    lines.sort(key=lambda line: ORDER[line.cause])
     residuals = [Residual(row.layer, row.residual, f"{row.op}: {row.reason}") for row in every if row.residual]
     totals = (sum(row.gpu for row in every), sum(row.trace for row in every))
     return close(GPU, TRACE, totals, lines, residuals)
