@@ -112,7 +112,8 @@ def _without(view: View, tangents: list[Op]) -> View:
 
 def _of_kernel(op: Op) -> bool:
     """Whether this is a kernel of attention's gradients, which computes them all."""
-    return op.op.endswith("_backward") and ("_scaled_dot_product_" in op.op or op.op in GRADIENT_KERNELS)
+    of_sdpa = op.op.startswith("aten._scaled_dot_product_") and op.op.endswith("_backward")
+    return of_sdpa or op.op in GRADIENT_KERNELS
 
 
 def _unmasked(item: Item) -> Item:

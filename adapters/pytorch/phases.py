@@ -37,18 +37,16 @@ from .tracing.records import tensor_record, tensors_in
 from .tracing.wrappers import is_fake, is_wrapper
 
 ATTENTION = (
-    *(f"_scaled_dot_product_{kind}_attention" for kind in ("flash", "efficient", "cudnn")),
-    "_scaled_dot_product_flash_attention_for_cpu",
-    *(f"_{kind}_attention" for kind in ("flash", "efficient", "cudnn")),
+    *(f"aten._scaled_dot_product_{kind}_attention_backward" for kind in ("flash", "efficient", "cudnn")),
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward",
+    *(f"aten._{kind}_attention_backward" for kind in ("flash", "efficient", "cudnn")),
+    "torch_attn._varlen_attn_backward",
 )
-"""Kernels of attention whose backward kernel computes the gradients of query, key and value, whichever are needed."""
+"""Kernels that compute the gradients of query, key and value, whichever are needed."""
 ALL_AT_ONCE: dict[str, dict[Any, tuple[int, ...]]] = {
     "torchvision._deform_conv2d_backward": {0: (0,), 1: (1,), 2: (2,), 3: (3,), 4: (4,)},
     **{f"aten.{library}_batch_norm_backward": {i: (i,) for i in range(3)} for library in ("cudnn", "miopen")},
-    **{
-        f"aten.{kernel}_backward": {"scores": (0, 1), "value": (2,), "query": (0,), "key": (1,)} for kernel in ATTENTION
-    },
-    "torch_attn._varlen_attn_backward": {"scores": (0, 1), "value": (2,), "query": (0,), "key": (1,)},
+    **{kernel: {"scores": (0, 1), "value": (2,), "query": (0,), "key": (1,)} for kernel in ATTENTION},
     # the data; weights and biases; the first states
     "aten.mkldnn_rnn_layer_backward": {"activations": (0, 5, 6), "weights": (1, 2, 3, 4)},
     "aten._cudnn_rnn_backward": {"activations": (0, 1, 2), "weights": (3,)},

@@ -11,6 +11,7 @@ from math import prod
 
 from ....core.records import Op
 from ....work import Work
+from ....work.attention import discarded
 from ..rulebook import RuleBook
 from . import PRODUCTS
 from .log import Product
@@ -175,7 +176,7 @@ def skips_masked(op: Op, products: Sequence[Product]) -> bool:
         return False
     query, key = _shapes(op)[:2]
     asked, held, heads = query[-2], key[-2], prod(query[:-2])
-    kept = heads * sum(min(row + 1, held) for row in range(asked))
+    kept = heads * (asked * held - discarded(asked, held))
     return kept <= (attended(op, products) or 0) < heads * asked * held
 
 

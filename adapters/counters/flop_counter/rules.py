@@ -8,7 +8,8 @@ from __future__ import annotations
 from packaging.specifiers import SpecifierSet
 
 from ....core.records import LENGTHS, REGISTERED, Op
-from ....work import Work, prod
+from ....work import UnknownWork, Work, prod
+from ....work.attention_kernels import UNKNOWN_LENGTHS
 from ..rulebook import Rule, RuleBook, dims
 from . import COUNTERS
 
@@ -133,6 +134,8 @@ def _literally(op: Op, first: int, transposed: bool) -> list[tuple[tuple[int, ..
         heads = [(t[-2], t[-1]) for t in given]
         rows = [(queries, keys, keys) for queries, keys in zip(*lengths, strict=True)]
         return [tuple((1, h, n, d) for (h, d), n in zip(heads, each, strict=True)) for each in rows]
+    if any(len(t) != 4 for t in given):
+        raise UnknownWork(f"{op.op} of {UNKNOWN_LENGTHS}")
     order = (0, 2, 1, 3) if transposed else (0, 1, 2, 3)
     return [tuple(tuple(t[i] for i in order) for t in given)]
 

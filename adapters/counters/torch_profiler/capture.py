@@ -164,10 +164,10 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     """
     module = model.build(model.device)
     inputs = model.example(model.device)
-    if not hasattr(profiled(torch.nn.Identity(), (torch.zeros(1),))[0], "input_dtypes"):
-        raise CannotCount(UNTYPED.format(torch.__version__))
     with counting((), lambda: profiled(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
         events = profiled(module, inputs)
+    if events and not hasattr(events[0], "input_dtypes"):
+        raise CannotCount(UNTYPED.format(torch.__version__))
     total = sum(int(event.flops or 0) for event in events)
     roots: dict[tuple[str, str], list[Node]] = {}
     for event in events:

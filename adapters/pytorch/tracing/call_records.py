@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -71,9 +72,10 @@ def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: An
             attrs[MEETING] = pairs
     if func._schema.name in OF_SEQUENCES and getattr(args[0], "is_nested", False):
         attrs["rows"] = args[0]._nested_tensor_size()[:, 0].tolist()
-    lengths = lengths_of({a.name: v for a, v in zip(func._schema.arguments, args)}, kwargs)
-    if lengths is not None:
-        attrs[LENGTHS] = lengths
+    if takes_lengths(func):
+        lengths = lengths_of({a.name: v for a, v in zip(func._schema.arguments, args)}, kwargs)
+        if lengths is not None:
+            attrs[LENGTHS] = lengths
     if packed:
         inputs.extend(packed)
         attrs[PACKED] = True
@@ -93,6 +95,12 @@ OFFSETS = (("cum_seq_q", "cum_seq_k"), ("cu_seqlens_q", "cu_seqlens_k"), ("cu_se
 """Names of the arguments of attention that say where each packed sequence begins, and the last one ends."""
 USED = ("seqused_k", "seqlen_k")
 """Names of the argument that says how many keys of each sequence are read."""
+
+
+@cache
+def takes_lengths(func: Any) -> bool:
+    """Whether an operator takes packed sequences: asked of every call, and answered once for each operator."""
+    return any(argument.name == queries for argument in func._schema.arguments for queries, _ in OFFSETS)
 
 
 def lengths_of(given: dict[str, Any], kwargs: dict[str, Any]) -> list[list[int]] | None:

@@ -98,23 +98,23 @@ def _log_softmax(op: Op) -> Work:
     return gradients.log_softmax(*_rows(op))
 
 
-_ALL_THREE = ("aten.cudnn_batch_norm_backward", "aten.miopen_batch_norm_backward")
-"""Kernels without a mask: they compute the gradients of input, weight and bias, whichever are needed."""
-
-
 def by_part(of_mask: Callable[[Op, Mask], Work]) -> Callable[[Op], Work]:
     """Turn a formula of a mask into one of a record: of the whole call, or of the gradient that ``part`` names."""
 
     def compute(op: Op) -> Work:
-        mask = attr(op, "output_mask") if op.op not in _ALL_THREE else (True, True, True)
+        mask = attr(op, "output_mask")
         if not isinstance(mask, (list, tuple)) or len(mask) not in (2, 3):
             raise UnknownWork(f"{op.op}: output_mask is {mask!r}, not two or three flags")
-        part = op.attrs.get("part")
-        if part is None:
-            return of_mask(op, _first(mask, 3))
-        return of_mask(op, _first(mask, part + 1)) - of_mask(op, _first(mask, part))
+        return _of_part(of_mask, op, mask)
 
     return compute
+
+
+def _of_part(of_mask: Callable[[Op, Mask], Work], op: Op, mask: list[bool] | tuple[bool, ...]) -> Work:
+    part = op.attrs.get("part")
+    if part is None:
+        return of_mask(op, _first(mask, 3))
+    return of_mask(op, _first(mask, part + 1)) - of_mask(op, _first(mask, part))
 
 
 def _first(mask: list[bool] | tuple[bool, ...], count: int) -> Mask:
@@ -140,14 +140,14 @@ def _batch_norm(op: Op, mask: Mask) -> Work:
 
 
 @formula(
-    *_ALL_THREE,
+    "aten.cudnn_batch_norm_backward",
+    "aten.miopen_batch_norm_backward",
     source="gradients.batch_norm by the batch's statistics, which is when PyTorch calls it: native/cudnn/BatchNorm.cpp, "
     "native/miopen/BatchNorm_miopen.cpp",
 )
-@by_part
-def _batch_norm_of_a_library(op: Op, mask: Mask) -> Work:
-    # x, g (B, C, *), weight, running and saved statistics
-    return gradients.batch_norm(n_in(op), shape(op)[1], True, True, mask)
+def _batch_norm_of_a_library(op: Op) -> Work:
+    # x, g (B, C, *), weight, running and saved statistics; no mask: the kernel computes all three gradients
+    return _of_part(lambda op, mask: gradients.batch_norm(n_in(op), shape(op)[1], True, True, mask), op, (True,) * 3)
 
 
 @formula("aten.native_layer_norm_backward", source="gradients.layer_norm: torch._decomp.decompositions")
