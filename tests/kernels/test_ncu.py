@@ -96,7 +96,7 @@ def test_every_recorded_file_is_read() -> None:
     assert [path for path in FOLDER.glob("*.csv") if not ncu.read(path)] == []
 
 
-def test_a_column_that_is_a_part_of_another_one_is_not_added_to_it(tmp_path: Path) -> None:
+def test_a_column_that_is_a_part_of_another_is_not_added(tmp_path: Path) -> None:
     """Another GPU has FP16 with its results' types and with sparsity beside FP16: each operation stands in two columns."""
     more = ",".join(f'"sm__ops_path_tensor_src_fp16{end}.sum"' for end in ("_dst_fp32", "_sparsity_off"))
     (tmp_path / "k.csv").write_text(f'{HEAD}{COLUMNS},{more}\n"0",{RANGE},"gemm","(1, 1, 1)","64","0","0","64","64"\n')
