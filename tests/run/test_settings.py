@@ -10,7 +10,7 @@ from reconcile.core.records import Ledger
 from reconcile.engine.settle import settle
 from tests.conftest import PAIRS
 
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("warmed")]
 
 RUNS = [
     pytest.param("gru_demo", {"units": 64, "frames": 37, "batch": 8}, marks=pytest.mark.zoo),
