@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from reconcile.audit.claims import Claim
+from reconcile.audit.html import to_html
 from reconcile.audit.page import to_csv, to_markdown
-from reconcile.audit.verdict import State, Verdict, by_chance, chance, verdict
+from reconcile.audit.verdict import State, Verdict, by_chance, chance, verdict, verdicts
 from reconcile.core.records import FLOP, MAC
 from reconcile.decode.figure import figure
 from reconcile.decode.grammar import Candidate
@@ -152,3 +153,25 @@ def test_the_page_says_what_is_true_of_all_of_them() -> None:
     rows = to_csv(verdicts).splitlines()
     assert len(rows) == 6
     assert "'=it|raised" in rows[4]
+
+
+def test_twice_the_products_come_before_a_nearer_count() -> None:
+    """ResNet-50: 2 × 4,089,184,256 rounds to 8.2, and so does 8,206,449,344, which is nearer to it."""
+    near = reading(8_206_449_344, WORK, FLOP, "the work that ran, in FLOPs by the convention textbook")
+    causal = reading(2 * MACS, WORK, FLOP, "the work that ran, in FLOPs by the convention causal")
+    matmul = reading(2 * MACS, WORK, FLOP, "the work that ran, in FLOPs by the convention matmul")
+    held = {**RAN, "readings": [READINGS[0], near, causal, matmul]}
+    best = of("8.2", "GFLOPs", outcome=held).best
+    assert best is not None
+    assert (best.value, best.what) == (2 * MACS, matmul["what"])
+
+
+def test_a_verdict_says_what_its_source_counts() -> None:
+    """Four figures of one source, with norms: what is read by the other three says so, on both pages and in the table."""
+    claims = [Claim(i, "net:make", figure="4.112", claim="GMACs", source=f"a, row {i}") for i in range(1, 6)]
+    found, sources = verdicts(claims, dict.fromkeys(range(1, 6), RAN), {})
+    assert [v.evidence for v in found] == ["as the other 4 rows of this source"] * 5
+    assert [(one.source, one.rows, one.of) for one in sources] == [("a", 5, 5)]
+    for text in (to_markdown(found, (0, 1), "", sources), to_csv(found), to_html(found, (0, 1), "", sources)):
+        assert "as the other 4 rows of this source" in text
+    assert "| a | with norms | 5 | 5 | 10^" in to_markdown(found, (0, 1), "", sources)
