@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core.errors import UsageError
 from ..core.records import FLOP, MAC
+from ..core.text import si
 from ..decode.figure import PrintedFigure, figure
 from ..decode.grammar import Candidate
 from ..decode.search import agreeing, compared
@@ -165,12 +166,26 @@ def _why_not(outcome: Mapping[str, Any]) -> str:
 
 
 def _nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
+    """How far the nearest reading is, in the unit of the claim; and in the other one, if that is nearer."""
+    if not among:
+        return "no reading of the model can be compared with it"
     target = wanted.digits * wanted.unit
-    near = min(among, key=lambda c: (abs(c.value - target), c.rank))
-    off = f"{100 * (target - near.value) / near.value:+.2f} %"
-    return (
-        f"none of {len(among)} readings; the nearest is {near.value:,} ({near.what}), and the figure is {off} from it"
-    )
+    ranked = sorted(among, key=lambda c: (abs(c.value - target), c.rank))
+    mine = [c for c in ranked if c.unit == wanted.counts] or ranked
+    unit = f" in {mine[0].unit}s" if wanted.counts and mine is not ranked else ""
+    text = f"{_off(target, mine[0])}, the nearest of {len(mine)} readings{unit}"
+    if mine[0].unit != ranked[0].unit and ranked[0].unit:
+        text += f"; read as {ranked[0].unit}s it is {_off(target, ranked[0])}"
+    if not wanted.counts and 1000 * target < ranked[0].value:
+        text += ". Without a unit it counts single operations: write the unit in `claim`, such as GFLOPs"
+    return text
+
+
+def _off(target: int, near: Candidate) -> str:
+    """``too small by 5.0 %: 3,857,973,248 (3.86 GMACs, ...)``."""
+    off = 100 * abs(target - near.value) / near.value if near.value else math.inf
+    size = f"{si(near.value, near.unit)}s, " if near.unit else ""
+    return f"too {'small' if target < near.value else 'large'} by {off:.2g} %: {near.value:,} ({size}{near.what})"
 
 
 def by_chance(

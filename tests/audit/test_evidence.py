@@ -128,12 +128,12 @@ def test_no_row_is_evidence_for_itself(rows: int, known: bool) -> None:
 
 
 def test_a_reading_needs_its_odds_without_the_row_that_is_read() -> None:
-    """Figures of two digits: each is 1.1 with a probability of log(1.15 / 1.05) / log(100) by chance."""
-    chance = math.log(1.15 / 1.05) / math.log(100)
+    """Figures of one digit: each is 2 with a probability of log(2.5 / 1.5) / log(100) by chance."""
+    chance = math.log(2.5 / 1.5) / math.log(100)
     tried = 1
     needed = math.ceil(math.log(ODDS * tried) / -math.log(chance)) + 1
     for rows in range(OTHERS + 1, 2 * needed):
-        each = [row_of(i, "s", figure("1.1G"), READINGS[1:]) for i in range(rows)]
+        each = [row_of(i, "s", figure("2G"), [Candidate(2_000_000_000, PART, MAC, "with")]) for i in range(rows)]
         found, _ = weigh(each, {"with": PART})
         # the share of chance, half a row, takes a little of each
         sure = (rows - 1) * -math.log(chance / (rows / (rows + 0.5) + 0.5 / (rows + 0.5) * chance)) >= math.log(ODDS)

@@ -86,7 +86,25 @@ def test_not_explained_says_what_is_nearest() -> None:
     found = of("4.15", "GMACs")
     assert (found.state, found.best) == (State.OPEN, None)
     off = 100 * (4.15e9 - (MACS + NORMS)) / (MACS + NORMS)
-    assert f"the nearest is {MACS + NORMS:,} (with norms), and the figure is {off:+.2f} % from it" in found.reason
+    near = f"too large by {off:.2g} %: {MACS + NORMS:,} (4.11 GMACs, with norms)"
+    assert found.reason == f"{near}, the nearest of 3 readings in MACs"
+
+
+def test_a_claim_in_flops_is_answered_in_flops() -> None:
+    """4.3 is 47 % short of twice the products, and 5.2 % more than the products; 8.6 has FLOPs nearest."""
+    reason = of("4.3", "GFLOPs").reason
+    short, more = 100 * (1 - 4.3e9 / (2 * MACS)), 100 * (4.3e9 / MACS - 1)
+    assert reason.startswith(f"too small by {short:.2g} %: {2 * MACS:,} (8.18 GFLOPs, flops)")
+    assert reason.endswith(f"; read as MACs it is too large by {more:.2g} %: {MACS:,} (4.09 GMACs, macs)")
+    reason = of("8.6", "GFLOPs").reason
+    assert reason.startswith(f"too large by {100 * (8.6e9 / (2 * MACS) - 1):.2g} %: {2 * MACS:,}")
+    assert "read as" not in reason
+
+
+def test_a_figure_without_a_unit_gets_advice() -> None:
+    assert of("4").reason.endswith("write the unit in `claim`, such as GFLOPs")
+    assert "write 4.1G or 4.1 GFLOPs" in of("4.1").reason
+    assert "`claim`" not in of("4.15", "GMACs").reason
 
 
 def test_digits_that_are_cut_off_are_a_state_of_their_own() -> None:
