@@ -116,7 +116,9 @@ def _weigh(
                 weight = by_text[row.text][what] - mine.get(what, 0.0) + shares[what]
                 usable.append((-weight, len(usable), Known(what, others)))
         known[row.number] = tuple(one for _, _, one in sorted(usable, key=lambda item: item[:2]))
-    found += [Found(name, what, read[what], len(rows), total[what] / math.log(10)) for what in chosen]
+    found += [
+        Found(name, what, read[what], len(rows), total[what] / math.log(10)) for what in chosen if read[what] > OTHERS
+    ]
 
 
 def _chosen(rows: Sequence[Row], tried: Sequence[str], least: float) -> list[str]:

@@ -12,6 +12,7 @@ from ..report.rendering import environment
 from . import summary
 from .evidence import Found
 from .page import chance
+from .picture import picture
 from .verdict import State, Verdict
 
 
@@ -25,6 +26,8 @@ def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = 
         verdicts=verdicts,
         states=[state for state in State if state in present],
         sentences=(summary.states(verdicts), *summary.proves(verdicts, drawn)),
+        picture=picture(verdicts),
+        drawn=[state for state in State if any(v.state is state and v.macs for v in verdicts)],
         words=summary.words(verdicts),
         found=found,
         times=summary.times,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from ..core.causes import Cause
 from ..core.errors import UsageError
 from ..core.records import FLOP, MAC
 from ..core.text import si
@@ -39,7 +40,7 @@ class Verdict:
     """``best`` is the simplest reading, ``matches`` the number of readings that agree, ``numbers`` of different ones among them;
     ``chance`` the probability that a random figure of as many digits has a reading as simple. ``reason`` is for a claim without
     a reading; ``macs`` are the multiply-adds of its model, 0 if unknown. ``known`` are the readings of its source, by its other
-    rows (evidence.py)."""
+    rows (evidence.py). ``lost`` are the products without those of fused attention, 0 where none ran."""
 
     claim: Claim
     state: State
@@ -50,6 +51,7 @@ class Verdict:
     macs: int = 0
     reason: str = ""
     known: tuple[Known, ...] = ()
+    lost: int = 0
 
     @property
     def evidence(self) -> str:
@@ -102,19 +104,24 @@ def verdict(claim: Claim, outcome: Mapping[str, Any] | None, wrong: str = "", kn
     among = _among(table, wanted, claim, known)
     matches, cut = agreeing(among, wanted)
     if not matches:
-        return Verdict(claim, State.OPEN, macs=macs, reason=_nearest(among, wanted), known=known)
+        return Verdict(claim, State.OPEN, macs=macs, reason=_nearest(among, wanted), known=known, lost=_lost(table))
     place = {one.what: number for number, one in enumerate(known)}
     best = min(matches, key=lambda c: (not _named(c, claim), place.get(c.what, len(place))))
     rivals = [c for c in among if c.rank <= best.rank]
     numbers = len({c.value for c in matches})
     state = State.CUT if cut else State.EXPLAINED
     share = chance(rivals, wanted, macs, cut=cut)
-    return Verdict(claim, state, best, len(matches), numbers, share, macs, known=known)
+    return Verdict(claim, state, best, len(matches), numbers, share, macs, known=known, lost=_lost(table))
 
 
 def _macs(table: Sequence[Candidate]) -> int:
     """The multiply-adds of the model, 0 if unknown."""
     return next((c.value for c in table if c.plain), 0)
+
+
+def _lost(table: Sequence[Candidate]) -> int:
+    """The products without those of fused attention, 0 where none ran."""
+    return next((c.value for c in table if c.note.startswith(Cause.ATTENTION_LEFT_OUT.value) and c.unit == MAC), 0)
 
 
 def _among(
@@ -185,7 +192,8 @@ def _off(target: int, near: Candidate) -> str:
     """``too small by 5.0 %: 3,857,973,248 (3.86 GMACs, ...)``."""
     off = 100 * abs(target - near.value) / near.value if near.value else math.inf
     size = f"{si(near.value, near.unit)}s, " if near.unit else ""
-    return f"too {'small' if target < near.value else 'large'} by {off:.2g} %: {near.value:,} ({size}{near.what})"
+    share = f"{off:,.0f}" if off >= 10 else f"{off:.2g}"
+    return f"too {'small' if target < near.value else 'large'} by {share} %: {near.value:,} ({size}{near.what})"
 
 
 def by_chance(

@@ -94,7 +94,7 @@ def test_a_claim_in_flops_is_answered_in_flops() -> None:
     """4.3 is 47 % short of twice the products, and 5.2 % more than the products; 8.6 has FLOPs nearest."""
     reason = of("4.3", "GFLOPs").reason
     short, more = 100 * (1 - 4.3e9 / (2 * MACS)), 100 * (4.3e9 / MACS - 1)
-    assert reason.startswith(f"too small by {short:.2g} %: {2 * MACS:,} (8.18 GFLOPs, flops)")
+    assert reason.startswith(f"too small by {short:.0f} %: {2 * MACS:,} (8.18 GFLOPs, flops)")
     assert reason.endswith(f"; read as MACs it is too large by {more:.2g} %: {MACS:,} (4.09 GMACs, macs)")
     reason = of("8.6", "GFLOPs").reason
     assert reason.startswith(f"too large by {100 * (8.6e9 / (2 * MACS) - 1):.2g} %: {2 * MACS:,}")
