@@ -26,6 +26,8 @@ ODDS = 10_000
 """How many times likelier a reading makes a source's figures, for each reading that was tried."""
 OTHERS = 3
 """Rows that support a reading, at least, besides the one that is read by it."""
+LEAST = 1e-18
+"""The chance of a figure of so many digits that its rounding is lost in a float."""
 STEPS = 30
 """Steps of the estimation of shares; later ones change no digit that is shown."""
 
@@ -72,7 +74,8 @@ def row_of(number: int, text: str, wanted: PrintedFigure, table: Sequence[Candid
         return Row(number, text, frozenset(), 1.0)
     low, high = printed(wanted.digits, wanted.unit, wanted.length)
     readings = frozenset(c.what for c in table if c.value and (wanted.exact or not c.exact) and wanted.holds(c.value))
-    return Row(number, text, readings, min(1.0, math.log(high / low) / (2 * math.log(SPAN))))
+    share = math.log(high / low) / (2 * math.log(SPAN))
+    return Row(number, text, readings, min(1.0, max(LEAST, share)))
 
 
 def weigh(rows: Sequence[Row], ranks: Mapping[str, int]) -> tuple[dict[int, tuple[Known, ...]], list[Found]]:
