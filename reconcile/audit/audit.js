@@ -13,6 +13,15 @@
     }
     shown.textContent = `${count.toLocaleString("en")} of ${rows.length.toLocaleString("en")}`;
   };
+  const open = () => {
+    const row = document.getElementById(location.hash.slice(1));
+    if (row && row.hidden) {
+      search.value = state.value = "";
+      filter();
+      row.scrollIntoView();
+    }
+  };
+  window.addEventListener("hashchange", open);
   search.addEventListener("input", filter);
   state.addEventListener("input", filter);
 })();

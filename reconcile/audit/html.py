@@ -10,12 +10,15 @@ from markupsafe import Markup
 from ..report.page import finalize, hash_of
 from ..report.rendering import environment
 from . import summary
+from .evidence import Found
 from .page import chance
+from .picture import picture
 from .verdict import State, Verdict
 
 
-def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "") -> str:
-    """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance)."""
+def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "", found: Sequence[Found] = ()) -> str:
+    """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found`` is
+    what each source counts."""
     template = environment(finalize, autoescape=True, package=__package__, folder=".")
     style, script = (resources.files(__package__).joinpath(f"audit.{end}").read_text("utf-8") for end in ("css", "js"))
     present = {verdict.state for verdict in verdicts}
@@ -23,6 +26,12 @@ def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = 
         verdicts=verdicts,
         states=[state for state in State if state in present],
         sentences=(summary.states(verdicts), *summary.proves(verdicts, drawn)),
+        picture=picture(verdicts),
+        drawn=[state for state in State if any(v.state is state and v.macs for v in verdicts)],
+        words=summary.words(verdicts),
+        found=found,
+        times=summary.times,
+        evidence=summary.EVIDENCE,
         kinds=summary.kinds(verdicts),
         readings=summary.readings(verdicts),
         groups=summary.several(verdicts),

@@ -8,6 +8,7 @@ from ..core import table
 from ..core.text import markdown, number
 from . import summary
 from .claims import COLUMNS
+from .evidence import Found
 from .verdict import Verdict
 
 MOST = 200
@@ -25,6 +26,7 @@ FOUND = (
     "readings",
     "numbers",
     "by chance",
+    "evidence",
     "macs",
     "reason",
 )
@@ -39,17 +41,49 @@ def _row(verdict: Verdict) -> tuple[object, ...]:
     claim, best = verdict.claim, verdict.best
     said = tuple(getattr(claim, name) for name in COLUMNS)
     reading = ("", "", "", "", "") if best is None else (best.value, best.unit, best.what, best.how, best.note)
-    counts = ("", "", "") if best is None else (verdict.matches, verdict.numbers, chance(verdict))
+    counts = ("",) * 4 if best is None else (verdict.matches, verdict.numbers, chance(verdict), verdict.evidence)
     return (claim.row, *said, verdict.state.value, *reading, *counts, verdict.macs or "", verdict.reason)
 
 
-def to_markdown(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "") -> str:
-    """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance)."""
+def to_markdown(
+    verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "", found: Sequence[Found] = ()
+) -> str:
+    """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found`` is
+    what each source counts."""
     lines = ["# Audit", "", *([f"Written by `{command}`.", ""] if command else []), summary.states(verdicts), ""]
     for sentence in summary.proves(verdicts, drawn):
         lines += [sentence, ""]
-    lines += [*_kinds(verdicts), *_readings(verdicts), *_several(verdicts), *_open(verdicts), *_every(verdicts)]
+    lines += [
+        *_words(verdicts),
+        *_sources(found),
+        *_kinds(verdicts),
+        *_readings(verdicts),
+        *_several(verdicts),
+        *_open(verdicts),
+        *_every(verdicts),
+    ]
     return "\n".join(lines)
+
+
+def _words(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """The words of the page that a reader may not know."""
+    for word, meaning in summary.words(verdicts):
+        yield f"* **{word}**: {meaning}"
+    yield ""
+
+
+def _sources(found: Sequence[Found]) -> Iterator[str]:
+    """What each source counts, and how sure that is."""
+    if not found:
+        return
+    yield "| source | reading of its rows | rows | of | likelier with it |"
+    yield "|:--|:--|--:|--:|--:|"
+    for one in found:
+        said = (markdown(one.source or "not named"), markdown(one.what), number(one.rows), number(one.of))
+        yield f"| {' | '.join(said)} | {summary.times(one)} |"
+    yield ""
+    yield summary.EVIDENCE
+    yield ""
 
 
 def _kinds(verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -133,7 +167,8 @@ def _line(verdict: Verdict) -> str:
     cells = [markdown(claim.model), markdown(claim.input), markdown(claim.printed), verdict.state.value]
     if best is None:
         return f"| {' | '.join([*cells, '', '', '', ''])} |"
-    found = [number(best.value), markdown(best.what), number(verdict.matches), chance(verdict)]
+    what = ", ".join(part for part in (best.what, verdict.evidence) if part)
+    found = [number(best.value), markdown(what), number(verdict.matches), chance(verdict)]
     return f"| {' | '.join([*cells, *found])} |"
 
 

@@ -10,8 +10,14 @@ from ..core.causes import Cause
 from ..core.records import FLOP, MAC
 from ..core.text import number, percent
 from ..decode.figure import figure
+from .evidence import Found
 from .verdict import State, Verdict
 
+EVIDENCE = (
+    "What a source counts is read from all of its rows together. With the reading its figures are so many times as likely as "
+    "without it; what no reading explains is chance. The source of a row is what stands before the first comma or semicolon. No "
+    "row is evidence for itself."
+)
 CAUSES = frozenset(cause.value for cause in Cause)
 
 
@@ -50,6 +56,35 @@ class Group:
     def why(self) -> tuple[str, ...]:
         """What each figure is."""
         return tuple(v.state.value if v.best is None else v.best.what for v in self.verdicts)
+
+
+def words(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """The words of a page of these verdicts, with what they mean."""
+    said = [
+        (
+            "reading",
+            "one way to count a model, such as its multiply-adds, or all of its operations (docs/decode.md).",
+        )
+    ]
+    if any(v.best is not None for v in verdicts):
+        said += [
+            ("by chance", "the share of random figures of as many digits that a reading as simple as this one would explain."),
+            ("alone", "one number only, of all readings of the model, has the digits of the figure."),
+        ]  # fmt: skip
+    if any(v.state is State.CUT for v in verdicts):
+        said.append(
+            (State.CUT.value, "the digits agree if the rest is dropped (3.87 as 3.8), where rounding gives 3.9.")
+        )
+    if any(v.best is not None and "textbook" in v.best.what for v in verdicts):
+        said.append(
+            ("textbook", "a sum of K products is 2K − 1 operations, K multiplications and K − 1 additions; else 2K.")
+        )
+    return said
+
+
+def times(found: Found) -> str:
+    """How many times likelier the figures of a source are with this reading."""
+    return f"10^{found.power:,.0f}"
 
 
 def explained(verdicts: Sequence[Verdict]) -> list[Verdict]:

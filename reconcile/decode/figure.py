@@ -104,5 +104,10 @@ def figure(text: str) -> PrintedFigure:
         if digits == 0:
             power = 0
     if power < 0:
-        raise UsageError(f"{text} is not a whole number, but a count is. Leave out the digits after the point.")
+        plain = text.strip()
+        raise UsageError(
+            f"{plain} is not a whole number, but a count is. If it counts billions, write {plain}G or {plain} GFLOPs."
+            if not parts["suffix"] and not parts["flop"] and not parts["mac"]
+            else f"{plain} is not a whole number, but a count is. Leave out the digits after the point."
+        )
     return PrintedFigure(text.strip(), digits, 10**power, FLOP if parts["flop"] else MAC if parts["mac"] else "")

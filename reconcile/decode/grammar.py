@@ -74,6 +74,11 @@ class Candidate:
         """Whether it is the multiply-adds of the work that ran, which owe nothing to any counter."""
         return self.rank == WORK and self.unit == MAC
 
+    @property
+    def doubled(self) -> bool:
+        """Whether it is twice these multiply-adds, the simplest count of FLOPs."""
+        return self.rank == WORK and self.what.endswith("by the convention matmul")
+
 
 def candidates(
     sources: Sequence[Source], conventions: Mapping[str, Convention] = BUILT_IN

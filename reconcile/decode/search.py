@@ -128,5 +128,8 @@ def agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tuple[C
     if cut:
         found = [c for c in meant if wanted.cuts(c.value) and (c.plain or not wanted.few)]
     matches = [c for c in found if wanted.counts in ("", c.unit)] or found
-    matches.sort(key=lambda c: (not (wanted.few and c.plain), c.rank, abs(c.value - target), c.value, not c.printed))
+    distance = {c: abs(c.value - target) for c in matches}
+    matches.sort(
+        key=lambda c: (not (wanted.few and c.plain), c.rank, not c.doubled, distance[c], c.value, not c.printed)
+    )
     return tuple(matches), cut and bool(matches)

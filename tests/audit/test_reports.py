@@ -23,6 +23,8 @@ PUBLISHED = 4005
 """Rows of timm's results in the file that the claims were made of."""
 PART = ("torchvision:resnet50", "torchvision:vit_b_16(image_size=384)", "torchvision:alexnet")
 """Models that are audited again: one with two figures, one that is made for its pictures, one without norms."""
+OF_A_TABLE = {"row", "readings", "numbers", "by chance", "evidence"}
+"""What depends on the other rows of the table: a part of it knows less of its source."""
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -90,4 +92,5 @@ def test_an_audit_of_today_says_the_same_of_a_part(tmp_path: Path) -> None:
     again = rows(tmp_path / "out")
     assert len(again) == len(chosen) > len(PART)
     for claim, row in zip(chosen, again, strict=True):
-        assert {**row, "row": ""} == {**committed[str(claim.row)], "row": ""}
+        there = committed[str(claim.row)]
+        assert {name: row[name] for name in row.keys() - OF_A_TABLE} == {n: there[n] for n in there.keys() - OF_A_TABLE}

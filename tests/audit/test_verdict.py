@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from reconcile.audit.claims import Claim
+from reconcile.audit.html import to_html
 from reconcile.audit.page import to_csv, to_markdown
-from reconcile.audit.verdict import State, Verdict, by_chance, chance, verdict
+from reconcile.audit.verdict import State, Verdict, by_chance, chance, verdict, verdicts
 from reconcile.core.records import FLOP, MAC
 from reconcile.decode.figure import figure
 from reconcile.decode.grammar import Candidate
@@ -85,7 +86,25 @@ def test_not_explained_says_what_is_nearest() -> None:
     found = of("4.15", "GMACs")
     assert (found.state, found.best) == (State.OPEN, None)
     off = 100 * (4.15e9 - (MACS + NORMS)) / (MACS + NORMS)
-    assert f"the nearest is {MACS + NORMS:,} (with norms), and the figure is {off:+.2f} % from it" in found.reason
+    near = f"too large by {off:.2g} %: {MACS + NORMS:,} (4.11 GMACs, with norms)"
+    assert found.reason == f"{near}, the nearest of 3 readings in MACs"
+
+
+def test_a_claim_in_flops_is_answered_in_flops() -> None:
+    """4.3 is 47 % short of twice the products, and 5.2 % more than the products; 8.6 has FLOPs nearest."""
+    reason = of("4.3", "GFLOPs").reason
+    short, more = 100 * (1 - 4.3e9 / (2 * MACS)), 100 * (4.3e9 / MACS - 1)
+    assert reason.startswith(f"too small by {short:.0f} %: {2 * MACS:,} (8.18 GFLOPs, flops)")
+    assert reason.endswith(f"; read as MACs it is too large by {more:.2g} %: {MACS:,} (4.09 GMACs, macs)")
+    reason = of("8.6", "GFLOPs").reason
+    assert reason.startswith(f"too large by {100 * (8.6e9 / (2 * MACS) - 1):.2g} %: {2 * MACS:,}")
+    assert "read as" not in reason
+
+
+def test_a_figure_without_a_unit_gets_advice() -> None:
+    assert of("4").reason.endswith("write the unit in `claim`, such as GFLOPs")
+    assert "write 4.1G or 4.1 GFLOPs" in of("4.1").reason
+    assert "`claim`" not in of("4.15", "GMACs").reason
 
 
 def test_digits_that_are_cut_off_are_a_state_of_their_own() -> None:
@@ -152,3 +171,25 @@ def test_the_page_says_what_is_true_of_all_of_them() -> None:
     rows = to_csv(verdicts).splitlines()
     assert len(rows) == 6
     assert "'=it|raised" in rows[4]
+
+
+def test_twice_the_products_come_before_a_nearer_count() -> None:
+    """ResNet-50: 2 × 4,089,184,256 rounds to 8.2, and so does 8,206,449,344, which is nearer to it."""
+    near = reading(8_206_449_344, WORK, FLOP, "the work that ran, in FLOPs by the convention textbook")
+    causal = reading(2 * MACS, WORK, FLOP, "the work that ran, in FLOPs by the convention causal")
+    matmul = reading(2 * MACS, WORK, FLOP, "the work that ran, in FLOPs by the convention matmul")
+    held = {**RAN, "readings": [READINGS[0], near, causal, matmul]}
+    best = of("8.2", "GFLOPs", outcome=held).best
+    assert best is not None
+    assert (best.value, best.what) == (2 * MACS, matmul["what"])
+
+
+def test_a_verdict_says_what_its_source_counts() -> None:
+    """Four figures of one source, with norms: what is read by the other three says so, on both pages and in the table."""
+    claims = [Claim(i, "net:make", figure="4.112", claim="GMACs", source=f"a, row {i}") for i in range(1, 6)]
+    found, sources = verdicts(claims, dict.fromkeys(range(1, 6), RAN), {})
+    assert [v.evidence for v in found] == ["as the other 4 rows of this source"] * 5
+    assert [(one.source, one.rows, one.of) for one in sources] == [("a", 5, 5)]
+    for text in (to_markdown(found, (0, 1), "", sources), to_csv(found), to_html(found, (0, 1), "", sources)):
+        assert "as the other 4 rows of this source" in text
+    assert "| a | with norms | 5 | 5 | 10^" in to_markdown(found, (0, 1), "", sources)

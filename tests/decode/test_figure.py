@@ -94,6 +94,12 @@ def test_a_power_that_no_count_has(text: str) -> None:
         figure(text)
 
 
+@pytest.mark.parametrize(("text", "advice"), [("4.1", "write 4.1G or 4.1 GFLOPs"), ("1.2345k", "Leave out the digits")])
+def test_a_part_of_an_operation_gets_advice(text: str, advice: str) -> None:
+    with pytest.raises(UsageError, match=advice):
+        figure(text)
+
+
 @pytest.mark.parametrize("text", ["2.5", "1.2345k", "0.1"])
 def test_half_an_operation_is_none(text: str) -> None:
     with pytest.raises(UsageError, match="not a whole number"):

@@ -72,7 +72,7 @@ def audit(
     from ...audit import cell, html, page
     from ...audit.claims import Claim, read
     from ...audit.models import cells_of
-    from ...audit.verdict import State, by_chance, verdict
+    from ...audit.verdict import State, by_chance, verdicts
     from ...core import atomic
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, unknown
     from ...core.text import typed
@@ -100,12 +100,12 @@ def audit(
     def pages(finished: list[Finished]) -> None:
         outcomes = {one.name: one.outcome for one in finished}
         of_row = {row: outcomes[one.name] for row, one in cells.items()}
-        verdicts = [verdict(claim, of_row.get(claim.row), wrong.get(claim.row, "")) for claim in rows]
-        explained.extend(one.state is State.EXPLAINED for one in verdicts)
-        drawn = by_chance(verdicts, of_row)
-        text = page.to_markdown(verdicts, drawn, command)
-        pages_ = {"README": text, "audit": page.to_csv(verdicts), "costs": sweep_page.costs(finished)}
-        store.write_pages(out, {**pages_, "index": html.to_html(verdicts, drawn, command)})
+        judged, found = verdicts(rows, of_row, wrong)
+        explained.extend(one.state is State.EXPLAINED for one in judged)
+        drawn = by_chance(judged, of_row)
+        text = page.to_markdown(judged, drawn, command, found)
+        pages_ = {"README": text, "audit": page.to_csv(judged), "costs": sweep_page.costs(finished)}
+        store.write_pages(out, {**pages_, "index": html.to_html(judged, drawn, command, found)})
 
     finished = run_all(requests, out, pages, jobs=jobs, dask=dask, fresh=fresh, quiet=quiet, run=cell.run_cell)
     models = f"{len(finished)} models{before(finished)}"
