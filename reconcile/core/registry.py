@@ -31,6 +31,7 @@ COUNTER_FOLDERS = (
     "torchinfo",
     "torch_profiler",
     "mmengine",
+    "torchprofile",
     "ultralytics_thop",
     "calflops",
     "deepspeed",

@@ -49,6 +49,7 @@ THERE = {
     ),  # at its own path and below both parents
     ("calflops@macs", "family_recurrent:gru_cell"): (0, GRU, "calflops/pytorch_ops.py"),
     ("deepspeed@macs", "family_recurrent:gru_cell"): (0, GRU, "profiler.py"),
+    ("torchprofile", "family_convolution:conv2d_same"): (0, SAME, "aten._convolution_mode"),
     ("mmengine", "family_convolution:conv2d_same"): (0, SAME, "aten._convolution_mode"),
     ("mmengine", "family_attention:grouped_query"): (
         PROJECTIONS, PROJECTIONS + ATTENTION, "scaled_dot_product",

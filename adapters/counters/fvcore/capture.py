@@ -96,7 +96,8 @@ def _whole(counter: str, amount: Any) -> int:
 
 
 @contextmanager
-def _traceable(device: str) -> Iterator[None]:
+def traceable_on(device: str) -> Iterator[None]:
+    """Within this PyTorch traces on that device; its meta kernels take some help."""
     if device != "meta":
         yield
         return
@@ -148,7 +149,7 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
     jit_analysis._get_scoped_trace_graph = kept
     smallest = analyze(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))
     try:
-        with torch.no_grad(), counting(limits(counter), smallest.total), _traceable(model.device), Asked() as asked:
+        with torch.no_grad(), counting(limits(counter), smallest.total), traceable_on(model.device), Asked() as asked:
             analysis = analyze(module, inputs)
             analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
             analysis.set_op_handle(**{kind: noted(kind, handle) for kind, handle in analysis._op_handles.items()})
@@ -166,7 +167,7 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
         calls[key] = calls.get(key, 0) + 1
         sightings.append(Sighting(op, "{}|{}".format(*key)))
     if asked.times:
-        sightings = _compared(sightings, _untold(model, analyze, jit_analysis))
+        sightings = compared(sightings, _untold(model, analyze, jit_analysis))
     all_made = [op._replace(layer=layer_of(scope)) for scope, op in scopes.made]
     for op in dropped(all_made, [s.op for s in sightings if s.role != UNTRACED]):
         op = op._replace(id=f"node{len(sightings)}")
@@ -197,7 +198,7 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
     )
 
 
-def _compared(sightings: List[Sighting], untold: Optional[List[Op]]) -> List[Sighting]:
+def compared(sightings: List[Sighting], untold: Optional[List[Op]]) -> List[Sighting]:
     """What the counter met, with the roles of what it met because the model's code knew of the trace, and of what it missed."""
     if untold is None:
         return sightings
@@ -221,7 +222,7 @@ def _untold(model: TorchModel, analyze: Any, jit_analysis: Any) -> Optional[List
 
     jit_analysis._get_scoped_trace_graph = kept
     try:
-        with torch.no_grad(), _traceable(model.device), Asked(False):
+        with torch.no_grad(), traceable_on(model.device), Asked(False):
             analysis = analyze(module, tuple(model.example(model.device)))
             analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
             analysis.total()

@@ -1,0 +1,17 @@
+"""torchprofile: operators of a TorchScript trace, as multiply-adds."""
+
+from ....core.records import MAC
+from .. import torch_counter
+
+COUNTERS = (
+    torch_counter(
+        "torchprofile",
+        __name__,
+        MAC,
+        "torchprofile's profile_macs: operators of a TorchScript trace",
+        "sees the forward pass only",
+        title="torchprofile.profile_macs",
+        requirements=("torchprofile==0.1.0",),
+        checked=("0.1.0", "0.1.0"),
+    ),
+)

@@ -1,0 +1,34 @@
+"""torchprofile itself, in the environment that it needs: what its table lacks, and a transposed convolution."""
+
+from __future__ import annotations
+
+import pytest
+
+import reconcile
+from reconcile.core.causes import Cause
+from reconcile.launch.environments.named import load
+from reconcile.launch.environments.provision import ensure
+
+pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
+
+CASES = {
+    # name: (MACs that it reports, multiply-adds that ran, causes)
+    "products": (2 * 3, 2 * 3 * 5 + 2 * 3, {Cause.OP_NOT_COUNTED}),
+    # one of two activations: 2 rows of 4
+    "in_place": (2 * 3 * 4 + 2 * 4, 2 * 3 * 4, {Cause.OUTSIDE_CONVENTION}),
+    # 10 positions of the output instead of 5 of the input
+    "transposed": (10 * 6 * 3 * 2, 5 * 6 * 3 * 2, {Cause.FORMULA_DIFFERS}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_reports_what_the_rules_say_and_closes(name: str) -> None:
+    reported, ran, causes = CASES[name]
+    python = str(ensure(load()["torchprofile"]))
+    nets = "tests.adapters.counters.torchprofile_nets"
+    result = reconcile.run(torch=f"{nets}:{name}", python=python, counters=("torchprofile",)).result
+    (ledger,) = result.ledgers
+    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (reported, (), 0), ledger.reason
+    (statement,) = result.statements
+    assert (statement.from_total, statement.to_total, statement.residual) == (2 * reported, 2 * ran, 0)
+    assert {line.cause for line in statement.adjustments} == causes
