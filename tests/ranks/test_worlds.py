@@ -80,6 +80,8 @@ def test_stages_of_a_pipeline_add_up(run: Run) -> None:
     half = 3 * d.LAYERS // 2 * LAYER
     assert by_rank(result) == {0: half, 1: half + 3 * LOGITS}
     assert (result.totals["matmul"], causes(result)) == (STEP, {})
+    passes = "4 calls of a model, 4 backward passes, "  # one of each micro-batch, and none of what a stage runs before its step
+    assert all(any(passes in note for note in fold.trace.notes) for fold in result.folds)
     balance = result.balance()
     assert balance is not None
     assert (balance[0].ranks, balance[1], balance[2]) == ((1,), Fraction(half + 3 * LOGITS, STEP // 2), "head")
