@@ -17,9 +17,11 @@ from .verdict import Verdict, verdict
 
 @dataclass(frozen=True)
 class Answer(RunResult):
-    """``others`` is the same run under the other conventions, if they were asked for."""
+    """``others`` is the same run under the other conventions, if they were asked for. ``run`` is a word that all processes of
+    one run share, where a program ran as several."""
 
     others: tuple[Answer, ...] = field(default=())
+    run: str = ""
 
     @cached_property
     def verdict(self) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,13 @@ from ..core.errors import UsageError, brief
 NAME = re.compile(r"(?P<stem>.+)\.rank-(?P<rank>\d+)-of-(?P<world>\d+)\.json")
 HOW = "torchrun --nproc-per-node N -m reconcile watch --out DIR train.py"
 LONGEST = 10  # ranks that are named
+
+
+def run_of(met: str, environment: Mapping[str, str] = os.environ) -> str:
+    """A word that all processes of one run share: ``met`` is what they agreed on when they met. Without it, the run's id and
+    the number of its attempt, as torchrun gives them to each process. '' if nothing tells this run from another."""
+    id_, attempt = environment.get("TORCHELASTIC_RUN_ID", ""), environment.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return met or ("" if id_ in ("", "none") else f"{id_} {attempt}")
 
 
 def named(stem: str, environment: Mapping[str, str] = os.environ) -> str:
@@ -38,6 +45,19 @@ class Together:
     def missing(self) -> tuple[int, ...]:
         """The ranks that left no report."""
         return tuple(rank for rank in range(self.world) if rank not in self.reports)
+
+    @cached_property
+    def runs(self) -> dict[str, tuple[int, ...]]:
+        """The ranks of each run, by the word that its processes share: '' for those that nothing tells from another run."""
+        found: dict[str, list[int]] = {}
+        for rank in sorted(self.reports):
+            found.setdefault(str(self.reports[rank].get("run", "")), []).append(rank)
+        return {run: tuple(ranks) for run, ranks in found.items()}
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the reports may be of several runs."""
+        return len(self.runs) > 1 or "" in self.runs
 
     @property
     def convention(self) -> str:
@@ -64,8 +84,9 @@ class Together:
 
     @cached_property
     def sum(self) -> dict[str, int]:
-        """What all ranks ran; empty while one is missing, without the conventions under which one is withheld."""
-        if self.missing:
+        """What all ranks ran, without the conventions under which one is withheld; empty while one is missing or may be of
+        another run."""
+        if self.missing or self.mixed:
             return {}
         known = [self.totals(rank) for rank in self.reports]
         return {name: sum(each[name] for each in known) for name in known[0] if all(name in each for each in known)}
@@ -74,7 +95,7 @@ class Together:
     def exit_code(self) -> int:
         """0 if every rank is there and reconciled; otherwise 1, or 3 where a counter failed."""
         codes = [int(report["exit_code"]) for report in self.reports.values()]
-        return max(*codes, 1 if self.missing or self.convention not in self.sum else 0)
+        return max(*codes, 1 if self.convention not in self.sum else 0)
 
 
 def read(folder: Path) -> Together:
@@ -117,8 +138,29 @@ def missing(together: Together) -> str:
     ranks = together.missing
     if not ranks:
         return ""
+    some = _some(ranks)
+    return f"{some[0].upper()}{some[1:]} of {together.world} left no report, so there is no sum."
+
+
+def _some(ranks: Sequence[int]) -> str:
     some = ", ".join(map(str, ranks[:LONGEST])) + (" and others" if len(ranks) > LONGEST else "")
-    return f"{'Rank' if len(ranks) == 1 else 'Ranks'} {some} of {together.world} left no report, so there is no sum."
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {some}"
+
+
+def mixed(together: Together) -> str:
+    """A sentence that names the ranks whose reports are of another run, or may be; ''."""
+    said = []
+    known = [_some(ranks) for run, ranks in together.runs.items() if run]
+    if len(known) > 1:
+        texts = "; ".join(known[:LONGEST])
+        said.append(
+            f"The reports are of {len(known)} runs ({texts}), so there is no sum: give each run a folder of its own."
+        )
+    if ranks := together.runs.get(""):
+        said.append(
+            f"Nothing shows of which run {_some(ranks)} wrote, so there is no sum: start the processes with {HOW}."
+        )
+    return " ".join(said)
 
 
 def to_dict(together: Together) -> dict[str, Any]:
@@ -130,6 +172,7 @@ def to_dict(together: Together) -> dict[str, Any]:
         "world": together.world,
         "exit_code": together.exit_code,
         "missing": list(together.missing),
+        "runs": [list(ranks) for ranks in together.runs.values()],
         "ranks": [
             {"ranks": list(ranks), "totals": together.totals(ranks[0]), "counters": together.counters(ranks[0])}
             for ranks in together.folds

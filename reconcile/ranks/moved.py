@@ -127,18 +127,41 @@ def _given(one: Mapping[Shapes, int], own: Mapping[Shapes, int], world: int) -> 
     return None if left else dict(found)
 
 
+def copied(cell: Cell, ranks: Sequence[int], parts: int) -> bool:
+    """Whether each rank does every call of one device on an equal part of one dimension, one of so many ``parts``."""
+    for index in range(len(ranks)):
+        left = Counter({(row.op, _shapes(row)): 0 for row in cell.one})
+        for row in cell.one:
+            left[row.op, _shapes(row)] += row.calls
+        for row in cell.parts.get(index, []):
+            like = (one for one in left if one[0] == row.op and _parts(_shapes(row), one[1]) == parts)
+            found = next((one for one in like if left[one] >= row.calls), None)
+            if found is None:
+                return False
+            left[found] -= row.calls
+        if any(left.values()):
+            return False
+    return True
+
+
 def _part(rank: Shapes, one: Shapes, world: int) -> bool:
     """Whether these are the one device's shapes, or those of an equal part of one dimension."""
+    parts = _parts(rank, one)
+    return bool(parts and world % parts == 0)
+
+
+def _parts(rank: Shapes, one: Shapes) -> int:
+    """Of how many equal parts of one dimension of the one device's shapes these have one: 1 for all of it, 0 for none."""
     if rank == one:
-        return True
+        return 1
     if [len(shape or ()) for shape in rank] != [len(shape or ()) for shape in one]:
-        return False
+        return 0
     sizes = zip(_sizes(rank), _sizes(one), strict=True)
     pairs = {(mine, theirs) for mine, theirs in sizes if mine != theirs}
     if len(pairs) != 1:
-        return False
+        return 0
     ((part, size),) = pairs
-    return bool(part and size and size % part == 0 and world % (size // part) == 0)
+    return size // part if part and size % part == 0 else 0
 
 
 def _sizes(shapes: Shapes) -> list[int]:

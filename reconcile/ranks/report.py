@@ -9,19 +9,21 @@ from ..core.text import markdown, number, si, signed
 from ..engine.breakdown import blocks
 from ..report import reports
 from ..report.json import statement_data
-from . import words
+from . import page, words
 from .ranked import Ranked
 
 SCHEMA = 1
 
 
 def render(result: Ranked, formats: tuple[str, ...], command: str = "") -> dict[str, str | bytes]:
-    """The reports by the end of their file names: ``ranks.md``, ``ranks.json``, and ``rank-0.md`` and so on."""
+    """The reports by the end of their file names: ``ranks.md``, ``ranks.json``, ``ranks.html``, and ``rank-0.md`` and so on."""
     texts: dict[str, str | bytes] = {}
     if "md" in formats:
         texts["ranks.md"] = to_markdown(result, command)
     if "json" in formats:
         texts["ranks.json"] = json.dumps(to_dict(result), indent=1) + "\n"
+    if "html" in formats:
+        texts["ranks.html"] = page.to_html(result, command)
     named = [(f"rank-{fold.ranks[0]}", fold.answer) for fold in result.folds]
     for name, answer in (*named, *([("one-device", result.one)] if result.one is not None else [])):
         texts |= {f"{name}.{end}": text for end, text in reports.render(answer, formats, None, command).items()}

@@ -5,7 +5,7 @@ them ``share`` of what the one device reads, the ranks have B x share times its 
 
 - recomputed: work of the recomputation, which the one device has none of;
 - replicated: each rank that takes part does the whole of it, as one device does with as many tokens, while the ranks share
-  another op of the batch;
+  another op of the batch, or several ranks update the same part of each weight;
 - padded-shard: the parts of one dimension, added over the ranks, are more than the dimension;
 - added-between-ranks: operators by which ranks reduce a tensor, and dot products that they cut for it.
 
@@ -30,7 +30,7 @@ from ..core.results import Adjustment, Residual, Statement, TraceResult, TraceRo
 from ..core.work import COMPONENTS, ZERO, Work
 from ..engine.statements import close
 from ..work.collectives import is_collective
-from .moved import Cell, Place, matched
+from .moved import Cell, Place, copied, matched
 
 SUM = "sum of ranks"
 ONE = "one device"
@@ -163,7 +163,7 @@ class Sum:
             return Cause.ADDED_BETWEEN_RANKS
         if place[1] == RECOMPUTATION and not self._work(cell.one) and beyond > 0:
             return Cause.RECOMPUTED
-        if beyond > 0 and self._replicated(place, cell):
+        if beyond > 0 and (self._replicated(place, cell) or self._copied(place, cell, beyond)):
             return Cause.REPLICATED
         if place[2] and (self._cut(place, cell) or self._cut_sum(place, cell, beyond)):
             return Cause.ADDED_BETWEEN_RANKS
@@ -210,6 +210,15 @@ class Sum:
     def _replicated(self, place: Place, cell: Cell) -> bool:
         return self._whole_on_each(place, cell) and (self._sharing or place[1] not in _OF_BATCHES)
 
+    def _copied(self, place: Place, cell: Cell, beyond: int) -> bool:
+        """Whether ranks share weights, and several of them have the same part, as with HSDP. What a part of a batch is done by
+        twice may be of two batches: this says nothing of that."""
+        counts = [part.count for part in self.parts]
+        world, whole = sum(counts), self._work(cell.one)
+        if place[1] in _OF_BATCHES or not whole or beyond % whole or world % (beyond // whole + 1):
+            return False
+        return copied(cell, counts, world // (beyond // whole + 1))
+
     def _if_whole(self, place: Place, rows: Sequence[TraceRow]) -> int:
         """What the ranks do beyond one device if each of them does the whole of these rows; -1 where they could be of several
         batches."""
@@ -238,7 +247,7 @@ class Sum:
 
     def _padding(self, place: Place, cell: Cell) -> Fraction:
         """What the ranks do for padding: 0 unless their ops have the one device's shapes but for one dimension, which is longer
-        when the parts of all ranks are added."""
+        when the parts of all ranks are added, and not by a whole number of times."""
         padding = Fraction(0)
         for index, row in enumerate(cell.one):
             sizes: dict[int, int] = defaultdict(int)  # a dimension of the one device's: what the ranks have of it
@@ -254,6 +263,8 @@ class Sum:
             if len(sizes) != 1:
                 return Fraction(0)
             ((whole, together),) = sizes.items()
+            if together % (whole * self.batches) == 0:  # several copies of its parts, or parts of several batches
+                return Fraction(0)
             times = self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
             padding += self.flops(row.work) * times * Fraction(together - whole * self.batches, whole * self.batches)
         return padding

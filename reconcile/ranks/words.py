@@ -9,7 +9,7 @@ from ..core.records import CALLED_WITH
 from ..core.text import number, percent, signed
 from ..engine.citation import META
 from ..report import view
-from .files import Together, missing
+from .files import Together, missing, mixed
 from .ranked import PARTIAL, Fold, Ranked, Traffic
 
 TRAFFIC = ("ranks", "collective", "group", "calls", "bytes sent")
@@ -131,8 +131,8 @@ def told(found: Together) -> Iterator[str]:
 
 def sum_of(found: Together) -> str:
     """The last line."""
-    if found.missing:
-        return missing(found)
+    if found.missing or found.mixed:
+        return " ".join(filter(None, (missing(found), mixed(found))))
     if found.convention not in found.sum:
         return "Withheld: the number of a rank is not known, so there is no sum."
     total = f"{number(found.world)} ranks do {number(found.sum[found.convention])} FLOPs together ({found.convention})."

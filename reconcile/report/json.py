@@ -58,6 +58,7 @@ def _tree(result: Answer, listed: Listed = at_once) -> dict[str, Any]:
         "environment": _sorted(result.environment),
         "inputs": dict(result.inputs),
         "exit_code": result.exit_code,
+        **({"run": result.run} if result.run else {}),
         "description": result.description,
         "notes": list(result.notes),
         "verdict": _verdict(result.verdict),

@@ -61,11 +61,12 @@ def watch(script: Script, request: RunRequest) -> Answer:
     """Run the script and reconcile what was counted. Raises UsageError for a script that ends or fails before that."""
     from .. import workflow
 
-    collected = _run(script, request)
-    return workflow.run(replace(request, every_convention=True), take=lambda *_: collected)
+    collected, run = _run(script, request)
+    answer = workflow.run(replace(request, every_convention=True), take=lambda *_: collected)
+    return replace(answer, run=run)
 
 
-def _run(script: Script, request: RunRequest) -> Collected:
+def _run(script: Script, request: RunRequest) -> tuple[Collected, str]:
     if not script.module and not Path(script.name).is_file():
         raise UsageError(f"{script.name} is no file: give the script that you run, or its module's name after -m.")
     if script.version and tuple(map(int, script.version.split("."))) < OLDEST:
@@ -121,8 +122,8 @@ def _counts_steps(counter: Counter) -> bool:
     return bool(counter.nested) if frameworks()[counter.framework].steps else not counter.blind
 
 
-def _read(script: Script, folder: Path, counters: dict[str, list[str]], asked: Sequence[str]) -> Collected:
-    """What the program left. Raises UsageError where it ended before its step."""
+def _read(script: Script, folder: Path, counters: dict[str, list[str]], asked: Sequence[str]) -> tuple[Collected, str]:
+    """What the program left, and the word that processes of its run share. Raises UsageError where it ended before its step."""
     seen = written.seen(folder)
     if seen is None or not seen.get("done"):
         raise UsageError(_why(script, seen))
@@ -133,7 +134,7 @@ def _read(script: Script, folder: Path, counters: dict[str, list[str]], asked: S
     trace, ledgers = alone.records(folder, framework, counters[framework], script.name)
     named = " ".join([script.name, *script.arguments])
     meta = {**EMPTY, "name": script.stem, "params": {framework: named}, "frameworks": [framework], "context": None}
-    return Collected(meta, (trace,), ledgers)
+    return Collected(meta, (trace,), ledgers), str(seen.get("run", ""))
 
 
 def _why(script: Script, seen: dict[str, Any] | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
-from reconcile.ranks.files import named
+from reconcile.ranks.files import named, run_of
 
 ROOT = Path(__file__).parents[2]
 
 
-def report(total: int | None, reason: str = "", code: int = 0, convention: str = "matmul") -> dict[str, Any]:
+def report(
+    total: int | None, reason: str = "", code: int = 0, convention: str = "matmul", run: str = "a run"
+) -> dict[str, Any]:
     trace = {
         "complete": total is not None,
         "totals": {} if total is None else {"matmul": total, "all": total + 1},
@@ -26,7 +29,8 @@ def report(total: int | None, reason: str = "", code: int = 0, convention: str =
     }
     ledger = {"counter": "flop_counter", "total": total, "state": "equal", "reason": ""}
     verdict = {"counters": [{"counter": "flop_counter", "reason": "", "causes": []}]}
-    return {"convention": convention, "traces": [trace], "ledgers": [ledger], "verdict": verdict, "exit_code": code}
+    told = {"convention": convention, "traces": [trace], "ledgers": [ledger], "verdict": verdict, "exit_code": code}
+    return {**told, "run": run} if run else told
 
 
 def write(folder: Path, *reports: dict[str, Any] | None, stem: str = "train", world: int = 0) -> Path:
@@ -66,6 +70,28 @@ def test_a_number_that_is_withheld_has_no_sum(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "Withheld on rank 1: an op has no formula." in said(done)
     assert "so there is no sum" in said(done)
+
+
+@pytest.mark.parametrize(
+    ("runs", "sentence"),
+    [
+        (("old", "new", "new"), "The reports are of 2 runs (rank 0; ranks 1, 2), so there is no sum"),
+        (("", "new", "new"), "Nothing shows of which run rank 0 wrote, so there is no sum"),
+        (("", "", ""), "Nothing shows of which run ranks 0, 1, 2 wrote, so there is no sum"),
+    ],
+)
+def test_reports_of_several_runs_are_named(tmp_path: Path, runs: tuple[str, ...], sentence: str) -> None:
+    done = run(write(tmp_path, *(report(5, run=each) for each in runs)))
+    assert done.exit_code == 1
+    assert sentence in said(done)
+    assert json.loads((tmp_path / "train.ranks.json").read_text())["sum"] == {}
+
+
+def test_a_run_is_known_by_what_its_processes_share() -> None:
+    launched = {"TORCHELASTIC_RUN_ID": "5", "TORCHELASTIC_RESTART_COUNT": "0"}
+    assert run_of("met", launched) == "met"
+    assert run_of("", launched) != run_of("", {**launched, "TORCHELASTIC_RESTART_COUNT": "1"})
+    assert run_of("", {}) == run_of("", {"TORCHELASTIC_RUN_ID": "none"}) == ""
 
 
 @pytest.mark.parametrize("code", [1, 3])
@@ -133,3 +159,9 @@ def test_real_processes_are_watched_each_by_itself(tmp_path: Path) -> None:
         1: 8 * row,
     }
     assert told["sum"]["matmul"] == 12 * row
+    shutil.copytree(tmp_path / "ranks", tmp_path / "earlier")
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=300)
+    assert done.returncode == 0
+    shutil.copy(tmp_path / "earlier" / "train.rank-1-of-2.json", tmp_path / "ranks")
+    done = run(tmp_path / "ranks")
+    assert (done.exit_code, "of 2 runs (rank 0; rank 1)" in said(done)) == (1, True), done.output

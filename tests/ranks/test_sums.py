@@ -72,6 +72,22 @@ def test_an_optimizer_does_not_grow_with_the_batch() -> None:
     assert causes(statement([(4, sharded)], [row("a", 8), row("a", 4, OPTIMIZER)], 4)) == {"own-batch": -2 * 3 * 8}
 
 
+@pytest.mark.parametrize("layer", ["a", "b"])  # of a name that one device has, and of another
+@pytest.mark.parametrize(("shape", "explained"), [((2, 3), True), ((4, 2), False), ((2, 2), False)])
+def test_copies_of_a_shard_are_updated_twice(layer: str, shape: tuple[int, ...], explained: bool) -> None:
+    """Two of four ranks have the same half of a weight of (4, 3); other shapes are no half of it, whatever their work."""
+    one = [row("a", 12, OPTIMIZER, "aten.add", (4, 3))]
+    found = statement([(4, [row(layer, 6, OPTIMIZER, "aten.add", shape)])], one, 4)
+    assert (found.by_cause(), found.residual) == (({Cause.REPLICATED: -2 * 12}, 0) if explained else ({}, -2 * 12))
+
+
+def test_halves_of_a_batch_are_no_copies() -> None:
+    """Ranks that do a half of a product each, twice as often as one device, may read two batches."""
+    one = [row("a", 12, FORWARD, "aten.mm", (4, 3)), row("b", 12, FORWARD, "aten.mm", (4, 3))]
+    found = statement([(4, [row(each, 6, FORWARD, "aten.mm", (2, 3)) for each in "ab"])], one)
+    assert found.residual == -2 * 24
+
+
 def test_a_layer_on_every_rank_is_replicated() -> None:
     parts = [(4, [row("norm", 7), row("w", 25)])]
     assert causes(statement(parts, [row("norm", 7), row("w", 100)])) == {"replicated": -2 * 3 * 7}

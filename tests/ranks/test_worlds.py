@@ -25,6 +25,7 @@ STEP = 3 * (d.LAYERS * LAYER + LOGITS)
 """The forward pass, and twice that for the gradients of inputs and weights: the table below the first layer is trained, too."""
 AGAIN = d.LAYERS * (LAYER - 2 * TOKENS * d.HIDDEN * d.DIM)
 """Checkpoints stop where the last tensor is there that the gradients read: w2's product is not needed again."""
+WEIGHTS = 2 * d.VOCAB * d.DIM + d.DIM + d.LAYERS * (2 * d.DIM + 2 * d.DIM * (d.DIM + WIDE) + 3 * d.DIM * d.HIDDEN)
 ROUTED = 3 * 2 * TOKENS * (d.DIM * d.EXPERTS + d.TOP * 2 * d.DIM * d.HIDDEN) - 2 * TOKENS * d.DIM * d.EXPERTS
 ROUTED -= 2 * TOKENS * d.TOP * d.DIM * d.HIDDEN
 """No gradient of the input: neither the router's nor that of the first layers of experts."""
@@ -79,6 +80,8 @@ def test_stages_of_a_pipeline_add_up(run: Run) -> None:
     half = 3 * d.LAYERS // 2 * LAYER
     assert by_rank(result) == {0: half, 1: half + 3 * LOGITS}
     assert (result.totals["matmul"], causes(result)) == (STEP, {})
+    passes = "4 calls of a model, 4 backward passes, "  # one of each micro-batch, and none of what a stage runs before its step
+    assert [fold.ranks for fold in result.folds if passes not in " ".join(fold.trace.notes)] == []
     balance = result.balance()
     assert balance is not None
     assert (balance[0].ranks, balance[1], balance[2]) == ((1,), Fraction(half + 3 * LOGITS, STEP // 2), "head")
@@ -121,10 +124,17 @@ def test_single_operations_have_causes_too(run: Run, name: str, convention: str)
 
 
 @pytest.mark.zoo
-def test_gradients_of_data_parallel_ranks_are_scaled_and_added(run: Run) -> None:
-    weights = 2 * d.VOCAB * d.DIM + d.DIM + d.LAYERS * (2 * d.DIM + 2 * d.DIM * (d.DIM + WIDE) + 3 * d.DIM * d.HIDDEN)
-    result = run("ddp", 2, "plain", "training", "all")
-    assert causes(result)["added-between-ranks"] == -2 * (weights + weights // 2)
+@pytest.mark.parametrize("convention", ["all", "textbook"])
+def test_gradients_of_data_parallel_ranks_are_scaled_and_added(run: Run, convention: str) -> None:
+    result = run("ddp", 2, "plain", "training", convention)
+    assert causes(result)["added-between-ranks"] == -2 * (WEIGHTS + WEIGHTS // 2)
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize("convention", ["all", "textbook"])
+def test_two_ranks_update_the_same_part_of_a_weight(run: Run, convention: str) -> None:
+    result = run("hsdp", 4, "plain", "training", convention)
+    assert causes(result)["replicated"] == -2 * WEIGHTS  # SGD multiplies and adds
 
 
 @pytest.mark.zoo

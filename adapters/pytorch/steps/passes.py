@@ -60,7 +60,9 @@ class PassRecorder(TrainingRecorder):
         finally:
             self.path.unwind(self._running.pop().depth)
             if not self._nested:
-                self.passes += 1
+                self.passes += (
+                    not self.paused
+                )  # what prepares a step, or shows that a trace is whole, is none of its passes
                 self.path.losing = False
                 self._clean = dict(self._weights)  # what was computed from weights is let go
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
+from uuid import uuid4
 
 import torch
+from torch import distributed
 from torch.nn.modules import module as module_hooks
 from torch.optim import optimizer as optimizer_hooks
 
@@ -22,6 +24,21 @@ BELOW = (
     "the program entered a mode of its own around its model (TorchDispatchMode, such as FlopCounterMode), and a step that begins "
     "in one cannot be watched: leave it out, or use reconcile.count around your code"
 )
+
+
+MARK = "reconcile/run"
+
+
+def met() -> str:
+    """A word that all processes of this group share, and those of no other run: the first of them leaves it in the store by
+    which they met. '' without a group, or once its store is gone."""
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return ""
+    try:
+        store = distributed.distributed_c10d._get_default_store()
+        return str(store.compare_set(MARK, "", uuid4().hex).decode())
+    except (AttributeError, RuntimeError):
+        return ""
 
 
 class Watch:
@@ -46,6 +63,7 @@ class Watch:
         self.finished = False
         self.trains = False  # whether the step has called a model with gradients
         self.below = False
+        self.run = ""
         self._eager = eager()
         self._eager.__enter__()  # for good: what is compiled before the step costs minutes and is not counted
         module_hooks.register_module_forward_pre_hook(self._before)
@@ -79,6 +97,7 @@ class Watch:
         if torch._C._len_torch_dispatch_stack():
             self.below = True
             return
+        self.run = met()  # now: the process that keeps the store may end before this one's step does
         self.context = StepContext((), self.nested, optimizers_told=True)
         self.context.enter()
         self.context.recorder.path._push(module, inputs)
@@ -113,10 +132,11 @@ class Watch:
         assert self.context is not None
         self.finished = True
         self.context.leave()
+        self.run = self.run or met()
         if self.left_out:
             self.context.notes.append(LEFT_OUT % (self.left_out, "" if self.left_out == 1 else "s"))
         self.done(self.context)
 
     def told(self) -> dict[str, Any]:
         """What it has seen of the program, where that ends before its step does."""
-        return {"calls": self.calls, "steps": self.steps, "below": BELOW if self.below else ""}
+        return {"calls": self.calls, "steps": self.steps, "below": BELOW if self.below else "", "run": self.run}

@@ -67,6 +67,8 @@ def watch(
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage, or the script ended before its step, 3 a counter failed,
     4 a defect of reconcile itself.
     """
+    from dataclasses import replace
+
     from ...core import atomic
     from ...core.errors import UsageError
     from ...launch.environments.interpreters import user_interpreter
@@ -85,11 +87,14 @@ def watch(
     program = Script(script, arguments, module, *steps, calls or 0, go_on, str(place), version)
     atomic.prepare(out)
     result = watch(program, request)
+    stem = files.named(program.stem)
+    if stem != program.stem:
+        result = replace(result, run=files.run_of(result.run))
     statement = choose(
         result, ends([x.counter for x in result.ledgers], from_, to, tuple(t.framework for t in result.traces))
     )
     texts = reports.render(result, formats, statement, again(ctx, (), script, *arguments))
-    kept = atomic.write(out, files.named(program.stem), texts)
+    kept = atomic.write(out, stem, texts)
     if said := reports.left_out(result, formats):
         say(said, err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)
