@@ -83,7 +83,8 @@ def _refuse(plain: str) -> None:
 
 
 def figure(text: str) -> PrintedFigure:
-    """Read a number as people print it. Raises UsageError for anything else, and for fractions of an operation."""
+    """Read a number as people print it. Raises UsageError for anything else, for fractions of an operation, and for a
+    rounded 0, to which every count below half its place rounds."""
     plain = re.sub(f"[{_SPACES}]", " ", text.strip())
     parts = _FIGURE.fullmatch(plain) if len(text) <= LONGEST else None
     if parts is None:
@@ -110,4 +111,6 @@ def figure(text: str) -> PrintedFigure:
             if not parts["suffix"] and not parts["flop"] and not parts["mac"]
             else f"{plain} is not a whole number, but a count is. Leave out the digits after the point."
         )
+    if digits == 0 and power > 0:
+        raise UsageError(f"{text.strip()} rounds to 0, as every small count does. Give a figure with a digit other than 0.")
     return PrintedFigure(text.strip(), digits, 10**power, FLOP if parts["flop"] else MAC if parts["mac"] else "")

@@ -106,6 +106,16 @@ def test_half_an_operation_is_none(text: str) -> None:
         figure(text)
 
 
+@pytest.mark.parametrize("text", ["0.0 GFLOPs", "0e80", "0.00G", "0 GMACs"])
+def test_a_rounded_zero_tells_no_count_from_another(text: str) -> None:
+    with pytest.raises(UsageError, match="rounds to 0"):
+        figure(text)
+
+
+def test_an_exact_zero_is_a_count() -> None:
+    assert (figure("0").digits, figure("0 FLOPs").exact) == (0, True)
+
+
 @given(st.integers(0, 10**15))
 def test_an_exact_number_means_itself_and_no_other(value: int) -> None:
     for text in (str(value), f"{value:,}"):
