@@ -114,7 +114,7 @@ _MEANING = {
     Cause.AVERAGED_OVER_BATCH: "The counter divides by the first dimension of the first input, which it takes for the batch.",
     Cause.OWN_BATCH: "Ranks of data parallelism read another batch each; one device reads one.",
     Cause.REPLICATED: "Ranks that share a batch do the whole of this each; one device does it once.",
-    Cause.RECOMPUTED: "The ranks compute activations again in the backward pass; one device keeps them.",
+    Cause.RECOMPUTED: "Activations are computed again in the backward pass; the other side has them once.",
     Cause.PADDED_SHARD: "A dimension is padded so that the ranks share it evenly; one device has no padding.",
     Cause.ADDED_BETWEEN_RANKS: "Ranks add what each of them has of a tensor; one device has the whole tensor.",
     Cause.REAL_WORK_DIFFERS: "The two models do different multiply-adds.",

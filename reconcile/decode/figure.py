@@ -112,5 +112,7 @@ def figure(text: str) -> PrintedFigure:
             else f"{plain} is not a whole number, but a count is. Leave out the digits after the point."
         )
     if digits == 0 and power > 0:
-        raise UsageError(f"{text.strip()} rounds to 0, as every small count does. Give a figure with a digit other than 0.")
+        raise UsageError(
+            f"{text.strip()} rounds to 0, as every small count does. Give a figure with a digit other than 0."
+        )
     return PrintedFigure(text.strip(), digits, 10**power, FLOP if parts["flop"] else MAC if parts["mac"] else "")

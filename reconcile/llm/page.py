@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ..core.causes import ORDER, Cause
 from ..core.conventions import CAUSAL, Convention
 from ..core.records import RECOMPUTATION, Ledger
 from ..core.registry import known_counters
@@ -20,13 +21,14 @@ from ..engine.settle import Collected
 SCHEMA = 1
 PREFIX = "formula:"
 WIDTH = 79
-ONCE, AGAIN = "what ran", "computed again"
-"""Rows of the table: the work that ran without recomputed activations, and with them."""
+ALL, ONCE, AGAIN = "what ran", "what ran once", "computed again"
+"""Rows of the table: the work that ran, or, where activations are recomputed, that without them, and theirs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A formula on this model: FLOPs of one step, and the amounts by cause that lead to the work that ran; or why it has none."""
+    """A formula on this model: FLOPs of one step, and the amounts by cause that lead to the work that ran once, MFU's numerator;
+    or why it has none."""
 
     name: str
     step: int | None
@@ -71,8 +73,13 @@ class Page:
         return self.ran - self.again
 
     @property
+    def row(self) -> str:
+        """The name of the row to which the causes of each formula lead."""
+        return ONCE if self.again else ALL
+
+    @property
     def exact(self) -> tuple[str, ...]:
-        """The formulas that give exactly the work that ran."""
+        """The formulas that give exactly the work that ran once."""
         return tuple(q.name for q in self.quotes if q.step == self.once)
 
     @property
@@ -98,14 +105,14 @@ def page(result: Answer, size: tuple[int, int], name: str) -> Page:
     batch, seq = size
     convention = result.convention
     statements = {s.from_: s for s in result.statements if s.to == trace.name}
+    ran, again = trace.totals[convention.name], _again(trace, convention)
     quotes = []
     for ledger in result.ledgers:
         statement = statements.get(ledger.counter)
-        causes = {c.value: amount for c, amount in statement.by_cause().items()} if statement is not None else {}
+        causes = _once(statement.by_cause(), again) if statement is not None else {}
         residual = statement.residual if statement is not None else None
         short = ledger.counter.removeprefix(PREFIX)
         quotes.append(Quote(short, ledger.normalised_total, causes, residual, ledger.reason))
-    ran, again = trace.totals[convention.name], _again(trace, convention)
     kept = trace.totals.get(CAUSAL.name)
     gap = next(iter(trace.gaps(CAUSAL)), None)
     return Page(
@@ -120,6 +127,13 @@ def page(result: Answer, size: tuple[int, int], name: str) -> Page:
         versions=trace.versions,
         quotes=tuple(sorted(quotes, key=lambda q: (q.step is None, abs((q.step or 0) - ran + again), q.name))),
     )
+
+
+def _once(causes: Mapping[Cause, int], again: int) -> dict[str, int]:
+    """The amounts that lead to the work that ran once, MFU's numerator: all of a statement's, which lead to the work that ran,
+    less the ``again`` of recomputed activations. A formula of HFU has those, so its page takes them off."""
+    less = {**causes, Cause.RECOMPUTED: causes.get(Cause.RECOMPUTED, 0) - again}
+    return {cause.value: less[cause] for cause in sorted(less, key=ORDER.__getitem__) if less[cause]}
 
 
 def _again(trace: TraceResult, convention: Convention) -> int:
@@ -179,20 +193,21 @@ def _kept(page: Page, yours: str) -> list[str]:
 def cite(page: Page) -> str:
     """One sentence to publish."""
     version = ", ".join(f"{name} {number_}" for name, number_ in page.versions.items())
+    more = f", without {per_token(page, page.again)} for activations that are computed again" if page.again else ""
     return (
         f"{page.model} takes {per_token(page, page.once)} FLOPs per token of {page.step} (convention matmul: 2 per multiply-add "
-        f"of matrix products, whole attention), recorded op by op by reconcile on {version}."
+        f"of matrix products, whole attention{more}), recorded op by op by reconcile on {version}."
     )
 
 
 def text(page: Page, *, verbose: bool = False) -> str:
     """The page for a terminal of 80 columns; ``verbose`` opens every cause of every formula, in FLOPs per step."""
-    wide = max(len(q.name) for q in page.quotes) if page.quotes else 8
+    wide = max(len(page.row), *(len(q.name) for q in page.quotes))
     lines = [
         f"{page.model}: {page.step}, FLOPs per token",
         "",
         f"{'':{wide}}  {'per token':>17}  {'of it':>7}  why",
-        f"{ONCE:{wide}}  {per_token(page, page.once):>17}  {'1':>7}",
+        f"{page.row:{wide}}  {per_token(page, page.once):>17}  {'1':>7}",
     ]
     if page.again:
         lines.append(f"{AGAIN:{wide}}  {per_token(page, page.again):>17}  {_rounded(page, page.again):>7}")
@@ -248,7 +263,7 @@ def markdown(page: Page) -> str:
         "",
         "| formula | FLOPs per token | of what ran | what to add per step to arrive there |",
         "|:--|--:|--:|:--|",
-        f"| *{ONCE}* | {per_token(page, page.once)} | 1 | {number(page.once)} per step |",
+        f"| *{page.row}* | {per_token(page, page.once)} | 1 | {number(page.once)} per step |",
     ]
     if page.again:
         again = f"{per_token(page, page.again)} | {ratio(page, page.again)} | {number(page.again)} per step"

@@ -15,7 +15,7 @@ from reconcile.engine.settle import settle
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import run_request
 from reconcile.llm import page as llm
-from tests.adapters.counters.test_formulas import FULL, LAYER, TOKENS, B, Decoder, H, L, T, V
+from tests.adapters.counters.test_formulas import FULL, LAYER, TOKENS, B, Decoder, F, H, L, T, V
 
 torch = pytest.importorskip("torch")
 
@@ -106,6 +106,37 @@ def test_recomputed_activations_are_of_hfu_alone(page: Any) -> None:
     assert (again.causal, page.causal) == (KEPT, KEPT)
     assert f"\n{llm.AGAIN}" in llm.text(again)
     assert f"| *{llm.AGAIN}* | 4 |" in llm.markdown(again)
+
+
+class Checkpointed(Decoder):
+    """The backward pass computes each layer again, but for its last product: nothing needs its result."""
+
+    def forward(self, ids: Any) -> Any:
+        x = self.table(ids)
+        for layer in self.layers:
+            x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)
+        return self.head(x)
+
+
+def test_with_checkpoints_causes_lead_to_the_number_beside_them() -> None:
+    request = run_request(counters=("formula:all",), pass_="training")
+    ids = torch.zeros(B, T, dtype=torch.int64)
+    collected = collect_live({"torch": Checkpointed()}, ids, request.counters, "cpu", lambda _: None, "sgd", None)
+    result = settle(collected, Conventions(MATMUL, NAMED))
+    again = 2 * L * (LAYER * TOKENS + FULL - F * H * TOKENS)
+    found = llm.page(result, (B, T), "tiny")
+    assert (found.once, found.again, found.ran) == (RAN, again, RAN + again)
+    told = [q for q in found.quotes if q.step is not None]
+    assert [q.name for q in told if q.residual or q.step + sum(q.causes.values()) != RAN] == []
+    by = {q.name: q.causes.get("recomputed", 0) for q in told}
+    assert {by["6n"], by["nanochat"]} == {0}
+    assert by["gpt-neox-hfu"] == -again
+    booked = {s.from_: {c.value: n for c, n in s.by_cause().items()} for s in result.statements}
+    assert booked["formula:6n"]["recomputed"] == again
+    assert "recomputed" not in booked["formula:gpt-neox-hfu"]
+    text = llm.text(found)
+    assert f"\n{llm.ONCE} " in text
+    assert f"without {llm.per_token(found, again)} for activations that are computed again" in text.replace("\n", " ")
 
 
 def test_verbose_opens_every_cause(page: Any) -> None:

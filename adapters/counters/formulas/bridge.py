@@ -33,6 +33,7 @@ REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
 COUNTED = ("mac", MASKED)
 """What a term is compared with: all products, and those among them that a causal mask discards."""
 UNREAD = "no op of the trace read this parameter: the formula counts it, and nothing shows which work it stands for"
+ONCE = (Cause.RECOMPUTED, "the formula has no term for activations that are computed again")
 Parts = list[tuple[Sighting, "Cause | None"]]
 """The base of a term and its assumptions, each with its cause."""
 
@@ -166,7 +167,8 @@ class _Terms:
         return [(1, (phase,)) for phase in PASSES[:passes]]
 
     def _left(self, op: Op, reason: str) -> Item:
-        return unmet(op, sum_of([op._replace(calls=1)]).only(COUNTED), Cause.OP_NOT_COUNTED, reason, only=COUNTED)
+        cause, reason = ONCE if op.phase == RECOMPUTATION else (Cause.OP_NOT_COUNTED, reason)
+        return unmet(op, sum_of([op._replace(calls=1)]).only(COUNTED), cause, reason, only=COUNTED)
 
     def _ops(self, kind: str, term: Op) -> list[Op]:
         """The products that a term stands for."""
@@ -253,6 +255,8 @@ class _Terms:
     def _why(self, op: Op, work: Work) -> tuple[Cause, str]:
         if not work.mac:
             return Cause.OP_NOT_COUNTED, "a formula counts products only"
+        if op.phase == RECOMPUTATION:
+            return ONCE
         if op.id in self.routers:
             return Cause.OP_NOT_COUNTED, "the formula has no term for the router"
         if op.id in self.read:
