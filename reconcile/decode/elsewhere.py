@@ -52,3 +52,16 @@ def origin(candidate: Candidate, known: Mapping[str, Environment]) -> str:
     """The environment to run to get this total of a counter again; '' if it is the one here, or cannot be run."""
     name = candidate.where[0].partition(" (")[0].partition("@")[0]
     return name if candidate.counter in known_counters() and name in known and name != CURRENT else ""
+
+
+def sibling(model: str, wanted: PrintedFigure, totals: Mapping[str, Mapping[str, int]]) -> tuple[str, str, int] | None:
+    """Another version of this network in which a number ran that the figure is, with its unit, and that number: the first of
+    ``totals``, which are by network and by unit. Two networks are versions of one if the name of one begins with the other's, as
+    ``resnet50`` and ``resnet50_v1_5``."""
+    short = model.rpartition(":")[2]
+    for name, numbers in totals.items():
+        if name != short and (name.startswith(f"{short}_") or short.startswith(f"{name}_")):
+            for unit, number in numbers.items():
+                if wanted.holds(number):
+                    return name, unit, number
+    return None

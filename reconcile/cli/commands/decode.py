@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,7 +135,8 @@ def _hints(
     folders: Sequence[Path],
 ) -> list[str]:
     """The command that runs the counter whose saved total is the figure, or that searches another environment."""
-    from ...decode.elsewhere import origin, reading, unseen
+    from ...core.text import number
+    from ...decode.elsewhere import origin, reading, sibling, unseen
     from ...decode.gather import saved
     from ...decode.releases import bounds
     from ...decode.releases import said as of_releases
@@ -167,6 +169,11 @@ def _hints(
     if there is not None:
         name, candidate = there
         return ["", f"The saved data of {name} has it: {candidate.what}. Look there: {command_in(name)}"]
+    version = sibling(decoded.model, decoded.figure, _totals())
+    if version is not None and not decoded.matches:
+        other_name, unit, ran = version
+        look = f"reconcile decode --model {other_name} {shlex.quote(decoded.figure.text)}"
+        return ["", f"{other_name}, another version of this network, runs {number(ran)} {unit}. Look there: {look}"]
     names = unseen(known, kept, sources, tuple(request.factories), request.counters)
     if not names:
         return []
@@ -175,3 +182,14 @@ def _hints(
         "",
         f"{doubt}Older versions of a counter may print it, and were not looked at. Run them: {command_in(*names)}",
     ]
+
+
+def _totals() -> dict[str, dict[str, int]]:
+    """What ran in each network of the zoo at its own size, as its committed row says, by unit and framework."""
+    from ...gallery.run import read
+
+    units = (("MACs", 2), ("FLOPs", 1))
+    return {
+        name: {f"{unit} ({framework})": work // by for unit, by in units for framework, work in row.work.items()}
+        for name, row in read().items()
+    }

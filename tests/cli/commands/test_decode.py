@@ -53,6 +53,16 @@ def test_explained() -> None:
     ]
 
 
+def test_another_version_of_the_network_has_it() -> None:
+    """ResNet-50 with its stride in the 3x3 of a block: 4,089,184,256 multiply-adds, 3,857,973,248 with it in the 1x1."""
+    there = "resnet50_v1_5, another version of this network, runs 4,089,184,256 MACs (torch)."
+    done = typed("--model", "resnet50", "4.1 GFLOPs")
+    assert done.exit_code == 1
+    assert f"{there} Look there: reconcile decode --model resnet50_v1_5 '4.1 GFLOPs'" in done.output
+    assert there not in typed("--model", "resnet50", "4.3 GFLOPs").output
+    assert there not in typed("--model", "gru_demo", "4.1 GFLOPs").output
+
+
 def test_not_explained() -> None:
     done = typed("--model", "gru_demo", "12345678")
     assert done.exit_code == 1
