@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
+from torch.utils import checkpoint
 from torch.utils.checkpoint import CheckpointFunction
 
 from .module_path import ModulePath
@@ -29,6 +32,8 @@ class TrainingPath(ModulePath):
         super().__init__(root)
         self._since = [0]
         self._layers = [""]
+        self._again: list[str] = []  # the layers in which the checkpoints were made that compute again, outermost first
+        self._frame: Any = None
 
     def mark(self, layer: str, since: int | None = None) -> None:
         """From here on, or from this node on, nodes are made in this layer."""
@@ -41,9 +46,42 @@ class TrainingPath(ModulePath):
 
     @property
     def inner(self) -> str:
-        """The innermost running module; of what is recomputed outside of any, the one that is recomputed."""
+        """The innermost running module; of what is recomputed outside of any, the one whose forward made the checkpoint."""
+        if self.current or self._again:
+            return self.current or self._again[-1]
         node = torch._C._current_autograd_node()
-        return self.current or ("" if node is None else self.made_in(node._sequence_nr()))
+        return "" if node is None else self.made_in(node._sequence_nr())
+
+    def unwind(self, depth: int) -> None:
+        """Leave the modules that an exception ended: this many run."""
+        del self.running[depth:]
+
+    def __enter__(self) -> TrainingPath:
+        super().__enter__()
+        self._frame = checkpoint._CheckpointFrame
+        checkpoint._CheckpointFrame = _frame_of(self, self._frame)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        checkpoint._CheckpointFrame = self._frame
+        super().__exit__(*exc)
+
+    def again(self, function: Callable[..., None]) -> Callable[..., None]:
+        """This function, which computes again what a checkpoint of the layer that runs now computed first. An exception ends it
+        as soon as nothing more is needed (torch/utils/checkpoint.py, early stop), and leaves modules behind by that."""
+        layer = self.inner
+
+        @wraps(function)
+        def recomputed(*args: Any) -> None:
+            depth = len(self.running)
+            self._again.append(layer)
+            try:
+                function(*args)
+            finally:
+                self._again.pop()
+                self.unwind(depth)
+
+        return recomputed
 
     def _push(self, module: torch.nn.Module, inputs: Any) -> None:
         super()._push(module, inputs)
@@ -52,6 +90,16 @@ class TrainingPath(ModulePath):
     def _pop(self, module: torch.nn.Module, inputs: Any, outputs: Any) -> None:
         super()._pop(module, inputs, outputs)
         self.mark(self.inner)
+
+
+def _frame_of(path: TrainingPath, plain: Any) -> Any:
+    """The class of what a checkpoint without reentrance keeps, which remembers the layer that made it."""
+
+    class Frame(plain):
+        def __init__(self, recompute_fn: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+            super().__init__(path.again(recompute_fn), *args, **kwargs)
+
+    return Frame
 
 
 def newest() -> int:

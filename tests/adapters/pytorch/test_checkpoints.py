@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
+import reconcile  # noqa: E402
 from reconcile.core.records import (  # noqa: E402
     FORWARD,
     INPUT_GRADIENT,
@@ -79,3 +80,40 @@ def test_a_recurrent_layer_in_a_checkpoint(kind, reentrant):
     assert found["steps", W] == found["steps", F]
     assert found["before", W] == 3 * 2 * 16
     assert explained(Model(lambda: Steps(kind), 3, 2, 4)) == set()
+
+
+class Block(nn.Module):
+    """A checkpoint of a method that ends with a layer, around products of the block's own."""
+
+    def __init__(self, reentrant: bool) -> None:
+        super().__init__()
+        self.reentrant = reentrant
+        self.first, self.last = nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)
+
+    def part(self, x):
+        y = self.first(x).sigmoid()
+        return self.last((y @ y.T).sigmoid() @ x)
+
+    def forward(self, x):
+        return checkpoint(self.part, x, use_reentrant=self.reentrant)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("own", [False, True])
+def test_what_is_computed_again_keeps_its_first_layer(reentrant, own):
+    def net():
+        return nn.Sequential(nn.Linear(4, 4), Block(reentrant), Block(reentrant))
+
+    found: dict[tuple[str, str], int] = {}
+    if own:
+        module = net()
+        with reconcile.count(module) as flops:
+            module(torch.ones(3, 4)).square().sum().backward()
+        (trace,) = flops.result.traces
+        for row in trace.rows:
+            found[row.layer, row.phase] = found.get((row.layer, row.phase), 0) + row.work.mac
+    else:
+        found = macs(ran(net, 3, 4))
+    again = {layer: count for (layer, phase), count in found.items() if phase == RECOMPUTATION and count}
+    last = {f"{n}.last": 3 * 16 for n in (1, 2) if reentrant}  # use_reentrant=False stops before
+    assert again == {f"{n}.first": 3 * 16 for n in (1, 2)} | {str(n): 2 * 3 * 3 * 4 for n in (1, 2)} | last
