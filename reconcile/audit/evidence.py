@@ -27,7 +27,7 @@ ODDS = 10_000
 OTHERS = 3
 """Rows that support a reading, at least, besides the one that is read by it."""
 LEAST = 1e-18
-"""The chance of a figure of so many digits that its rounding is lost in a float."""
+"""The chance of a figure whose rounding is lost in a float, because it has more digits than that holds."""
 STEPS = 30
 """Steps of the estimation of shares; later ones change no digit that is shown."""
 
