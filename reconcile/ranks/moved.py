@@ -128,7 +128,7 @@ def _given(one: Mapping[Shapes, int], own: Mapping[Shapes, int], world: int) -> 
 
 
 def copied(cell: Cell, ranks: Sequence[int], parts: int) -> bool:
-    """Whether each rank does every call of one device on an equal part of one dimension, one of so many ``parts``."""
+    """Whether each rank does every call of one device on one of ``parts`` equal parts of one dimension."""
     for index in range(len(ranks)):
         left = Counter({(row.op, _shapes(row)): 0 for row in cell.one})
         for row in cell.one:
