@@ -15,6 +15,8 @@ from .module_path import ModulePath
 
 WEIGHT, INPUT = 1, 2
 """What a gradient is taken with respect to; an op may serve both."""
+_FRAME = "_CheckpointFrame"
+"""What a checkpoint without reentrance keeps of its function (torch/utils/checkpoint.py)."""
 
 
 class Slot:
@@ -58,12 +60,16 @@ class TrainingPath(ModulePath):
 
     def __enter__(self) -> TrainingPath:
         super().__enter__()
-        self._frame = checkpoint._CheckpointFrame
-        checkpoint._CheckpointFrame = _frame_of(self, self._frame)
+        self._frame = getattr(
+            checkpoint, _FRAME, None
+        )  # PyTorch's own: without it a layer is the one that asks for a gradient
+        if self._frame is not None:
+            setattr(checkpoint, _FRAME, _frame_of(self, self._frame))
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        checkpoint._CheckpointFrame = self._frame
+        if self._frame is not None:
+            setattr(checkpoint, _FRAME, self._frame)
         super().__exit__(*exc)
 
     def again(self, function: Callable[..., None]) -> Callable[..., None]:
