@@ -157,5 +157,4 @@ def several(verdicts: Sequence[Verdict]) -> list[Group]:
 
 
 def _size(verdict: Verdict) -> float:
-    wanted = figure(verdict.claim.printed)
-    return float(wanted.digits * wanted.unit)
+    return float(figure(verdict.claim.printed).value)

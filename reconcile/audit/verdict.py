@@ -176,7 +176,7 @@ def _nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
     """How far the nearest reading is, in the unit of the claim; and in the other one, if that is nearer."""
     if not among:
         return "no reading of the model can be compared with it"
-    target = wanted.digits * wanted.unit
+    target = wanted.value
     ranked = sorted(among, key=lambda c: (abs(c.value - target), c.rank))
     mine = [c for c in ranked if c.unit == wanted.counts] or ranked
     unit = f" in {mine[0].unit}s" if wanted.counts and mine is not ranked else ""

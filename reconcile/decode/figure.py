@@ -30,6 +30,11 @@ class PrintedFigure:
         return self.unit == 1
 
     @property
+    def value(self) -> int:
+        """The number that it is, with zeros for the digits that it does not give."""
+        return self.digits * self.unit
+
+    @property
     def length(self) -> int:
         """The number of digits that it has."""
         return len(str(self.digits))
@@ -41,11 +46,11 @@ class PrintedFigure:
 
     def holds(self, value: int) -> bool:
         """Whether ``value`` rounds to these digits; a value halfway between two figures rounds to both."""
-        return 2 * abs(value - self.digits * self.unit) <= self.unit if not self.exact else value == self.digits
+        return 2 * abs(value - self.value) <= self.unit if not self.exact else value == self.digits
 
     def cuts(self, value: int) -> bool:
         """Whether ``value`` has these digits if the others are cut off."""
-        return self.digits * self.unit <= value < (self.digits + 1) * self.unit
+        return self.value <= value < self.value + self.unit
 
 
 _SPACES = "\u00a0\u2007\u2009\u202f"

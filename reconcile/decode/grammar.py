@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..align.alignment import Alignment
-from ..core.conventions import BUILT_IN, Convention
+from ..core.conventions import BUILT_IN, MATMUL, Convention
 from ..core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Layer, Ledger, Trace
 from ..core.registry import known_counters
 from ..core.text import number
@@ -77,7 +77,7 @@ class Candidate:
     @property
     def doubled(self) -> bool:
         """Whether it is twice these multiply-adds, the simplest count of FLOPs."""
-        return self.rank == WORK and self.what.endswith("by the convention matmul")
+        return self.rank == WORK and self.what.endswith(f"by the convention {MATMUL.name}")
 
 
 def candidates(

@@ -94,7 +94,7 @@ def search(
     table, left_out = candidates(sources, conventions)
     table = compared(table, wanted)
     matches, cut = agreeing(table, wanted)
-    target = wanted.digits * wanted.unit
+    target = wanted.value
     near = sorted((c for c in table if c not in matches), key=lambda c: (abs(c.value - target), c.rank))
     return Decoded(
         model=model,
@@ -121,15 +121,15 @@ def compared(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[Candida
 def agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tuple[Candidate, ...], bool]:
     """Those of ``compared`` that are the figure, the simplest first; and whether they have its digits only if the others are cut
     off."""
-    target = wanted.digits * wanted.unit
+    target = wanted.value
     meant = [c for c in table if wanted.exact or not c.exact]
     found = [c for c in meant if wanted.holds(c.value)]
     cut = not found and not wanted.exact and wanted.length > 1
     if cut:
         found = [c for c in meant if wanted.cuts(c.value) and (c.plain or not wanted.few)]
     matches = [c for c in found if wanted.counts in ("", c.unit)] or found
-    distance = {c: abs(c.value - target) for c in matches}
+    few = wanted.few
     matches.sort(
-        key=lambda c: (not (wanted.few and c.plain), c.rank, not c.doubled, distance[c], c.value, not c.printed)
+        key=lambda c: (not (few and c.plain), c.rank, not c.doubled, abs(c.value - target), c.value, not c.printed)
     )
     return tuple(matches), cut and bool(matches)

@@ -60,17 +60,10 @@ class PassRecorder(TrainingRecorder):
         finally:
             self.path.unwind(self._running.pop().depth)
             if not self._nested:
-                self.passes += (
-                    not self.paused
-                )  # what prepares a step, or shows that a trace is whole, is none of its passes
+                # what prepares a step, or shows that a trace is whole, is none of its passes
+                self.passes += not self.paused
                 self.path.losing = False
                 self._clean = dict(self._weights)  # what was computed from weights is let go
-
-    def done(self, node: int, gradients: tuple[Any, ...]) -> None:
-        """See TrainingRecorder.done; a checkpoint stops what it computes again by an exception, which leaves modules behind."""
-        if self._running:
-            self.path.unwind(self._running[-1].depth)
-        super().done(node, gradients)
 
     def _again(self) -> bool:
         """Whether what runs now is recomputed; a pass whose gradients are followed turns gradients on, too."""

@@ -60,9 +60,8 @@ class TrainingPath(ModulePath):
 
     def __enter__(self) -> TrainingPath:
         super().__enter__()
-        self._frame = getattr(
-            checkpoint, _FRAME, None
-        )  # PyTorch's own: without it a layer is the one that asks for a gradient
+        # PyTorch's own: without it a layer is the one that asks for a gradient
+        self._frame = getattr(checkpoint, _FRAME, None)
         if self._frame is not None:
             setattr(checkpoint, _FRAME, _frame_of(self, self._frame))
         return self

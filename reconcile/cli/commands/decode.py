@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,7 +134,7 @@ def _hints(
     folders: Sequence[Path],
 ) -> list[str]:
     """The command that runs the counter whose saved total is the figure, or that searches another environment."""
-    from ...core.text import number
+    from ...core.text import number, typed
     from ...decode.elsewhere import origin, reading, sibling, unseen
     from ...decode.gather import saved
     from ...decode.releases import bounds
@@ -169,10 +168,10 @@ def _hints(
     if there is not None:
         name, candidate = there
         return ["", f"The saved data of {name} has it: {candidate.what}. Look there: {command_in(name)}"]
-    version = sibling(decoded.model, decoded.figure, _totals())
-    if version is not None and not decoded.matches:
+    version = None if decoded.matches else sibling(decoded.model, decoded.figure, _totals())
+    if version is not None:
         other_name, unit, ran = version
-        look = f"reconcile decode --model {other_name} {shlex.quote(decoded.figure.text)}"
+        look = typed(["reconcile", "decode", "--model", other_name, decoded.figure.text])
         return ["", f"{other_name}, another version of this network, runs {number(ran)} {unit}. Look there: {look}"]
     names = unseen(known, kept, sources, tuple(request.factories), request.counters)
     if not names:
