@@ -7,7 +7,7 @@ from importlib import resources
 
 from markupsafe import Markup
 
-from ..report.page import finalize, hash_of
+from ..report.page import finalize, hash_of, styled
 from ..report.rendering import environment
 from . import summary
 from .evidence import Found
@@ -20,7 +20,8 @@ def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = 
     """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found`` is
     what each source counts."""
     template = environment(finalize, autoescape=True, package=__package__, folder=".")
-    style, script = (resources.files(__package__).joinpath(f"audit.{end}").read_text("utf-8") for end in ("css", "js"))
+    rules, script = (resources.files(__package__).joinpath(f"audit.{end}").read_text("utf-8") for end in ("css", "js"))
+    style = styled(rules)
     present = {verdict.state for verdict in verdicts}
     return template.get_template("audit.html.j2").render(
         verdicts=verdicts,

@@ -39,7 +39,7 @@ def to_html(result: Answer, statement: Statement | None = None, command: str = "
     first = view.default_statement(result) if statement is None else statement
     views = (result, *result.others)
     about, differ = _description(result)
-    style, script = file_text("page.css"), _script()
+    style, script = styled(file_text("page.css")), _script()
     return _template().render(
         result=result,
         views=[_view(each) for each in views],
@@ -63,6 +63,11 @@ def to_html(result: Answer, statement: Statement | None = None, command: str = "
 def file_text(name: str) -> str:
     """A file beside the template."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def styled(rules: str) -> str:
+    """These rules of a page, behind the colours that all pages have."""
+    return file_text("palette.css") + rules
 
 
 @lru_cache(maxsize=1)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import reconcile
 from reconcile.core.causes import Cause
-from reconcile.launch.environments.named import load
-from reconcile.launch.environments.provision import ensure
+from tests.adapters.counters.in_environment import settled
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
 
@@ -21,11 +19,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_it_reports_what_the_rules_say_and_closes(name: str) -> None:
     reported, ran, causes = CASES[name]
-    python = str(ensure(load()["mmengine"]))
-    nets = "tests.adapters.counters.mmengine_nets"
-    result = reconcile.run(torch=f"{nets}:{name}", python=python, counters=("mmengine",)).result
-    (ledger,) = result.ledgers
+    ledger, statement = settled("mmengine", "mmengine", f"tests.adapters.counters.mmengine_nets:{name}")
     assert (ledger.total, ledger.mismatches, ledger.unchecked) == (reported, (), 0), ledger.reason
-    (statement,) = result.statements
     assert (statement.from_total, statement.to_total, statement.residual) == (2 * reported, 2 * ran, 0)
     assert {line.cause for line in statement.adjustments} == causes
