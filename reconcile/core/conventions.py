@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import mul
 from pathlib import Path
 
 from . import user_files
 from .errors import UsageError, short
-from .work import COMPONENTS, MASKED, Work
+from .work import COMPONENTS, MASKED, Work, counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Convention:
 
     def flops(self, work: Work) -> int:
         """FLOPs of this work under the convention."""
-        return sum(self.weight(name) * count for name, count in work.items() if count) + self.masked * work.masked
+        return sum(map(mul, counts(self), counts(work)))
 
 
 HEAVIEST = 10**9

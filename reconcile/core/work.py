@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from operator import add, attrgetter, index, sub
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .errors import short
 from .records import Op, Shape
@@ -34,18 +34,18 @@ class Work:
     masked: int = field(default=0, compare=False)
 
     def __add__(self, other: Work) -> Work:
-        return Work(*map(add, _all(self), _all(other))) if self else other
+        return Work(*map(add, counts(self), counts(other))) if self else other
 
     def __sub__(self, other: Work) -> Work:
-        return Work(*map(sub, _all(self), _all(other)))
+        return Work(*map(sub, counts(self), counts(other)))
 
     def __mul__(self, times: int) -> Work:
-        return self if times == 1 or not self else Work(*(a * times for a in _all(self)))
+        return self if times == 1 or not self else Work(*(a * times for a in counts(self)))
 
     __rmul__ = __mul__
 
     def __floordiv__(self, times: int) -> Work:
-        return Work(*(a // times for a in _all(self)))
+        return Work(*(a // times for a in counts(self)))
 
     def only(self, names: Iterable[str]) -> Work:
         """These components, and 0 for all others."""
@@ -55,7 +55,7 @@ class Work:
         return iter(_counts(self))
 
     def __bool__(self) -> bool:
-        return any(_all(self))
+        return any(counts(self))
 
     def items(self) -> Iterator[tuple[str, int]]:
         """Component name and count, in the order of COMPONENTS."""
@@ -63,7 +63,8 @@ class Work:
 
 
 _counts: Callable[[Work], tuple[int, ...]] = attrgetter(*COMPONENTS)
-_all: Callable[[Work], tuple[int, ...]] = attrgetter(*COMPONENTS, MASKED)
+counts: Callable[[Any], tuple[int, ...]] = attrgetter(*COMPONENTS, MASKED)
+"""The components of a work and its masked products; of a convention, the weights of these."""
 
 ZERO = Work()
 
@@ -101,14 +102,14 @@ def checked(value: object, *, signed: bool = False) -> Work:
     """
     if not isinstance(value, Work):
         raise NoWork(f"it returned {short(value)}, which is not a Work")
-    counts = _all(value)
-    if set(map(type, counts)) != _INTS:
-        value = Work(*map(_whole, (*COMPONENTS, MASKED), counts))
-        counts = _all(value)
+    found = counts(value)
+    if set(map(type, found)) != _INTS:
+        value = Work(*map(_whole, (*COMPONENTS, MASKED), found))
+        found = counts(value)
     least = 1 - LARGEST if signed else 0
-    if min(counts) < least or max(counts) >= LARGEST:
+    if min(found) < least or max(found) >= LARGEST:
         name, count = next(
-            (n, c) for n, c in zip((*COMPONENTS, MASKED), counts, strict=True) if not least <= c < LARGEST
+            (n, c) for n, c in zip((*COMPONENTS, MASKED), found, strict=True) if not least <= c < LARGEST
         )
         raise NoWork(f"it returned {name}={short(count)}, but a count must be at least 0 and have at most 1,000 digits")
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..adapters.counters.bridge import Bridge, Item, View, view
@@ -15,7 +15,7 @@ from ..core.records import Entry, Ledger, Trace
 from ..core.registry import known_counters
 from ..core.results import Adjustment, EntryResult, Evidence, LedgerResult, Mismatch, Residual
 from . import releases
-from .booking import book, expected, scale
+from .booking import Booking, book, expected, scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,24 @@ def adjust(bridge: Bridge, seen: View, align: Alignment, convention: Convention)
     """Adjustments per cause, layer and kind of op, in booking order; items that agree in all three make one line."""
     amounts: dict[tuple[Cause, str, str], int] = {}
     proofs: dict[tuple[Cause, str, str], list[Evidence]] = {}
+    booked: dict[Hashable, list[Booking]] = {}
     for item in bridge.items:
-        layer = align.layer(seen.framework, item.layer)
-        for booking in book(item, seen.unit, convention):
+        alike = (
+            item.counted,
+            item.seen,
+            item.ran,
+            item.ran.masked,
+            item.times,
+            item.cause,
+            item.repeat,
+            item.gap,
+            item.unknown,
+        )
+        if alike not in booked:  # the layers of a network repeat: all that a booking reads is in the key
+            booked[alike] = book(item, seen.unit, convention)
+        bookings = booked[alike]
+        layer = align.layer(seen.framework, item.layer) if bookings else ""
+        for booking in bookings:
             key = (booking.cause, layer, item.op)
             amounts[key] = amounts.get(key, 0) + booking.amount
             proofs.setdefault(key, []).append(evidence(item, seen.counter, layer))

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
+from itertools import repeat
 from typing import Any, Generic, TypeVar
 
 _quoted = json.encoder.encode_basestring_ascii
@@ -82,30 +83,27 @@ def _pieces(value: Any, depth: int) -> Iterator[str]:
 
 
 def _text(value: Any, depth: int) -> str:
-    """JSON text of a value without late rows; the report itself is always split into lines."""
-    return _rendered(value, depth)[0]
-
-
-def _rendered(value: Any, depth: int) -> tuple[str, bool]:
-    """JSON text of a value, and whether it is one line: from the inside out, so that nothing is written twice."""
+    """JSON text of a value without late rows, from the inside out, so that nothing is written twice; the report itself is always
+    split into lines. Text of one line has no newline: a string's are escaped."""
     kind = type(value)
     if kind is str:
-        return _quoted(value), True
-    if kind is int:
-        return str(value), True
+        return _quoted(value)
     if not value or (kind is not dict and kind is not list):
-        return _encoded(value), True
+        return _encoded(value)
+    flat = depth > 0
+    parts = []
+    for key, child in value.items() if kind is dict else zip(repeat(""), value):
+        inner = type(child)  # most are text or an int: no call for these
+        text = _quoted(child) if inner is str else str(child) if inner is int else _text(child, depth + 1)
+        flat = flat and "\n" not in text
+        parts.append(f"{_quoted(key)}: {text}" if key or kind is dict else text)
     opening, closing = "{}" if kind is dict else "[]"
-    children = [_rendered(child, depth + 1) for child in (value.values() if kind is dict else value)]
-    parts = [text for text, _ in children]
-    if kind is dict:
-        parts = [f"{_quoted(key)}: {text}" for key, text in zip(value, parts, strict=True)]
-    if depth and all(fits for _, fits in children):
+    if flat:
         line = f"{opening}{', '.join(parts)}{closing}"
         if len(line) + depth <= WIDTH:
-            return line, True
+            return line
     pad = "\n" + " " * (depth + 1)
-    return f"{opening}{pad}{(',' + pad).join(parts)}\n{' ' * depth}{closing}", False
+    return f"{opening}{pad}{(',' + pad).join(parts)}\n{' ' * depth}{closing}"
 
 
 def _has_rows(value: Any) -> bool:
