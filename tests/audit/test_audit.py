@@ -120,6 +120,7 @@ def test_every_row_has_its_verdict_and_no_model_is_made_again(tmp_path: Path) ->
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_an_audit_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     rows = [GOOD[0], f"nets:slow,{PICTURE},{MACS},MACs"]
     wait = tmp_path / "log.wait"

@@ -57,6 +57,7 @@ CLUMSY = """
 """
 
 
+@pytest.mark.slow
 def test_what_a_factory_does_to_its_process_stays_there(repository: Repository) -> None:
     repository.write(clumsy=CLUMSY)
     start = time.monotonic()
@@ -130,6 +131,7 @@ def test_a_factory_that_ends_its_process_is_run_once(
     assert {p.name for p in everything(repository.folder)} == {"deadly.py", "ends.py", "prints.py"}  # and no core file
 
 
+@pytest.mark.slow
 def test_a_model_that_ends_its_process_is_tried_by_itself(repository: Repository) -> None:
     """The trace dies of it first, and the culprit is unknown; the model without any counter dies alike."""
     repository.write(
@@ -176,6 +178,7 @@ def test_a_model_that_crashes_on_meta_is_traced_on_the_cpu(repository: Repositor
     ]
 
 
+@pytest.mark.slow
 def test_a_crash_beside_meta_takes_the_trace_on_meta_once(repository: Repository) -> None:
     """PyTorch 2.13 dies so in group norm's backward of a channels-last tensor; with meta requested, the trace is on meta."""
     repository.write(

@@ -54,6 +54,7 @@ def test_the_decoder_prints_what_it_shows(repository: Repository) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_the_stride_is_refused_as_it_shows(repository: Repository) -> None:
     repository.write(net=files(TEXT)["net.py"])
     command, parts = STRIDED

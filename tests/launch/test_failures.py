@@ -63,6 +63,7 @@ def test_one_counter_fails_alone(how, under, timeout, said):
 @pytest.mark.parametrize(
     ("package", "title", "framework"), [("tensorflow", "TensorFlow", "tf"), ("torch", "PyTorch", "torch")]
 )
+@pytest.mark.slow
 def test_the_other_framework_still_reconciles(package, title, framework):
     result, ledgers = _run(counters=(), without=package)
     assert result.exit_code == 3

@@ -16,6 +16,7 @@ EXAMPLE = ROOT / "docs" / "example.ipynb"
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_the_notebook_shows_what_it_shows_today(tmp_path: Path) -> None:
     copy = Path(shutil.copy(EXAMPLE, tmp_path))
     environment = {**os.environ, "IPYTHONDIR": str(tmp_path / "ipython"), "PYTHONPATH": str(ROOT)}

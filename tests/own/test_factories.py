@@ -148,6 +148,7 @@ def test_the_log_holds_what_it_printed_and_its_whole_traceback(repository: Repos
         ),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_a_model_that_wants_other_inputs(
     repository: Repository, where: str, inputs: tuple[str, ...], said: str
 ) -> None:
@@ -221,6 +222,7 @@ def _command(process: psutil.Process) -> str:
     return " ".join(process.info["cmdline"] or ())
 
 
+@pytest.mark.slow
 def test_a_factory_that_fails_only_later_fails_its_counter(repository: Repository) -> None:
     repository.write(
         net="""

@@ -97,6 +97,7 @@ def test_the_traps_would_be_sprung(repository: Repository) -> None:
     assert "the file in the working directory was imported" in repository.refusal("--torch", "net:make")
 
 
+@pytest.mark.slow
 def test_what_a_module_of_the_tool_imports_is_still_the_tool(repository: Repository) -> None:
     """Without a module of that name in the folder, `reconcile` is this tool to the user's code as well."""
     repository.write(

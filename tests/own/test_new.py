@@ -25,6 +25,7 @@ def new(name: str) -> tuple[int, str]:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_the_template_runs(repository: Repository) -> None:
     assert new("my_pair") == (0, "wrote my_pair.py. Run it with: reconcile run --model ./my_pair.py\n")
     data = repository.report("my_pair", "--model", "./my_pair.py", "--set", "batch=3")

@@ -96,6 +96,7 @@ def test_every_other_command_of_the_tool_runs(repository: Repository) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_the_python_program_prints_the_same_number(repository: Repository) -> None:
     repository.write(net=MODULE, program=f"import sys\n\nsys.path.insert(0, {str(ROOT)!r})\n{PROGRAM}")
     words = [sys.executable, "program.py"]
@@ -116,6 +117,7 @@ loss_of, optimizer = torch.nn.CrossEntropyLoss(), torch.optim.AdamW(model.parame
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_the_four_lines_count_a_training_step(repository: Repository) -> None:
     """The image has no gradient, and neither has the GRU's first state, which is none of its own."""
     assert len(STEP.splitlines()) == 4

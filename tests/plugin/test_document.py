@@ -38,6 +38,7 @@ def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_what_it_shows_is_what_pytest_prints(tmp_path: Path) -> None:
     for name, text in files(TEXT).items():
         (tmp_path / name).write_text(text)

@@ -207,6 +207,7 @@ def test_budget(flops):
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_a_model_at_hand(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted in the test's own process, with a baseline of its name; a changed kernel fails with what can be pasted."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.home.test_packaging import ROOT, build, left_out
 
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 PAIR = '''"""One dense layer."""
 

@@ -97,6 +97,7 @@ def test_a_world_and_one_device(typed: Typed) -> None:
 
 
 @pytest.mark.parametrize("name", ["own", "by_variable"])
+@pytest.mark.slow
 def test_a_program_that_asks_for_its_number_runs_as_each_rank(typed: Typed, name: str) -> None:
     done = typed("--torch", f"shared:{name}", "--ranks", "3", "--quiet")
     assert done.exit_code == 0, done.output
@@ -109,6 +110,7 @@ def test_a_program_that_asks_for_its_number_runs_as_each_rank(typed: Typed, name
     }
 
 
+@pytest.mark.slow
 def test_a_place_that_a_group_tells_is_a_place_asked_for(typed: Typed) -> None:
     """The first and the last rank do equal work, and the one between them does not."""
     done = typed("--torch", "shared:by_group", "--ranks", "3", "--quiet")
@@ -190,6 +192,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.slow
 def test_what_cannot_be_used_is_one_sentence(typed: Typed, case: str) -> None:
     words, said = REFUSED[case]
     done = typed(*words)

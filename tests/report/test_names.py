@@ -56,6 +56,7 @@ def test_a_model_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_a_pair_file_and_its_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path(f"{NAME}.py").write_text(PAIR)

@@ -45,6 +45,7 @@ def test_bilstm_work_is_its_closed_form(collecting):
     assert flop_counter.total == 2 * head  # an fp32 LSTM is one oneDNN kernel on the CPU: counted as nothing
 
 
+@pytest.mark.slow
 def test_where_meta_calls_others_the_counters_run_on_the_cpu_too(collecting):
     """The LSTM is one kernel on the CPU and many products on meta, and what follows it reads its output otherwise."""
     collected = collecting(str(PAIRS / "bilstm.py"), device="meta")

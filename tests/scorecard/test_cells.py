@@ -236,6 +236,7 @@ def test_a_family_run_again_gives_cells_that_add_up(collecting: Any, family: str
 @pytest.mark.frameworks
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("family", chosen(families(), ("family_dense",)))
+@pytest.mark.slow
 def test_a_training_step_run_again_gives_its_cells(family: str) -> None:
     seeing = tuple(name for name in DEFAULT if not known_counters()[name].blind)
     wrong = []
@@ -248,6 +249,7 @@ def test_a_training_step_run_again_gives_its_cells(family: str) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_a_layer_alone_has_the_cell_that_it_has_in_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
     """thop is made to stop at the family, and one layer is looked at."""
     monkeypatch.setattr(scoring, "layers_of", lambda _family: ("einsum_dense",))

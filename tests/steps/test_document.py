@@ -13,6 +13,7 @@ DOCUMENT = ROOT / "docs" / "steps.md"
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_a_step_does_what_its_document_says(tmp_path: Path) -> None:
     done = typed(DOCUMENT, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

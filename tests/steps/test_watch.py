@@ -130,6 +130,7 @@ def test_another_step_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> No
     assert out.splitlines()[-2:] == ["took step 3", "the end"]
 
 
+@pytest.mark.slow
 def test_several_steps_as_one_and_a_module(watch: Watch, tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("")
@@ -153,6 +154,7 @@ def test_several_steps_as_one_and_a_module(watch: Watch, tmp_path: Path) -> None
     assert (result.exit_code, total(report)) == (0, STEP // MICRO * (3 * MICRO + 1) * 4 // BATCH)
 
 
+@pytest.mark.slow
 def test_one_call_of_a_script_without_an_optimizer(watch: Watch) -> None:
     result, report = watch(INFER, before=("--calls", "3"))
     assert (result.exit_code, total(report)) == (0, 2 * 5 * 3 * 4)
@@ -205,6 +207,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.slow
 def test_a_script_without_its_step_gets_one_sentence(watch: Watch, name: str) -> None:
     text, before, sentence = REFUSED[name]
     result, report = watch(text, before=before)

@@ -22,6 +22,7 @@ def found():
     return collect(RunRequest("gru_demo", {k: str(v) for k, v in SIZES.items()}, training="sgd"))
 
 
+@pytest.mark.slow
 def test_phases_of_both_frameworks(found):
     result = settle(found, Conventions(BUILT_IN["matmul"]))
     b, f, h, c = (SIZES[name] for name in ("batch", "filters", "units", "classes"))

@@ -16,9 +16,9 @@ FAMILIES = tuple(name for name in zoo_names() if name.startswith("family_") and 
 QUICK = ("gru_demo", "conv_only", *FAMILIES, "bert_base", "lstm_lm")
 """Two seeds, the other layer families, a transformer and a recurrent network. Tests of their own run conv1x1
 (test_gallery_fresh.py), matmul_init (tests/decode) and ResNet-50 (test_published.py)."""
-LONG = ("bert_base", "lstm_lm")
-"""Those of QUICK and PROVEN that `make slow` runs: they take as long as all others together."""
-PROVEN = (*SEEDS, "family_convolution", "family_recurrent", "family_attention", "bert_base")
+LONG = ("bert_base", "lstm_lm", "family_recurrent", "family_attention", "family_block", "family_control")
+"""Those of QUICK that `make slow` runs: they take as long as all others together."""
+PROVEN = (*SEEDS, "family_convolution")
 """Pairs that every test run proves: that takes a run of both models per weight tensor."""
 
 APART = (

@@ -116,6 +116,7 @@ def copy_weights(tf_model, torch_model):
 """
 
 
+@pytest.mark.slow
 def test_what_is_another_computation_is_noticed(tmp_path):
     """An output is compared with its own largest value: beside one five hundred times as large, an error would not be noticed.
     nn.GRU without batch_first reads 97 steps as one step of a batch of 97: same counts, other outputs."""

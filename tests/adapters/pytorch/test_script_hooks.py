@@ -84,6 +84,7 @@ def saved(path: Path, inside: bool, before: Any = None, after: Any = None) -> st
     ],
     ids=["after", "before", "both"],
 )
+@pytest.mark.slow
 def test_what_hooks_compute_is_counted(tmp_path: Path, inside: bool, before: Any, after: Any, products: int) -> None:
     file = saved(tmp_path / "m.pt", inside, before, after)
     result = run(run_request(torch=file, inputs=[f"{ROWS},{WIDTH}"], counters=["flop_counter"]))
@@ -94,6 +95,7 @@ def test_what_hooks_compute_is_counted(tmp_path: Path, inside: bool, before: Any
 
 @pytest.mark.parametrize("inside", [False, True], ids=["top", "inside"])
 @pytest.mark.parametrize("hooks", [{"after": endless}, {"before": endless_before}], ids=lambda hooks: next(iter(hooks)))
+@pytest.mark.slow
 def test_hooks_are_looked_at(tmp_path: Path, inside: bool, hooks: dict[str, Any]) -> None:
     file = saved(tmp_path / "m.pt", inside, **hooks)
     with pytest.raises(UsageError, match=r"^a loop in m\.pt runs 1,000,000,000 times, and PyTorch's counters run"):

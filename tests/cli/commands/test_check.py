@@ -277,6 +277,7 @@ def test_two_ledgers_and_of_what_does_not_compare(bench: Bench, tmp_path: Path) 
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_for_real(tmp_path: Path) -> None:
     """gru_demo: taken, the same, then with one number edited."""
     call = CliRunner().invoke

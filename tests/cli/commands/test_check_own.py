@@ -65,6 +65,7 @@ def test_a_model_beside_two_files_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_an_own_model_is_held_against_its_baseline(folder: Path) -> None:
     """30 x 30 places of 8 filters of 3 x 3 x 3 taps, and 28 x 28 of 5 x 5 x 3."""
     taken = call(*CHECK, "--update")
