@@ -15,6 +15,7 @@ from ....work import COMPONENTS, MASKED, ZERO
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from . import PRODUCTS
 from .rules import BOOK, agrees, products_of, skips_masked
+from .shares import AGAIN, KERNEL
 
 SILENT = "not witnessed: MKL and oneDNN wrote no line while {op} ran, so a kernel of PyTorch's own computed it"
 UNSAID = "not witnessed: MKL wrote a line of {op}, {routine}, in which the sizes are addresses"
@@ -93,7 +94,7 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
     elif not products and work.mac:
         cause, reason = Cause.CALL_NOT_SEEN, SILENT.format(op=op.op)
     ran = work.only(("mac",))
-    items = []
+    items = _again(sighting)
     if products or ran:
         item = make_item(
             op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls if products else 0, ran=ran, times=op.calls,
@@ -118,6 +119,22 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
             )
         )
     return items
+
+
+def _again(sighting: Sighting) -> list[Item]:
+    """The scores that a kernel of attention computes again for their gradient, which the trace has once."""
+    if sighting.op.op != KERNEL or sighting.op.attrs.get("part") != "scores":
+        return []
+    op = sighting.op._replace(attrs=dict(sighting.op.attrs, part=AGAIN))
+    if not products_of(op):
+        return []
+    rule = BOOK.of(op, {})
+    counted = rule.compute(op) if rule else ZERO
+    item = make_item(
+        op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls, cause=Cause.SCORES_AGAIN, entry=sighting.entry,
+        only=("mac",),
+    )  # fmt: skip
+    return [item]
 
 
 def _lines(op: Op) -> str:

@@ -18,6 +18,8 @@ ONEDNN = "onednn_verbose,"
 
 _CALL = re.compile(r"MKL_VERBOSE ([A-Z0-9_]+)\(([^)]*)\)")
 _SIZE = re.compile(r"([a-z]+)(\d+)")
+BOTH_GRADIENTS = "rnn:backward"
+"""The line of a recurrent layer's gradients: those of its activations and those of its weights, as many products each."""
 _GATES = {"vanilla_rnn": 1, "vanilla_lstm": 4, "vanilla_gru": 3, "lbr_gru": 3}
 
 
@@ -32,7 +34,7 @@ class Product(NamedTuple):
     @property
     def macs(self) -> int:
         """Multiply-adds by the sizes in the line; 0 if it has none."""
-        return _macs(self.routine, self.sizes)
+        return _macs(self.routine, self.sizes, self.algorithm)
 
 
 def is_of_library(line: str) -> bool:
@@ -88,7 +90,7 @@ def _of_onednn(line: str) -> Product | None:
     if kind == "rnn":
         sizes = {name: int(size) for name, size in _SIZE.findall(problem)}
         both = "unidirectional" not in line
-        return Product(f"rnn:{algorithm}", dict(sizes, directions=2 if both else 1), algorithm, dtype)
+        return Product(f"rnn:{fields[at + 4]}", dict(sizes, directions=2 if both else 1), algorithm, dtype)
     return None
 
 
@@ -99,7 +101,7 @@ def _of_matmul(problem: str) -> dict[str, int]:
     return {"b": batch, "m": left[-2], "n": right[-1], "k": left[-1]}
 
 
-def _macs(routine: str, sizes: dict[str, int]) -> int:
+def _macs(routine: str, sizes: dict[str, int], algorithm: str) -> int:
     if not sizes:
         return 0
     if routine.startswith(("convolution", "deconvolution")):
@@ -107,7 +109,7 @@ def _macs(routine: str, sizes: dict[str, int]) -> int:
         space = prod(sizes.get(plane + axis, 1) * sizes.get("k" + axis, 1) for axis in "dhw")
         return sizes["mb"] * sizes["oc"] * (sizes["ic"] // sizes.get("g", 1)) * space
     if routine.startswith("rnn:"):
-        gates = _GATES.get(routine[4:], 0)
+        gates = _GATES.get(algorithm, 0) * (2 if routine == BOTH_GRADIENTS else 1)
         one = gates * sizes["dhc"] * (sizes["slc"] + sizes["sic"])
         return sizes["l"] * sizes["directions"] * sizes["t"] * sizes["mb"] * one
     complex_product = 4 if routine[:1] in "CZ" else 1
