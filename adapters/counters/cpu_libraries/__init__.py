@@ -17,6 +17,7 @@ COUNTERS = (
         blind="",
         title="log of MKL and oneDNN",
         leads=("witness",),
+        nested=True,
     ),
 )
 

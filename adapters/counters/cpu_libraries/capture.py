@@ -14,13 +14,11 @@ from ...pytorch.trace import FusedCalls, Recorder
 from ...pytorch.tracing import higher_order
 from ...pytorch.tracing.module_path import ModulePath
 from ...shared.refusal import BeyondCounter
-from .listening import SILENT, Listening
+from .listening import Listening, check
 from .recorders import Log, TrainingWitness, Witness
 
 COUNTER = "cpu_libraries"
 ON_META = "on %s nothing is multiplied on the CPU, so MKL and oneDNN write nothing: let the model run on the CPU (--device cpu)"
-PROBE = 64
-"""Rows and columns of a product that any BLAS takes."""
 
 
 def _called(model: TorchModel, log: Log) -> Recorder:
@@ -58,10 +56,8 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     """Run one inference call or one training step of a fresh module on the CPU, and record what the libraries wrote."""
     if model.device != "cpu":
         raise BeyondCounter(ON_META % model.device)
+    check()
     with Listening() as listening:
-        torch.ones(PROBE, PROBE) @ torch.ones(PROBE, PROBE)
-        if not listening.heard():
-            raise BeyondCounter(SILENT)
         log = Log(listening)
         witness = (_trained if model.training else _called)(model, log)
         after = log.rest()

@@ -35,6 +35,13 @@ class Log:
             held[1] += 1
         return as_attribute(products)
 
+    def move(self, renamed: dict[str, str]) -> None:
+        """Layers that have another name once the step is done."""
+        for layer, name in [key for key in self.amounts if key[0] in renamed]:
+            held = self.amounts.setdefault((renamed[layer], name), [0, 0])
+            for i, more in enumerate(self.amounts.pop((layer, name))):
+                held[i] += more
+
     def rest(self) -> int:
         """The multiply-adds of lines that came after the last op."""
         after = sum(p.macs for p in self.listening.heard())

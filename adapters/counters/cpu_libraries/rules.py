@@ -48,7 +48,7 @@ def agrees(op: Op, products: Sequence[Product]) -> bool:
 
 
 def _once(products: Sequence[Product], wanted: Matrices, times: int) -> bool:
-    """Whether these are products of such matrices and nothing else, so many."""
+    """Whether these are products of such matrices and nothing else, ``times`` of them."""
     return {matrices(p) for p in products} == {wanted} and sum(map(batches, products)) == times
 
 

@@ -64,6 +64,9 @@ class Nested:
             self.lost(SHARED)
         self.ops[self._number] = self.recorder.latest
 
+    def left(self) -> None:
+        """An op ran that is no part of the step: it has a mark of its own."""
+
     def lost(self, why: str) -> None:
         """Something ran that it would count otherwise, or not at all."""
         self.failed = self.failed or why
