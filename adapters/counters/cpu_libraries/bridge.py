@@ -18,6 +18,10 @@ from .rules import BOOK, agrees, products_of, skips_masked
 from .shares import AGAIN, KERNEL
 
 SILENT = "not witnessed: MKL and oneDNN wrote no line while {op} ran, so a kernel of PyTorch's own computed it"
+PACKED = (
+    "not witnessed: MKL and oneDNN wrote no line while {op} ran, so FBGEMM or QNNPACK computed it, which keep no log: "
+    "torch.backends.quantized.engine = 'onednn' does"
+)
 UNSAID = "not witnessed: MKL wrote a line of {op}, {routine}, in which the sizes are addresses"
 SKIPPED = (
     "the kernel leaves out blocks whose products a causal mask discards whole: the log has the others, and the trace takes "
@@ -78,7 +82,7 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
     if work is None or "mac" in unknown:
         if products:
             return [_booked(sighting, f"the work of {op.op} is unknown, and {_lines(op)} stand in the log")]
-        return [unmet(op, ZERO, Cause.CALL_NOT_SEEN, SILENT.format(op=op.op))]
+        return [unmet(op, ZERO, Cause.CALL_NOT_SEEN, _silent(op))]
     rule = BOOK.of(op, {})
     counted = rule.compute(op) if rule else ZERO
     gap, cause, reason = "", None, ""
@@ -92,7 +96,7 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
     elif products and not (agrees(op, products) and counted.mac == work.mac):
         gap = OTHER.format(layer=op.layer or "the root", op=op.op, mac=work.mac, lines=_lines(op))
     elif not products and work.mac:
-        cause, reason = Cause.CALL_NOT_SEEN, SILENT.format(op=op.op)
+        cause, reason = Cause.CALL_NOT_SEEN, _silent(op)
     ran = work.only(("mac",))
     items = _again(sighting)
     if products or ran:
@@ -119,6 +123,11 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
             )
         )
     return items
+
+
+def _silent(op: Op) -> str:
+    """Why an op has no line."""
+    return (PACKED if op.op.startswith("quantized.") else SILENT).format(op=op.op)
 
 
 def _again(sighting: Sighting) -> list[Item]:

@@ -20,6 +20,8 @@ _CALL = re.compile(r"MKL_VERBOSE ([A-Z0-9_]+)\(([^)]*)\)")
 _SIZE = re.compile(r"([a-z]+)(\d+)")
 BOTH_GRADIENTS = "rnn:backward"
 """The line of a recurrent layer's gradients: those of its activations and those of its weights, as many products each."""
+BY_ROWS = ("matmul", "gemm_api")
+"""Products of matrices that oneDNN writes row by row."""
 _GATES = {"vanilla_rnn": 1, "vanilla_lstm": 4, "vanilla_gru": 3, "lbr_gru": 3}
 
 
@@ -81,12 +83,12 @@ def _of_onednn(line: str) -> Product | None:
         return None
     kind, problem = fields[at + 2], fields[-2]
     algorithm = next((w[4:] for f in fields for w in f.split() if w.startswith("alg:")), "")
-    dtype = next((w[4:].partition(":")[0] for f in fields for w in f.split() if w.startswith("src:")), "")
+    dtype = next((w[4:].partition(":")[0] for f in fields for w in f.split() if w.startswith(("src:", "src_"))), "")
     if kind in ("convolution", "deconvolution"):
         sizes = {name: int(size) for name, size in _SIZE.findall(problem)}
         return Product(f"{kind}:{fields[at + 4]}", sizes, algorithm, dtype)
-    if kind in ("matmul", "inner_product"):
-        return Product(kind, _of_matmul(problem) if kind == "matmul" else {}, algorithm, dtype)
+    if kind in (*BY_ROWS, "inner_product"):
+        return Product(kind, _of_matmul(problem) if kind in BY_ROWS else {}, algorithm, dtype)
     if kind == "rnn":
         sizes = {name: int(size) for name, size in _SIZE.findall(problem)}
         both = "unidirectional" not in line

@@ -97,18 +97,43 @@ def _convolved(
 def _described(
     op: Op, product: Product, given: Sequence[int], weight: Sequence[int], out: Sequence[int], groups: int
 ) -> bool:
-    sizes, rank = product.sizes, len(given) - 2
     if product.routine.startswith("deconvolution") is not bool(op.attrs["transposed"]):
         return False
-    axes = "dhw"[3 - rank :]
-    stride, padding, dilation = (_spread(op.attrs[name], rank) for name in ("stride", "padding", "dilation"))
-    wanted = {"mb": given[0], "ic": given[1], "oc": out[1]}
-    for i, axis in enumerate(axes):
-        wanted |= {"i" + axis: given[2 + i], "o" + axis: out[2 + i], "k" + axis: weight[2 + i]}
-        wanted |= {"s" + axis: stride[i], "d" + axis: dilation[i] - 1, "p" + axis: padding[i]}
-    ones = {name: size for name, size in sizes.items() if name not in wanted and name != "g"}
+    rank = len(given) - 2
+    steps = [_spread(op.attrs[name], rank) for name in ("stride", "padding", "dilation")]
+    wanted = _sides(given, weight, out)
+    for axis, stride, padding, dilation in zip("dhw"[3 - rank :], *steps, strict=True):
+        wanted |= {"s" + axis: stride, "d" + axis: dilation - 1, "p" + axis: padding}
+    ones = {name: size for name, size in product.sizes.items() if name not in wanted and name != "g"}
     rest = all(size == (0 if name[0] in "dp" else 1) for name, size in ones.items())
-    return rest and sizes.get("g", 1) == groups and {name: sizes.get(name) for name in wanted} == wanted
+    return rest and _has(product, wanted, groups)
+
+
+def _sides(given: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Sizes:
+    """Samples, channels, filters, and the sides of data, kernel and result, as a descriptor names them."""
+    wanted = {"mb": given[0], "ic": given[1], "oc": out[1]}
+    for i, axis in enumerate("dhw"[5 - len(given) :]):
+        wanted |= {"i" + axis: given[2 + i], "o" + axis: out[2 + i], "k" + axis: weight[2 + i]}
+    return wanted
+
+
+def _has(product: Product, wanted: Sizes, groups: int) -> bool:
+    sizes = product.sizes
+    return sizes.get("g", 1) == groups and {name: sizes.get(name) for name in wanted} == wanted
+
+
+def _packed_linear(op: Op, products: Sequence[Product]) -> bool:
+    """Rows of the data by a packed weight (N, K)."""
+    data, weight = shapes_of(op)[0], shapes_of(op)[-1]
+    return _once(products, (pair(prod(data[:-1]), weight[0]), weight[1]), 1)
+
+
+def _packed_convolution(op: Op, products: Sequence[Product]) -> bool:
+    """oneDNN's descriptor; the record of a packed weight has no stride, and the sides of data and result say it."""
+    given, weight = shapes_of(op)[0], shapes_of(op)[-1]
+    out = tuple(d or 0 for d in op.outputs[0].shape or ())
+    described = len(products) == 1 and products[0].routine.startswith("convolution:")
+    return described and _has(products[0], _sides(given, weight, out), given[1] // weight[1])
 
 
 def _recurrent(op: Op, products: Sequence[Product]) -> bool:
@@ -177,7 +202,18 @@ ATTENTION = (
     *GRADIENTS_OF_ATTENTION,
 )
 
+PACKED_LINEAR = (
+    "quantized.linear",
+    "quantized.linear_relu",
+    "quantized.linear_dynamic",
+    "quantized.linear_relu_dynamic",
+)
+PACKED_CONVOLUTION = tuple(f"quantized.conv{n}d{after}" for n in (1, 2, 3) for after in ("", "_relu", "_dynamic"))
+
 CHECKS: dict[str, Agrees] = {
+    "aten._int_mm": _matrices(0),
+    **dict.fromkeys(PACKED_LINEAR, _packed_linear),
+    **dict.fromkeys(PACKED_CONVOLUTION, _packed_convolution),
     "aten.mm": _matrices(0),
     "aten.mv": _matrices(0),
     "aten.dot": _matrices(0),

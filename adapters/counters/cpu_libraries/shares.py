@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from ....core.records import Op
-from .log import BOTH_GRADIENTS, Product
+from .log import BOTH_GRADIENTS, BY_ROWS, Product
 
 Block = tuple[int, int, int]
 """M, N and K of a product as BLAS has them: column by column, so that rows are N."""
@@ -36,7 +36,7 @@ def block_of(product: Product) -> Block | None:
     sizes = product.sizes
     if not {"m", "n", "k"} <= set(sizes):
         return None
-    rows = product.routine == "matmul"
+    rows = product.routine in BY_ROWS
     return (sizes["n"], sizes["m"], sizes["k"]) if rows else (sizes["m"], sizes["n"], sizes["k"])
 
 

@@ -47,6 +47,14 @@ FACTS = [
         ),
         2 * 8 * 8 * 8 * 16 * 9,
     ),
+    (lambda: (nn.Conv2d(16, 8, 3).bfloat16(), torch.randn(2, 16, 10, 10).bfloat16()), 2 * 8 * 8 * 8 * 16 * 9),
+    (
+        lambda: (
+            nn.Conv2d(3, 8, 3).to(torch.bfloat16, memory_format=torch.channels_last),
+            torch.randn(2, 3, 10, 10).to(torch.bfloat16, memory_format=torch.channels_last),
+        ),
+        2 * 8 * 8 * 8 * 3 * 9,
+    ),
     (lambda: (nn.Conv3d(16, 8, 3, dilation=2), torch.randn(2, 16, 10, 10, 10)), 2 * 6**3 * 8 * 16 * 27),
 ]
 

@@ -29,6 +29,17 @@ CONV = f"{DNN}convolution,jit:avx512_core,forward_training,{LAYOUT},attr-scratch
         ),
         (DNN + "matmul,brg,undef,src:bf16::blocked:abc::f0,,,6x8x64:6x64x128,1.7", 6 * 8 * 64 * 128),
         (
+            DNN + "matmul,brg_matmul:avx10_1_512_amx,undef,src:u8::blocked:ab::f0 wei:s8::blocked:BA16a64b4a::f8:zpm2,"
+            "attr-scales:src0:0:f32+wei:0:f32 attr-zero-points:src0:0:s32,,8x64:64x128,22.4319",
+            8 * 64 * 128,
+        ),
+        (DNN + "gemm_api,,undef,src_s8::blocked:ab:f0 wei_s8::blocked:ab:f0,,,32x64:64x128,107.1", 32 * 64 * 128),
+        (
+            DNN + "rnn,ref,backward,src_layer:f32::blocked:abc::f0,attr-scratchpad:user,alg:vanilla_lstm "
+            "direction:unidirectional_left2right activation:undef flags:,l1t5mb3sic20slc10dhc20dic20,57.4",
+            2 * 5 * 3 * 4 * 20 * (10 + 20),  # of activations and of weights
+        ),
+        (
             DNN + "rnn,brgemm:avx512_core,forward_inference,src_layer:f32::blocked:abc::f0,attr-scratchpad:user,"
             "alg:vanilla_lstm direction:unidirectional_left2right activation:undef flags:,l1t5mb3sic20slc10dhc20dic20,0.04",
             5 * 3 * 4 * 20 * (10 + 20),
