@@ -14,6 +14,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ...shared.refusal import BeyondCounter
+from .batched import Batches
 from .log import Product, is_of_library, product_of
 
 SILENT = (
@@ -38,6 +39,7 @@ class Listening:
         self._libc.fflush(None)
         self._file = tempfile.TemporaryFile()
         self._out = os.dup(1)
+        self.batches = Batches()
         os.dup2(self._file.fileno(), 1)
         self._at, self._rest = 0, b""
         self._logs = [torch.backends.mkl.verbose(1), torch.backends.mkldnn.verbose(1)]
@@ -62,6 +64,7 @@ class Listening:
         self._pass(self._rest)
         os.close(self._out)
         self._file.close()
+        self.batches.close()
         Listening.running = None
 
     def _silence(self) -> None:

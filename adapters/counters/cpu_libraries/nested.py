@@ -15,9 +15,9 @@ from ...pytorch.steps.recorder import StepRecorder
 from ...pytorch.tracing.records import tensors_in
 from ...pytorch.tracing.wrappers import is_distributed
 from ...shared.refusal import BeyondCounter
-from .capture import COUNTER, ON_META, entries_of
+from .capture import COUNTER, ON_META, entries_of, notes_of
 from .listening import Listening, check
-from .recorders import Log, with_lines
+from .recorders import Log, reading, with_lines
 
 CONTEXTS = "another context of reconcile listens to MKL and oneDNN already, and a process has one standard output"
 SHARED = "other processes have parts of its tensors, and this one's log is about its own part"
@@ -31,6 +31,7 @@ class Nested:
         self.failed = ""
         self.log: Log | None = None
         self._after = 0
+        self._inner: Any = None
         self._calls: dict[tuple[int, str], _Calls] = {}
         try:
             check()
@@ -76,10 +77,18 @@ class Nested:
             self.lost(CONTEXTS)
         elif not self.failed:
             self.log = Log(Listening().__enter__())
+            self._inner, self.recorder.around = self.recorder.around, self._around
+
+    def _around(self, func: Any, args: Any, kwargs: Any) -> Any:
+        assert self.log is not None
+        with reading(self.log, func):
+            return func(*args, **kwargs) if self._inner is None else self._inner(func, args, kwargs)
 
     def leave(self) -> None:
         """The step is done."""
         if self.log is not None:
+            if self.recorder.around == self._around:
+                self.recorder.around = self._inner
             self._after = self.log.rest()
             self.log.listening.__exit__(None, None, None)
 
@@ -92,7 +101,9 @@ class Nested:
         self.log.move(recorder.renamed)
         entries = entries_of(self.log, self._after)
         sightings = tuple(self._sightings(list(recorder.ops.values()), recorder.renamed))
-        return Ledger(COUNTER, "torch", MAC, device, versions, self.log.total, entries, sightings, {}, ())
+        return Ledger(
+            COUNTER, "torch", MAC, device, versions, self.log.total, entries, sightings, {}, notes_of(sightings)
+        )
 
     def _sightings(self, ops: list[Op], renamed: dict[str, str]) -> Iterator[Sighting]:
         """Each op with the lines of its calls; a gradient that is one of several has those of all of them."""

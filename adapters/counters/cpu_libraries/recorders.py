@@ -6,12 +6,14 @@ has all lines of the call, and ``shares.py`` says which of them are its own.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ....core.records import Op
 from ...pytorch.phases import TrainingRecorder
 from ...pytorch.trace import Recorder
 from . import PRODUCTS
+from .batched import BY_BATCH
 from .listening import Listening
 from .log import Product
 
@@ -51,7 +53,7 @@ class Log:
 
 def as_attribute(products: list[Product]) -> list[Any]:
     """Lines as the attribute PRODUCTS of an op."""
-    return [[p.routine, p.sizes, p.algorithm, p.dtype] for p in products]
+    return [list(p) for p in products]
 
 
 def with_lines(op: Op, lines: list[Any]) -> Op:
@@ -59,11 +61,21 @@ def with_lines(op: Op, lines: list[Any]) -> Op:
     return op._replace(attrs=dict(op.attrs, **{PRODUCTS: lines})) if lines else op
 
 
+def reading(log: Log, func: Any) -> AbstractContextManager[None]:
+    """While an operator runs: if it calls batches, their sizes are read."""
+    schema = getattr(func, "_schema", None)
+    return log.listening.batches.reading() if schema is not None and schema.name in BY_BATCH else nullcontext()
+
+
 class _Listens:
     """The part that both recorders share: ``log`` is set before anything runs."""
 
     log: Log
     _call: tuple[Any, list[Any]] = ((), [])
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with reading(self.log, func):
+            return super().__torch_dispatch__(func, types, args, kwargs)  # type: ignore[misc]
 
     def record(self, *args: Any) -> Op:
         """A dispatched call: what was written until now is its own, whenever its phase is known."""

@@ -192,10 +192,10 @@ def tiled(op: Op, lines: Sequence[Product]) -> tuple[int, dict[str, Counter[Bloc
             return None
         left[block] += batches(line)
     kinds = kinds_of(op)
-    found = _tiled(op, kinds, left)
-    if found is None and "scores" in kinds:
-        found = _tiled(op, {part: kind for part, kind in kinds.items() if part in (AGAIN, "scores")}, left)
-    return found
+    if op.op == KERNEL:
+        scores = {part: kind for part, kind in kinds.items() if part in (AGAIN, "scores")}
+        return _tiled(op, kinds, left) or _tiled(op, scores, left)
+    return _tiled(op, kinds, left) or _whole(op, kinds, left)
 
 
 def _tiled(op: Op, kinds: dict[str, Kind], lines: Counter[Block]) -> tuple[int, dict[str, Counter[Block]]] | None:
@@ -213,6 +213,20 @@ def _tiled(op: Op, kinds: dict[str, Kind], lines: Counter[Block]) -> tuple[int, 
                 return None
             area += keys * queries
     return None if any(left.values()) else (area, found)
+
+
+def _whole(op: Op, kinds: dict[str, Kind], lines: Counter[Block]) -> tuple[int, dict[str, Counter[Block]]] | None:
+    """The same of products that are made one by one, of all heads: each may be transposed, and a small one has no line."""
+    heads, asked, held = pairs(op)
+    left = lines.copy()
+    found: dict[str, Counter[Block]] = {part: Counter() for part in kinds}
+    for part, kind in kinds.items():
+        m, n, k = kind(held, asked)
+        for block in dict.fromkeys(((m, n, k), (n, m, k))):
+            taken = min(left[block], heads - found[part].total())
+            found[part][block] += taken
+            left[block] -= taken
+    return None if any(left.values()) else (heads * asked * held, found)
 
 
 def _of_attention(op: Op, lines: Lines) -> tuple[dict[Any, Lines], str]:

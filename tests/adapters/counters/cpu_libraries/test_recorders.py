@@ -144,13 +144,21 @@ def test_causal_gradients_leave_blocks_out():
     assert (2 + 4) * (kept - pairs) < found[Cause.BLOCKS_SKIPPED] < 0
 
 
+@pytest.mark.parametrize("tokens", [10, 40])
+def test_attention_with_dropout_is_made_of_batches(tokens):
+    """PyTorch makes its products one by one, two forward and four for gradients, and keeps the scores."""
+    ledger, trace = trained(Attends(dropout=0.5), torch.randn(2, tokens, 16))
+    product, made = 2 * 2 * tokens * tokens * 8, 2 * tokens * 16 * 48
+    assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
+    assert ledger.total == 2 * made + (2 + 4) * product == macs(trace.ops)
+
+
 def test_gradients_of_small_batches_have_no_log():
-    """With dropout PyTorch makes the products of attention one by one, by batches: their sizes are not written."""
-    ledger, trace = trained(Attends(dropout=0.5), torch.randn(2, 10, 16))
-    assert gaps(ledger, trace) == []
+    ledger, trace = trained(Attends(dropout=0.5), torch.randn(2, 5, 16))
     attends = "aten.scaled_dot_product_attention"
+    assert gaps(ledger, trace) == []
     assert unwitnessed(ledger, trace) == [attends, *[attends + "_backward"] * 4]
-    assert ledger.total == 2 * 2 * 10 * 16 * 48  # the linear layer, and the gradient of its weight
+    assert ledger.total == 2 * 2 * 5 * 16 * 48  # the linear layer, and the gradient of its weight
 
 
 def test_a_training_step_is_held_to_the_log():
