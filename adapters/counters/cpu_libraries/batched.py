@@ -60,6 +60,7 @@ class Batches:
         try:
             self._memory = os.open("/proc/self/mem", os.O_RDONLY)
             self._stdout = ctypes.c_void_p.in_dll(self._libc, "stdout")
+            _ = self._libc.gnu_get_libc_version  # elsewhere standard output is no variable
             make = self._libc.fopencookie
         except (OSError, ValueError, AttributeError):  # another system
             return

@@ -8,6 +8,7 @@ lines have other sizes, is a residual. The matching takes records alone, so it h
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
@@ -104,7 +105,7 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
             op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls if products else 0, ran=ran, times=op.calls,
             cause=cause, entry=sighting.entry if products else "", ops=ids, reason=reason, gap=gap, only=("mac",),
         )  # fmt: skip
-        items.append(item)
+        items.append(replace(item, formula=reason) if reason else item)
     rest = work.only((*REST, MASKED))
     if rest or unknown:
         items.append(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconcile.adapters.counters.bridge import view
+from reconcile.adapters.counters.cpu_libraries import batched as reading
 from reconcile.adapters.counters.cpu_libraries.batched import with_sizes
+from reconcile.adapters.counters.cpu_libraries.bridge import UNSAID, bridge
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -66,6 +70,15 @@ def test_batches_of_each_type(dtype, threads):
         torch.set_num_threads(before)
     assert ledger.total == 6 * 40 * 50 * 30 == macs(trace.ops)
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
+
+
+def test_where_sizes_cannot_be_read_the_call_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reading.Batches, "reading", lambda _: nullcontext())
+    ledger, trace = both(Batches(), torch.randn(6, 40, 50), torch.randn(6, 50, 30))
+    assert ledger.total == 0
+    assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], ["aten.bmm"])
+    (item,) = [item for item in bridge(view(ledger), trace).items if item.ran.mac]
+    assert item.formula == UNSAID.format(op="aten.bmm", routine="SGEMM_BATCH")
 
 
 class Sums(nn.Module):
