@@ -15,7 +15,7 @@ from ....core.records import Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from . import PRODUCTS
-from .rules import BOOK, agrees, products_of, skips_masked
+from .rules import BOOK, agrees, bias_as_product, products_of, skips_masked
 from .shares import AGAIN, KERNEL
 
 SILENT = "not witnessed: MKL and oneDNN wrote no line while {op} ran, so a kernel of PyTorch's own computed it"
@@ -28,6 +28,7 @@ SKIPPED = (
     "the kernel leaves out blocks whose products a causal mask discards whole: the log has the others, and the trace takes "
     "attention whole"
 )
+ONES = "the bias is added as a product with ones: K is 1 in its line, and the trace has sums"
 OTHER = "the log says other sizes at {layer}: {op} asks for {mac:,} multiply-adds, and {lines} stand in the log"
 REST = tuple(name for name in COMPONENTS if name != "mac")
 NOT_LOGGED = "MKL and oneDNN write products alone"
@@ -92,6 +93,8 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
         routine = next(p.routine for p in products if not p.sizes)
         reason = UNSAID.format(op=op.op, routine=routine)
         gap = "" if not counted.mac else reason  # some lines have sizes: what they are of is not known
+    elif products and bias_as_product(op, products):
+        cause, reason = Cause.FORMULA_DIFFERS, ONES
     elif products and skips_masked(op, products):
         cause, reason = Cause.BLOCKS_SKIPPED, SKIPPED
     elif products and not (agrees(op, products) and counted.mac == work.mac):

@@ -85,6 +85,19 @@ def _convolution_gradient(op: Op, products: Sequence[Product]) -> bool:
     return name is not None and _convolved(op, products, name, given, weight, out)
 
 
+def bias_as_product(op: Op, products: Sequence[Product]) -> bool:
+    """Whether a convolution's bias was multiplied by ones, beside the op's own products."""
+    if op.op not in ("aten.convolution", "aten._convolution"):
+        return False
+    given, weight = shapes_of(op)[:2]
+    wanted = unfolded(op, given, weight, tuple(d or 0 for d in op.outputs[0].shape or ()))
+    times = given[0] * int(op.attrs["groups"])
+    found: Counter[Matrices | None] = Counter()
+    for product in products:
+        found[matrices(product)] += batches(product)
+    return found == Counter({wanted["forward"]: times}) + Counter({wanted["bias"]: times})
+
+
 def _convolved(
     op: Op, products: Sequence[Product], name: str, given: Sequence[int], weight: Sequence[int], out: Sequence[int]
 ) -> bool:

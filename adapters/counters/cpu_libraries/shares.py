@@ -103,7 +103,8 @@ def unfolded(op: Op, given: Sequence[int], weight: Sequence[int], out: Sequence[
     patch, point = wide // groups * taps, thin // groups
     to_patch, to_point = (pair(places, patch), point), (pair(places, point), patch)
     forward, data = (to_patch, to_point) if transposed else (to_point, to_patch)
-    return {"forward": forward, "data": data, "weight": (pair(patch, point), places)}
+    bias = pair(prod(out[2:]), filters // groups), 1  # some kernels add it as a product with ones
+    return {"forward": forward, "data": data, "weight": (pair(patch, point), places), "bias": bias}
 
 
 def _of_convolution(op: Op, lines: Lines) -> dict[Any, Lines]:

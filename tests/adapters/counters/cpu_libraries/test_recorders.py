@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import pytest
@@ -179,3 +180,36 @@ def test_steps_are_witnessed_and_lies_are_caught(layers, batch, at):
     assume(ledger.total)
     for number, ops in enumerate(lies(trace.ops, at)):
         assert gaps(ledger, trace._replace(ops=ops)) != [], number
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.sampled_from([1, 2]), st.integers(1, 3), st.integers(1, 2),
+    st.integers(0, 1), st.integers(1, 2), st.booleans(), st.sampled_from([torch.float32, torch.float64, torch.bfloat16]),
+)  # fmt: skip
+def test_gradients_of_a_convolution_are_those_of_its_formula(
+    rank, ins, outs, groups, kernel, stride, padding, dilation, transposed, dtype
+):
+    """Behind a convolution of 1 x 1, so that data has a gradient: three products of as many multiply-adds."""
+    conv, kind = getattr(nn, f"Conv{rank}d"), getattr(nn, f"Conv{'Transpose' if transposed else ''}{rank}d")
+    last = kind(4 * ins, 4 * outs, kernel, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    net = nn.Sequential(conv(3, 4 * ins, 1), last).to(dtype)
+    ledger, trace = trained(net, torch.randn(2, 3, *[9, 8, 7][:rank], dtype=dtype))
+    assert gaps(ledger, trace) == []
+    more = booked(ledger, trace)
+    if not more:
+        found = phases(ledger)
+        first = 2 * 3 * 4 * ins * prod([9, 8, 7][:rank])
+        assert found[FORWARD] == found[WEIGHT_GRADIENT] == first + found[INPUT_GRADIENT]
+        assert ledger.total == macs(trace.ops)
+    assert set(more) <= {Cause.CALL_NOT_SEEN, Cause.FORMULA_DIFFERS}
+
+
+def test_a_bias_that_is_multiplied_by_ones_is_named():
+    """The kernel of transposed 3-D convolutions in float64 (native/NaiveConvolutionTranspose3d.cpp): one for each result."""
+    net = nn.Sequential(nn.Conv3d(3, 4, 1), nn.ConvTranspose3d(4, 5, 2)).double()
+    ledger, trace = trained(net, torch.randn(2, 3, 4, 5, 6).double())
+    results = 2 * 5 * (5 * 6 * 7)
+    assert gaps(ledger, trace) == []
+    assert booked(ledger, trace) == {Cause.FORMULA_DIFFERS: results}
+    assert ledger.total == macs(trace.ops) + results
