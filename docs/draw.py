@@ -1,7 +1,8 @@
 """Draws what the documents show: ``make pictures``. Needs both frameworks; a minute.
 
-``docs/pictures/terminal.svg``, the README's first screen as a terminal shows it; ``reports/gallery.svg``, from the rows of
-the gallery; and the report of gru_demo with its pictures.
+``docs/pictures/terminal.svg``, the README's first screen as a terminal shows it; ``docs/pictures/witness.svg``, the same network
+by a counter, by the trace and by the log of the math libraries; ``reports/gallery.svg``, from the rows of the gallery; and the
+report of gru_demo with its pictures.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,6 +27,8 @@ from reconcile.engine.answer import Answer
 from reconcile.gallery import markdown as gallery
 from reconcile.gallery.run import read
 from reconcile.launch.request import run_request
+from reconcile.report.pictures import charts, drawing
+from reconcile.report.pictures.bars import Layers
 from reconcile.report.terminal import screen as terminal
 
 ROOT = Path(__file__).parents[1]
@@ -80,17 +85,45 @@ def picture(result: Answer, title: str) -> str:
     )
 
 
-def main() -> None:
-    """Draw all of them."""
+COUNTER, LOG = "fvcore", "cpu_libraries"
+
+
+def three_columns(result: Answer) -> Layers:
+    """A run by layer: a counter, the work that ran, and the log."""
+    chart = charts.by_layer(result)
+    by_name = {column.counter: column for column in chart.columns}
+    counter, log = by_name[COUNTER], by_name[LOG]
+    ran = tuple(count or 0 for count in log.work)
+    columns = (counter, replace(log, counter="trace", values=ran), replace(log, counter="log of MKL and oneDNN"))
+    return replace(chart, columns=columns)
+
+
+def witnessed(result: Answer) -> str | bytes:
+    """The three columns as a picture."""
+    title = "One network, three columns: a counter, the trace, and the libraries' log"
+    about = f"{result.model} on the CPU, FLOPs by layer, convention {result.convention.name}"
+    return drawing.save(drawing.by_layer(three_columns(result), title, about), "svg")
+
+
+def first_run(counters: Sequence[str] = ()) -> Answer:
+    """A run of the README's network, with these counters or as its command says."""
     code, words = first_screen()
-    values = dict(pairwise(words))
+    values, here = dict(pairwise(words)), Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "net.py").write_text(code, encoding="utf-8")
         os.chdir(folder)
-        request = run_request(torch=values["--torch"], inputs=[values["--input"]])
-        result = workflow.run(request, lambda event: None, None)
-        os.chdir(ROOT)
-    atomic.write(ROOT / "docs" / "pictures", "terminal", {"svg": picture(result, " ".join(words))})
+        try:
+            request = run_request(torch=values["--torch"], inputs=[values["--input"]], counters=counters)
+            return workflow.run(request, lambda event: None, None)
+        finally:
+            os.chdir(here)
+
+
+def main() -> None:
+    """Draw all of them."""
+    title = " ".join(first_screen()[1])
+    atomic.write(ROOT / "docs" / "pictures", "terminal", {"svg": picture(first_run(), title)})
+    atomic.write(ROOT / "docs" / "pictures", "witness", {"svg": witnessed(first_run((COUNTER, LOG)))})
     atomic.write(ROOT / "reports", gallery.PICTURE, {"svg": gallery.to_svg(read())})
     run = [
         sys.executable,

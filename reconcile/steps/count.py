@@ -24,7 +24,7 @@ from ..core.causes import State
 from ..core.errors import NotInResult, UsageError, unknown
 from ..core.framework import adapter_of
 from ..core.records import FORWARD
-from ..core.registry import frameworks, known_counters
+from ..core.registry import frameworks, known_counters, leading
 from ..engine.answer import Answer
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
@@ -48,13 +48,15 @@ def count(
     name: str = "",
     device: str = "",
     dtype: str = "bf16",
+    witness: bool = False,
 ) -> Step:
     """Count what runs in this context: your loop, your loss, your optimizer, as they are.
 
     ``models`` are for names: without them, modules are named as they are called. ``counters`` count the very same execution:
     flop_counter, unless given, and torch.profiler, which takes longer. ``convention``, ``convention_files`` and ``formulas`` are
     those of ``reconcile.run``. ``name`` is the step's name in reports. ``device`` is the device whose peak ``metrics`` divides
-    by, such as ``H100 SXM``, and ``dtype`` that of its products: `reconcile mfu peaks` lists them.
+    by, such as ``H100 SXM``, and ``dtype`` that of its products: `reconcile mfu peaks` lists them. ``witness`` holds the trace to
+    the log that the math libraries of the CPU write meanwhile.
 
     Weights, gradients, random numbers, hooks and modes are as after a step without the context. What torch.compile made runs
     as it is written. Raises UsageError, with one sentence, for what cannot be used.
@@ -62,12 +64,15 @@ def count(
     from ..launch.prepare import prepared
     from ..launch.request import run_request
 
+    framework = framework_of(models)
+    if witness:
+        counters = tuple(dict.fromkeys([*chosen_counters(framework, counters), *leading("witness")]))
     request = run_request(
         convention=convention, convention_files=convention_files, counters=counters, formulas=formulas
     )
     with prepared(request):  # what is wrong with it is said before the step runs, not after it
         pass
-    return Step(framework_of(models), models, request, name, peak_of(device, dtype) if device else None)
+    return Step(framework, models, request, name, peak_of(device, dtype) if device else None)
 
 
 class Step(Found):

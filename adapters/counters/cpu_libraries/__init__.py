@@ -14,9 +14,10 @@ COUNTERS = (
         versions_key="torch",
         summary="the log of MKL and oneDNN: the products that they were asked for",
         default=False,
-        blind="gradients of one call share the lines that MKL and oneDNN write of it: only a call of the model is reconciled",
+        blind="",
         title="log of MKL and oneDNN",
         leads=("witness",),
+        nested=True,
     ),
 )
 

@@ -8,20 +8,27 @@ lines have other sizes, is a residual. The matching takes records alone, so it h
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from . import PRODUCTS
-from .rules import BOOK, agrees, products_of, skips_masked
+from .rules import BOOK, agrees, bias_as_product, products_of, skips_masked
+from .shares import AGAIN, KERNEL
 
 SILENT = "not witnessed: MKL and oneDNN wrote no line while {op} ran, so a kernel of PyTorch's own computed it"
+PACKED = (
+    "not witnessed: MKL and oneDNN wrote no line while {op} ran, so FBGEMM or QNNPACK computed it, which keep no log: "
+    "torch.backends.quantized.engine = 'onednn' does"
+)
 UNSAID = "not witnessed: MKL wrote a line of {op}, {routine}, in which the sizes are addresses"
 SKIPPED = (
     "the kernel leaves out blocks whose products a causal mask discards whole: the log has the others, and the trace takes "
     "attention whole"
 )
+ONES = "the bias is added as a product with ones: K is 1 in its line, and the trace has sums"
 OTHER = "the log says other sizes at {layer}: {op} asks for {mac:,} multiply-adds, and {lines} stand in the log"
 REST = tuple(name for name in COMPONENTS if name != "mac")
 NOT_LOGGED = "MKL and oneDNN write products alone"
@@ -77,7 +84,7 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
     if work is None or "mac" in unknown:
         if products:
             return [_booked(sighting, f"the work of {op.op} is unknown, and {_lines(op)} stand in the log")]
-        return [unmet(op, ZERO, Cause.CALL_NOT_SEEN, SILENT.format(op=op.op))]
+        return [unmet(op, ZERO, Cause.CALL_NOT_SEEN, _silent(op))]
     rule = BOOK.of(op, {})
     counted = rule.compute(op) if rule else ZERO
     gap, cause, reason = "", None, ""
@@ -86,20 +93,22 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
         routine = next(p.routine for p in products if not p.sizes)
         reason = UNSAID.format(op=op.op, routine=routine)
         gap = "" if not counted.mac else reason  # some lines have sizes: what they are of is not known
+    elif products and bias_as_product(op, products):
+        cause, reason = Cause.FORMULA_DIFFERS, ONES
     elif products and skips_masked(op, products):
         cause, reason = Cause.BLOCKS_SKIPPED, SKIPPED
     elif products and not (agrees(op, products) and counted.mac == work.mac):
         gap = OTHER.format(layer=op.layer or "the root", op=op.op, mac=work.mac, lines=_lines(op))
     elif not products and work.mac:
-        cause, reason = Cause.CALL_NOT_SEEN, SILENT.format(op=op.op)
+        cause, reason = Cause.CALL_NOT_SEEN, _silent(op)
     ran = work.only(("mac",))
-    items = []
+    items = _again(sighting)
     if products or ran:
         item = make_item(
             op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls if products else 0, ran=ran, times=op.calls,
             cause=cause, entry=sighting.entry if products else "", ops=ids, reason=reason, gap=gap, only=("mac",),
         )  # fmt: skip
-        items.append(item)
+        items.append(replace(item, formula=reason) if reason else item)
     rest = work.only((*REST, MASKED))
     if rest or unknown:
         items.append(
@@ -118,6 +127,27 @@ def _judged(sighting: Sighting, ids: tuple[str, ...]) -> list[Item]:
             )
         )
     return items
+
+
+def _silent(op: Op) -> str:
+    """Why an op has no line."""
+    return (PACKED if op.op.startswith("quantized.") else SILENT).format(op=op.op)
+
+
+def _again(sighting: Sighting) -> list[Item]:
+    """The scores that a kernel of attention computes again for their gradient, which the trace has once."""
+    if sighting.op.op != KERNEL or sighting.op.attrs.get("part") != "scores":
+        return []
+    op = sighting.op._replace(attrs=dict(sighting.op.attrs, part=AGAIN))
+    if not products_of(op):
+        return []
+    rule = BOOK.of(op, {})
+    counted = rule.compute(op) if rule else ZERO
+    item = make_item(
+        op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls, cause=Cause.SCORES_AGAIN, entry=sighting.entry,
+        only=("mac",),
+    )  # fmt: skip
+    return [item]
 
 
 def _lines(op: Op) -> str:

@@ -6,84 +6,105 @@ The amounts are those of the lines; the op says where they stand and on what ten
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import torch
 
-from ....core.records import MAC, Entry, Ledger, Op, Sighting
+from ....core.records import MAC, Entry, Ledger, Sighting
 from ...pytorch.model import TorchModel, versions
 from ...pytorch.trace import FusedCalls, Recorder
 from ...pytorch.tracing import higher_order
 from ...pytorch.tracing.module_path import ModulePath
 from ...shared.refusal import BeyondCounter
 from . import PRODUCTS
-from .listening import SILENT, Listening
+from .listening import Listening, check
 from .log import Product
+from .recorders import Log, TrainingWitness, Witness
 
 COUNTER = "cpu_libraries"
 ON_META = "on %s nothing is multiplied on the CPU, so MKL and oneDNN write nothing: let the model run on the CPU (--device cpu)"
-PROBE = 64
-"""Rows and columns of a product that any BLAS takes."""
 
 
-class Witness(Recorder):
-    """Records every op with the products that were written while it ran."""
-
-    def __init__(self, path: ModulePath, listening: Listening) -> None:
-        super().__init__(path)
-        self.listening = listening
-        self.total = 0
-
-    def add(self, op: Op) -> None:
-        products = self.listening.heard()
-        self.total += sum(p.macs for p in products)
-        if products:
-            op = op._replace(
-                attrs=dict(op.attrs, **{PRODUCTS: [[p.routine, p.sizes, p.algorithm, p.dtype] for p in products]})
-            )
-        super().add(op)
-
-
-def _ran(model: TorchModel) -> Witness:
+def _called(model: TorchModel, log: Log) -> Recorder:
     module = model.build(model.device)
     inputs = model.example(model.device)
     path = ModulePath(module)
-    with Listening() as listening:
-        torch.ones(PROBE, PROBE) @ torch.ones(PROBE, PROBE)
-        if not listening.heard():
-            raise BeyondCounter(SILENT)
-        witness = Witness(path, listening)
-        with torch.no_grad(), higher_order.uncompiled(), FusedCalls(witness), witness, path:
-            module(*inputs)
-        witness.total += sum(p.macs for p in listening.heard())
+    witness = Witness(path)
+    witness.log = log
+    log.listening.heard()
+    with torch.no_grad(), higher_order.uncompiled(), FusedCalls(witness), witness, path:
+        module(*inputs)
+    return witness
+
+
+def _trained(model: TorchModel, log: Log) -> Recorder:
+    from ...pytorch.optimizers import update_of
+    from ...pytorch.tracing.fused import TrainedFusedCalls
+    from ...pytorch.tracing.nodes import TrainingPath
+    from ...pytorch.training import step
+
+    module = model.build(model.device)
+    module.train()
+    inputs = model.example(model.device)
+    path = TrainingPath(module)
+    witness = TrainingWitness(path, module)
+    witness.log = log
+    calls = TrainedFusedCalls(witness)
+    log.listening.heard()
+    with torch.enable_grad(), calls, witness, path:
+        step(module, inputs, update_of(model), witness, calls)
     return witness
 
 
 def capture(counter: str, model: TorchModel) -> Ledger:
-    """Run one inference call of a fresh module on the CPU, and record what the libraries wrote."""
+    """Run one inference call or one training step of a fresh module on the CPU, and record what the libraries wrote."""
     if model.device != "cpu":
         raise BeyondCounter(ON_META % model.device)
-    witness = _ran(model)
-    ops = list(witness.ops.values())
-    amounts: dict[tuple[str, str], list[int]] = {}
-    for op in ops:
-        products = [Product(*p) for p in op.attrs.get(PRODUCTS, ())]
-        if products:
-            held = amounts.setdefault((op.layer, op.op), [0, 0])
-            held[0] += op.calls * sum(p.macs for p in products)
-            held[1] += op.calls
-    entries = [Entry("{}|{}".format(*key), *key, value, calls) for key, (value, calls) in amounts.items()]
-    after = witness.total - sum(e.value for e in entries)
+    check()
+    with Listening() as listening:
+        log = Log(listening)
+        witness = (_trained if model.training else _called)(model, log)
+        after = log.rest()
+    sightings = tuple(Sighting(op, f"{op.layer}|{op.op}") for op in witness.ops.values())
+    entries = entries_of(log, after)
+    of = versions(witness.path.root)
+    return Ledger(COUNTER, "torch", MAC, model.device, of, log.total, entries, sightings, {}, notes_of(sightings))
+
+
+def entries_of(log: Log, after: int) -> tuple[Entry, ...]:
+    """An entry for each layer and op with lines, and one of what came after the last op."""
+    entries = [Entry("{}|{}".format(*key), *key, value, calls) for key, (value, calls) in log.amounts.items()]
     if after:
         entries.append(Entry("(after)", "", "after the last op", after, 1))
-    sightings = tuple(Sighting(op, f"{op.layer}|{op.op}") for op in ops)
-    return Ledger(
-        COUNTER,
-        "torch",
-        MAC,
-        model.device,
-        versions(witness.path.root),
-        witness.total,
-        tuple(entries),
-        sightings,
-        {},
-        (),
-    )
+    return tuple(entries)
+
+
+PLAIN = ("", "convolution_direct", "deconvolution_direct", "vanilla_rnn", "vanilla_lstm", "vanilla_gru", "lbr_gru")
+"""Algorithms that multiply what the sizes say."""
+OTHERWISE = "oneDNN computes %s by %s, which makes other products than the sizes in its line say: the sizes are counted"
+IN_BLOCKS = "oneDNN pads tensors of %s to whole blocks (%s): products with the padding are not in the sizes of its line"
+SHOWN = 3
+
+
+def notes_of(sightings: Sequence[Sighting]) -> tuple[str, ...]:
+    """What the lines say of how products are computed, with the layers: another algorithm, and blocks with padding."""
+    otherwise: dict[str, list[str]] = {}
+    padded: dict[str, list[str]] = {}
+    for op in (sighting.op for sighting in sightings):
+        layer = op.layer or "the root"
+        for product in (Product(*line) for line in op.attrs.get(PRODUCTS, ())):
+            if product.algorithm not in PLAIN:
+                otherwise.setdefault(product.algorithm, []).append(layer)
+            if product.padded:
+                padded.setdefault(layer, []).append(product.padded)
+    notes = [OTHERWISE % (_few(layers), name) for name, layers in otherwise.items()]
+    if padded:
+        notes.append(IN_BLOCKS % (_few(padded), _few([text for texts in padded.values() for text in texts])))
+    return tuple(notes)
+
+
+def _few(names: Iterable[str]) -> str:
+    """The first three, and how many more."""
+    found = list(dict.fromkeys(names))
+    more = len(found) - SHOWN
+    return ", ".join(found[:SHOWN]) + (f" and {more} more" if more > 0 else "")

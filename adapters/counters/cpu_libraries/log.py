@@ -1,10 +1,10 @@
 """Lines of MKL_VERBOSE and ONEDNN_VERBOSE as products, with their sizes.
 
 MKL writes ``MKL_VERBOSE SGEMM(T,N,128,8,64,0x...`` with M, N, K in the order of BLAS, for column-major matrices.  The sizes of
-``?GEMM_BATCH`` are addresses there, so they stay unknown.  oneDNN writes ``onednn_verbose,v1,primitive,exec,cpu,KIND,...``: the
-eighth field from there on has the layouts, then attributes, the algorithm (``alg:``), the problem and a time
-(oneDNN, src/common/verbose.cpp, the template line of its own log).  Only ``exec`` of a product counts: ``create`` runs nothing,
-and a reorder copies.
+``?GEMM_BATCH`` are addresses there, and unknown but where they were read (batched.py).  oneDNN writes
+``onednn_verbose,v1,primitive,exec,cpu,KIND,...``: the eighth field from there on has the layouts, then attributes, the algorithm
+(``alg:``), the problem and a time (oneDNN, src/common/verbose.cpp, the template line of its own log).  Of the flags before a
+layout, ``p`` says that it is padded.  Only ``exec`` of a product counts: ``create`` runs nothing, and a reorder copies.
 """
 
 from __future__ import annotations
@@ -17,22 +17,32 @@ MKL = "MKL_VERBOSE "
 ONEDNN = "onednn_verbose,"
 
 _CALL = re.compile(r"MKL_VERBOSE ([A-Z0-9_]+)\(([^)]*)\)")
+_PADDED = re.compile(r"\b(src|wei|dst):[a-z0-9]+:[a-z]*p[a-z]*:blocked:(\w+)")
+_ADDED = re.compile(r" sizes:(\d+),(\d+),(\d+),(\d+)$")
 _SIZE = re.compile(r"([a-z]+)(\d+)")
+BOTH_GRADIENTS = "rnn:backward"
+"""The line of a recurrent layer's gradients: those of its activations and those of its weights, as many products each."""
+BY_ROWS = ("matmul", "gemm_api")
+"""Products of matrices that oneDNN writes row by row."""
 _GATES = {"vanilla_rnn": 1, "vanilla_lstm": 4, "vanilla_gru": 3, "lbr_gru": 3}
 
 
 class Product(NamedTuple):
-    """One product that a library was asked for; ``sizes`` is empty if the line does not say them."""
+    """One product that a library was asked for; ``sizes`` is empty if the line does not say them.
+
+    ``padded`` has the tensors whose layout is padded to whole blocks, such as ``wei ABcd16b16a``.
+    """
 
     routine: str
     sizes: dict[str, int]
     algorithm: str
     dtype: str
+    padded: str = ""
 
     @property
     def macs(self) -> int:
         """Multiply-adds by the sizes in the line; 0 if it has none."""
-        return _macs(self.routine, self.sizes)
+        return _macs(self.routine, self.sizes, self.algorithm)
 
 
 def is_of_library(line: str) -> bool:
@@ -58,9 +68,12 @@ def _of_mkl(line: str) -> Product | None:
         return None
     name, arguments = found[1], found[2].split(",")
     dtype = _PRECISIONS.get(name[0], "")
+    if "BATCH" in name:
+        added = _ADDED.search(line)
+        return Product(name, dict(zip("mnkb", map(int, added.groups()), strict=True)) if added else {}, "", dtype)
     if "GEMM" in name:
         sizes = arguments[2:5]
-        known = "BATCH" not in name and len(sizes) == 3 and all(s.isdigit() for s in sizes)
+        known = len(sizes) == 3 and all(s.isdigit() for s in sizes)
         return Product(name, dict(zip("mnk", map(int, sizes), strict=True)) if known else {}, "", dtype)
     if name[1:] == "GEMV":
         m, n = map(int, arguments[1:3])
@@ -79,16 +92,17 @@ def _of_onednn(line: str) -> Product | None:
         return None
     kind, problem = fields[at + 2], fields[-2]
     algorithm = next((w[4:] for f in fields for w in f.split() if w.startswith("alg:")), "")
-    dtype = next((w[4:].partition(":")[0] for f in fields for w in f.split() if w.startswith("src:")), "")
+    dtype = next((w[4:].partition(":")[0] for f in fields for w in f.split() if w.startswith(("src:", "src_"))), "")
+    padded = ", ".join(f"{name} {layout}" for name, layout in _PADDED.findall(line))
     if kind in ("convolution", "deconvolution"):
         sizes = {name: int(size) for name, size in _SIZE.findall(problem)}
-        return Product(f"{kind}:{fields[at + 4]}", sizes, algorithm, dtype)
-    if kind in ("matmul", "inner_product"):
-        return Product(kind, _of_matmul(problem) if kind == "matmul" else {}, algorithm, dtype)
+        return Product(f"{kind}:{fields[at + 4]}", sizes, algorithm, dtype, padded)
+    if kind in (*BY_ROWS, "inner_product"):
+        return Product(kind, _of_matmul(problem) if kind in BY_ROWS else {}, algorithm, dtype, padded)
     if kind == "rnn":
         sizes = {name: int(size) for name, size in _SIZE.findall(problem)}
         both = "unidirectional" not in line
-        return Product(f"rnn:{algorithm}", dict(sizes, directions=2 if both else 1), algorithm, dtype)
+        return Product(f"rnn:{fields[at + 4]}", dict(sizes, directions=2 if both else 1), algorithm, dtype, padded)
     return None
 
 
@@ -99,7 +113,7 @@ def _of_matmul(problem: str) -> dict[str, int]:
     return {"b": batch, "m": left[-2], "n": right[-1], "k": left[-1]}
 
 
-def _macs(routine: str, sizes: dict[str, int]) -> int:
+def _macs(routine: str, sizes: dict[str, int], algorithm: str) -> int:
     if not sizes:
         return 0
     if routine.startswith(("convolution", "deconvolution")):
@@ -107,7 +121,7 @@ def _macs(routine: str, sizes: dict[str, int]) -> int:
         space = prod(sizes.get(plane + axis, 1) * sizes.get("k" + axis, 1) for axis in "dhw")
         return sizes["mb"] * sizes["oc"] * (sizes["ic"] // sizes.get("g", 1)) * space
     if routine.startswith("rnn:"):
-        gates = _GATES.get(routine[4:], 0)
+        gates = _GATES.get(algorithm, 0) * (2 if routine == BOTH_GRADIENTS else 1)
         one = gates * sizes["dhc"] * (sizes["slc"] + sizes["sic"])
         return sizes["l"] * sizes["directions"] * sizes["t"] * sizes["mb"] * one
     complex_product = 4 if routine[:1] in "CZ" else 1

@@ -14,14 +14,16 @@ from ....work import Work
 from ....work.attention import discarded
 from ..rulebook import RuleBook
 from . import PRODUCTS
-from .log import Product
+from .log import BOTH_GRADIENTS, Product
+from .shares import ATTENTION as GRADIENTS_OF_ATTENTION
+from .shares import Matrices, batches, block_of, matrices, pair, pairs, shapes_of, share, tiled, unfolded
 
 BOOK = RuleBook("cpu_libraries", "torch", {"onednn": "src/common/verbose.cpp"})
 
 
 def products_of(op: Op) -> list[Product]:
-    """The products that were written while this op ran."""
-    return [Product(*written) for written in op.attrs.get(PRODUCTS, ())]
+    """The products that were written while this op ran; of a gradient that is one of several, its share of them."""
+    return share(op, [Product(*written) for written in op.attrs.get(PRODUCTS, ())])
 
 
 @BOOK.pattern(
@@ -45,33 +47,19 @@ def agrees(op: Op, products: Sequence[Product]) -> bool:
     return check is not None and all(p.sizes for p in products) and check(op, products)
 
 
-def _shapes(op: Op) -> list[tuple[int, ...]]:
-    return [tuple(d or 0 for d in t.shape or ()) for t in op.inputs]
-
-
-def _gemm(product: Product) -> tuple[int, tuple[int, int], int] | None:
-    """(batches, M and N in order of size, K) of a product of matrices; None of anything else."""
-    sizes = product.sizes
-    if not {"m", "n", "k"} <= set(sizes):
-        return None
-    return sizes.get("b", 1), _pair(sizes["m"], sizes["n"]), sizes["k"]
-
-
-def _pair(a: int, b: int) -> tuple[int, int]:
-    return (a, b) if a < b else (b, a)
+def _once(products: Sequence[Product], wanted: Matrices, times: int) -> bool:
+    """Whether these are products of such matrices and nothing else, ``times`` of them."""
+    return {matrices(p) for p in products} == {wanted} and sum(map(batches, products)) == times
 
 
 def _matrices(first: int) -> Agrees:
     """A product of the tensors from ``first`` on: (..., M, K) and (..., K, N); of a vector N is 1."""
 
     def check(op: Op, products: Sequence[Product]) -> bool:
-        left, right = _shapes(op)[first : first + 2]
+        left, right = shapes_of(op)[first : first + 2]
         wide = (*right, 1) if len(right) == 1 else right
         tall = (1, *left) if len(left) == 1 else left
-        found = [_gemm(p) for p in products]
-        wanted = (_pair(tall[-2], wide[-1]), tall[-1])
-        batches = prod(tall[:-2])
-        return {g and g[1:] for g in found} == {wanted} and sum(g[0] for g in found if g) == batches
+        return _once(products, (pair(tall[-2], wide[-1]), tall[-1]), prod(tall[:-2]))
 
     return check
 
@@ -80,43 +68,90 @@ def _spread(values: Sequence[int], rank: int) -> list[int]:
     return list(values) * rank if len(values) == 1 else list(values)
 
 
+DESCRIBED = ("convolution:", "deconvolution:")
+
+
 def _convolution(op: Op, products: Sequence[Product]) -> bool:
     """By oneDNN's descriptor, or as matrices of unfolded patches (im2col), one for each sample and group."""
-    given, weight = _shapes(op)[:2]
+    given, weight = shapes_of(op)[:2]
     out = tuple(d or 0 for d in op.outputs[0].shape or ())
-    groups, transposed = int(op.attrs["groups"]), bool(op.attrs["transposed"])
-    if products[0].routine.startswith(("convolution", "deconvolution")):
+    return _convolved(op, products, "forward", given, weight, out)
+
+
+def _convolution_gradient(op: Op, products: Sequence[Product]) -> bool:
+    """The same of a gradient of data or of weight."""
+    out, given, weight = shapes_of(op)[:3]
+    name = {0: "data", 1: "weight"}.get(op.attrs["part"])
+    return name is not None and _convolved(op, products, name, given, weight, out)
+
+
+def bias_as_product(op: Op, products: Sequence[Product]) -> bool:
+    """Whether a convolution's bias was multiplied by ones, beside the op's own products."""
+    if op.op not in ("aten.convolution", "aten._convolution"):
+        return False
+    given, weight = shapes_of(op)[:2]
+    wanted = unfolded(op, given, weight, tuple(d or 0 for d in op.outputs[0].shape or ()))
+    times = given[0] * int(op.attrs["groups"])
+    found: Counter[Matrices | None] = Counter()
+    for product in products:
+        found[matrices(product)] += batches(product)
+    return found == Counter({wanted["forward"]: times}) + Counter({wanted["bias"]: times})
+
+
+def _convolved(
+    op: Op, products: Sequence[Product], name: str, given: Sequence[int], weight: Sequence[int], out: Sequence[int]
+) -> bool:
+    groups = int(op.attrs["groups"])
+    if products[0].routine.startswith(DESCRIBED):
         return len(products) == 1 and _described(op, products[0], given, weight, out, groups)
-    narrow = given if transposed else out  # the side on which each position meets each tap once
-    channels, filters = (weight[0], weight[1] * groups) if transposed else (weight[1] * groups, weight[0])
-    taps, places = prod(weight[2:]), prod(narrow[2:])
-    unfolded = (_pair(places, filters // groups * taps), channels // groups)
-    plain = (_pair(places, filters // groups), channels // groups * taps)
-    found = [_gemm(p) for p in products]
-    wanted = unfolded if transposed else plain
-    return {g and g[1:] for g in found} == {wanted} and sum(g[0] for g in found if g) == given[0] * groups
+    return _once(products, unfolded(op, given, weight, out)[name], given[0] * groups)
 
 
 def _described(
-    op: Op, product: Product, given: tuple[int, ...], weight: tuple[int, ...], out: tuple[int, ...], groups: int
+    op: Op, product: Product, given: Sequence[int], weight: Sequence[int], out: Sequence[int], groups: int
 ) -> bool:
-    sizes, rank = product.sizes, len(given) - 2
     if product.routine.startswith("deconvolution") is not bool(op.attrs["transposed"]):
         return False
-    axes = "dhw"[3 - rank :]
-    stride, padding, dilation = (_spread(op.attrs[name], rank) for name in ("stride", "padding", "dilation"))
-    wanted = {"mb": given[0], "ic": given[1], "oc": out[1]}
-    for i, axis in enumerate(axes):
-        wanted |= {"i" + axis: given[2 + i], "o" + axis: out[2 + i], "k" + axis: weight[2 + i]}
-        wanted |= {"s" + axis: stride[i], "d" + axis: dilation[i] - 1, "p" + axis: padding[i]}
-    ones = {name: size for name, size in sizes.items() if name not in wanted and name != "g"}
+    rank = len(given) - 2
+    steps = [_spread(op.attrs[name], rank) for name in ("stride", "padding", "dilation")]
+    wanted = _sides(given, weight, out)
+    for axis, stride, padding, dilation in zip("dhw"[3 - rank :], *steps, strict=True):
+        wanted |= {"s" + axis: stride, "d" + axis: dilation - 1, "p" + axis: padding}
+    ones = {name: size for name, size in product.sizes.items() if name not in wanted and name != "g"}
     rest = all(size == (0 if name[0] in "dp" else 1) for name, size in ones.items())
-    return rest and sizes.get("g", 1) == groups and {name: sizes.get(name) for name in wanted} == wanted
+    return rest and _has(product, wanted, groups)
+
+
+def _sides(given: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Sizes:
+    """Samples, channels, filters, and the sides of data, kernel and result, as a descriptor names them."""
+    wanted = {"mb": given[0], "ic": given[1], "oc": out[1]}
+    for i, axis in enumerate("dhw"[5 - len(given) :]):
+        wanted |= {"i" + axis: given[2 + i], "o" + axis: out[2 + i], "k" + axis: weight[2 + i]}
+    return wanted
+
+
+def _has(product: Product, wanted: Sizes, groups: int) -> bool:
+    sizes = product.sizes
+    return sizes.get("g", 1) == groups and {name: sizes.get(name) for name in wanted} == wanted
+
+
+def _packed_linear(op: Op, products: Sequence[Product]) -> bool:
+    """Rows of the data by a packed weight (N, K)."""
+    data, weight = shapes_of(op)[0], shapes_of(op)[-1]
+    return _once(products, (pair(prod(data[:-1]), weight[0]), weight[1]), 1)
+
+
+def _packed_convolution(op: Op, products: Sequence[Product]) -> bool:
+    """oneDNN's descriptor; the record of a packed weight has no stride, and the sides of data and result say it."""
+    given, weight = shapes_of(op)[0], shapes_of(op)[-1]
+    out = tuple(d or 0 for d in op.outputs[0].shape or ())
+    described = len(products) == 1 and products[0].routine.startswith("convolution:")
+    return described and _has(products[0], _sides(given, weight, out), given[1] // weight[1])
 
 
 def _recurrent(op: Op, products: Sequence[Product]) -> bool:
     """oneDNN's descriptor of one layer, or a matrix of each weight that meets every step of every sample once."""
-    shapes = _shapes(op)
+    shapes = shapes_of(op)
     steps = prod(shapes[0][:-1])
     weights = Counter(s for s in shapes[1:] if len(s) == 2)
     descriptors = [p.sizes for p in products if p.routine.startswith("rnn:")]
@@ -129,10 +164,11 @@ def _recurrent(op: Op, products: Sequence[Product]) -> bool:
         held = [Counter({(s[0] // g, s[1]): n for s, n in weights.items()}) for g in gates]
         return asked in held and all(d["t"] * d["mb"] == steps for d in descriptors)
     left = {shape: count * steps for shape, count in weights.items()}
-    for gemm in map(_gemm, products):
-        if gemm is None:
+    for product in products:
+        block, batch = block_of(product), batches(product)
+        if block is None:
             return False
-        batch, (a, b), k = gemm
+        a, b, k = block
         ways = [(s, r) for s, r in (((a, k), b), ((b, k), a)) if s in left]
         fit = next(((s, r) for s, r in ways if left[s] >= batch * r), None)
         if fit is None:
@@ -141,48 +177,56 @@ def _recurrent(op: Op, products: Sequence[Product]) -> bool:
     return not any(left.values())
 
 
+def _layer(op: Op, products: Sequence[Product]) -> bool:
+    """oneDNN's descriptor of one direction of one layer, forward, or as the gradients of activations or weights."""
+    data, weight, recurrent = shapes_of(op)[:3]
+    prefix = BOTH_GRADIENTS if op.op.endswith("_backward") else "rnn:forward"
+    if len(products) != 1 or not products[0].routine.startswith(prefix):
+        return False
+    sizes = products[0].sizes
+    asked = (sizes["t"] * sizes["mb"], sizes["slc"], sizes["sic"], sizes["l"] * sizes["directions"])
+    return asked == (prod(data[:-1]), weight[-1], recurrent[-1], 1) and weight[0] % sizes["dhc"] == 0
+
+
 def _attention(op: Op, products: Sequence[Product]) -> bool:
     """All queries by all keys, in blocks."""
-    query, key = _shapes(op)[:2]
-    return attended(op, products) == prod(query[:-1]) * key[-2]
+    heads, asked, held = pairs(op)
+    return attended(op) == heads * asked * held
 
 
-def attended(op: Op, products: Sequence[Product]) -> int | None:
-    """Pairs of query and key in the blocks that were multiplied; None if other products stand there.
-
-    A block of scores has K = the head's width, M keys and N queries; its results have M = the values' width, the same N, and
-    K = those keys. Threads write in any order, so the blocks are paired by their sizes.
-    """
-    query, key, value = _shapes(op)[:3]
-    asked, held, width, wide = query[-2], key[-2], query[-1], value[-1]
-    left = Counter((p.sizes["m"], p.sizes["n"], p.sizes["k"]) for p in products if _gemm(p) and "b" not in p.sizes)
-    if left.total() != len(products):
-        return None
-    area = 0
-    for block in sorted(left, key=lambda sizes: sizes[0] == wide):  # what may be either comes last
-        m, n, k = block
-        while left[block] and k == width and m <= held and n <= asked:
-            left[block] -= 1
-            left[wide, n, m] -= 1
-            if left[wide, n, m] < 0:
-                return None
-            area += m * n
-    return None if any(left.values()) else area
+def attended(op: Op) -> int | None:
+    """Pairs of query and key in the blocks that were multiplied in the call; None if other products stand there."""
+    whole = tiled(op, [Product(*written) for written in op.attrs.get(PRODUCTS, ())])
+    return None if whole is None else whole[0]
 
 
 def skips_masked(op: Op, products: Sequence[Product]) -> bool:
     """Whether a causal kernel multiplied all pairs that its mask keeps, and left out blocks that it discards whole."""
     if op.op not in ATTENTION or not op.attrs.get("is_causal") or not all(p.sizes for p in products):
         return False
-    query, key = _shapes(op)[:2]
-    asked, held, heads = query[-2], key[-2], prod(query[:-2])
+    heads, asked, held = pairs(op)
     kept = heads * (asked * held - discarded(asked, held))
-    return kept <= (attended(op, products) or 0) < heads * asked * held
+    return kept <= (attended(op) or 0) < heads * asked * held
 
 
-ATTENTION = ("aten.scaled_dot_product_attention", "aten._scaled_dot_product_flash_attention_for_cpu")
+ATTENTION = (
+    "aten.scaled_dot_product_attention",
+    "aten._scaled_dot_product_flash_attention_for_cpu",
+    *GRADIENTS_OF_ATTENTION,
+)
+
+PACKED_LINEAR = (
+    "quantized.linear",
+    "quantized.linear_relu",
+    "quantized.linear_dynamic",
+    "quantized.linear_relu_dynamic",
+)
+PACKED_CONVOLUTION = tuple(f"quantized.conv{n}d{after}" for n in (1, 2, 3) for after in ("", "_relu", "_dynamic"))
 
 CHECKS: dict[str, Agrees] = {
+    "aten._int_mm": _matrices(0),
+    **dict.fromkeys(PACKED_LINEAR, _packed_linear),
+    **dict.fromkeys(PACKED_CONVOLUTION, _packed_convolution),
     "aten.mm": _matrices(0),
     "aten.mv": _matrices(0),
     "aten.dot": _matrices(0),
@@ -192,6 +236,9 @@ CHECKS: dict[str, Agrees] = {
     "aten.baddbmm": _matrices(1),
     "aten.convolution": _convolution,
     "aten._convolution": _convolution,
+    "aten.convolution_backward": _convolution_gradient,
+    "aten.mkldnn_rnn_layer": _layer,
+    "aten.mkldnn_rnn_layer_backward": _layer,
     "aten.lstm": _recurrent,
     "aten.gru": _recurrent,
     "aten.rnn_tanh": _recurrent,

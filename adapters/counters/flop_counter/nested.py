@@ -57,6 +57,9 @@ class Nested(FlopCounterMode):
         except Exception as error:  # a formula of the counter's, or of a library
             self.failed = error
 
+    def left(self) -> None:
+        """An op ran that is no part of the step."""
+
     def lost(self, why: str) -> None:
         """Something ran that it would count otherwise, or not at all."""
         self.failed = self.failed or BeyondCounter(why)

@@ -46,6 +46,7 @@ class Nested:
         self.ops: dict[int, Op] = {}
         self.failed = ""
         self._profiler: Any = None
+        self._on = False  # whether it runs
         self._number = 0
         self._pending = 0
         self._mark = torch._C._profiler._RecordFunctionFast
@@ -63,6 +64,9 @@ class Nested:
         if self._pending != id(out):
             self.lost(SHARED)
         self.ops[self._number] = self.recorder.latest
+
+    def left(self) -> None:
+        """An op ran that is no part of the step: it has a mark of its own."""
 
     def lost(self, why: str) -> None:
         """Something ran that it would count otherwise, or not at all."""
@@ -86,6 +90,7 @@ class Nested:
             self._given = getattr(profile, PREPARE)
             setattr(profile, PREPARE, self._yielding(self._given))
             self.recorder.around = self._around
+            self._on = True
 
     def _yielding(self, prepare: Any) -> Any:
         def prepared(profiler: Any) -> Any:
@@ -97,8 +102,10 @@ class Nested:
 
     def leave(self) -> None:
         """The step is done, or the profiler gives way."""
-        if self.recorder.around is not None:
-            self.recorder.around = None
+        if self._on:
+            self._on = False
+            if self.recorder.around == self._around:  # another counter may stand around it
+                self.recorder.around = None
             setattr(profile, PREPARE, self._given)
             self._profiler.__exit__(None, None, None)
 

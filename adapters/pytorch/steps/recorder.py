@@ -123,6 +123,9 @@ class StepRecorder(PassRecorder):
             if self._whole is None:
                 for counter in counters:
                     counter.saw(func, args, kwargs, out)
+        elif kind:
+            for counter in self.counters:
+                counter.left()
         return out
 
     def _wrapped(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

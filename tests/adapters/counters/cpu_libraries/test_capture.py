@@ -11,13 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reconcile.adapters.counters.bridge import view
-from reconcile.core.records import Op, Tensor
+from reconcile.core.records import Op, Sighting, Tensor
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from reconcile.adapters.counters.cpu_libraries import bridge as bridging  # noqa: E402
-from reconcile.adapters.counters.cpu_libraries.capture import capture  # noqa: E402
+from reconcile.adapters.counters.cpu_libraries.capture import IN_BLOCKS, OTHERWISE, capture, notes_of  # noqa: E402
 from reconcile.adapters.shared.refusal import BeyondCounter  # noqa: E402
 
 from .witnessed import both, gaps, macs, model_of, unwitnessed  # noqa: E402
@@ -46,6 +46,14 @@ FACTS = [
             torch.randn(2, 16, 10, 10).to(memory_format=torch.channels_last),
         ),
         2 * 8 * 8 * 8 * 16 * 9,
+    ),
+    (lambda: (nn.Conv2d(16, 8, 3).bfloat16(), torch.randn(2, 16, 10, 10).bfloat16()), 2 * 8 * 8 * 8 * 16 * 9),
+    (
+        lambda: (
+            nn.Conv2d(3, 8, 3).to(torch.bfloat16, memory_format=torch.channels_last),
+            torch.randn(2, 3, 10, 10).to(torch.bfloat16, memory_format=torch.channels_last),
+        ),
+        2 * 8 * 8 * 8 * 3 * 9,
     ),
     (lambda: (nn.Conv3d(16, 8, 3, dilation=2), torch.randn(2, 16, 10, 10, 10)), 2 * 6**3 * 8 * 16 * 27),
 ]
@@ -142,17 +150,16 @@ def test_onednn_understands_a_convolution_as_its_formula_does(
         assert ledger.total == macs(trace.ops) > 0
 
 
+class Batches(nn.Module):
+    def forward(self, x: Any, y: Any) -> Any:
+        return torch.bmm(x, y)
+
+
 def test_a_kernel_without_a_log_is_not_witnessed():
-    """PyTorch multiplies small batches itself, and MKL writes addresses of the sizes of others."""
-
-    class Batches(nn.Module):
-        def forward(self, x: Any) -> Any:
-            return torch.bmm(x, x.transpose(1, 2))
-
-    for size in (2, 40):
-        ledger, trace = both(Batches(), torch.randn(3, size, size))
-        assert ledger.total == 0
-        assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], ["aten.bmm"])
+    """PyTorch multiplies small batches itself: those of M N K < 400 (native/LinearAlgebra.cpp, bmm_out_or_baddbmm_)."""
+    ledger, trace = both(Batches(), torch.randn(3, 2, 2), torch.randn(3, 2, 2))
+    assert ledger.total == 0
+    assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], ["aten.bmm"])
 
 
 @pytest.mark.parametrize(
@@ -199,3 +206,23 @@ def test_what_a_model_prints_is_given_back():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "mine\nmine\n"
+
+
+def line(algorithm: str = "", padded: str = "") -> list[object]:
+    return ["convolution:forward_inference", {"mb": 1}, algorithm, "f32", padded]
+
+
+def seen(layer: str, *lines: list[object]) -> Sighting:
+    return Sighting(Op("o", "aten.convolution", layer, (), (), {"tag:products": list(lines)}), layer)
+
+
+def test_how_a_product_is_computed_is_named_with_its_layer():
+    """Winograd's algorithm, and layouts that are padded, where the log says so."""
+    winograd = [seen(f"conv{i}", line("convolution_winograd")) for i in range(5)]
+    blocked = seen("head", line("convolution_direct", "wei ABcd16b16a"), line("convolution_direct", "src aBcd16b"))
+    plain = seen("rest", line("convolution_direct"), line())
+    assert notes_of([*winograd, blocked, plain]) == (
+        OTHERWISE % ("conv0, conv1, conv2 and 2 more", "convolution_winograd"),
+        IN_BLOCKS % ("head", "wei ABcd16b16a, src aBcd16b"),
+    )
+    assert notes_of([plain]) == ()

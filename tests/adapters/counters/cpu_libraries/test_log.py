@@ -29,6 +29,17 @@ CONV = f"{DNN}convolution,jit:avx512_core,forward_training,{LAYOUT},attr-scratch
         ),
         (DNN + "matmul,brg,undef,src:bf16::blocked:abc::f0,,,6x8x64:6x64x128,1.7", 6 * 8 * 64 * 128),
         (
+            DNN + "matmul,brg_matmul:avx10_1_512_amx,undef,src:u8::blocked:ab::f0 wei:s8::blocked:BA16a64b4a::f8:zpm2,"
+            "attr-scales:src0:0:f32+wei:0:f32 attr-zero-points:src0:0:s32,,8x64:64x128,22.4319",
+            8 * 64 * 128,
+        ),
+        (DNN + "gemm_api,,undef,src_s8::blocked:ab:f0 wei_s8::blocked:ab:f0,,,32x64:64x128,107.1", 32 * 64 * 128),
+        (
+            DNN + "rnn,ref,backward,src_layer:f32::blocked:abc::f0,attr-scratchpad:user,alg:vanilla_lstm "
+            "direction:unidirectional_left2right activation:undef flags:,l1t5mb3sic20slc10dhc20dic20,57.4",
+            2 * 5 * 3 * 4 * 20 * (10 + 20),  # of activations and of weights
+        ),
+        (
             DNN + "rnn,brgemm:avx512_core,forward_inference,src_layer:f32::blocked:abc::f0,attr-scratchpad:user,"
             "alg:vanilla_lstm direction:unidirectional_left2right activation:undef flags:,l1t5mb3sic20slc10dhc20dic20,0.04",
             5 * 3 * 4 * 20 * (10 + 20),
@@ -58,11 +69,29 @@ def test_a_line_about_no_product_has_none(line):
     assert product_of(line) is None
 
 
+BATCH = (
+    "MKL_VERBOSE SGEMM_BATCH(N,N,0x7ffc3aea54f8,0x7ffc3aea54f4,0x7ffc3aea54f0,0x7f,0x7f,0x7ffc3aea54fc) 13.52us NThr:1"
+)
+
+
 def test_addresses_are_no_sizes():
-    product = product_of(
-        "MKL_VERBOSE SGEMM_BATCH(N,N,0x7ffc3aea54f8,0x7ffc3aea54f4,0x7ffc3aea54f0,0x7ffc3aea54ec,0x7f) 13.52us"
-    )
+    product = product_of(BATCH)
     assert (product.routine, product.sizes, product.macs) == ("SGEMM_BATCH", {}, 0)
+
+
+def test_sizes_that_were_read_are_those_of_the_batch():
+    product = product_of(BATCH + " sizes:30,40,50,6")
+    assert product.sizes == {"m": 30, "n": 40, "k": 50, "b": 6}
+    assert product.macs == 6 * 30 * 40 * 50
+
+
+def test_a_padded_layout_is_that_of_the_line():
+    line = CONV.replace("wei:f32:a:blocked", "wei:f32:ap:blocked") % (
+        "direct",
+        "mb1_ic3oc64_ih9oh7kh3sh1dh0ph0_iw9ow7kw3sw1dw0pw0",
+    )
+    assert product_of(line).padded == "wei ABcd16b16a"
+    assert product_of(line.replace(":ap:", ":a:")).padded == ""
 
 
 def test_the_algorithm_is_that_of_the_line():

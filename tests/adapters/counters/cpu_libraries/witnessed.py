@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,14 +13,16 @@ import torch
 from reconcile.adapters.counters.bridge import view
 from reconcile.adapters.counters.cpu_libraries.bridge import bridge
 from reconcile.adapters.counters.cpu_libraries.capture import capture
+from reconcile.adapters.counters.cpu_libraries.rules import products_of
 from reconcile.adapters.pytorch.trace import _record, finished
+from reconcile.adapters.pytorch.training import record
 from reconcile.core.records import Ledger, Op, Trace
 from reconcile.work import known_part
 
 
-def model_of(net: torch.nn.Module, *inputs: torch.Tensor) -> Any:
+def model_of(net: torch.nn.Module, *inputs: torch.Tensor, training: str = "") -> Any:
     """What a capture and a tracer take, of a network that is made already."""
-    return SimpleNamespace(device="cpu", build=lambda _: net.eval(), example=lambda _: inputs)
+    return SimpleNamespace(device="cpu", build=lambda _: net.eval(), example=lambda _: inputs, training=training)
 
 
 def both(net: torch.nn.Module, *inputs: torch.Tensor) -> tuple[Ledger, Trace]:
@@ -27,15 +31,35 @@ def both(net: torch.nn.Module, *inputs: torch.Tensor) -> tuple[Ledger, Trace]:
     return capture("cpu_libraries", model), finished(_record(model, "cpu"), "cpu", ())
 
 
+def trained(net: torch.nn.Module, *inputs: torch.Tensor, optimizer: str = "sgd") -> tuple[Ledger, Trace]:
+    """The same of one training step each, of the same weights."""
+    model = model_of(net, *inputs, training=optimizer)
+    model.build = lambda _: deepcopy(net)
+    return capture("cpu_libraries", model), finished(record(model, "cpu"), "cpu", ())
+
+
 def gaps(ledger: Ledger, trace: Trace) -> list[str]:
-    """Why something cannot be booked."""
-    return [item.gap for item in bridge(view(ledger), trace).items if item.gap]
+    """Why something cannot be booked, and the entries that the rules do not add up to."""
+    items = bridge(view(ledger), trace).items
+    expected = Counter[str]()
+    for item in items:
+        expected[item.entry] += item.counted.mac * item.seen
+    others = [f"{e.id} is {e.value}, not {expected[e.id]}" for e in ledger.entries if e.value != expected[e.id]]
+    return [item.gap for item in items if item.gap] + others
 
 
 def unwitnessed(ledger: Ledger, trace: Trace) -> list[str]:
     """The ops whose products left no line."""
     items = bridge(view(ledger), trace).items
     return [item.op for item in items if item.cause is not None and item.ran.mac]
+
+
+def phases(ledger: Ledger) -> dict[str, int]:
+    """Multiply-adds that the log says, by phase."""
+    found = Counter[str]()
+    for op in (s.op for s in ledger.sightings):
+        found[op.phase] += op.calls * sum(product.macs for product in products_of(op))
+    return {phase: count for phase, count in found.items() if count}
 
 
 def macs(ops: Sequence[Op]) -> int:

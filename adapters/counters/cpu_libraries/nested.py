@@ -1,0 +1,156 @@
+"""The log of MKL and oneDNN in a program's own step: what they write while the very execution runs that the trace is made of.
+
+Nothing runs twice: the lines since the last op belong to the op that just ran. The recorder merges calls that are alike when the
+step is done, so the lines are kept by what tells calls apart, and each call of an op takes its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ....core.records import MAC, Ledger, Op, Sighting
+from ...pytorch.steps.recorder import StepRecorder
+from ...pytorch.tracing.records import tensors_in
+from ...pytorch.tracing.wrappers import is_distributed
+from ...shared.refusal import BeyondCounter
+from .capture import COUNTER, ON_META, entries_of, notes_of
+from .listening import Listening, check
+from .recorders import Log, reading, with_lines
+
+CONTEXTS = "another context of reconcile listens to MKL and oneDNN already, and a process has one standard output"
+SHARED = "other processes have parts of its tensors, and this one's log is about its own part"
+
+
+class Nested:
+    """The log of a step."""
+
+    def __init__(self, recorder: StepRecorder) -> None:
+        self.recorder = recorder
+        self.failed = ""
+        self.log: Log | None = None
+        self._after = 0
+        self._inner: Any = None
+        self._calls: dict[tuple[int, str], _Calls] = {}
+        try:
+            check()
+        except BeyondCounter as error:
+            self.failed = str(error)
+
+    def takes_apart(self, _func: Any) -> bool:
+        """It sees the parts of whatever runs."""
+        return False
+
+    def counts(self, _func: Any) -> bool:
+        """It is told of every op."""
+        return True
+
+    def saw(self, _func: Any, args: Any, kwargs: Any, out: Any) -> None:
+        """An op ran and was recorded: what was written is its own."""
+        if self.log is None:
+            return
+        op = self.recorder.latest
+        if any(is_distributed(type(t)) for t in tensors_in([*args, *kwargs.values(), out])):
+            self.lost(SHARED)
+        key = id(op.attrs), str(op.layer)
+        calls = self._calls.get(key)
+        if calls is None:
+            calls = self._calls[key] = _Calls(op)
+        calls.add(self.log.written(op))
+
+    def left(self) -> None:
+        """An op ran that is no part of the step: what was written is not, either."""
+        if self.log is not None:
+            self.log.listening.heard()
+
+    def lost(self, why: str) -> None:
+        """Something ran that it would hear otherwise, or not at all."""
+        self.failed = self.failed or why
+
+    def within(self) -> None:
+        """Another context is entered in the step."""
+
+    def enter(self, others: bool) -> None:
+        """The step begins."""
+        if Listening.running is not None:
+            self.lost(CONTEXTS)
+        elif not self.failed:
+            self.log = Log(Listening().__enter__())
+            self._inner, self.recorder.around = self.recorder.around, self._around
+
+    def _around(self, func: Any, args: Any, kwargs: Any) -> Any:
+        assert self.log is not None
+        with reading(self.log, func):
+            return func(*args, **kwargs) if self._inner is None else self._inner(func, args, kwargs)
+
+    def leave(self) -> None:
+        """The step is done."""
+        if self.log is not None:
+            if self.recorder.around == self._around:
+                self.recorder.around = self._inner
+            self._after = self.log.rest()
+            self.log.listening.__exit__(None, None, None)
+
+    def ledger(self, recorder: StepRecorder, device: str, versions: dict[str, str]) -> Ledger:
+        """The ledger of the step. Raises BeyondCounter where the logs are not of all of it."""
+        if device != "cpu":
+            raise BeyondCounter(ON_META % device)
+        if self.failed or self.log is None:
+            raise BeyondCounter(self.failed)
+        self.log.move(recorder.renamed)
+        entries = entries_of(self.log, self._after)
+        sightings = tuple(self._sightings(list(recorder.ops.values()), recorder.renamed))
+        return Ledger(
+            COUNTER, "torch", MAC, device, versions, self.log.total, entries, sightings, {}, notes_of(sightings)
+        )
+
+    def _sightings(self, ops: list[Op], renamed: dict[str, str]) -> Iterator[Sighting]:
+        """Each op with the lines of its calls; a gradient that is one of several has those of all of them."""
+        heard: dict[Any, Counter[str]] = {}
+        lines: dict[str, list[Any]] = {}
+        for calls in self._calls.values():
+            layer = renamed.get(str(calls.op.layer), str(calls.op.layer))
+            heard.setdefault(_key(calls.op, layer), Counter()).update(calls.texts)
+            lines.update(calls.lines)
+        pools: dict[Any, Counter[str]] = {}
+        for op in ops:
+            key = _key(op, op.layer)
+            pool = pools.setdefault((key, op.attrs.get("part")), heard.get(key, Counter()).copy())
+            left = op.calls
+            for text in list(pool):
+                calls_of = min(left, pool[text])
+                if calls_of:
+                    pool[text] -= calls_of
+                    left -= calls_of
+                    yield _sighting(op, calls_of, lines[text])
+            if left:
+                yield _sighting(op, left, [])
+
+
+class _Calls:
+    """Calls that share a record: how often each of them had which lines."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.texts: Counter[str] = Counter()
+        self.lines: dict[str, list[Any]] = {"": []}
+
+    def add(self, lines: list[Any]) -> None:
+        text = repr(lines) if lines else ""
+        self.texts[text] += 1
+        self.lines[text] = lines
+
+
+def _key(op: Op, layer: str) -> tuple[Any, ...]:
+    """What tells dispatched calls apart; the recorder splits a call of several gradients into parts."""
+    attrs = {name: value for name, value in op.attrs.items() if name != "part"}
+    return layer, op.op, op.inputs, repr(sorted(attrs.items()))
+
+
+def _sighting(op: Op, calls: int, lines: list[Any]) -> Sighting:
+    return Sighting(with_lines(op._replace(calls=calls), lines), f"{op.layer}|{op.op}")
+
+
+nested: Callable[[StepRecorder], Nested] = Nested
+"""What ``reconcile.count`` makes for this counter."""
