@@ -56,6 +56,12 @@ class Adapter(adapter.Adapter):
 
         return str(torch.get_default_dtype()).replace("torch.", "")
 
+    def fused(self, model: Any) -> Any:
+        """See Adapter.fused."""
+        from .fused import fused
+
+        return fused(model)
+
     def entry(self, model: Any) -> Any:
         """A module's ``forward``: its ``__call__`` takes anything."""
         return getattr(model, "call", model) if keras_model.keras_of(model, "Layer") else model.forward

@@ -63,6 +63,10 @@ class Adapter:
         module = dict(self.framework.libraries).get(package)
         return importlib.import_module(absolute(module)).maker(factory) if module else factory
 
+    def fused(self, model: Any) -> Any:
+        """The model in the form that its own code makes of it for inference. Raises FactoryError if it has none."""
+        raise FactoryError(f"{self.framework.title} knows no fused form of a model.")
+
     def step(self, models: Tuple[Any, ...], nested: Tuple[Any, ...]) -> Any:
         """A context that records what a program runs in it, see pytorch/steps/context.py. Raises FactoryError if this framework
         has none."""

@@ -61,8 +61,13 @@ def _saved(model: str) -> list[Source]:
 def readings(sources: Sequence[Source]) -> list[dict[str, Any]]:
     """The readings of a whole model as JSON data: no published figure of a model is one layer's."""
     found, _notes = candidates(sources, BUILT_IN)
+    return [kept(c) for c in found if c.rank < LAYER]
+
+
+def kept(reading: Candidate) -> dict[str, Any]:
+    """One reading as JSON data."""
     names = ("value", "rank", "unit", "what", "how", "note", "family")
-    return [{name: getattr(c, name) for name in names} for c in found if c.rank < LAYER]
+    return {name: getattr(reading, name) for name in names}
 
 
 def candidates_of(outcome: Mapping[str, Any]) -> tuple[Candidate, ...]:

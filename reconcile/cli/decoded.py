@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ..core.records import FLOP, MAC
+from ..core.text import number
+from ..decode.figure import PrintedFigure
 from ..decode.grammar import Candidate
 from ..decode.search import Decoded
+from ..decode.variants import Hit
 
 VALUES, READINGS, PLACES, ALIKE = 5, 3, 3, 4
 """How many different numbers, readings of each, environments of a reading and numbers that the figure cannot tell from the best
 one are shown without --verbose."""
+
+MADE = (
+    "Its own modules fuse their branches so, as timm.utils.model.reparameterize_model does. To run it, name a function that "
+    "returns that."
+)
+"""How a fused form is made."""
 
 
 def said(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> list[str]:
@@ -45,6 +54,25 @@ def _by_chance(decoded: Decoded) -> list[str]:
         f"Of random figures of {digits}, between a tenth and ten times the multiply-adds that ran, {percent(decoded.chance)} "
         f"are explained too, each by one of these {decoded.searched:,} candidates.",
     ]
+
+
+def of_variants(
+    found: Sequence[Hit], ran: int, chance: float | None, wanted: PrintedFigure, look: Callable[[Sequence[str]], str]
+) -> list[str]:
+    """What other sizes, settings and forms of the network have the figure, with the command that ``look`` makes of their words;
+    and how often one of the ``ran`` variants would have a figure that means nothing."""
+    lines = []
+    for hit in found[:READINGS]:
+        reading = f"{number(hit.reading.value)}: {hit.reading.what}"
+        where = f" Look there: {look(hit.variant.words)}" if hit.variant.words else f" {MADE}"
+        lines.append(f"The network {hit.variant.what} has {reading}.{where}")
+    if lines and chance is not None:
+        digits = "1 digit" if wanted.length == 1 else f"{wanted.length} digits"
+        lines.append(
+            f"It may be another network's figure: of random figures of {digits}, {percent(chance)} are found among the {ran} "
+            "variants that ran."
+        )
+    return lines
 
 
 def percent(share: float) -> str:

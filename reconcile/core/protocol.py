@@ -78,8 +78,8 @@ class WorkerRequest(NamedTuple):
     ``lacking`` is the message if the framework is missing.  ``trial`` asks for a plain call
     before anything else, and ``died`` says how each earlier process ended that traced.
 
-    ``points`` are other sizes of the model, each as overrides of the pair's parameters and the inputs of ``model``: with them,
-    a task is named by :func:`at_point`.
+    ``points`` are other sizes of the model, each as overrides of the pair's parameters, the inputs of ``model``, and whether that
+    is fused: with them, a task is named by :func:`at_point`.
     """
 
     framework: Framework
@@ -101,7 +101,7 @@ class WorkerRequest(NamedTuple):
     lacking: str = ""
     trial: bool = False
     died: Tuple[str, ...] = ()
-    points: Tuple[Tuple[Dict[str, str], Tuple[Tuple[str, Tuple[int, ...], str], ...]], ...] = ()
+    points: Tuple[Tuple[Dict[str, str], Tuple[Tuple[str, Tuple[int, ...], str], ...], bool], ...] = ()
 
     @property
     def file(self) -> Optional[ModelFile]:

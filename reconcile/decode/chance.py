@@ -12,13 +12,14 @@ SPAN = 10
 """A random figure lies between the multiply-adds of the work that ran divided by this and times this."""
 
 
-def by_chance(table: Sequence[Candidate], wanted: PrintedFigure) -> float | None:
+def by_chance(table: Sequence[Candidate], wanted: PrintedFigure, macs: int = 0) -> float | None:
     """The share of random figures of as many digits that some candidate of ``table`` agrees with (search.agreeing); None for an
     exact number, and where no multiply-adds are known.
 
-    Random: the logarithm of the number that is printed is even between a tenth and ten times the multiply-adds.
+    Random: the logarithm of the number that is printed is even between a tenth and ten times the multiply-adds, which are
+    ``macs``, or without that the first of the table.
     """
-    macs = next((c.value for c in table if c.plain and c.value), 0)
+    macs = macs or next((c.value for c in table if c.plain and c.value), 0)
     if wanted.exact or not macs:
         return None
     figures = {figure for c in table if c.value and not c.exact for figure in _figures(c, wanted)}

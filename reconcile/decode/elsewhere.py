@@ -54,14 +54,22 @@ def origin(candidate: Candidate, known: Mapping[str, Environment]) -> str:
     return name if candidate.counter in known_counters() and name in known and name != CURRENT else ""
 
 
+def versions(model: str, totals: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+    """The other versions of this network, of ``totals``, which are by network and by unit. Two networks are versions of one if
+    the name of one begins with the other's, as ``resnet50`` and ``resnet50_v1_5``."""
+    short = model.rpartition(":")[2]
+    return {
+        name: numbers
+        for name, numbers in totals.items()
+        if name != short and (name.startswith(f"{short}_") or short.startswith(f"{name}_"))
+    }
+
+
 def sibling(model: str, wanted: PrintedFigure, totals: Mapping[str, Mapping[str, int]]) -> tuple[str, str, int] | None:
     """Another version of this network in which a number ran that the figure is, with its unit, and that number: the first of
-    ``totals``, which are by network and by unit. Two networks are versions of one if the name of one begins with the other's, as
-    ``resnet50`` and ``resnet50_v1_5``."""
-    short = model.rpartition(":")[2]
-    for name, numbers in totals.items():
-        if name != short and (name.startswith(f"{short}_") or short.startswith(f"{name}_")):
-            for unit, number in numbers.items():
-                if wanted.holds(number):
-                    return name, unit, number
+    ``versions``."""
+    for name, numbers in versions(model, totals).items():
+        for unit, number in numbers.items():
+            if wanted.holds(number):
+                return name, unit, number
     return None

@@ -165,3 +165,12 @@ def _row(fields: dict[str, Any]) -> GalleryRow:
     cells = {name: CounterCell(**cell) for name, cell in fields["cells"].items()}
     published = tuple(PublishedReading(**reading) for reading in fields["published"])
     return GalleryRow(**{**fields, "cells": cells, "open": tuple(fields["open"]), "published": published})
+
+
+def ran() -> dict[str, dict[str, int]]:
+    """What ran in each network of the zoo at its own size, as its committed row says, by unit and framework."""
+    units = (("MACs", 2), ("FLOPs", 1))
+    return {
+        name: {f"{unit} ({framework})": work // by for unit, by in units for framework, work in row.work.items()}
+        for name, row in read().items()
+    }

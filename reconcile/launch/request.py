@@ -74,10 +74,12 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One size of a model among several: the overrides of a pair's parameters, or the inputs of a user's own model."""
+    """One size of a model among several: the overrides of a pair's parameters, or the inputs of a user's own model, which
+    ``fused`` takes in the form that its own code makes of it for inference."""
 
     overrides: Mapping[str, str]
     inputs: tuple[Input, ...] = ()
+    fused: bool = False
 
 
 class Kind(Enum):

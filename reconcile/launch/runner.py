@@ -98,7 +98,9 @@ def start_workers(
             standard=request.standard,
             context=request.context,
             lacking=lacking(framework, request),
-            points=tuple((dict(p.overrides), tuple((i.name, i.shape, i.dtype) for i in p.inputs)) for p in points),
+            points=tuple(
+                (dict(p.overrides), tuple((i.name, i.shape, i.dtype) for i in p.inputs), p.fused) for p in points
+            ),
             **models[framework.name],
         )
         supervisors[framework.name] = Supervisor(

@@ -78,13 +78,14 @@ _READING = _record({
     "value": _COUNT, "rank": _COUNT, "unit": {"enum": [MAC, FLOP, ""]}, "what": _TEXT, "how": _TEXT, "note": _TEXT,
     "family": _TEXT,
 })  # fmt: skip
+_VARIANT = _record({"what": _TEXT, "fused": {"type": "boolean"}, "readings": _list(_READING)})
 _REFUSED = _table(_TEXT, ("", *frameworks()))
 _SAID = {"refused": _REFUSED, "open": _list(_TEXT)}
 _RAN = _record({
     "name": _TEXT, **_SAID, "exit_code": {"enum": [EXIT_OK, EXIT_UNEXPLAINED, EXIT_FAILED]}, "convention": _TEXT,
     "pass": _TEXT, "params": {"type": "object"}, "inputs": _table(_TEXT), "environment": _table(_TEXT),
     "traces": {**_list(_TRACE), "minItems": 1}, "counters": _list(_COUNTER), "between": _list(_BETWEEN),
-}, {"readings": _list(_READING)})  # fmt: skip
+}, {"readings": _list(_READING), "variants": _list(_VARIANT)})  # fmt: skip
 _NOT_RUN = _record({
     "name": _TEXT, "refused": {**_REFUSED, "minProperties": 1}, "open": {"const": []},
     "exit_code": {"enum": [EXIT_USAGE, EXIT_FAILED, EXIT_CRASHED]}, "traces": {"const": []}, "counters": {"const": []},

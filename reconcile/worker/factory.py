@@ -78,8 +78,9 @@ class FactoryPair(pairs.Pair):
             raise FactoryError(lacking)
         return self._call(lambda: importlib.import_module(package), f"importing {package}")
 
-    def give(self, inputs: Sequence[Tuple[str, Tuple[int, ...], str]]) -> None:
-        """Call the models that are made from now on with these inputs."""
+    def give(self, inputs: Sequence[Tuple[str, Tuple[int, ...], str]], fused: bool = False) -> None:
+        """Call the models that are made from now on with these inputs, each in its fused form if asked for."""
+        self.fused = fused
         self.given_inputs = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in inputs] or None
 
     def arguments(self, p: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
@@ -120,6 +121,8 @@ class FactoryPair(pairs.Pair):
                 f"the factory {self.where} returned {result}; it must return a {self.framework.model}, "
                 "or (model, example inputs)."
             )
+        if self.fused:
+            model = self._call(lambda: self.adapter.fused(model), f"fusing what the factory {self.where} made")
         self._made_of = tuple(getattr(factory, "notes", ()))
         if self.args_from:
             self._arguments = self._example(model)

@@ -101,7 +101,8 @@ class Worker:
         if not self.request.points:
             return meta["params"]
         if self.request.model is not None:
-            self.pair.give(self.request.points[point][1])
+            _, inputs, fused = self.request.points[point]
+            self.pair.give(inputs, fused)
         if point != self.point:
             self.point, self.capture = point, None
             keras_model.rename({})  # layers without a name get the same ones at every point
@@ -184,7 +185,7 @@ class Worker:
             self.pair = loading.load_pair(path)
             loading.check_names(self.pair, self.request.known)
             described = self._described(self.request.overrides)
-            points = [self._described(overrides) for overrides, _ in self.request.points]
+            points = [self._described(overrides) for overrides, _, _ in self.request.points]
         except pairs.PairError as error:
             return {"error": str(error)}
         except Exception as error:

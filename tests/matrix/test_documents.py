@@ -16,6 +16,7 @@ import pytest
 
 from tests.matrix.mfu_files import files
 from tests.own.documents import commands
+from tests.own.documents import files as python_files
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(900)]
 
@@ -159,6 +160,8 @@ FILES = {
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
     r"--ncu net\.csv": {"net.py": files(PAGES["kernels.md"])["net.py"], "net.csv": COUNTED},
     r"reconcile mfu ": files(PAGES["mfu.md"]),
+    r"--torch deployed:make": python_files(PAGES["decode.md"]),
+    r"--torch (rows|yolo12n|heads|earth):make": python_files(PAGES["corrections.md"]),
 }
 """What a reader of these commands has."""
 MADE = {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +14,8 @@ from ..streams import say
 
 if TYPE_CHECKING:
     from ...launch.environments.named import Environment
+    from ...sweep.cells import Cell
+    from ...sweep.engine import Finished
 
 TORCHVISION, ZOO = "torchvision", "zoo"
 
@@ -63,13 +66,13 @@ def audit(
     as published.
 
     The tool makes every model once, without weights, and compares its figures with the readings of its trace (docs/decode.md).
-    Finished models are saved in --out: run the command again to resume. The command runs the factory that a row names, so
-    audit only tables that you trust.
+    The model of a figure that no reading has runs once more, at other sizes and in its fused form. Finished models are saved in
+    --out: run the command again to resume. The command runs the factory that a row names, so audit only tables that you trust.
 
     Exit codes: 0 every figure is explained, 1 some are not, or their models do not run, 2 the table cannot be used,
     4 a defect of reconcile itself.
     """
-    from ...audit import cell, html, page
+    from ...audit import cell, html, page, variants
     from ...audit.claims import Claim, read
     from ...audit.models import cells_of
     from ...audit.verdict import State, by_chance, verdicts
@@ -81,7 +84,6 @@ def audit(
     from ...sweep import page as sweep_page
     from ...sweep import store
     from ...sweep.cells import request_of
-    from ...sweep.engine import Finished
     from ...work import load as load_formulas
     from ..again import again
 
@@ -96,18 +98,28 @@ def audit(
     requests = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in cells.values()}.values()]
     command = again(ctx).replace("reconcile audit", typed(["reconcile", "audit", Path(claims).name]), 1)
     explained: list[bool] = []
+    ran: list[Finished] = []
+    more: dict[int, Cell] = {}
 
-    def pages(finished: list[Finished]) -> None:
-        outcomes = {one.name: one.outcome for one in finished}
+    def pages(finished: list[Finished], others: Sequence[Finished] = ()) -> None:
+        ran[:] = finished
+        outcomes = {one.name: one.outcome for one in (*finished, *others)}
         of_row = {row: outcomes[one.name] for row, one in cells.items()}
         judged, found = verdicts(rows, of_row, wrong)
-        explained.extend(one.state is State.EXPLAINED for one in judged)
+        explained[:] = [one.state is State.EXPLAINED for one in judged]
+        if others:
+            judged = variants.hinted(judged, {row: outcomes[one.name] for row, one in more.items()})
+        more.update(variants.again(judged, cells))
         drawn = by_chance(judged, of_row)
         text = page.to_markdown(judged, drawn, command, found)
         pages_ = {"README": text, "audit": page.to_csv(judged), "costs": sweep_page.costs(finished)}
         store.write_pages(out, {**pages_, "index": html.to_html(judged, drawn, command, found)})
 
-    finished = run_all(requests, out, pages, jobs=jobs, dask=dask, fresh=fresh, quiet=quiet, run=cell.run_cell)
+    where: dict[str, Any] = {"jobs": jobs, "dask": dask, "fresh": fresh, "quiet": quiet}
+    finished = run_all(requests, out, pages, **where, run=cell.run_cell)
+    if more:
+        others = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in more.values()}.values()]
+        run_all(others, out, lambda found: pages(list(ran), found), **where, run=variants.run_cell)
     models = f"{len(finished)} models{before(finished)}"
     say(f"{sum(explained)} of {len(rows)} figures explained; {models}; wrote {out / 'README.md'}")
     ctx.exit(EXIT_OK if all(explained) else EXIT_UNEXPLAINED)

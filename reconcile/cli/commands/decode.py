@@ -137,8 +137,10 @@ def _hints(
     from ...core.text import number, typed
     from ...decode.elsewhere import origin, reading, sibling, unseen
     from ...decode.gather import saved
+    from ...decode.readings import LAYER
     from ...decode.releases import bounds
     from ...decode.releases import said as of_releases
+    from ...gallery.run import ran
     from ...launch.request import flags
     from ..again import again
 
@@ -168,11 +170,15 @@ def _hints(
     if there is not None:
         name, candidate = there
         return ["", f"The saved data of {name} has it: {candidate.what}. Look there: {command_in(name)}"]
-    version = None if decoded.matches else sibling(decoded.model, decoded.figure, _totals())
+    version = None if decoded.matches else sibling(decoded.model, decoded.figure, ran())
     if version is not None:
-        other_name, unit, ran = version
+        other_name, unit, work = version
         look = typed(["reconcile", "decode", "--model", other_name, decoded.figure.text])
-        return ["", f"{other_name}, another version of this network, runs {number(ran)} {unit}. Look there: {look}"]
+        return ["", f"{other_name}, another version of this network, runs {number(work)} {unit}. Look there: {look}"]
+    if not ctx.params["no_run"] and (decoded.doubtful or all(c.rank == LAYER for c in decoded.matches)):
+        found = _variants(ctx, decoded, request, known)
+        if found:
+            return ["", *found]
     names = unseen(known, kept, sources, tuple(request.factories), request.counters)
     if not names:
         return []
@@ -183,12 +189,32 @@ def _hints(
     ]
 
 
-def _totals() -> dict[str, dict[str, int]]:
-    """What ran in each network of the zoo at its own size, as its committed row says, by unit and framework."""
-    from ...gallery.run import read
+def _variants(ctx: click.Context, decoded: Decoded, request: RunRequest, known: Mapping[str, Environment]) -> list[str]:
+    """The sentences on other sizes, settings and forms of the network that have the figure; none if none has it."""
+    from ...core.errors import UsageError
+    from ...decode import variants
+    from ...launch.environments.in_environment import collect_at_in
+    from ...launch.environments.named import CURRENT
+    from ...launch.request import flags
+    from ..again import again
+    from ..decoded import of_variants
+    from ..progress import progress
 
-    units = (("MACs", 2), ("FLOPs", 1))
-    return {
-        name: {f"{unit} ({framework})": work // by for unit, by in units for framework, work in row.work.items()}
-        for name, row in read().items()
-    }
+    name = next((name for name in decoded.environments if name in known), CURRENT)
+    there = None if name == CURRENT else collect_at_in(known[name])
+    try:
+        with progress(quiet=False, verbose=bool(ctx.params["verbose"])) as tell:
+            _, ran = variants.run(request, variants.tried(request), there, tell)
+    except UsageError:  # the run has said why the model does not run
+        return []
+    wanted = flags(lambda option: option.report)
+
+    def look(words: Sequence[str]) -> str:
+        """This command at a variant: its words in place of the option's own, the other settings kept."""
+        named = words[1].partition("=")[0] if words[0] == "--set" else ""
+        kept = [w for name, text in request.overrides.items() if name != named for w in ("--set", f"{name}={text}")]
+        return again(ctx, wanted - {words[0]}, *(kept if named else ()), *words, decoded.figure.text, bare=False)
+
+    macs = decoded.plain[0].value if decoded.plain else 0
+    found = variants.hits(ran, decoded.figure)
+    return of_variants(found, len(ran), variants.chance(ran, decoded.figure, macs), decoded.figure, look)
