@@ -9,8 +9,8 @@ from ..core.conventions import MATMUL, NAMED, Conventions
 from ..core.errors import UsageError, unknown
 from ..core.registry import known_counters
 from ..engine.settle import settle
-from ..llm import page as report
-from ..llm.config import configured
+from ..language import page as report
+from ..language.config import configured
 from .setup import first
 from .shapes import Numerator
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
 import click
 
 from ...core.errors import EXIT_FAILED
+from ...language.config import SEQ
 from ...launch.request import PASSES
-from ...llm.config import SEQ
 from ..options import options
 from ..streams import say
-
-if TYPE_CHECKING:
-    from ...engine.settle import Collected
-    from ...launch.request import RunRequest
-    from ...launch.workers.supervisor import Event
 
 FORMATS = ("text", "md", "json")
 
@@ -64,54 +55,16 @@ def llm(
     Exit codes: 0 every number is explained, 1 something is not, 2 bad usage or input, 3 the model failed,
     4 a defect of reconcile itself.
     """
-    from ...core.conventions import MATMUL, NAMED, Conventions
-    from ...core.errors import UsageError
-    from ...engine.settle import settle
-    from ...llm import page as report
+    from ...core.errors import NotInResult
+    from ...language import told
+    from ...language.asked import found
     from ..progress import progress
 
-    request, name, take = _asked(model, batch, seq, pass_)
-    with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
-        collected = take(request, tell)
-    result = settle(collected, Conventions(MATMUL, NAMED))
-    (trace,) = result.traces
-    if MATMUL.name not in trace.totals:
-        say(f"Error: {name} has no number: {trace.reason}", err=True)
+    try:
+        with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
+            page = found(model, tell, batch=batch, seq=seq, pass_=pass_)
+    except NotInResult as error:
+        say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)
-    size = report.size_of(collected)
-    if size is None:
-        raise UsageError(f"no formula has a number for {name}: {result.ledgers[0].reason}.")
-    page = report.page(result, size, name)
-    if formats == "text":
-        say(report.text(page, verbose=verbose), nl=False)
-    else:
-        say({"md": report.markdown, "json": report.data}[formats](page), nl=False)
-    ctx.exit(result.exit_code)
-
-
-def _asked(
-    model: str, batch: int | None, seq: int | None, pass_: str
-) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
-    """The request, the model's name, and how to run it: a configuration's model in this process, others in a worker.
-
-    Raises UsageError for sizes of a model that has inputs of its own.
-    """
-    from ...core.errors import UsageError
-    from ...core.registry import known_counters
-    from ...launch import runner
-    from ...launch.request import run_request
-    from ...llm.config import configured
-    from ...work import load
-
-    load()
-    framework = next(counter.framework for counter in known_counters().values() if counter.quoted)
-    asked: dict[str, Any] = {"counters": ("formula:all",), "pass_": pass_}
-    within = Path(model, "config.json")
-    if not model.endswith(".json") and not within.is_file():
-        if batch or seq:
-            raise UsageError(f"{model} has inputs of its own: leave --seq and --batch out; they size a configuration.")
-        request = run_request(**asked, **{framework if ":" in model else "model": model})
-        return request, model, runner.collect
-    file = Path(model) if model.endswith(".json") else within
-    request, name, take = configured(file, batch or 1, seq or SEQ, pass_)
-    return request, name, take
+    say(told.text(page, verbose=verbose) if formats == "text" else told.FORMATS[formats](page), nl=False)
+    ctx.exit(page.exit_code)

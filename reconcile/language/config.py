@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +15,30 @@ SEQ = 2048
 """Tokens of a sequence, by default."""
 
 
-def configured(
-    file: Path, batch: int, seq: int, pass_: str = "training"
-) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
-    """The request, the model's name, and how to run it in this process, which allocates nothing."""
-    from ..adapters.pytorch.causal_lm import factory, name_of
+def framework() -> str:
+    """The framework of the formulas: that of language models."""
     from ..core.registry import known_counters
+
+    return next(counter.framework for counter in known_counters().values() if counter.quoted)
+
+
+def configured(
+    source: Path | Mapping[str, Any], batch: int, seq: int, pass_: str = "training"
+) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
+    """The request, the model's name, and how to run it in this process, which allocates nothing.
+
+    ``source`` is a config.json, or what stands in one. Raises UsageError for one of which no model can be made.
+    """
+    from ..adapters.pytorch.causal_lm import factory, name_of
     from ..launch.in_process import collect_live
     from ..launch.request import run_request
     from ..work import load
 
     load()
-    framework = next(counter.framework for counter in known_counters().values() if counter.quoted)
-    made: dict[str, Any] = {framework: factory(file, batch, seq)}
+    made: dict[str, Any] = {framework(): factory(source, batch, seq)}
     request = run_request(counters=("formula:all",), pass_=pass_)
 
     def take(r: RunRequest, tell: Callable[[Event], None]) -> Collected:
         return collect_live(made, None, r.counters, r.device, tell, r.training, r.context)
 
-    return request, name_of(file), take
+    return request, name_of(source), take

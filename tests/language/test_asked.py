@@ -1,0 +1,127 @@
+"""``reconcile.llm`` and ``reconcile llm``: one page from either, of a function, of a model at hand, and of a configuration."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import reconcile
+from reconcile.cli import cli
+from reconcile.language import asked, told
+from reconcile.launch.request import run_request
+from tests.adapters.counters.test_formulas import FULL, LAYER, NORM, TOKENS, B, Decoder, H, L, T, V
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.frameworks
+
+RAN = 6 * (L * (LAYER * TOKENS + FULL) + H * V * TOKENS)
+SIX_N = 6 * (L * (LAYER + NORM) + 2 * V * H) * TOKENS
+IDS = torch.zeros(B, T, dtype=torch.int64)
+
+
+def make() -> Any:
+    """The decoder with its token ids."""
+    return Decoder(), (IDS,)
+
+
+@pytest.fixture(scope="module")
+def found() -> Any:
+    return reconcile.llm(make)
+
+
+EXACT = ("nanochat", "olmo-core")
+"""Those that leave out the table and the norms of the layers, and count attention whole."""
+
+
+def test_the_command_and_the_function_agree(found: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On a configuration; the decoder stands for what transformers makes of it."""
+    given = []
+
+    def configured(*words: Any) -> Any:
+        given.append(words)
+        return run_request(counters=("formula:all",), pass_="training"), *asked._here(make, None)
+
+    monkeypatch.setattr(asked, "configured", configured)
+    file = tmp_path / "config.json"
+    file.write_text("{}")
+    done = CliRunner().invoke(cli, ["llm", str(tmp_path), "--seq", "6", "--batch", "2", "--format", "json"])
+    again = reconcile.llm(file, seq=6, batch=2)
+    assert given == [(file, 2, 6, "training")] * 2
+    assert done.exit_code == again.exit_code == 0, done.output
+    assert json.loads(done.stdout) == json.loads(told.data(again.result)) == json.loads(told.data(found.result))
+    assert (again.mfu_flops, again.hfu_flops, again.result.tokens) == (RAN, RAN, TOKENS)
+
+
+@pytest.mark.slow
+def test_of_a_named_function_they_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+    name = f"{__name__}:make"
+    done = CliRunner().invoke(cli, ["llm", name, "--format", "json"])
+    assert done.exit_code == 0, done.output
+    found = reconcile.llm(name)
+    assert json.loads(done.stdout) == json.loads(told.data(found.result))
+    assert (found.mfu_flops, found.hfu_flops, found.result.tokens, found.exit_code) == (RAN, RAN, TOKENS, 0)
+
+
+def test_a_model_at_hand_has_the_same_numbers(found: Any) -> None:
+    again = reconcile.llm(Decoder(), inputs=IDS)
+    assert (found.result.model, again.result.model) == ("make", "Decoder")
+    assert found.result.quotes == again.result.quotes
+    table = found.table
+    assert (table.loc["6n", "FLOP"], table.loc["6n", "of what ran"]) == (SIX_N, Fraction(SIX_N, RAN))
+    causes = table.loc["6n", "why"].split("; ")
+    assert SIX_N + sum(int(cause.split()[1].replace(",", "")) for cause in causes) == RAN
+    assert found.exact == tuple(name for name, row in table.iterrows() if row["FLOP"] == RAN) == EXACT
+    assert {table.loc[name, "why"] for name in found.exact} == {"exact"}
+
+
+def test_a_forward_pass_has_no_utilisation() -> None:
+    found = reconcile.llm(make, pass_="forward")
+    assert found.result.once == RAN // 3
+    with pytest.raises(reconcile.NotInResult, match="MFU is of a training step"):
+        _ = found.mfu_flops
+
+
+def test_it_is_written_and_printed(found: Any, tmp_path: Path) -> None:
+    files = found.write(tmp_path)
+    assert [file.name for file in files] == ["make-training.md", "make-training.json"]
+    assert json.loads(files[1].read_text())["ran"] == RAN
+    assert files[0].read_text() == found._repr_markdown_()
+    assert f"Right for this model: {', '.join(EXACT)}." in str(found)
+    assert repr(found).startswith(f"<reconcile.LanguageModel make: Right for this model: {', '.join(EXACT)}.")
+    assert found.cite().startswith(
+        f"make takes {RAN // TOKENS:,} FLOPs per token of a training step of {B} x {T} tokens"
+    )
+    with pytest.raises(reconcile.UsageError, match="unknown format 'htm'"):
+        found.write(tmp_path, ["htm"])
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "why"),
+    [
+        ({"hidden_size": 8}, {}, "the mapping has no model_type"),
+        ({"model_type": "llama"}, {"inputs": "1,8"}, "a configuration is called with token ids"),
+        (Decoder(), {"seq": 8}, "a model has inputs of its own"),
+        (make, {"pass_": "backward"}, "unknown pass 'backward'"),
+        (Path("no_such.json"), {}, "cannot be read as a configuration"),
+        (7, {}, "torch= is an int"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(model: Any, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(reconcile.UsageError, match=why):
+        reconcile.llm(model, **options)
+
+
+def test_what_ran_unknown_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def incomplete(*_args: Any, **_options: Any) -> Any:
+        raise reconcile.NotInResult("net has no number: an op is not known")
+
+    monkeypatch.setattr(asked, "found", incomplete)
+    done = CliRunner().invoke(cli, ["llm", "net:make"])
+    assert (done.exit_code, done.stderr) == (3, "Error: net has no number: an op is not known\n")
