@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,11 @@ Source = Path | Mapping[str, Any]
 """A config.json, or what stands in one."""
 
 
-def factory(source: Source, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
+def factory(
+    source: Source, batch: int, seq: int, lengths: Sequence[int] = ()
+) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
     """A function that makes the model of a configuration and its token ids, int64 (batch, seq). No weight is allocated.
+    ``lengths`` are those of documents that are packed into each sequence; ``seq`` is their sum.
 
     Attention and experts are those that transformers takes by default: scaled_dot_product_attention and grouped products in
     bfloat16, which need no values, where the model has them. Their work is that of every other implementation. Raises
@@ -28,6 +31,8 @@ def factory(source: Source, batch: int, seq: int) -> Callable[[], tuple[Any, tup
     try:
         import torch
         from transformers import AutoConfig, AutoModelForCausalLM
+
+        from .documents import Documents
     except ImportError as error:
         raise UsageError(
             f"{file} describes a model of transformers, which cannot be imported here ({error}): install transformers."
@@ -41,6 +46,7 @@ def factory(source: Source, batch: int, seq: int) -> Callable[[], tuple[Any, tup
     def make() -> tuple[Any, tuple[Any, ...]]:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+            model = Documents(model, lengths) if lengths else model
             return model, (torch.zeros(batch, seq, dtype=torch.int64),)
 
     try:
@@ -48,9 +54,11 @@ def factory(source: Source, batch: int, seq: int) -> Callable[[], tuple[Any, tup
     except Exception as error:
         raise UsageError(f"transformers makes no causal language model of {file}: {described(error)}.") from error
     stated = int(getattr(config, "max_position_embeddings", 0) or 0)
-    longest = stated if any(0 <= table.num_embeddings - stated <= OFFSET for table in tables if stated) else seq
-    if seq > longest:  # on meta, no look-up fails
-        raise UsageError(f"the model of {file} has a table of {longest:,} positions: give --seq {longest}, or fewer.")
+    most = max(lengths, default=seq)
+    longest = stated if any(0 <= table.num_embeddings - stated <= OFFSET for table in tables if stated) else most
+    if most > longest:  # on meta, no look-up fails
+        told = "documents of as many tokens" if lengths else f"--seq {longest}"
+        raise UsageError(f"the model of {file} has a table of {longest:,} positions: give {told}, or fewer.")
     make.__name__ = make.__qualname__ = name_of(source)
     return make
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.conventions import MATMUL, NAMED, Conventions
-from ..core.errors import NotInResult, UsageError
+from ..core.errors import NotInResult, UsageError, short
 from .config import SEQ, configured, framework
-from .page import Page, page, size_of
+from .page import Page, facts_of, page
 
 if TYPE_CHECKING:
     from ..engine.settle import Collected
@@ -26,27 +26,28 @@ def found(
     *,
     batch: int | None = None,
     seq: int | None = None,
+    lengths: Sequence[int] = (),
     pass_: str = "training",
     inputs: Any = None,
     paths: tuple[str, ...] = (),
 ) -> Page:
     """The page of a model: a config.json or its folder, its settings, ``module:function``, a pair, or a model at hand.
 
-    ``batch`` and ``seq`` size a configuration, ``inputs`` are a model's own, and a worker imports from ``paths``, too. Raises
-    UsageError for what cannot be used, and NotInResult if what ran is not known.
+    ``batch`` and ``seq`` or ``lengths`` size a configuration, ``inputs`` are a model's own, and a worker imports from ``paths``,
+    too. Raises UsageError for what cannot be used, and NotInResult if what ran is not known.
     """
     from ..engine.settle import settle
 
-    request, name, take = asked(model, batch=batch, seq=seq, pass_=pass_, inputs=inputs, paths=paths)
+    request, name, take = asked(model, batch=batch, seq=seq, lengths=lengths, pass_=pass_, inputs=inputs, paths=paths)
     collected = take(request, tell)
     result = settle(collected, Conventions(MATMUL, NAMED))
     (trace,) = result.traces
     if MATMUL.name not in trace.totals:
         raise NotInResult(f"{name} has no number: {trace.reason}")
-    size = size_of(collected)
-    if size is None:
+    facts = facts_of(collected)
+    if facts is None:
         raise UsageError(f"no formula has a number for {name}: {result.ledgers[0].reason}.")
-    return page(result, size, name)
+    return page(result, facts, name)
 
 
 def asked(
@@ -54,6 +55,7 @@ def asked(
     *,
     batch: int | None = None,
     seq: int | None = None,
+    lengths: Sequence[int] = (),
     pass_: str = "training",
     inputs: Any = None,
     paths: tuple[str, ...] = (),
@@ -72,16 +74,28 @@ def asked(
     if configuration is not None:
         if inputs is not None:
             raise UsageError("a configuration is called with token ids: give batch= and seq= in place of inputs=.")
-        return configured(configuration, batch or 1, seq or SEQ, pass_)
-    if batch or seq:
+        if seq and lengths:
+            raise UsageError("the lengths of the documents are those of the sequence: leave --seq or --lengths out.")
+        packed = [lengths_of(lengths)] if lengths else []
+        return configured(configuration, batch or 1, sum(*packed) if packed else seq or SEQ, pass_, *packed)
+    if batch or seq or lengths:
         told = model if isinstance(model, str) else "a model"
-        raise UsageError(f"{told} has inputs of its own: leave --seq and --batch out; they size a configuration.")
+        given = "--seq and --batch" if not lengths else "--lengths"
+        raise UsageError(f"{told} has inputs of its own: leave {given} out; they size a configuration.")
     if isinstance(model, str):
         shapes = in_workers.shapes(inputs) if inputs is not None else ()
         which = framework() if ":" in model else "model"
         request = run_request(**options, inputs=shapes, **{which: model})
         return replace(request, paths=paths or request.paths), model, runner.collect
     return run_request(**options), *_here(model, inputs)
+
+
+def lengths_of(given: Sequence[int]) -> tuple[int, ...]:
+    """The lengths of documents. Raises UsageError for anything but whole numbers above 0."""
+    for length in given:
+        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+            raise UsageError(f"the length of a document is a number of tokens, such as 2048, not {short(length)}.")
+    return tuple(given)
 
 
 def _configuration(model: Any) -> Path | Mapping[str, Any] | None:

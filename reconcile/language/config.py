@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,12 @@ def framework() -> str:
 
 
 def configured(
-    source: Path | Mapping[str, Any], batch: int, seq: int, pass_: str = "training"
+    source: Path | Mapping[str, Any], batch: int, seq: int, pass_: str = "training", lengths: Sequence[int] = ()
 ) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
     """The request, the model's name, and how to run it in this process, which allocates nothing.
 
-    ``source`` is a config.json, or what stands in one. Raises UsageError for one of which no model can be made.
+    ``source`` is a config.json, or what stands in one; ``lengths`` are those of documents packed into a sequence. Raises
+    UsageError for a configuration of which no model can be made.
     """
     from ..adapters.pytorch.causal_lm import factory, name_of
     from ..launch.in_process import collect_live
@@ -35,7 +36,7 @@ def configured(
     from ..work import load
 
     load()
-    made: dict[str, Any] = {framework(): factory(source, batch, seq)}
+    made: dict[str, Any] = {framework(): factory(source, batch, seq, lengths)}
     request = run_request(counters=("formula:all",), pass_=pass_)
 
     def take(r: RunRequest, tell: Callable[[Event], None]) -> Collected:

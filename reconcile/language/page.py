@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..core.causes import ORDER, Cause
 from ..core.conventions import CAUSAL, Convention
@@ -15,6 +17,8 @@ from ..engine.citation import masks
 from ..engine.settle import Collected
 
 PREFIX = "formula:"
+FEW = 3
+"""Lengths of documents that a sentence names one by one."""
 ALL, ONCE, AGAIN = "what ran", "what ran once", "computed again"
 """Rows of the table: the work that ran, or, where activations are recomputed, that without them, and theirs."""
 
@@ -33,7 +37,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens.
+    """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens, with documents of ``lengths`` packed into each.
 
     ``ran`` is all work that ran, and ``again`` the part of it for recomputed activations.  ``causal`` is the work that ran once
     and that no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen``
@@ -44,6 +48,7 @@ class Page:
     training: bool
     batch: int
     seq: int
+    lengths: tuple[int, ...]
     ran: int
     causal: int | None
     unseen: str
@@ -59,8 +64,17 @@ class Page:
 
     @property
     def step(self) -> str:
-        """``a training step of 1 x 2,048 tokens``."""
-        return f"a {'training step' if self.training else 'forward pass'} of {self.batch} x {number(self.seq)} tokens"
+        """``a training step of 1 x 8,192 tokens in documents of 4 x 2,048``."""
+        step = f"a {'training step' if self.training else 'forward pass'} of {self.batch} x {number(self.seq)} tokens"
+        return f"{step} in documents of {self.documents}" if self.lengths else step
+
+    @property
+    def documents(self) -> str:
+        """The documents of a sequence, ``4 x 2,048``, or ``37 of 12 to 4,096`` if they have many lengths; '' for a whole one."""
+        lengths = Counter(self.lengths)
+        if len(lengths) > FEW:
+            return f"{len(self.lengths)} of {number(min(lengths))} to {number(max(lengths))}"
+        return " + ".join(f"{times} x {number(length)}" for length, times in lengths.items())
 
     @property
     def once(self) -> int:
@@ -87,17 +101,15 @@ class Page:
         return reasons
 
 
-def size_of(collected: Collected) -> tuple[int, int] | None:
-    """B and T of the step, as the formulas read them; None if no formula could read the model."""
+def facts_of(collected: Collected) -> Mapping[str, Any] | None:
+    """B, T and the lengths of packed documents, as the formulas read them; None if no formula could read the model."""
     ledgers = (ledger for ledger in collected.ledgers if isinstance(ledger, Ledger))
-    facts = next((sighting.op.attrs for ledger in ledgers for sighting in ledger.sightings), None)
-    return None if facts is None else (facts["B"], facts["T"])
+    return next((sighting.op.attrs for ledger in ledgers for sighting in ledger.sightings), None)
 
 
-def page(result: Answer, size: tuple[int, int], name: str) -> Page:
-    """The page of a run with formulas on a batch of ``size``; the result has the totals of the convention causal."""
+def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
+    """The page of a run with formulas that read these facts; the result has the totals of the convention causal."""
     (trace,) = result.traces
-    batch, seq = size
     convention = result.convention
     statements = {s.from_: s for s in result.statements if s.to == trace.name}
     ran, again = trace.totals[convention.name], _again(trace, convention)
@@ -113,8 +125,9 @@ def page(result: Answer, size: tuple[int, int], name: str) -> Page:
     return Page(
         model=name,
         training=result.pass_ != "forward",
-        batch=batch,
-        seq=seq,
+        batch=facts["B"],
+        seq=facts["T"],
+        lengths=tuple(facts.get("lengths") or ()),
         ran=ran,
         causal=None if kept is None else kept - _again(trace, CAUSAL),
         unseen=gap.reason if gap is not None else masks(CAUSAL, result.traces),

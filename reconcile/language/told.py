@@ -42,6 +42,17 @@ def choice(page: Page) -> str:
     return f"No formula is exact for this model. The nearest is {near.name}, {ratio(page, near.step)} times what ran."
 
 
+def packed(page: Page) -> list[str]:
+    """How packed documents were run, in a sentence."""
+    if not page.lengths:
+        return []
+    return [
+        f"Documents of {page.documents} tokens: what ran is a call for each length, with attention inside a document alone, as "
+        f"in kernels that are given the lengths. A kernel that masks other documents multiplies all {number(page.seq)} x "
+        f"{number(page.seq)} pairs of a sequence: leave --lengths out to count these."
+    ]
+
+
 def numerators(page: Page) -> list[str]:
     """The numbers to use, each in a sentence: for MFU and HFU, or of a forward pass."""
     if not page.training:
@@ -79,7 +90,7 @@ def text(page: Page, *, verbose: bool = False) -> str:
     """The page for a terminal of 80 columns; ``verbose`` opens every cause of every formula, in FLOPs per step."""
     wide = max(len(page.row), *(len(q.name) for q in page.quotes))
     lines = [
-        f"{page.model}: {page.step}, FLOPs per token",
+        _wrapped(f"{page.model}: {page.step}, FLOPs per token"),
         "",
         f"{'':{wide}}  {'per token':>17}  {'of it':>7}  why",
         f"{page.row:{wide}}  {per_token(page, page.once):>17}  {'1':>7}",
@@ -102,7 +113,7 @@ def text(page: Page, *, verbose: bool = False) -> str:
     if not verbose and any(len(quote.causes) > 1 for quote in page.quotes):
         lines += ["", "(+ 2: two more causes; -v shows each with its amount)"]
     lines += ["", *(_wrapped(f"{', '.join(names)}: {reason}") for reason, names in page.refused.items())]
-    sentences = ["", choice(page), "", *numerators(page), "", f"To publish: {cite(page)}"]
+    sentences = ["", choice(page), "", *packed(page), *numerators(page), "", f"To publish: {cite(page)}"]
     return "\n".join([*lines, *map(_wrapped, sentences)]) + "\n"
 
 
@@ -139,7 +150,7 @@ def markdown(page: Page) -> str:
         "",
         choice(page),
         "",
-        *(f"- {line}" for line in numerators(page)),
+        *(f"- {line}" for line in (*packed(page), *numerators(page))),
         "",
         f"> {cite(page)}",
         "",
@@ -167,6 +178,7 @@ def data(page: Page) -> str:
         "pass": "training" if page.training else "forward",
         "batch": page.batch,
         "seq": page.seq,
+        "lengths": list(page.lengths),
         "ran": page.ran,
         "recomputation": page.again,
         "not_masked": page.causal,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from reconcile.launch.request import run_request
 from tests.adapters.counters.test_formulas import FULL, LAYER, NORM, TOKENS, B, Decoder, H, L, T, V
 
 torch = pytest.importorskip("torch")
+from reconcile.adapters.pytorch.documents import Documents  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 
@@ -102,12 +104,61 @@ def test_it_is_written_and_printed(found: Any, tmp_path: Path) -> None:
         found.write(tmp_path, ["htm"])
 
 
+def test_lengths_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B documents of T tokens in one sequence: what ran is a batch of them, and a formula of one sequence counts all pairs."""
+    given = []
+
+    def configured(*words: Any) -> Any:
+        given.append(words)
+        ids = torch.zeros(1, B * T, dtype=torch.int64)
+        return run_request(counters=("formula:all",), pass_="training"), *asked._here(
+            Documents(Decoder(), (T,) * B), ids
+        )
+
+    monkeypatch.setattr(asked, "configured", configured)
+    lengths = (T,) * B
+    packed = reconcile.llm("net.json", lengths=lengths)
+    text = ",".join(map(str, lengths))
+    done = CliRunner().invoke(cli, ["llm", "net.json", "--lengths", text, "--format", "json"])
+    assert given == [(Path("net.json"), 1, B * T, "training", lengths)] * 2
+    data = json.loads(done.stdout)
+    assert (packed.mfu_flops, packed.exact, data["ran"], data["lengths"]) == (RAN, (), RAN, list(lengths))
+    across = 6 * L * 2 * H * ((B * T) ** 2 - B * T * T)
+    assert packed.table.loc["nanochat", "why"] == f"attention-across-documents -{across:,}"
+    assert f"1 x {B * T} tokens in documents of {B} x {T}" in packed.cite()
+    assert "leave --lengths out to count these" in " ".join(str(packed).split())
+    assert [line for line in str(packed).splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
+    ("lengths", "told"),
+    [((2048,) * 4, "4 x 2,048"), ((5, 3, 5), "2 x 5 + 1 x 3"), (range(1, 9), "8 of 1 to 8"), ((), "")],
+)
+def test_documents_in_words(found: Any, lengths: Any, told: str) -> None:
+    assert replace(found.result, lengths=tuple(lengths)).documents == told
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["net.json", "--lengths", "8,8", "--seq", "16"], "leave --seq or --lengths out"),
+        (["net.json", "--lengths", "8,0"], "0 is no number of tokens"),
+        (["net.json", "--lengths", "8;9"], "8;9 is no number of tokens"),
+        (["net:make", "--lengths", "8,8"], "net:make has inputs of its own: leave --lengths out"),
+    ],
+)
+def test_wrong_lengths_are_one_sentence(words: list[str], why: str) -> None:
+    done = CliRunner().invoke(cli, ["llm", *words])
+    assert (done.exit_code, why in done.stderr, "Traceback" in done.output) == (2, True, False), done.output
+
+
 @pytest.mark.parametrize(
     ("model", "options", "why"),
     [
         ({"hidden_size": 8}, {}, "the mapping has no model_type"),
         ({"model_type": "llama"}, {"inputs": "1,8"}, "a configuration is called with token ids"),
         (Decoder(), {"seq": 8}, "a model has inputs of its own"),
+        ({"model_type": "llama"}, {"lengths": [8, True]}, "a number of tokens, such as 2048, not True"),
         (make, {"pass_": "backward"}, "unknown pass 'backward'"),
         (Path("no_such.json"), {}, "cannot be read as a configuration"),
         (7, {}, "torch= is an int"),

@@ -32,8 +32,9 @@ def page() -> Any:
     request = run_request(counters=("formula:all",), pass_="training")
     ids = torch.zeros(B, T, dtype=torch.int64)
     collected = collect_live({"torch": Decoder()}, ids, request.counters, "cpu", lambda _: None, "sgd", None)
-    assert llm.size_of(collected) == (B, T)
-    return llm.page(settle(collected, Conventions(MATMUL, NAMED)), (B, T), "tiny")
+    facts = llm.facts_of(collected)
+    assert (facts["B"], facts["T"]) == (B, T)
+    return llm.page(settle(collected, Conventions(MATMUL, NAMED)), facts, "tiny")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def forward() -> Any:
     ids = torch.zeros(B, T, dtype=torch.int64)
     request = run_request(counters=("formula:all",))
     collected = collect_live({"torch": Decoder()}, ids, request.counters, "cpu", lambda _: None, "", None)
-    return llm.page(settle(collected, Conventions(MATMUL, NAMED)), (B, T), "tiny")
+    return llm.page(settle(collected, Conventions(MATMUL, NAMED)), {"B": B, "T": T}, "tiny")
 
 
 def test_what_ran_is_a_closed_form(page: Any) -> None:
@@ -125,7 +126,7 @@ def test_with_checkpoints_causes_lead_to_the_number_beside_them() -> None:
     collected = collect_live({"torch": Checkpointed()}, ids, request.counters, "cpu", lambda _: None, "sgd", None)
     result = settle(collected, Conventions(MATMUL, NAMED))
     again = 2 * L * (LAYER * TOKENS + FULL - F * H * TOKENS)
-    found = llm.page(result, (B, T), "tiny")
+    found = llm.page(result, {"B": B, "T": T}, "tiny")
     assert (found.once, found.again, found.ran) == (RAN, again, RAN + again)
     with_number = [q for q in found.quotes if q.step is not None]
     assert [q.name for q in with_number if q.residual or q.step + sum(q.causes.values()) != RAN] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...core.errors import EXIT_FAILED
+from ...core.errors import EXIT_FAILED, brief
 from ...language.config import SEQ
 from ...launch.request import PASSES
 from ..options import options
@@ -13,10 +13,28 @@ from ..streams import say
 FORMATS = ("text", "md", "json")
 
 
+def _lengths(_ctx: click.Context, _param: click.Parameter, text: str | None) -> tuple[int, ...]:
+    return () if text is None else tuple(_length(part) for part in text.split(","))
+
+
+def _length(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
+        raise click.BadParameter(
+            f"{brief(text)} is no number of tokens: give the documents' lengths, such as 2048,2048."
+        )
+    return int(text)
+
+
 @click.command()
 @click.argument("model")
 @click.option("--seq", type=click.IntRange(min=1), help=f"Tokens per sequence of a configuration.  [default: {SEQ}]")
 @click.option("--batch", type=click.IntRange(min=1), help="Sequences of a configuration.  [default: 1]")
+@click.option(
+    "--lengths",
+    metavar="N,N,...",
+    callback=_lengths,
+    help="Documents packed into a sequence in place of --seq; a token sees its own alone.",
+)
 @click.option(
     "--pass",
     "pass_",
@@ -34,6 +52,7 @@ def llm(
     ctx: click.Context,
     model: str,
     seq: int | None,
+    lengths: tuple[int, ...],
     batch: int | None,
     pass_: str,
     formats: str,
@@ -49,6 +68,7 @@ def llm(
 
     \b
     reconcile llm config.json --seq 8192
+    reconcile llm config.json --lengths 2048,2048,2048,2048
     reconcile llm config.json --pass forward
     reconcile llm package.module:function --format md
 
@@ -62,7 +82,7 @@ def llm(
 
     try:
         with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
-            page = found(model, tell, batch=batch, seq=seq, pass_=pass_)
+            page = found(model, tell, batch=batch, seq=seq, lengths=lengths, pass_=pass_)
     except NotInResult as error:
         say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)
