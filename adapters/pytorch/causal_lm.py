@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,24 @@ OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lora:
+    """Adapters: their rank, and the last names of the modules that get one, all nn.Linear but the head unless some are named."""
+
+    rank: int
+    targets: tuple[str, ...] = ()
+
+
 Source = Path | Mapping[str, Any]
 """A config.json, or what stands in one."""
 
 
 def factory(
-    source: Source, batch: int, seq: int, lengths: Sequence[int] = ()
+    source: Source, batch: int, seq: int, lengths: Sequence[int] = (), lora: Lora | None = None
 ) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
     """A function that makes the model of a configuration and its token ids, int64 (batch, seq). No weight is allocated.
-    ``lengths`` are those of documents that are packed into each sequence; ``seq`` is their sum.
+    ``lengths`` are those of documents that are packed into each sequence, and ``seq`` is their sum; with ``lora`` the weights are
+    frozen and adapters are trained.
 
     Attention and experts are those that transformers takes by default: scaled_dot_product_attention and grouped products in
     bfloat16, which need no values, where the model has them. Their work is that of every other implementation. Raises
@@ -33,6 +43,7 @@ def factory(
         from transformers import AutoConfig, AutoModelForCausalLM
 
         from .documents import Documents
+        from .lora import adapted
     except ImportError as error:
         raise UsageError(
             f"{file} describes a model of transformers, which cannot be imported here ({error}): install transformers."
@@ -46,11 +57,14 @@ def factory(
     def make() -> tuple[Any, tuple[Any, ...]]:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+            model = adapted(model, lora.rank, lora.targets) if lora is not None else model
             model = Documents(model, lengths) if lengths else model
             return model, (torch.zeros(batch, seq, dtype=torch.int64),)
 
     try:
         tables = [m for m in make()[0].modules() if isinstance(m, torch.nn.Embedding)]
+    except UsageError:
+        raise
     except Exception as error:
         raise UsageError(f"transformers makes no causal language model of {file}: {described(error)}.") from error
     stated = int(getattr(config, "max_position_embeddings", 0) or 0)

@@ -113,6 +113,7 @@ def llm(
     seq: int | None = None,
     lengths: Sequence[int] = (),
     batch: int | None = None,
+    lora: int | str = "",
     inputs: Any = None,
     pass_: str = "training",
     progress: Callable[[Event], None] | None = None,
@@ -122,8 +123,9 @@ def llm(
     ``model`` is the path of a HuggingFace config.json or of its folder, what stands in one (a dict, or a configuration of
     transformers), a function's name (``"net:make"``), a pair's, a PyTorch model, or a function that returns ``(model, inputs)``.
     A configuration is made on the meta device and called with ``batch`` sequences of ``seq`` tokens, 1 of 2,048 unless given, or
-    of packed documents with these ``lengths``, in which a token sees its own document alone. Every other model has ``inputs``
-    of its own, as in ``reconcile.run``. A named model runs in a worker process.
+    of packed documents with these ``lengths``, in which a token sees its own document alone; ``lora=16``, or
+    ``"16:q_proj,v_proj"`` with the modules, freezes its weights and trains adapters of this rank. Every other model has
+    ``inputs`` of its own, as in ``reconcile.run``. A named model runs in a worker process.
     ``pass_="forward"`` counts a call in place of a training step; ``progress`` is called with every Event.
 
     Raises UsageError, with one sentence, for what cannot be used, and NotInResult if what ran is not known.
@@ -132,5 +134,5 @@ def llm(
     from ..launch import in_workers
 
     tell, paths = progress or (lambda _event: None), in_workers.paths()
-    sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch}
+    sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch, "lora": str(lora or "")}
     return LanguageModel(found(model, tell, **sizes, pass_=pass_, inputs=inputs, paths=paths))

@@ -27,18 +27,21 @@ def found(
     batch: int | None = None,
     seq: int | None = None,
     lengths: Sequence[int] = (),
+    lora: str = "",
     pass_: str = "training",
     inputs: Any = None,
     paths: tuple[str, ...] = (),
 ) -> Page:
     """The page of a model: a config.json or its folder, its settings, ``module:function``, a pair, or a model at hand.
 
-    ``batch`` and ``seq`` or ``lengths`` size a configuration, ``inputs`` are a model's own, and a worker imports from ``paths``,
-    too. Raises UsageError for what cannot be used, and NotInResult if what ran is not known.
+    ``batch`` and ``seq`` or ``lengths`` size a configuration, and ``lora`` freezes it and adds adapters; ``inputs`` are a model's
+    own, and a worker imports from ``paths``, too. Raises UsageError for what cannot be used, and NotInResult if what ran is
+    not known.
     """
     from ..engine.settle import settle
 
-    request, name, take = asked(model, batch=batch, seq=seq, lengths=lengths, pass_=pass_, inputs=inputs, paths=paths)
+    sizes: dict[str, Any] = {"batch": batch, "seq": seq, "lengths": lengths, "lora": lora}
+    request, name, take = asked(model, **sizes, pass_=pass_, inputs=inputs, paths=paths)
     collected = take(request, tell)
     result = settle(collected, Conventions(MATMUL, NAMED))
     (trace,) = result.traces
@@ -56,6 +59,7 @@ def asked(
     batch: int | None = None,
     seq: int | None = None,
     lengths: Sequence[int] = (),
+    lora: str = "",
     pass_: str = "training",
     inputs: Any = None,
     paths: tuple[str, ...] = (),
@@ -76,12 +80,18 @@ def asked(
             raise UsageError("a configuration is called with token ids: give batch= and seq= in place of inputs=.")
         if seq and lengths:
             raise UsageError("the lengths of the documents are those of the sequence: leave --seq or --lengths out.")
-        packed = [lengths_of(lengths)] if lengths else []
-        return configured(configuration, batch or 1, sum(*packed) if packed else seq or SEQ, pass_, *packed)
+        if lora and pass_ != "training":
+            raise UsageError("adapters are trained: leave --lora or --pass out.")
+        documents = lengths_of(lengths)
+        return configured(configuration, batch or 1, sum(documents) or seq or SEQ, pass_, documents, lora)
+    told = model if isinstance(model, str) else "a model"
     if batch or seq or lengths:
-        told = model if isinstance(model, str) else "a model"
         given = "--seq and --batch" if not lengths else "--lengths"
         raise UsageError(f"{told} has inputs of its own: leave {given} out; they size a configuration.")
+    if lora:
+        raise UsageError(
+            f"{told} is counted as it is: leave --lora out; let its function return a model with adapters."
+        )
     if isinstance(model, str):
         shapes = in_workers.shapes(inputs) if inputs is not None else ()
         which = framework() if ":" in model else "model"

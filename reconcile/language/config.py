@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.errors import UsageError, brief
+
 if TYPE_CHECKING:
+    from ..adapters.pytorch.causal_lm import Lora
     from ..engine.settle import Collected
     from ..launch.request import RunRequest
     from ..launch.workers.supervisor import Event
@@ -22,13 +25,32 @@ def framework() -> str:
     return next(counter.framework for counter in known_counters().values() if counter.quoted)
 
 
+def adapters(text: str) -> Lora | None:
+    """What ``--lora`` asks for, such as ``16`` or ``16:q_proj,v_proj``. Raises UsageError for anything else."""
+    from ..adapters.pytorch.causal_lm import Lora
+
+    rank, colon, names = text.partition(":")
+    targets = tuple(names.split(",")) if colon else ()
+    if not text:
+        return None
+    if not (rank.isascii() and rank.isdecimal() and len(rank) < 7 and int(rank) and all(targets)):
+        raise UsageError(f"--lora takes a rank, such as 16 or 16:q_proj,v_proj, not {brief(text)}.")
+    return Lora(int(rank), targets)
+
+
 def configured(
-    source: Path | Mapping[str, Any], batch: int, seq: int, pass_: str = "training", lengths: Sequence[int] = ()
+    source: Path | Mapping[str, Any],
+    batch: int,
+    seq: int,
+    pass_: str = "training",
+    lengths: Sequence[int] = (),
+    lora: str = "",
 ) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
     """The request, the model's name, and how to run it in this process, which allocates nothing.
 
-    ``source`` is a config.json, or what stands in one; ``lengths`` are those of documents packed into a sequence. Raises
-    UsageError for a configuration of which no model can be made.
+    ``source`` is a config.json, or what stands in one; ``lengths`` are those of documents packed into a sequence, and ``lora`` is
+    the rank of adapters, "16", or "16:q_proj,v_proj" with the modules that get one. Raises UsageError for a configuration of
+    which no model can be made.
     """
     from ..adapters.pytorch.causal_lm import factory, name_of
     from ..launch.in_process import collect_live
@@ -36,7 +58,7 @@ def configured(
     from ..work import load
 
     load()
-    made: dict[str, Any] = {framework(): factory(source, batch, seq, lengths)}
+    made: dict[str, Any] = {framework(): factory(source, batch, seq, lengths, adapters(lora))}
     request = run_request(counters=("formula:all",), pass_=pass_)
 
     def take(r: RunRequest, tell: Callable[[Event], None]) -> Collected:

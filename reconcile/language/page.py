@@ -38,6 +38,7 @@ class Quote:
 @dataclass(frozen=True, slots=True)
 class Page:
     """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens, with documents of ``lengths`` packed into each.
+    ``trained`` of the model's ``parameters`` are not frozen.
 
     ``ran`` is all work that ran, and ``again`` the part of it for recomputed activations.  ``causal`` is the work that ran once
     and that no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen``
@@ -49,6 +50,8 @@ class Page:
     batch: int
     seq: int
     lengths: tuple[int, ...]
+    parameters: int
+    trained: int
     ran: int
     causal: int | None
     unseen: str
@@ -66,7 +69,9 @@ class Page:
     def step(self) -> str:
         """``a training step of 1 x 8,192 tokens in documents of 4 x 2,048``."""
         step = f"a {'training step' if self.training else 'forward pass'} of {self.batch} x {number(self.seq)} tokens"
-        return f"{step} in documents of {self.documents}" if self.lengths else step
+        step += f" in documents of {self.documents}" if self.lengths else ""
+        frozen = self.training and self.trained < self.parameters
+        return f"{step} that trains {number(self.trained)} of {number(self.parameters)} parameters" if frozen else step
 
     @property
     def documents(self) -> str:
@@ -102,9 +107,15 @@ class Page:
 
 
 def facts_of(collected: Collected) -> Mapping[str, Any] | None:
-    """B, T and the lengths of packed documents, as the formulas read them; None if no formula could read the model."""
-    ledgers = (ledger for ledger in collected.ledgers if isinstance(ledger, Ledger))
-    return next((sighting.op.attrs for ledger in ledgers for sighting in ledger.sightings), None)
+    """B, T and the lengths of packed documents, as the formulas read them, and the numbers of ``parameters`` and of those that
+    are ``trained``; None if no formula could read the model."""
+    ledgers = (ledger for ledger in collected.ledgers if isinstance(ledger, Ledger) and ledger.sightings)
+    read = [sighting.op.attrs for sighting in next((ledger.sightings for ledger in ledgers), ())]
+    if not read:
+        return None
+    weights = {facts["name"]: facts for facts in read if "numel" in facts}.values()
+    counts = {"parameters": weights, "trained": [facts for facts in weights if facts["trainable"]]}
+    return {**read[0], **{name: sum(facts["numel"] for facts in held) for name, held in counts.items()}}
 
 
 def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
@@ -128,6 +139,8 @@ def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
         batch=facts["B"],
         seq=facts["T"],
         lengths=tuple(facts.get("lengths") or ()),
+        parameters=facts["parameters"],
+        trained=facts["trained"],
         ran=ran,
         causal=None if kept is None else kept - _again(trace, CAUSAL),
         unseen=gap.reason if gap is not None else masks(CAUSAL, result.traces),

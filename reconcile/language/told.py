@@ -179,6 +179,8 @@ def data(page: Page) -> str:
         "batch": page.batch,
         "seq": page.seq,
         "lengths": list(page.lengths),
+        "parameters": page.parameters,
+        "trained": page.trained,
         "ran": page.ran,
         "recomputation": page.again,
         "not_masked": page.causal,

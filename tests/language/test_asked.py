@@ -15,7 +15,7 @@ import reconcile
 from reconcile.cli import cli
 from reconcile.language import asked, told
 from reconcile.launch.request import run_request
-from tests.adapters.counters.test_formulas import FULL, LAYER, NORM, TOKENS, B, Decoder, H, L, T, V
+from tests.adapters.counters.test_formulas import FULL, LAYER, NORM, TOKENS, B, Decoder, F, H, L, T, V
 
 torch = pytest.importorskip("torch")
 from reconcile.adapters.pytorch.documents import Documents  # noqa: E402
@@ -54,7 +54,7 @@ def test_the_command_and_the_function_agree(found: Any, monkeypatch: pytest.Monk
     file.write_text("{}")
     done = CliRunner().invoke(cli, ["llm", str(tmp_path), "--seq", "6", "--batch", "2", "--format", "json"])
     again = reconcile.llm(file, seq=6, batch=2)
-    assert given == [(file, 2, 6, "training")] * 2
+    assert given == [(file, 2, 6, "training", (), "")] * 2
     assert done.exit_code == again.exit_code == 0, done.output
     assert json.loads(done.stdout) == json.loads(told.data(again.result)) == json.loads(told.data(found.result))
     assert (again.mfu_flops, again.hfu_flops, again.result.tokens) == (RAN, RAN, TOKENS)
@@ -120,7 +120,7 @@ def test_lengths_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = reconcile.llm("net.json", lengths=lengths)
     text = ",".join(map(str, lengths))
     done = CliRunner().invoke(cli, ["llm", "net.json", "--lengths", text, "--format", "json"])
-    assert given == [(Path("net.json"), 1, B * T, "training", lengths)] * 2
+    assert given == [(Path("net.json"), 1, B * T, "training", lengths, "")] * 2
     data = json.loads(done.stdout)
     assert (packed.mfu_flops, packed.exact, data["ran"], data["lengths"]) == (RAN, (), RAN, list(lengths))
     across = 6 * L * 2 * H * ((B * T) ** 2 - B * T * T)
@@ -128,6 +128,17 @@ def test_lengths_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"1 x {B * T} tokens in documents of {B} x {T}" in packed.cite()
     assert "leave --lengths out to count these" in " ".join(str(packed).split())
     assert [line for line in str(packed).splitlines() if len(line) > 80] == []
+
+
+def test_frozen_weights_are_said(found: Any) -> None:
+    frozen = Decoder(frozen=True)
+    total, up = L * (LAYER + NORM) + 2 * V * H, H * F
+    page = reconcile.llm(frozen, inputs=IDS)
+    assert (found.result.parameters, found.result.trained) == (total, total)
+    assert (page.result.parameters, page.result.trained) == (total, total - up)
+    assert page.mfu_flops == RAN - 2 * up * TOKENS
+    assert f"a training step of {B} x {T} tokens that trains {total - up:,} of {total:,} parameters" in page.cite()
+    assert "that trains" not in found.cite()
 
 
 @pytest.mark.parametrize(
@@ -142,12 +153,16 @@ def test_documents_in_words(found: Any, lengths: Any, told: str) -> None:
     ("words", "why"),
     [
         (["net.json", "--lengths", "8,8", "--seq", "16"], "leave --seq or --lengths out"),
+        (["net.json", "--lora", "16", "--pass", "forward"], "adapters are trained: leave --lora or --pass out"),
+        (["net.json", "--lora", "q_proj"], "--lora takes a rank, such as 16 or 16:q_proj,v_proj, not q_proj"),
+        (["net.json", "--lora", "8:"], "--lora takes a rank"),
+        (["net:make", "--lora", "8"], "net:make is counted as it is: leave --lora out"),
         (["net.json", "--lengths", "8,0"], "0 is no number of tokens"),
         (["net.json", "--lengths", "8;9"], "8;9 is no number of tokens"),
         (["net:make", "--lengths", "8,8"], "net:make has inputs of its own: leave --lengths out"),
     ],
 )
-def test_wrong_lengths_are_one_sentence(words: list[str], why: str) -> None:
+def test_wrong_sizes_are_one_sentence(words: list[str], why: str) -> None:
     done = CliRunner().invoke(cli, ["llm", *words])
     assert (done.exit_code, why in done.stderr, "Traceback" in done.output) == (2, True, False), done.output
 

@@ -16,14 +16,16 @@ from reconcile.language import page as llm
 from reconcile.language import told
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import run_request
-from tests.adapters.counters.test_formulas import FULL, LAYER, TOKENS, B, Decoder, F, H, L, T, V
+from tests.adapters.counters.test_formulas import FULL, LAYER, NORM, TOKENS, B, Decoder, F, H, L, T, V
 
 torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.frameworks
 
+WEIGHTS = L * (LAYER + NORM) + 2 * H * V
 RAN = 6 * (L * (LAYER * TOKENS + FULL) + H * V * TOKENS)
 """FLOPs of a training step: forward, and twice as much for both gradients."""
+FACTS = {"B": B, "T": T, "parameters": WEIGHTS, "trained": WEIGHTS}
 KEPT = RAN - 6 * L * FULL + 6 * L * FULL * (T + 1) // (2 * T)
 
 
@@ -33,7 +35,7 @@ def page() -> Any:
     ids = torch.zeros(B, T, dtype=torch.int64)
     collected = collect_live({"torch": Decoder()}, ids, request.counters, "cpu", lambda _: None, "sgd", None)
     facts = llm.facts_of(collected)
-    assert (facts["B"], facts["T"]) == (B, T)
+    assert {name: facts[name] for name in FACTS} == FACTS
     return llm.page(settle(collected, Conventions(MATMUL, NAMED)), facts, "tiny")
 
 
@@ -42,7 +44,7 @@ def forward() -> Any:
     ids = torch.zeros(B, T, dtype=torch.int64)
     request = run_request(counters=("formula:all",))
     collected = collect_live({"torch": Decoder()}, ids, request.counters, "cpu", lambda _: None, "", None)
-    return llm.page(settle(collected, Conventions(MATMUL, NAMED)), {"B": B, "T": T}, "tiny")
+    return llm.page(settle(collected, Conventions(MATMUL, NAMED)), FACTS, "tiny")
 
 
 def test_what_ran_is_a_closed_form(page: Any) -> None:
@@ -126,7 +128,7 @@ def test_with_checkpoints_causes_lead_to_the_number_beside_them() -> None:
     collected = collect_live({"torch": Checkpointed()}, ids, request.counters, "cpu", lambda _: None, "sgd", None)
     result = settle(collected, Conventions(MATMUL, NAMED))
     again = 2 * L * (LAYER * TOKENS + FULL - F * H * TOKENS)
-    found = llm.page(result, {"B": B, "T": T}, "tiny")
+    found = llm.page(result, FACTS, "tiny")
     assert (found.once, found.again, found.ran) == (RAN, again, RAN + again)
     with_number = [q for q in found.quotes if q.step is not None]
     assert [q.name for q in with_number if q.residual or q.step + sum(q.causes.values()) != RAN] == []

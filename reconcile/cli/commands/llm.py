@@ -36,6 +36,12 @@ def _length(text: str) -> int:
     help="Documents packed into a sequence in place of --seq; a token sees its own alone.",
 )
 @click.option(
+    "--lora",
+    metavar="R[:NAME,...]",
+    default="",
+    help="Freeze a configuration's weights and train adapters of rank R on these modules, all nn.Linear unless named.",
+)
+@click.option(
     "--pass",
     "pass_",
     type=click.Choice(PASSES),
@@ -54,6 +60,7 @@ def llm(
     seq: int | None,
     lengths: tuple[int, ...],
     batch: int | None,
+    lora: str,
     pass_: str,
     formats: str,
     quiet: bool,
@@ -69,6 +76,7 @@ def llm(
     \b
     reconcile llm config.json --seq 8192
     reconcile llm config.json --lengths 2048,2048,2048,2048
+    reconcile llm config.json --seq 4096 --lora 16
     reconcile llm config.json --pass forward
     reconcile llm package.module:function --format md
 
@@ -82,7 +90,7 @@ def llm(
 
     try:
         with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
-            page = found(model, tell, batch=batch, seq=seq, lengths=lengths, pass_=pass_)
+            page = found(model, tell, batch=batch, seq=seq, lengths=lengths, lora=lora, pass_=pass_)
     except NotInResult as error:
         say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)
