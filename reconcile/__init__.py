@@ -11,6 +11,8 @@ _HOMES = {
     "Run": "api.results",
     "count": "steps.count",
     "Step": "steps.count",
+    "llm": "api.language",
+    "LanguageModel": "api.language",
     "polynomials": "api",
     "Formula": "api.results",
     "ReconcileError": "core.errors",

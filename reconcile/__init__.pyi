@@ -1,5 +1,7 @@
 from .api import polynomials as polynomials
 from .api import run as run
+from .api.language import LanguageModel as LanguageModel
+from .api.language import llm as llm
 from .api.results import Formula as Formula
 from .api.results import Run as Run
 from .core.errors import NotInResult as NotInResult

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,36 @@ OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
 
 
-def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
-    """A function that makes the model of a config.json and its token ids, int64 (batch, seq). No weight is allocated.
+@dataclass(frozen=True, slots=True)
+class Lora:
+    """Adapters: their rank, and the last names of the modules that get one, all nn.Linear but the head unless some are named."""
+
+    rank: int
+    targets: tuple[str, ...] = ()
+
+
+Source = Path | Mapping[str, Any]
+"""A config.json, or what stands in one."""
+
+
+def factory(
+    source: Source, batch: int, seq: int, lengths: Sequence[int] = (), lora: Lora | None = None
+) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
+    """A function that makes the model of a configuration and its token ids, int64 (batch, seq). No weight is allocated.
+    ``lengths`` are those of documents that are packed into each sequence, and ``seq`` is their sum; with ``lora`` the weights are
+    frozen and adapters are trained.
 
     Attention and experts are those that transformers takes by default: scaled_dot_product_attention and grouped products in
     bfloat16, which need no values, where the model has them. Their work is that of every other implementation. Raises
-    UsageError, with one sentence, for a file that describes no such model.
+    UsageError, with one sentence, for a configuration that describes no such model.
     """
-    settings = _settings(file)
+    settings, file = _settings(source), title(source)
     try:
         import torch
         from transformers import AutoConfig, AutoModelForCausalLM
+
+        from .documents import Documents
+        from .lora import adapted
     except ImportError as error:
         raise UsageError(
             f"{file} describes a model of transformers, which cannot be imported here ({error}): install transformers."
@@ -37,30 +57,44 @@ def factory(file: Path, batch: int, seq: int) -> Callable[[], tuple[Any, tuple[A
     def make() -> tuple[Any, tuple[Any, ...]]:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+            model = adapted(model, lora.rank, lora.targets) if lora is not None else model
+            model = Documents(model, lengths) if lengths else model
             return model, (torch.zeros(batch, seq, dtype=torch.int64),)
 
     try:
         tables = [m for m in make()[0].modules() if isinstance(m, torch.nn.Embedding)]
+    except UsageError:
+        raise
     except Exception as error:
         raise UsageError(f"transformers makes no causal language model of {file}: {described(error)}.") from error
     stated = int(getattr(config, "max_position_embeddings", 0) or 0)
-    longest = stated if any(0 <= table.num_embeddings - stated <= OFFSET for table in tables if stated) else seq
-    if seq > longest:  # on meta, no look-up fails
-        raise UsageError(f"the model of {file} has a table of {longest:,} positions: give --seq {longest}, or fewer.")
-    make.__name__ = make.__qualname__ = name_of(file)
+    most = max(lengths, default=seq)
+    longest = stated if any(0 <= table.num_embeddings - stated <= OFFSET for table in tables if stated) else most
+    if most > longest:  # on meta, no look-up fails
+        told = "documents of as many tokens" if lengths else f"--seq {longest}"
+        raise UsageError(f"the model of {file} has a table of {longest:,} positions: give {told}, or fewer.")
+    make.__name__ = make.__qualname__ = name_of(source)
     return make
 
 
-def name_of(file: Path) -> str:
-    """The model's name: that of the file, or of the folder of a config.json."""
-    return file.stem if file.stem != "config" else file.resolve().parent.name
+def title(source: Source) -> str:
+    """What a sentence calls the configuration: the path of its file, or the type of its model."""
+    return str(source) if isinstance(source, Path) else f"the configuration of {source.get('model_type', 'no type')}"
 
 
-def _settings(file: Path) -> dict[str, Any]:
+def name_of(source: Source) -> str:
+    """The model's name: that of the file, of the folder of a config.json, or the type of model without either."""
+    if isinstance(source, Path):
+        return source.stem if source.stem != "config" else source.resolve().parent.name
+    return str(source.get("model_type", ""))
+
+
+def _settings(source: Source) -> dict[str, Any]:
     try:
-        settings = json.loads(file.read_text(encoding="utf-8"))
+        settings = json.loads(source.read_text(encoding="utf-8")) if isinstance(source, Path) else source
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file} cannot be read as a configuration: {described(error)}.") from error
-    if not isinstance(settings, dict) or not isinstance(settings.get("model_type"), str):
-        raise UsageError(f"{file} has no model_type, so it is no configuration of a model of transformers.")
+        raise UsageError(f"{source} cannot be read as a configuration: {described(error)}.") from error
+    if not isinstance(settings, Mapping) or not isinstance(settings.get("model_type"), str):
+        told = title(source) if isinstance(source, Path) else "the mapping"
+        raise UsageError(f"{told} has no model_type, so it is no configuration of a model of transformers.")
     return {name: value for name, value in settings.items() if name != "auto_map"}

@@ -45,6 +45,7 @@ class Cause(str, Enum):
     ATTENTION_LEFT_OUT = "attention-left-out"
     ATTENTION_HALVED = "attention-halved"
     ATTENTION_WINDOWED = "attention-windowed"
+    ATTENTION_ACROSS_DOCUMENTS = "attention-across-documents"
     HEAD_LEFT_OUT = "head-left-out"
     WIDTH_ASSUMED = "width-assumed"
     ALL_EXPERTS_COUNTED = "all-experts-counted"
@@ -98,6 +99,7 @@ _MEANING = {
     Cause.ATTENTION_LEFT_OUT: "The formula has no term for the products of attention, which read no weight.",
     Cause.ATTENTION_HALVED: "The formula counts attention on half the pairs, T^2 / 2 or T (T + 1) / 2; products on all T^2 ran.",
     Cause.ATTENTION_WINDOWED: "The formula counts the keys in a window, products on all keys ran; or the other way around.",
+    Cause.ATTENTION_ACROSS_DOCUMENTS: "The formula counts one sequence; documents packed into it see only themselves.",
     Cause.HEAD_LEFT_OUT: "The formula has no term for the product that turns states into logits.",
     Cause.WIDTH_ASSUMED: "The formula takes the heads together to be as wide as the model; this model's are not.",
     Cause.ALL_EXPERTS_COUNTED: "The formula counts every expert for every token; each token ran through some of them.",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import UsageError
-from ..llm.config import SEQ
+from ..language.config import SEQ
 from .peaks import find, given
 from .printed import Printed, count, printed, rate, share, work
 from .setup import Setup, stated, throughput

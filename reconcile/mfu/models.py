@@ -9,8 +9,8 @@ from ..core.conventions import MATMUL, NAMED, Conventions
 from ..core.errors import UsageError, unknown
 from ..core.registry import known_counters
 from ..engine.settle import settle
-from ..llm import page as report
-from ..llm.config import configured
+from ..language import page as report
+from ..language.config import configured
 from .setup import first
 from .shapes import Numerator
 
@@ -27,11 +27,11 @@ def formulas(config: Path, seq: int, stated: str) -> tuple[Numerator, ...]:
     collected = take(request, lambda _event: None)
     result = settle(collected, Conventions(MATMUL, NAMED))
     (trace,) = result.traces
-    size = report.size_of(collected)
-    if MATMUL.name not in trace.totals or size is None:
+    facts = report.facts_of(collected)
+    if MATMUL.name not in trace.totals or facts is None:
         why = trace.reason if MATMUL.name not in trace.totals else result.ledgers[0].reason
         raise UsageError(f"{name} has no FLOPs per token: {why}.")
-    made = numerators(report.page(result, size, name))
+    made = numerators(report.page(result, facts, name))
     names = [one.name for one in made]
     if stated not in names:
         raise unknown("formula", stated, names)

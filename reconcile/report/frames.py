@@ -14,6 +14,8 @@ from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, to_the_work
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     import pandas
 
 
@@ -80,6 +82,11 @@ def running(kinds: Iterable[tuple[str, int, int | None]]) -> pandas.DataFrame:
     """A row per kind of step of a training run: its shapes, how many ran, the FLOPs of one and of all."""
     rows = [[shapes, calls, flops, None if flops is None else calls * flops] for shapes, calls, flops in kinds]
     return _frame(rows, ["shapes", "calls", "FLOP each", "FLOP"])
+
+
+def formulas(rows: Iterable[tuple[str, int | None, Fraction | None, int | None, str]]) -> pandas.DataFrame:
+    """A row per formula: FLOPs of a step, their ratio to what ran, the residual, and the causes or the reason."""
+    return _frame(map(list, rows), ["formula", "FLOP", "of what ran", "residual", "why"], index=True)
 
 
 def lines(statement: Statement) -> pandas.DataFrame:

@@ -18,7 +18,7 @@ PRODUCTS = (
     "kit",
     "drift",
     "formula",
-    "llm",
+    "language",
     "sweep",
     "audit",
     "decode",

@@ -105,7 +105,7 @@ FLOORS = (
     "drift",
     "formula",
     "matrix",
-    "llm",
+    "language",
     "decode",
     "mfu",
     "workflow",

@@ -33,7 +33,7 @@ FACES = {
     "decode",
     "mfu",
     "matrix",
-    "llm",
+    "language",
     "pages",
     "kit",
     "gallery",

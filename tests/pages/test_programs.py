@@ -46,6 +46,7 @@ NO_MODEL = {
             "attention-left-out",
             "attention-halved",
             "attention-windowed",
+            "attention-across-documents",
             "head-left-out",
             "width-assumed",
             "all-experts-counted",

@@ -23,7 +23,7 @@ from ....work import COMPONENTS, MASKED, ZERO, Work
 from ..bridge import Bridge, Item, View, by_layer, make_item, sum_of, unknown_of, unmet
 from .rules import BOOK
 from .table import parts
-from .terms import AGAIN, ATTENTION, HEAD, KINDS, PARAMETER, ROUTER, WINDOW, Term
+from .terms import AGAIN, ATTENTION, HEAD, KINDS, PARAMETER, ROUTER, WEIGHTS, WINDOW, Term
 from .ties import met as met_in
 from .ties import products, tied
 
@@ -41,6 +41,11 @@ Parts = list[tuple[Sighting, "Cause | None"]]
 def bridge(view: View, trace: Trace) -> Bridge:
     """Items for every term, then for every op that no term stands for."""
     return Bridge(tuple(_Terms(view, trace).items()))
+
+
+def _forward(ops: Iterable[Op]) -> int:
+    """The multiply-adds of the forward pass."""
+    return sum_of([op for op in ops if op.phase == FORWARD]).mac
 
 
 class _Terms:
@@ -114,15 +119,22 @@ class _Terms:
             return [self._made([base], passes, (), cause)] if self._counted(base) else []
         if not any(self._counted(sighting) for sighting, _ in term_parts):
             return []
-        ops = self._ops(term.kind, base.op)
-        self.claimed.update(op.id for op in ops)
         everything = [sighting for sighting, _ in term_parts]
+        ops = self._ops(term.kind, base.op)
+        frozen = [op for op in ops if op.id in self.frozen]
+        if (
+            term.kind == WEIGHTS
+            and not self._taken(everything, _forward(ops))
+            and self._taken(everything, _forward(frozen))
+        ):
+            ops = frozen  # the weights that are trained beside them, such as adapters, are no weights of the formula
+        self.claimed.update(op.id for op in ops)
         if term.kind == PARAMETER and not ops:
             if not met_in(facts, self.ran):
                 return [self._made(everything, passes, (), None, gap=UNREAD)]
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
             return [self._made(everything, passes, (), why)]
-        forward = sum_of([op for op in ops if op.phase == FORWARD]).mac
+        forward = _forward(ops)
         taken = self._taken(everything, forward)
         windowed = not taken and term.kind == ATTENTION and forward == term.count(dict(facts, **WINDOW.facts(facts)))
         if windowed or (term.kind == PARAMETER and facts["name"] in self.used):
@@ -201,8 +213,9 @@ class _Terms:
         cause = None
         if counted != ran:
             cause = Cause.ATTENTION_WINDOWED if windowed else Cause.FORMULA_DIFFERS
-            without = [op for op in ops if op.phase == FORWARD and op.id in self.frozen]
-            if ops and counted - ran == sum_of(without).mac:
+            frozen = [op for op in ops if op.id in self.frozen]
+            left = _forward(frozen) - sum_of([op for op in part if op.id in self.frozen]).mac
+            if ops and counted - ran == left:
                 cause = Cause.FROZEN_NOT_DISCOUNTED
             elif not part and ops:
                 cause = Cause.BACKWARD_ASSUMED

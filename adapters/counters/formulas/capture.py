@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Tuple
 import torch
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
+from ...pytorch.documents import Documents
 from ...pytorch.model import TorchModel, versions
 from ...shared.refusal import BeyondCounter
 from .facts import FIELDS, configured, head_path, layer_paths, layer_windows, matrices, own, parameters, tied
@@ -43,6 +44,8 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     module = model.build(model.device)
     batch, steps = size_of(list(model.example(model.device)))
     facts = configured(getattr(module, "config", None))
+    if isinstance(module, Documents):
+        facts["lengths"] = list(module.lengths)
     facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training), context=model.context or 0)
     layers = layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)

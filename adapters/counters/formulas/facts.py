@@ -145,7 +145,7 @@ def matrices(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> int:
     )
     if routed:
         return sum(int(weight["numel"]) for weight in routed) // (h * facts["fe"] * facts["E"])
-    flat = [weight for weight in weights if len(weight["shape"]) > 1 and {f, 2 * f} & set(weight["shape"][-2:])]
+    flat = [w for w in weights if len(w["shape"]) > 1 and h in w["shape"] and {f, 2 * f} & set(w["shape"][-2:])]
     return sum(int(weight["numel"]) for weight in flat) // (h * f)
 
 

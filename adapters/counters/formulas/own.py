@@ -11,6 +11,7 @@ from .terms import (
     HALF,
     HEAD,
     NO_SHARED,
+    ONE_SEQUENCE,
     ONE_WIDTH,
     PADDED,
     ROUTER,
@@ -25,9 +26,9 @@ from .terms import (
     Term,
     attention,
     every,
+    halves,
     head,
     router,
-    seen,
     weights,
     without_embeddings,
 )
@@ -62,7 +63,7 @@ def latent_norms(facts: Facts) -> int:
 
 def layer_again(facts: Facts) -> int:
     """Weights and attention of a layer, h and 4 h wide."""
-    for assumption in (ONE_WIDTH, FOUR_WIDE):
+    for assumption in (ONE_SEQUENCE, ONE_WIDTH, FOUR_WIDE):
         facts = dict(facts, **assumption.facts(facts))
     return weights(facts) + attention(facts)
 
@@ -74,7 +75,7 @@ def neox_again(facts: Facts) -> int:
 
 def twice(facts: Facts) -> int:
     """Attention, h wide."""
-    return attention(dict(facts, **ONE_WIDTH.facts(facts)))
+    return attention(dict(facts, lengths=(), **ONE_WIDTH.facts(facts)))
 
 
 def windowless(facts: Facts) -> str:
@@ -131,11 +132,22 @@ LOCAL = WINDOW._replace(
     facts=local, formula="min(window, T) keys in the layers that Gemma 2, Gemma 3 and gpt-oss have local"
 )
 LOCAL_HALF = HALF._replace(
-    facts=lambda f: {"halves": seen(f) * (2 * int(f["T"]) - seen(f))},
+    facts=lambda f: halves(f, lambda n, keys: keys * (2 * n - keys)),
     formula="attention on T^2 / 2 of the T^2 pairs; with a window of w, T w - w^2 / 2",
 )
+
+
+def wide(facts: Facts) -> bool:
+    """Whether a sequence is longer than the layer's window."""
+    return bool(facts.get("window")) and int(facts["window"]) < int(facts["T"])
+
+
+BRIDGE_SEQUENCE = ONE_SEQUENCE._replace(
+    facts=lambda f: ONE_SEQUENCE.facts(f) if wide(f) else {},
+    formula="the whole sequence, where it is longer than a layer's window",
+)
 BRIDGE_HALF = HALF._replace(
-    facts=lambda f: (EXACT_HALF if seen(f) < int(f["T"]) else HALF).facts(f),
+    facts=lambda f: (EXACT_HALF if wide(f) else HALF).facts(f),
     formula="attention on T^2 / 2 of the T^2 pairs; with a window of w < T, w (w + 1) / 2 + (T - w) w",
 )
 

@@ -4,10 +4,24 @@ from typing import Dict, Optional, Tuple
 
 from .papers import PAPERS
 from .serving import SERVING
-from .terms import Facts, Formula, Term, assumed, deviation
+from .terms import ATTENTION, ONE_SEQUENCE, Facts, Formula, Term, assumed, deviation
 from .trainers import TRAINERS
 
-FORMULAS: Dict[str, Formula] = dict(PAPERS, **SERVING, **TRAINERS)
+
+def unpacked(formula: Formula) -> Formula:
+    """The formula with what it takes for granted of packed documents, unless it is given their lengths."""
+    if formula.packed:
+        return formula
+    terms = [
+        term._replace(assumes=(ONE_SEQUENCE,) + term.assumes) if term.kind == ATTENTION else term
+        for term in formula.terms
+    ]
+    return formula._replace(terms=tuple(terms))
+
+
+FORMULAS: Dict[str, Formula] = {
+    name: unpacked(formula) for name, formula in dict(PAPERS, **SERVING, **TRAINERS).items()
+}
 
 
 def parts(name: str) -> Dict[str, Tuple[Term, Optional[int]]]:

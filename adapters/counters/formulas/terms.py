@@ -7,10 +7,11 @@ that changes, with a cause of its own.
 Facts are named as in the literature: h width, L layers, n and k query and key-value heads, d head width (dqk and dv of latent
 attention, rq and rkv its ranks), f feed-forward width, m its matrices, V vocabulary, E experts, a active experts, fe and ns width
 and number of routed and shared experts, T sequence length, B sequences, tokens = B T, context the tokens in a cache before the
-call, window the keys that a token of a layer sees at most (0: all).
+call, window the keys that a token of a layer sees at most (0: all), lengths the documents
+that are packed into each sequence, which see only themselves.
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 Facts = Dict[str, Any]
 Count = Callable[[Facts], int]
@@ -31,6 +32,7 @@ DIFFERS = "formula-differs"
 EXPERTS = "all-experts-counted"
 HALVED = "attention-halved"
 WINDOWED = "attention-windowed"
+ACROSS = "attention-across-documents"
 LOOKUP = "lookup-as-product"
 NORMS = "parameters-as-products"
 WIDE = "width-assumed"
@@ -72,7 +74,7 @@ class Formula(NamedTuple):
     """One formula.
 
     ``forward`` says whether its source states the forward pass alone, ``cache`` whether it counts the keys of a cache; ``reads``
-    are the facts of the configuration that it needs;
+    are the facts of the configuration that it needs; ``packed`` says whether it is given the lengths of packed documents;
     ``frozen`` is how many passes of a training step it charges a frozen parameter; ``refuses`` gives the sentence for a
     configuration that its source does not cover, '' for one that it does.
     """
@@ -82,6 +84,7 @@ class Formula(NamedTuple):
     forward: bool = True
     cache: bool = False
     reads: Tuple[str, ...] = ()
+    packed: bool = False
     frozen: int = 3
     refuses: Callable[[Facts], str] = lambda facts: ""
 
@@ -163,21 +166,25 @@ def router(facts: Facts) -> int:
     return int(facts["h"]) * int(facts["E"]) * int(facts["tokens"]) if facts["moe"] else 0
 
 
-def keys(facts: Facts) -> int:
-    """The keys that the last token of a call meets: those in the cache, and those of the call."""
-    return int(facts["T"]) + int(facts.get("context") or 0)
+def lengths(facts: Facts) -> List[int]:
+    """The lengths of the documents in a sequence: that of the whole one, unless documents are packed into it."""
+    return [int(length) for length in facts.get("lengths") or [facts["T"]]]
 
 
-def seen(facts: Facts) -> int:
-    """The keys that it sees: all of them, or those in the layer's window."""
-    return min(int(facts.get("window") or keys(facts)), keys(facts))
+def halves(facts: Facts, of: Callable[[int, int], int]) -> Facts:
+    """Twice the pairs of a query and a key in a sequence: the sum of what ``of`` gives for each document's length, and the keys
+    that its last token sees: those in the cache and in the document, or those of them in the layer's window."""
+    cached = int(facts.get("context") or 0)
+    seen = [(n, min(int(facts.get("window") or n + cached), n + cached)) for n in lengths(facts)]
+    return {"halves": sum(of(n, keys) for n, keys in seen)}
 
 
 def attention(facts: Facts) -> int:
-    """Both products of attention, on all T (context + T) pairs or on those that ``halves`` is twice of."""
+    """Both products of attention, on all T (context + T) pairs of each document or on those that ``halves`` is twice of."""
     widths = int(facts["dqk"]) + int(facts["dv"])
-    pairs = 2 * int(facts["T"]) * keys(facts)  # in halves
-    return int(facts["B"]) * int(facts["n"]) * widths * int(facts.get("halves", pairs)) // 2
+    if "halves" not in facts:
+        facts = dict(facts, **halves(dict(facts, window=0), lambda n, keys: 2 * n * keys))
+    return int(facts["B"]) * int(facts["n"]) * widths * int(facts["halves"]) // 2
 
 
 def head(facts: Facts) -> int:
@@ -206,20 +213,26 @@ ALL_EXPERTS = Assumption("all experts", EXPERTS, lambda f: {"a": f["E"]}, "all E
 HALF = Assumption(
     "T^2/2",
     HALVED,
-    lambda f: {"halves": int(f["T"]) ** 2},
+    lambda f: halves(f, lambda n, keys: n * n),
     "attention on T^2 / 2 of the T^2 pairs, without half the diagonal",
 )
 WINDOW = Assumption(
     "window",
     WINDOWED,
-    lambda f: {"halves": 2 * int(f["T"]) * seen(f)} if f.get("window") else {},
+    lambda f: halves(f, lambda n, keys: 2 * n * keys) if f.get("window") else {},
     "min(window, keys) keys for every token of a layer with a window",
 )
 EXACT_HALF = Assumption(
     "T(T+1)/2",
     HALVED,
-    lambda f: {"halves": seen(f) * (2 * int(f["T"]) + 1 - seen(f))},
+    lambda f: halves(f, lambda n, keys: keys * (2 * n + 1 - keys)),
     "attention on T (T + 1) / 2 of the T^2 pairs; with a window of w, w (w + 1) / 2 + (T - w) w",
+)
+ONE_SEQUENCE = Assumption(
+    "one document",
+    ACROSS,
+    lambda f: {"lengths": [f["T"]]} if f.get("lengths") else {},
+    "all T^2 pairs of a sequence, also those of two documents in it",
 )
 ONE_WIDTH = Assumption(
     "width",

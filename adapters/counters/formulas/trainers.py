@@ -4,6 +4,7 @@ from typing import Dict
 
 from .own import (
     BRIDGE_HALF,
+    BRIDGE_SEQUENCE,
     GATE,
     LEVANTER_KEYS,
     LEVANTER_TWO,
@@ -80,22 +81,24 @@ TRAINERS: Dict[str, Formula] = {
         "Megatron-LM, num_floating_point_operations: the products of a layer, attention on T^2 / 2 pairs, and the head",
         (
             Term(WEIGHTS, weights, PRODUCTS, MEGATRON + ":1070, 1076-1162, 1262-1283"),
-            Term(ATTENTION, attention, FULL, MEGATRON + ":1164-1170", (HALF,)),
+            Term(ATTENTION, attention, FULL, MEGATRON + ":1164-1170, 1309", (HALF,)),
             Term(LAYER, latent_norms, "(r_q + r_kv) B T", MEGATRON + ":1076-1137", cause=NORMS, name="norms"),
             Term(HEAD, head, LOGITS, MEGATRON + ":1302-1303", (PADDED,)),
         ),
         reads=SIZES,
+        packed=True,
     ),
     "megatron-bridge": Formula(
         "Megatron-Bridge, num_floating_point_operations: that of Megatron-LM, with windows of its own",
         (
             Term(WEIGHTS, weights, PRODUCTS, BRIDGE + ":1303-1406, 1542-1569"),
-            Term(ATTENTION, attention, FULL, BRIDGE + ":1351-1406", (WINDOW, BRIDGE_HALF)),
+            Term(ATTENTION, attention, FULL, BRIDGE + ":668-674, 1351-1406", (BRIDGE_SEQUENCE, WINDOW, BRIDGE_HALF)),
             Term(LAYER, latent_norms, "(r_q + r_kv) B T", BRIDGE + ":1303-1348", cause=NORMS, name="norms"),
             Term(HEAD, head, LOGITS, BRIDGE + ":1542-1569", (PADDED,)),
         ),
         forward=False,
         reads=SIZES,
+        packed=True,
         refuses=windowless,
     ),
     "maxtext": Formula(
@@ -195,6 +198,7 @@ TRAINERS: Dict[str, Formula] = {
         ),
         forward=False,
         reads=SIZES,
+        packed=True,
         refuses=verl_refuses,
     ),
     "trl": Formula(

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
 import click
 
-from ...core.errors import EXIT_FAILED
+from ...core.errors import EXIT_FAILED, brief
+from ...language.config import SEQ
 from ...launch.request import PASSES
-from ...llm.config import SEQ
 from ..options import options
 from ..streams import say
 
-if TYPE_CHECKING:
-    from ...engine.settle import Collected
-    from ...launch.request import RunRequest
-    from ...launch.workers.supervisor import Event
-
 FORMATS = ("text", "md", "json")
+
+
+def _lengths(_ctx: click.Context, _param: click.Parameter, text: str | None) -> tuple[int, ...]:
+    return () if text is None else tuple(_length(part) for part in text.split(","))
+
+
+def _length(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
+        raise click.BadParameter(
+            f"{brief(text)} is no number of tokens: give the documents' lengths, such as 2048,2048."
+        )
+    return int(text)
 
 
 @click.command()
 @click.argument("model")
 @click.option("--seq", type=click.IntRange(min=1), help=f"Tokens per sequence of a configuration.  [default: {SEQ}]")
 @click.option("--batch", type=click.IntRange(min=1), help="Sequences of a configuration.  [default: 1]")
+@click.option(
+    "--lengths",
+    metavar="N,N,...",
+    callback=_lengths,
+    help="Documents packed into a sequence in place of --seq; a token sees its own alone.",
+)
+@click.option(
+    "--lora",
+    metavar="R[:NAME,...]",
+    default="",
+    help="Freeze a configuration's weights and train adapters of rank R on these modules, all nn.Linear unless named.",
+)
 @click.option(
     "--pass",
     "pass_",
@@ -43,7 +58,9 @@ def llm(
     ctx: click.Context,
     model: str,
     seq: int | None,
+    lengths: tuple[int, ...],
     batch: int | None,
+    lora: str,
     pass_: str,
     formats: str,
     quiet: bool,
@@ -58,60 +75,24 @@ def llm(
 
     \b
     reconcile llm config.json --seq 8192
+    reconcile llm config.json --lengths 2048,2048,2048,2048
+    reconcile llm config.json --seq 4096 --lora 16
     reconcile llm config.json --pass forward
     reconcile llm package.module:function --format md
 
     Exit codes: 0 every number is explained, 1 something is not, 2 bad usage or input, 3 the model failed,
     4 a defect of reconcile itself.
     """
-    from ...core.conventions import MATMUL, NAMED, Conventions
-    from ...core.errors import UsageError
-    from ...engine.settle import settle
-    from ...llm import page as report
+    from ...core.errors import NotInResult
+    from ...language import told
+    from ...language.asked import found
     from ..progress import progress
 
-    request, name, take = _asked(model, batch, seq, pass_)
-    with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
-        collected = take(request, tell)
-    result = settle(collected, Conventions(MATMUL, NAMED))
-    (trace,) = result.traces
-    if MATMUL.name not in trace.totals:
-        say(f"Error: {name} has no number: {trace.reason}", err=True)
+    try:
+        with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
+            page = found(model, tell, batch=batch, seq=seq, lengths=lengths, lora=lora, pass_=pass_)
+    except NotInResult as error:
+        say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)
-    size = report.size_of(collected)
-    if size is None:
-        raise UsageError(f"no formula has a number for {name}: {result.ledgers[0].reason}.")
-    page = report.page(result, size, name)
-    if formats == "text":
-        say(report.text(page, verbose=verbose), nl=False)
-    else:
-        say({"md": report.markdown, "json": report.data}[formats](page), nl=False)
-    ctx.exit(result.exit_code)
-
-
-def _asked(
-    model: str, batch: int | None, seq: int | None, pass_: str
-) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
-    """The request, the model's name, and how to run it: a configuration's model in this process, others in a worker.
-
-    Raises UsageError for sizes of a model that has inputs of its own.
-    """
-    from ...core.errors import UsageError
-    from ...core.registry import known_counters
-    from ...launch import runner
-    from ...launch.request import run_request
-    from ...llm.config import configured
-    from ...work import load
-
-    load()
-    framework = next(counter.framework for counter in known_counters().values() if counter.quoted)
-    asked: dict[str, Any] = {"counters": ("formula:all",), "pass_": pass_}
-    within = Path(model, "config.json")
-    if not model.endswith(".json") and not within.is_file():
-        if batch or seq:
-            raise UsageError(f"{model} has inputs of its own: leave --seq and --batch out; they size a configuration.")
-        request = run_request(**asked, **{framework if ":" in model else "model": model})
-        return request, model, runner.collect
-    file = Path(model) if model.endswith(".json") else within
-    request, name, take = configured(file, batch or 1, seq or SEQ, pass_)
-    return request, name, take
+    say(told.text(page, verbose=verbose) if formats == "text" else told.FORMATS[formats](page), nl=False)
+    ctx.exit(page.exit_code)

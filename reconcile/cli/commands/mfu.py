@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ...llm.config import SEQ
+from ...language.config import SEQ
 from ..number_types import Signed
 from ..options import PATH, TEXT, options
 from ..streams import say

@@ -228,7 +228,7 @@ CASES = {
 OF_FORMULAS = {
     Cause.LOOKUP_AS_PRODUCT, Cause.PARAMETERS_AS_PRODUCTS, Cause.ATTENTION_LEFT_OUT, Cause.ATTENTION_HALVED, Cause.HEAD_LEFT_OUT,
     Cause.ATTENTION_WINDOWED, Cause.WIDTH_ASSUMED, Cause.ALL_EXPERTS_COUNTED, Cause.BACKWARD_ASSUMED,
-    Cause.RECOMPUTATION_ASSUMED, Cause.FROZEN_NOT_DISCOUNTED,
+    Cause.RECOMPUTATION_ASSUMED, Cause.FROZEN_NOT_DISCOUNTED, Cause.ATTENTION_ACROSS_DOCUMENTS,
 }  # fmt: skip
 """A formula runs nothing, so it cannot contradict a trace: tests of formulas hold these causes to closed forms."""
 OF_XLA = {Cause.PADDING_NOT_COUNTED, Cause.COMPILER_REWROTE}

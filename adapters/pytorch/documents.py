@@ -1,0 +1,28 @@
+"""Documents packed into a sequence, each of which sees only itself. Python 3.6."""
+
+from typing import Any, Dict, List, Sequence
+
+import torch
+
+
+class Documents(torch.nn.Module):
+    """A language model on sequences of packed documents: documents of one length are a call of it, as a batch.
+
+    This is the work of kernels that get the documents' lengths: each product with a weight has all tokens, attention has those
+    of a document, and positions start anew in each. A kernel that masks other documents instead multiplies all pairs.
+    """
+
+    def __init__(self, model: torch.nn.Module, lengths: Sequence[int]) -> None:
+        super().__init__()
+        self.model = model
+        self.lengths = list(lengths)
+        self.config = getattr(model, "config", None)
+
+    def forward(self, input_ids: Any) -> List[Any]:
+        """What the model returns for the documents of each length: ids are int64, (batch, the sum of the lengths)."""
+        groups: Dict[int, List[Any]] = {}
+        start = 0
+        for length in self.lengths:
+            groups.setdefault(length, []).append(input_ids[:, start : start + length])
+            start += length
+        return [self.model(torch.cat(documents)) for documents in groups.values()]

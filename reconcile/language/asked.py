@@ -1,0 +1,132 @@
+"""A language model as it is asked for, and the page of it: the one way of the command and of ``reconcile.llm``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.conventions import MATMUL, NAMED, Conventions
+from ..core.errors import NotInResult, UsageError, short
+from .config import SEQ, configured, framework
+from .page import Page, facts_of, page
+
+if TYPE_CHECKING:
+    from ..engine.settle import Collected
+    from ..launch.request import RunRequest
+    from ..launch.workers.supervisor import Event
+
+CONFIG = "config.json"
+
+
+def found(
+    model: Any,
+    tell: Callable[[Event], None],
+    *,
+    batch: int | None = None,
+    seq: int | None = None,
+    lengths: Sequence[int] = (),
+    lora: str = "",
+    pass_: str = "training",
+    inputs: Any = None,
+    paths: tuple[str, ...] = (),
+) -> Page:
+    """The page of a model: a config.json or its folder, its settings, ``module:function``, a pair, or a model at hand.
+
+    ``batch`` and ``seq`` or ``lengths`` size a configuration, and ``lora`` freezes it and adds adapters; ``inputs`` are a model's
+    own, and a worker imports from ``paths``, too. Raises UsageError for what cannot be used, and NotInResult if what ran is
+    not known.
+    """
+    from ..engine.settle import settle
+
+    sizes: dict[str, Any] = {"batch": batch, "seq": seq, "lengths": lengths, "lora": lora}
+    request, name, take = asked(model, **sizes, pass_=pass_, inputs=inputs, paths=paths)
+    collected = take(request, tell)
+    result = settle(collected, Conventions(MATMUL, NAMED))
+    (trace,) = result.traces
+    if MATMUL.name not in trace.totals:
+        raise NotInResult(f"{name} has no number: {trace.reason}")
+    facts = facts_of(collected)
+    if facts is None:
+        raise UsageError(f"no formula has a number for {name}: {result.ledgers[0].reason}.")
+    return page(result, facts, name)
+
+
+def asked(
+    model: Any,
+    *,
+    batch: int | None = None,
+    seq: int | None = None,
+    lengths: Sequence[int] = (),
+    lora: str = "",
+    pass_: str = "training",
+    inputs: Any = None,
+    paths: tuple[str, ...] = (),
+) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
+    """The request, the model's name, and how to run it: a configuration or a model at hand in this process, others in a worker.
+
+    Raises UsageError for sizes of a model that has inputs of its own, and for inputs of one that is sized.
+    """
+    from ..launch import in_workers, runner
+    from ..launch.request import run_request
+    from ..work import load
+
+    load()
+    options: dict[str, Any] = {"counters": ("formula:all",), "pass_": pass_}
+    configuration = _configuration(model)
+    if configuration is not None:
+        if inputs is not None:
+            raise UsageError("a configuration is called with token ids: give batch= and seq= in place of inputs=.")
+        if seq and lengths:
+            raise UsageError("the lengths of the documents are those of the sequence: leave --seq or --lengths out.")
+        if lora and pass_ != "training":
+            raise UsageError("adapters are trained: leave --lora or --pass out.")
+        documents = lengths_of(lengths)
+        return configured(configuration, batch or 1, sum(documents) or seq or SEQ, pass_, documents, lora)
+    told = model if isinstance(model, str) else "a model"
+    if batch or seq or lengths:
+        given = "--seq and --batch" if not lengths else "--lengths"
+        raise UsageError(f"{told} has inputs of its own: leave {given} out; they size a configuration.")
+    if lora:
+        raise UsageError(
+            f"{told} is counted as it is: leave --lora out; let its function return a model with adapters."
+        )
+    if isinstance(model, str):
+        shapes = in_workers.shapes(inputs) if inputs is not None else ()
+        which = framework() if ":" in model else "model"
+        request = run_request(**options, inputs=shapes, **{which: model})
+        return replace(request, paths=paths or request.paths), model, runner.collect
+    return run_request(**options), *_here(model, inputs)
+
+
+def lengths_of(given: Sequence[int]) -> tuple[int, ...]:
+    """The lengths of documents. Raises UsageError for anything but whole numbers above 0."""
+    for length in given:
+        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+            raise UsageError(f"the length of a document is a number of tokens, such as 2048, not {short(length)}.")
+    return tuple(given)
+
+
+def _configuration(model: Any) -> Path | Mapping[str, Any] | None:
+    """A config.json, or the settings of one; None for a model."""
+    if isinstance(model, Mapping):
+        return model
+    if callable(getattr(model, "to_diff_dict", None)):  # a configuration of transformers
+        return dict(model.to_dict())
+    if not isinstance(model, (str, Path)):
+        return None
+    within = Path(model, CONFIG)
+    if str(model).endswith(".json"):
+        return Path(model)
+    return within if within.is_file() or isinstance(model, Path) else None
+
+
+def _here(model: Any, inputs: Any) -> tuple[str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
+    """The name of a model at hand, and how to run it here."""
+    from ..launch.in_process import collect_live
+
+    def take(r: RunRequest, tell: Callable[[Event], None]) -> Collected:
+        return collect_live({framework(): model}, inputs, r.counters, r.device, tell, r.training, r.context)
+
+    return getattr(model, "__name__", None) or type(model).__name__, take
