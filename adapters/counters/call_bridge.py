@@ -117,8 +117,14 @@ class _Bridging:
     def _elsewhere(self, layer: str, part: _Part) -> Item:
         """An item of the ops that a call has in a module that it holds."""
         op = self.calls[next(iter(part.owners))].op
-        reason = f"it ran in a call of {op.op}, of which {self.counter.name} has one count"
-        return self._with_ops(make_item(None, None, layer=layer, op=op.op, seen=1, reason=reason), layer, part, 0)
+        known = self.counter.book.of(op, self.view.versions) is not None
+        reason = (
+            f"it ran in a call of {op.op}, of which {self.counter.name} has {'one count' if known else 'no formula'}"
+        )
+        item = make_item(
+            None, None, layer=layer, op=op.op, seen=1, cause=None if known else Cause.OP_NOT_COUNTED, reason=reason
+        )
+        return self._with_ops(item, layer, part, 0)
 
     def _with_ops(self, item: Item, layer: str, part: _Part, times: int) -> Item:
         """The item with the ops that ran in its part, executed ``times`` times, or once in all if that is not known."""

@@ -108,7 +108,7 @@ _MEANING = {
     Cause.FROZEN_NOT_DISCOUNTED: "The formula counts gradients of weights that are frozen.",
     Cause.NON_MAC_DOUBLED: "The factor 2 of a MAC is applied to biases, gates and other single operations.",
     Cause.FORMULA_DIFFERS: "The counter's formula for this op differs from the work of the op.",
-    Cause.FIRST_ADD: "A dot product of K terms needs K - 1 adds; the counter takes 2K, the convention 2K - 1.",
+    Cause.FIRST_ADD: "A dot product of K terms needs K - 1 adds; the counter or the convention takes 2K - 1, the other 2K.",
     Cause.WEIGHT_DIFFERS: "The convention weighs this component otherwise than the counter does.",
     Cause.OUTSIDE_CONVENTION: "The counter counts a component that the convention leaves out.",
     Cause.RUN_STATS_TRUNCATED: "The run statistics stopped before the run did.",

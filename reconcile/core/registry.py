@@ -32,6 +32,7 @@ COUNTER_FOLDERS = (
     "torch_profiler",
     "mmengine",
     "torchprofile",
+    "torch_flops",
     "ultralytics_thop",
     "calflops",
     "deepspeed",

@@ -35,9 +35,12 @@ def scale(unit: str) -> int:
 
 
 def own_value(work: Work, unit: str) -> int:
-    """The amount that this work adds to a counter's total, in its own unit: a MAC is 1 MAC or 2 FLOP, the rest 1."""
+    """The amount that this work adds to a counter's total, in its own unit: a MAC is 1 MAC or 2 FLOP, the rest 1.
+
+    The ``accumulators`` of a rule are dot products whose first add the counter saves: it takes 2K - 1 of K terms.
+    """
     mac = work.mac if unit == MAC else 2 * work.mac
-    return mac + work.add + work.mul + work.div + work.cmp + work.special
+    return mac - work.accumulators + work.add + work.mul + work.div + work.cmp + work.special
 
 
 def expected(item: Item, unit: str) -> int:
@@ -64,7 +67,7 @@ def book(item: Item, unit: str, convention: Convention) -> list[Booking]:
         if name not in item.unknown or not convention.weight(name):
             _component(item, name, scale(unit), convention, add)
     if "accumulators" not in item.unknown:
-        add(Cause.FIRST_ADD, convention.accumulators * item.ran.accumulators * item.times)
+        _first_adds(item, scale(unit), convention, add)
     add(Cause.OUTSIDE_CONVENTION, convention.masked * item.ran.masked * item.times)
     return [Booking(cause, amount) for cause, amount in sums.items() if amount]
 
@@ -84,8 +87,19 @@ def _component(item: Item, name: str, unit_scale: int, convention: Convention, a
     if weight == 0:
         add(Cause.OUTSIDE_CONVENTION, -coefficient * counted * item.seen)
         return
-    repeat = item.repeat or (Cause.LOOP_COUNTED_ONCE if item.times > item.seen else Cause.RECOUNTED)
-    add(repeat, coefficient * counted * (item.times - item.seen))
+    add(_repeat(item), coefficient * counted * (item.times - item.seen))
     add(Cause.NON_MAC_DOUBLED, (natural - coefficient) * counted * item.times)
     add(Cause.FORMULA_DIFFERS, natural * (ran - counted) * item.times)
     add(Cause.WEIGHT_DIFFERS, (weight - natural) * ran * item.times)
+
+
+def _first_adds(item: Item, unit_scale: int, convention: Convention, add: _Add) -> None:
+    """The first add of each dot product, which the counter may save (2K - 1), or the convention, or both."""
+    saved, weight = -unit_scale * item.counted.accumulators, convention.accumulators
+    if weight:
+        add(_repeat(item), saved * (item.times - item.seen))
+    add(Cause.FIRST_ADD, weight * item.ran.accumulators * item.times - saved * (item.times if weight else item.seen))
+
+
+def _repeat(item: Item) -> Cause:
+    return item.repeat or (Cause.LOOP_COUNTED_ONCE if item.times > item.seen else Cause.RECOUNTED)

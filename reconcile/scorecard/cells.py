@@ -21,6 +21,7 @@ from ..core.causes import ORDER, Cause, State
 from ..core.conventions import MATMUL
 from ..core.records import Layer, Ledger, Trace
 from ..core.text import number
+from ..core.work import PRODUCTS
 from ..engine.booking import book, own_value, scale
 from ..engine.ledger import build, reconcile_ledger
 from ..engine.reconcile import Missing
@@ -70,7 +71,7 @@ _MEANING = {
 
 LEFT_OUT = frozenset(
     {Cause.BODY_NOT_ENTERED, Cause.SHAPE_UNKNOWN, Cause.OP_NOT_COUNTED, Cause.CALL_NOT_SEEN, Cause.LOOP_COUNTED_ONCE,
-     Cause.RUN_STATS_TRUNCATED}
+     Cause.RUN_STATS_TRUNCATED, Cause.FIRST_ADD}
 )  # fmt: skip
 """Causes of work that ran and that the counter leaves out."""
 NEVER_RAN = frozenset({Cause.DEAD_OP, Cause.UNTAKEN_BRANCH, Cause.INITIALIZER, Cause.DUPLICATE_GRAPH, Cause.INTEGER_OP})
@@ -209,8 +210,8 @@ def _cell(items: Iterable[Item], ran: int | None, unit: str, open_: str) -> Cell
 
 
 def _products(work: Work) -> Work:
-    """The multiply-adds of this work, and nothing else."""
-    return Work(mac=work.mac)
+    """The multiply-adds of this work, and the first adds that they save; nothing else."""
+    return work.only(PRODUCTS)
 
 
 def text(cell: Cell) -> str:

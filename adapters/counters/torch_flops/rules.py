@@ -1,0 +1,236 @@
+"""What torch_flops counts: K products and K - 1 additions of a dot product, biases, and some elementwise work. Unit FLOP.
+
+E = torch_flops/flops_ops.py, lines of 0.4.1.  A node that is in none of its three tables is "not recognized", and counts 0.
+``O``: elements of the result.  ``K``: terms of a dot product.  Arguments are read as it reads them: those of a convolution's
+function by name only.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ....core.causes import Cause
+from ....core.records import Op
+from ....work import Work, prod
+from ..call_bridge import Calls, bridge_calls
+from ..rule_parts import AXES, elements_in, elements_out, per_output, shape_in, shape_out
+from ..rulebook import Compute, NotCounted, RuleBook
+from . import COUNTERS
+
+BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"E": "torch_flops/flops_ops.py"})
+rule = BOOK.rule
+
+
+def of(kind: str, *names: str) -> list[str]:
+    """Names of one table: of modules, functions or methods."""
+    return [f"{kind}.{name}" for name in names]
+
+
+def by_axes(name: str) -> list[str]:
+    """The modules of this name for one axis, two and three."""
+    return of("module", *(f"{name}{axes}d" for axes in AXES))
+
+
+def nothing(op: Op) -> Work:
+    """It is in a table, and counts 0."""
+    raise NotCounted(Cause.OP_NOT_COUNTED, f"torch_flops counts 0 for {op.op}")
+
+
+def per_result(**counts: int) -> Compute:
+    """These operations for each element of the result, or once for a result that is a number."""
+    return lambda op: Work(**counts) * (elements_out(op) if op.outputs else 1)
+
+
+def product(op: Op, terms: int, biased: bool) -> Work:
+    """A dot product of this many terms for each element of the result: one product starts the sum."""
+    out = elements_out(op)
+    return Work(mac=terms * out, accumulators=out, add=out if biased else 0)
+
+
+rule(
+    *of("module", "Identity", "Dropout", "Flatten", "type_as"),
+    *of("function", "getattr", "getitem", "concat", "_assert", "cat", "pad", "floordiv", "flip"),
+    *of(
+        "method",
+        "reshape",
+        "permute",
+        "unbind",
+        "transpose",
+        "repeat",
+        "unsqueeze",
+        "expand",
+        "flatten",
+        "view",
+        "cuda",
+    ),
+    *of("method", "flip", "type_as", "size", "clone", "new_empty", "normal_", "pow"),
+    source="E:393, E:426, E:449",
+    formula="0",
+)(nothing)
+rule("module.ReLU", source="E:77", formula="O")(per_output(cmp=1))
+rule("module.GELU", source="E:188", formula="O")(per_output(special=1))
+rule("module.LeakyReLU", "function.leaky_relu", source="E:86, E:278", formula="4 O")(per_output(mul=4))
+rule("function.mul", source="E:209", formula="O, or 1 for numbers")(per_result(mul=1))
+rule("function.truediv", source="E:209", formula="O, or 1 for numbers")(per_result(div=1))
+rule("function.add", "function.sub", source="E:209", formula="O, or 1 for numbers")(per_result(add=1))
+rule("function.eq", source="E:209", formula="O, or 1 for numbers")(per_result(cmp=1))
+rule("method.exp", source="E:352", formula="O")(per_output(special=1))
+rule("method.div", source="E:352", formula="O")(per_output(div=1))
+
+
+@rule("module.Linear", source="E:90", formula="(2 K - 1) O, and O with a bias")
+def _linear(op: Op) -> Work:
+    return product(op, shape_in(op)[-1], op.attrs["bias"] is not None)
+
+
+@rule("function.linear", source="E:232", formula="(2 K - 1) O, and O with a bias")
+def _linear_function(op: Op) -> Work:
+    positional, named = op.attrs["args"], op.attrs["named"]
+    return product(op, shape_in(op)[-1], (positional[2] if len(positional) > 2 else named.get("bias")) is not None)
+
+
+@rule("function.matmul", source="E:223", formula="(2 K - 1) O")
+def _matmul(op: Op) -> Work:
+    return product(op, shape_in(op)[-1], False)
+
+
+@rule(*by_axes("Conv"), source="E:26", formula="(2 K - 1) O, and O with a bias; K = prod(kernel) in_channels / groups")
+def _convolution(op: Op) -> Work:
+    terms = prod(op.attrs["kernel_size"]) * (op.attrs["in_channels"] // op.attrs["groups"])
+    return product(op, terms, op.attrs["bias"] is not None)
+
+
+@rule(
+    *of("function", *(f"conv{axes}d" for axes in AXES)),
+    source="E:251",
+    formula="(2 K - groups) O, or 2 K O with a bias; it reads bias and groups where they are named, and takes them for None and "
+    "1 where they are not",
+)
+def _convolution_function(op: Op) -> Work:
+    named, out = op.attrs["named"], elements_out(op)
+    biased = named.get("bias") is not None
+    groups = 1 if named.get("groups") is None else named["groups"]
+    # With a bias, 2 K is 2 K - 1 of the product and 1 of the bias.
+    saved = out if biased else groups * out
+    return Work(mac=prod(shape_in(op, 1)[1:]) * out, accumulators=saved, add=out if biased else 0)
+
+
+def _window(op: Op) -> int:
+    """A kernel given as one number is taken for a window of that many elements, whatever the axes (E:41)."""
+    kernel = op.attrs["kernel_size"]
+    return int(kernel) if isinstance(kernel, int) else prod(kernel)
+
+
+def _shrunk(op: Op) -> int:
+    """The window of an adaptive pool: the quotient of both sizes, or the remainder and 1 if there is one (E:46)."""
+    pairs = zip(shape_in(op)[2:], shape_out(op)[2:], strict=True)
+    return prod(tuple(i % o + 1 if i % o else i // o for i, o in pairs))
+
+
+@rule(*by_axes("AvgPool"), source="E:40", formula="window O")
+def _average(op: Op) -> Work:
+    return Work(add=_window(op) - 1, div=1) * elements_out(op)
+
+
+@rule(*by_axes("AdaptiveAvgPool"), source="E:45", formula="window O")
+def _adaptive_average(op: Op) -> Work:
+    return Work(add=_shrunk(op) - 1, div=1) * elements_out(op)
+
+
+@rule(*by_axes("MaxPool"), source="E:53", formula="(window - 1) O")
+def _most(op: Op) -> Work:
+    return Work(cmp=_window(op) - 1) * elements_out(op)
+
+
+@rule(*by_axes("AdaptiveMaxPool"), source="E:58", formula="(window - 1) O")
+def _adaptive_most(op: Op) -> Work:
+    return Work(cmp=_shrunk(op) - 1) * elements_out(op)
+
+
+@rule(
+    "module.LayerNorm",
+    "module.GroupNorm",
+    *by_axes("BatchNorm"),
+    *by_axes("InstanceNorm"),
+    source="E:170",
+    formula="4 N: it takes every norm that it does not stop at to have weights",
+)
+def _norm(op: Op) -> Work:
+    return Work(add=2, mul=1, div=1) * elements_in(op)
+
+
+@rule("method.sum", source="E:356", formula="N - 1, or (N / O) (O - 1) if axes of more than one element are kept")
+def _sum(op: Op) -> Work:
+    kept = [size for size in shape_in(op) if size != 1]
+    result = [size for size in shape_out(op) if size != 1]
+    if not result:
+        return Work(add=elements_in(op) - 1)
+    for size in result:
+        kept.remove(size)
+    return Work(add=prod(kept) * (prod(result) - 1))
+
+
+@rule("method.softmax", source="E:373", formula="3 N - N / K")
+def _softmax(op: Op) -> Work:
+    elements, tail = elements_in(op), op.attrs["args"][1:]
+    width = shape_in(op)[tail[0] if tail else op.attrs["named"]["dim"]]
+    return Work(special=elements, add=elements // width * (width - 1), div=elements)
+
+
+@rule(
+    "function.interpolate",
+    source="E:281",
+    formula="prod(size) of one channel of one example if a size is given; else N times the scale, once for each example; 0 if "
+    "that is no whole number",
+)
+def _interpolate(op: Op) -> Work:
+    given = [*op.attrs["args"], None, None][1:3]
+    size, scale = (
+        op.attrs["named"].get(name) if value is None else value
+        for name, value in zip(("size", "scale_factor"), given, strict=True)
+    )
+    if size is not None:
+        return Work(mul=prod(size) if isinstance(size, list) else int(size))
+    if isinstance(scale, list):
+        product_ = 1
+        for factor in scale:
+            product_ *= factor
+        return Work(mul=elements_in(op) * int(product_))
+    if not isinstance(scale, int):
+        raise NotCounted(
+            Cause.OP_NOT_COUNTED, "its count is a float, which the total leaves out (torch_flops/flops_engine.py:466)"
+        )
+    return Work(mul=elements_in(op) * scale ** shape_in(op)[0])
+
+
+@rule(
+    "function.scaled_dot_product_attention",
+    source="E:314",
+    formula="both products at 2 K - 1, and for each score 1 of the scale, 3 of the softmax less 1 for each row, and 1 each of a "
+    "mask and of a dropout; a causal mask saves nothing",
+)
+def _attention(op: Op) -> Work:
+    q, k, v = (shape_in(op, at) for at in range(3))
+    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+    given = dict(op.attrs["named"], **dict(zip(names, op.attrs["args"], strict=False)))
+    rows = prod(q[:-1])
+    scores, out = rows * k[-2], rows * v[-1]
+    masked = given.get("attn_mask") is not None or bool(given.get("is_causal"))
+    return Work(
+        mac=scores * (q[-1] + v[-1]),
+        accumulators=scores + out,
+        mul=scores + (scores if given.get("dropout_p") else 0),
+        add=scores - rows + (scores if masked else 0),
+        special=scores,
+        div=scores,
+    )
+
+
+def _why_not(op: Op) -> tuple[Cause, str]:
+    return (
+        Cause.CALL_NOT_SEEN,
+        f"{op.op} reads weights alone: torch.fx computes it while it makes the graph, and keeps the result",
+    )
+
+
+bridge = partial(bridge_calls, calls=Calls("torch_flops", BOOK, _why_not))
