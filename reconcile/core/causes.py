@@ -65,6 +65,7 @@ class Cause(str, Enum):
     RECOMPUTED = "recomputed"
     PADDED_SHARD = "padded-shard"
     ADDED_BETWEEN_RANKS = "added-between-ranks"
+    MICRO_BATCHES = "micro-batches"
     REAL_WORK_DIFFERS = "real-work-differs"
     COMPILER_REWROTE = "compiler-rewrote"
     IMPLEMENTATION_DIFFERS = "implementation-differs"
@@ -119,6 +120,7 @@ _MEANING = {
     Cause.RECOMPUTED: "Activations are computed again in the backward pass; the other side has them once.",
     Cause.PADDED_SHARD: "A dimension is padded so that the ranks share it evenly; one device has no padding.",
     Cause.ADDED_BETWEEN_RANKS: "Ranks add what each of them has of a tensor; one device has the whole tensor.",
+    Cause.MICRO_BATCHES: "A step cuts its batch, and adds and scales the gradients of the parts; one device has all of it.",
     Cause.REAL_WORK_DIFFERS: "The two models do different multiply-adds.",
     Cause.COMPILER_REWROTE: "The compiler merged, repeated or removed single operations; its program has others than the model.",
     Cause.IMPLEMENTATION_DIFFERS: "The frameworks compute the same layer by different elementary operations.",

@@ -100,12 +100,14 @@ def asked(
     return run_request(**options), *_here(model, inputs)
 
 
-def lengths_of(given: Sequence[int]) -> tuple[int, ...]:
+def lengths_of(given: Sequence[object]) -> tuple[int, ...]:
     """The lengths of documents. Raises UsageError for anything but whole numbers above 0."""
+    found: list[int] = []
     for length in given:
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
             raise UsageError(f"the length of a document is a number of tokens, such as 2048, not {short(length)}.")
-    return tuple(given)
+        found.append(length)
+    return tuple(found)
 
 
 def _configuration(model: Any) -> Path | Mapping[str, Any] | None:

@@ -84,17 +84,17 @@ def _whole(cell: Cell, ranks: Sequence[int]) -> list[TraceRow] | None:
         return None
     calls = Counter[Shapes]()
     for row in cell.one:
-        calls[_shapes(row)] += row.calls
+        calls[shapes_of(row)] += row.calls
     found: dict[Shapes, int] | None = None
     for index in range(len(ranks)):
         own = Counter[Shapes]()
         for row in cell.parts.get(index, []):
-            own[_shapes(row)] += row.calls
+            own[shapes_of(row)] += row.calls
         given = _given(calls, own, sum(ranks))
         if given is None or found not in (None, given):
             return None
         found = given
-    rows = {_shapes(row): row for row in cell.one}
+    rows = {shapes_of(row): row for row in cell.one}
     return [
         replace(rows[shapes], calls=count, work=rows[shapes].work * count // rows[shapes].calls)
         for shapes, count in (found or {}).items()
@@ -130,11 +130,11 @@ def _given(one: Mapping[Shapes, int], own: Mapping[Shapes, int], world: int) -> 
 def copied(cell: Cell, ranks: Sequence[int], parts: int) -> bool:
     """Whether each rank does every call of one device on one of ``parts`` equal parts of one dimension."""
     for index in range(len(ranks)):
-        left = Counter({(row.op, _shapes(row)): 0 for row in cell.one})
+        left = Counter({(row.op, shapes_of(row)): 0 for row in cell.one})
         for row in cell.one:
-            left[row.op, _shapes(row)] += row.calls
+            left[row.op, shapes_of(row)] += row.calls
         for row in cell.parts.get(index, []):
-            like = (one for one in left if one[0] == row.op and _parts(_shapes(row), one[1]) == parts)
+            like = (one for one in left if one[0] == row.op and parts_of(shapes_of(row), one[1]) == parts)
             found = next((one for one in like if left[one] >= row.calls), None)
             if found is None:
                 return False
@@ -146,11 +146,11 @@ def copied(cell: Cell, ranks: Sequence[int], parts: int) -> bool:
 
 def _part(rank: Shapes, one: Shapes, world: int) -> bool:
     """Whether these are the one device's shapes, or those of an equal part of one dimension."""
-    parts = _parts(rank, one)
+    parts = parts_of(rank, one)
     return bool(parts and world % parts == 0)
 
 
-def _parts(rank: Shapes, one: Shapes) -> int:
+def parts_of(rank: Shapes, one: Shapes) -> int:
     """Of how many equal parts of one dimension of the one device's shapes these have one: 1 for all of it, 0 for none."""
     if rank == one:
         return 1
@@ -168,7 +168,7 @@ def _sizes(shapes: Shapes) -> list[int]:
     return [int(size or 0) for shape in shapes if shape is not None for size in shape]
 
 
-def _shapes(row: TraceRow) -> Shapes:
+def shapes_of(row: TraceRow) -> Shapes:
     return tuple(tensor.shape for tensor in (*row.inputs, *row.outputs))
 
 

@@ -7,7 +7,8 @@ them ``share`` of what the one device reads, the ranks have B x share times its 
 - replicated: each rank that takes part does the whole of it, as one device does with as many tokens, while the ranks share
   another op of the batch, or several ranks update the same part of each weight;
 - padded-shard: the parts of one dimension, added over the ranks, are more than the dimension;
-- added-between-ranks: operators by which ranks reduce a tensor, and dot products that they cut for it.
+- added-between-ranks: operators by which ranks reduce a tensor, and dot products that they cut for it;
+- micro-batches: what a step does once for each part of its batch, and to add their gradients (micro.py).
 
 What none of these explains is the residual, by layer.
 """
@@ -19,7 +20,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import zip_longest
 from math import prod
 from typing import cast
 
@@ -30,7 +30,9 @@ from ..core.results import Adjustment, Residual, Statement, TraceResult, TraceRo
 from ..core.work import COMPONENTS, ZERO, Work
 from ..engine.statements import close
 from ..work.collectives import is_collective
+from . import micro
 from .moved import Cell, Place, copied, matched
+from .padding import padding
 
 SUM = "sum of ranks"
 ONE = "one device"
@@ -115,7 +117,7 @@ class Sum:
             if cause is not None or not beyond:
                 return []
         left = []
-        for inner, ops in self._cells(cell, lambda row: (place[0], place[1], row.op)).items():
+        for inner, ops in self._cells(cell, lambda row: (place[0], place[1], self._op(row))).items():
             _, rest = self._more(inner, ops)
             cause = self._cause(inner, ops, rest) if rest else None
             if cause is not None:
@@ -129,6 +131,8 @@ class Sum:
     def _match(self, left: Sequence[tuple[Place, Cell]]) -> None:
         """Book what the ranks do the whole of in another place than one device, and what nothing explains."""
         counts = [part.count for part in self.parts]
+        moved = micro.elsewhere(left, counts) if self._added else set()
+        left = [(place, cell) for place, cell in left if place[1:] not in moved]
         booked, rest = matched(left, counts, lambda place, cell: self._more(place, cell)[1], self._if_whole)
         for place, beyond in booked:
             self._line(Cause.REPLICATED, place, -beyond)
@@ -166,8 +170,30 @@ class Sum:
         if beyond > 0 and (self._replicated(place, cell) or self._copied(place, cell, beyond)):
             return Cause.REPLICATED
         if place[2] and (self._cut(place, cell) or self._cut_sum(place, cell, beyond)):
-            return Cause.ADDED_BETWEEN_RANKS
-        return Cause.PADDED_SHARD if self._padding(place, cell) == beyond > 0 else None
+            return Cause.MICRO_BATCHES if self._added and self._by_one(cell) else Cause.ADDED_BETWEEN_RANKS
+        if place[2] and self._added and beyond > 0 and self._of_parts(place, cell):
+            return Cause.MICRO_BATCHES
+        counts = [part.count for part in self.parts]
+        times = self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
+        padded = padding(cell, counts, self.batches, lambda row: self.flops(row.work) * times)
+        return Cause.PADDED_SHARD if padded == beyond > 0 else None
+
+    @cached_property
+    def _added(self) -> frozenset[tuple[Tensor, ...]]:
+        """The gradients that ranks add, of several micro-batches, and one device does not."""
+        return micro.added([part.trace.rows for part in self.parts], self.one.rows)
+
+    def _op(self, row: TraceRow) -> str:
+        return micro.ADDED if self._added and micro.adds_gradients(row) else row.op
+
+    def _of_parts(self, place: Place, cell: Cell) -> bool:
+        """Whether these ops are what a step with micro-batches does for each of them, or to put them together."""
+        alone = self._by_one(cell)
+        return place[2] == micro.ADDED or micro.scaled(cell, self._added) or (alone and micro.each(cell))
+
+    def _by_one(self, cell: Cell) -> bool:
+        """Whether one rank alone does these ops."""
+        return sum(self.parts[index].count for index, rows in cell.parts.items() if rows) == 1
 
     def _averaged(self, cell: Cell) -> bool:
         """Whether ranks scale the very tensors that they add, so that these are means; one device does no such thing."""
@@ -245,30 +271,6 @@ class Sum:
                 return True
         return False
 
-    def _padding(self, place: Place, cell: Cell) -> Fraction:
-        """What the ranks do for padding: 0 unless their ops have the one device's shapes but for one dimension, which is longer
-        when the parts of all ranks are added, and not by a whole number of times."""
-        padding = Fraction(0)
-        for index, row in enumerate(cell.one):
-            sizes: dict[int, int] = defaultdict(int)  # a dimension of the one device's: what the ranks have of it
-            for part, rows in cell.parts.items():
-                like = rows[index] if len(rows) == len(cell.one) else None
-                if like is None or like.op != row.op or like.calls != row.calls:
-                    return Fraction(0)
-                found = _differing(row, like)
-                if len(found) != 1:
-                    return Fraction(0)
-                ((whole, local),) = found
-                sizes[whole] += local * self.parts[part].count
-            if len(sizes) != 1:
-                return Fraction(0)
-            ((whole, together),) = sizes.items()
-            if together % (whole * self.batches) == 0:  # several copies of its parts, or parts of several batches
-                return Fraction(0)
-            times = self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
-            padding += self.flops(row.work) * times * Fraction(together - whole * self.batches, whole * self.batches)
-        return padding
-
 
 def _at(row: TraceRow) -> Place:
     return row.layer, _phase(row), ""
@@ -276,16 +278,6 @@ def _at(row: TraceRow) -> Place:
 
 def _elements(tensors: Sequence[Tensor]) -> int:
     return sum(prod(int(size or 0) for size in tensor.shape or ()) for tensor in tensors)
-
-
-def _differing(one: TraceRow, rank: TraceRow) -> set[tuple[int, int]]:
-    """The sizes of dimensions that differ, as (one device's, the rank's)."""
-    pairs = zip_longest((*one.inputs, *one.outputs), (*rank.inputs, *rank.outputs))
-    found: set[tuple[int, int]] = set()
-    for whole, local in pairs:
-        shapes = [() if t is None or t.shape is None else t.shape for t in (whole, local)]
-        found |= {(int(a or 0), int(b or 0)) for a, b in zip_longest(*shapes) if a != b}
-    return found
 
 
 def _phase(row: TraceRow) -> str:

@@ -31,7 +31,15 @@ NO_MODEL = {
     "real-work-differs": "two models: tests/own/test_frameworks.py books it",
     "implementation-differs": "two models: tests/run/test_gru_demo.py books it",
     **dict.fromkeys(
-        ("global-shape", "own-batch", "replicated", "recomputed", "padded-shard", "added-between-ranks"),
+        (
+            "global-shape",
+            "own-batch",
+            "replicated",
+            "recomputed",
+            "padded-shard",
+            "added-between-ranks",
+            "micro-batches",
+        ),
         "ranks: tests/ranks books it",
     ),
     **dict.fromkeys(

@@ -124,6 +124,16 @@ def test_single_operations_have_causes_too(run: Run, name: str, convention: str)
 
 
 @pytest.mark.zoo
+@pytest.mark.parametrize(("name", "world"), [("gpipe", 4), ("one_forward_one_backward", 2), ("interleaved", 2)])
+def test_stages_add_and_scale_the_gradients_of_micro_batches(run: Run, name: str, world: int) -> None:
+    """Of four micro-batches: three additions and a division for each weight. A norm's gradients are sums over the tokens: cut in
+    four, they save the three additions. The loss divides three times more, and its gradient twice that."""
+    norms, loss = d.DIM * (2 * d.LAYERS + 1), 1 + 2
+    found = causes(run(name, world, "plain_step", "forward", "all"))
+    assert found == {"micro-batches": -(4 * WEIGHTS - 3 * norms + 3 * loss)}
+
+
+@pytest.mark.zoo
 @pytest.mark.parametrize("convention", ["all", "textbook"])
 def test_gradients_of_data_parallel_ranks_are_scaled_and_added(run: Run, convention: str) -> None:
     result = run("ddp", 2, "plain", "training", convention)
