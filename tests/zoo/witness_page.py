@@ -77,16 +77,22 @@ def page(rows: Sequence[Row]) -> str:
 
 
 def run(pair: str, folder: Path) -> Row:
-    """The row of a pair, which runs now and leaves its files in that folder."""
+    """The row of a pair, which runs now and leaves its files in that folder. Raises ValueError if it leaves none."""
     command = [sys.executable, "-m", "reconcile", "run", "--model", pair, "--counter", COUNTER, "--out", str(folder)]
-    subprocess.run(command, check=False, capture_output=True)
-    return row_of(pair, json.loads((folder / f"{pair}.json").read_text(encoding="utf-8")))
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    written = folder / f"{pair}.json"
+    if not written.exists():
+        raise ValueError(f"{pair} left no report (exit code {done.returncode}): {done.stderr.strip()}")
+    return row_of(pair, json.loads(written.read_text(encoding="utf-8")))
 
 
 def main(names: Sequence[str]) -> None:
-    """Print named pairs, or write the page of all."""
+    """Print named pairs, or write the page of all; each is told when it is done."""
+    rows = []
     with TemporaryDirectory() as folder:
-        rows = [run(name, Path(folder)) for name in names or zoo_names()]
+        for name in names or zoo_names():
+            rows.append(run(name, Path(folder)))
+            print(f"{name}: {share(rows[-1:])}", file=sys.stderr, flush=True)
     if names:
         print(page(rows))
     else:

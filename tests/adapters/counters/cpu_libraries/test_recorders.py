@@ -171,7 +171,7 @@ def test_a_training_step_is_held_to_the_log():
     assert "log of MKL and oneDNN" in run.cite()
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(LAYERS, st.integers(1, 3), st.integers(0, 20))
 def test_steps_are_witnessed_and_lies_are_caught(layers, batch, at):
     ledger, trace = trained(Net(layers), torch.randn(batch, 4, 9, 9))
@@ -182,7 +182,7 @@ def test_steps_are_witnessed_and_lies_are_caught(layers, batch, at):
         assert gaps(ledger, trace._replace(ops=ops)) != [], number
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=10)
 @given(
     st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.sampled_from([1, 2]), st.integers(1, 3), st.integers(1, 2),
     st.integers(0, 1), st.integers(1, 2), st.booleans(), st.sampled_from([torch.float32, torch.float64, torch.bfloat16]),
