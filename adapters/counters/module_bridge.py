@@ -128,6 +128,7 @@ class _Modules:
             counted = counted + part * sighting.op.calls
         ran, unknown = _sum(ops)
         alias = first.role == ALIAS
+        idle = bool(counted) and not alias and not ops  # it counts a call in which nothing runs
         if not first.copies and missed is None:
             missed = NotCounted(Cause.OP_NOT_COUNTED, self.hooks.without_copies)
         gaps = unknown_of(ops)
@@ -146,9 +147,9 @@ class _Modules:
             counted=counted,
             seen=0 if missed else first.copies,
             ran=ZERO if alias else ran,
-            times=0 if alias else 1,
+            times=0 if alias or idle else 1,
             cause=missed.cause if missed else None,
-            repeat=Cause.RECOUNTED,
+            repeat=Cause.FORMULA_DIFFERS if idle else Cause.RECOUNTED,
             entry=entry,
             ops=() if alias else tuple(op.id for op in ops),
             reason=missed.reason if missed else "",

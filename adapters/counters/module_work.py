@@ -15,6 +15,8 @@ from .rulebook import misfit
 Twin = Callable[[Op], Op | None]
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+TRAINING = "training"
+"""The attribute of a dropout layer whether it is in training, for a counter that counts it where it does nothing, too."""
 
 
 def own_work(op: Op) -> Work | None:
@@ -127,6 +129,11 @@ def _of_layer(op: Op, rows: int, width: int, state: int) -> tuple[Tensor, ...]:
     return _weights(op, (rows, width), (rows, state), *([(rows,), (rows,)] if op.attrs["bias"] else []))
 
 
+def _dropout(op: Op) -> Op | None:
+    """Out of training it hands its input through; how often it is called in training, and what runs, is not known here."""
+    return op._replace(op="aten.alias") if op.attrs.get(TRAINING) is False else None
+
+
 _TWINS: dict[str, Twin] = {
     "Linear": _plain("aten.linear"),
     **{f"Conv{kind}{axes}d": _convolution for kind in ("", "Transpose") for axes in (1, 2, 3)},
@@ -136,6 +143,7 @@ _TWINS: dict[str, Twin] = {
     "LayerNorm": _plain("aten.layer_norm"),
     "GroupNorm": _plain("aten.group_norm"),
     "PReLU": _plain("aten.prelu"),
+    "Dropout": _dropout,
     "LeakyReLU": _plain("aten.leaky_relu"),
     "Softmax": _plain("aten.softmax"),
     **{f"AvgPool{axes}d": _plain(f"aten.avg_pool{axes}d") for axes in (1, 2, 3)},

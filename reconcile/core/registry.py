@@ -33,6 +33,7 @@ COUNTER_FOLDERS = (
     "mmengine",
     "torchprofile",
     "torch_flops",
+    "torchscan",
     "ultralytics_thop",
     "calflops",
     "deepspeed",

@@ -16,7 +16,7 @@ import torch
 
 from ....core.message import text_of
 from ....core.records import Entry, Ledger
-from ...pytorch.call_adapter import is_leaf, same_numbers
+from ...pytorch.call_adapter import CallAdapter, is_leaf, same_numbers
 from ...pytorch.model import TorchModel, versions
 from ...pytorch.trace import FusedCalls
 from ...pytorch.tracing.module_path import ModulePath
@@ -71,9 +71,19 @@ def spelled(module: torch.nn.Module, inputs: list[Any]) -> torch.nn.Module:
     kinds = [parameter.kind for parameter in taken.parameters.values()] if taken is not None else []
     if inspect.Parameter.VAR_POSITIONAL not in kinds or len(inputs) not in FORWARDS:
         return module
-    around: torch.nn.Module = type("Spelled", (torch.nn.Module,), {"forward": FORWARDS[len(inputs)]})()
-    setattr(around, INNER, module)
-    return around
+    return around(module, FORWARDS[len(inputs)])
+
+
+def around(module: torch.nn.Module, forward: Callable[..., Any]) -> torch.nn.Module:
+    """A module that holds this one as INNER, whose paths stay what they are, and calls it by this ``forward``."""
+    adapter = getattr(module.forward, "__self__", None)
+    if isinstance(
+        adapter, CallAdapter
+    ):  # it would look for tensors among what stands for them, and the arguments are in order
+        module.forward = adapter.forward
+    outer: torch.nn.Module = type("Around", (torch.nn.Module,), {"forward": forward})()
+    setattr(outer, INNER, module)
+    return outer
 
 
 INNER = "inner_of_reconcile"

@@ -1,0 +1,236 @@
+"""What torchscan counts: products at 2K - 1, biases, and elementwise work; its second number has products at K. FLOP and MAC.
+
+F = torchscan/modules/flops.py, M = torchscan/modules/macs.py, lines of 0.2.0.  It goes by ``isinstance``, and looks at modules
+that hold no others, and at nn.MultiheadAttention.  A formula that fails is a diagnostic in its report, and counts 0.
+``N``: elements of the input.  ``O``: elements of the output.  ``K``: terms of a dot product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from ....core.causes import Cause
+from ....core.records import Op, Tensor
+from ....work import ZERO, Work, prod
+from ..module_bridge import Hooks, bridge_modules
+from ..rule_parts import classes, elements_in, elements_out, shape_in, shape_out
+from ..rulebook import Compute, NotCounted, RuleBook, dims
+from . import COUNTERS, HOLDS, MACS, NUMBER
+
+BOOK = RuleBook(
+    COUNTERS[0].family,
+    COUNTERS[0].versions_key,
+    {"F": "torchscan/modules/flops.py", "M": "torchscan/modules/macs.py"},
+    inherited=True,
+)
+ATTENTION = classes("activation", "MultiheadAttention")
+
+
+def formulas(ops: Sequence[str], flops: Compute, macs: Compute | None, source: str, formula: str) -> None:
+    """The rule of both numbers; without ``macs``, the second counts 0 and warns."""
+
+    def compute(op: Op) -> Work:
+        if op.attrs.get(HOLDS) and op.op not in ATTENTION:
+            raise NotCounted(Cause.OP_NOT_COUNTED, f"{op.op} holds modules, and torchscan counts those that hold none")
+        if op.attrs.get(NUMBER) != MACS:
+            return flops(op)
+        if macs is None:
+            raise NotCounted(Cause.OP_NOT_COUNTED, f"torchscan has no formula for the multiply-adds of {op.op}")
+        return macs(op)
+
+    BOOK.rule(*ops, source=source, formula=formula)(compute)
+
+
+def per_element(**counts: int) -> Compute:
+    """These operations for each element of the input."""
+    return lambda op: Work(**counts) * elements_in(op)
+
+
+ONE = Op("", "", "", (Tensor((1,), "float32"),), (), {})
+"""A call on one element."""
+
+
+def nothing(op: Op) -> Work:
+    """It is in the list, and counts 0."""
+    raise NotCounted(Cause.OP_NOT_COUNTED, f"torchscan counts 0 for {op.op}")
+
+
+def dots(terms: int, out: int, biased: bool) -> Work:
+    """A dot product of this many terms for each of ``out`` elements: one product starts the sum."""
+    return Work(mac=terms * out, accumulators=out, add=out if biased else 0)
+
+
+def _linear(op: Op) -> Work:
+    out = prod(shape_in(op)[:-1]) * op.attrs["out_features"]
+    return dots(op.attrs["in_features"], out, op.given("bias"))
+
+
+formulas(
+    classes("linear", "Linear"),
+    _linear,
+    lambda op: Work(mac=op.attrs["in_features"] * elements_out(op)),
+    "F:74, M:55",
+    "(2 K - 1) O, and O with a bias; MACs: K O",
+)
+
+
+def _terms(op: Op) -> int:
+    return prod(op.attrs["kernel_size"]) * (shape_in(op)[1] // op.attrs["groups"])
+
+
+def _convolution(op: Op) -> Work:
+    return dots(_terms(op), elements_out(op), op.given("bias"))
+
+
+def _convolution_macs(op: Op) -> Work:
+    return Work(mac=_terms(op) * elements_out(op))
+
+
+def _padded(each: int, convolution: Compute) -> Compute:
+    """A transposed convolution: this many operations for the padding of each axis, and the convolution of its output."""
+    return lambda op: convolution(op) + Work(add=each * len(op.attrs["kernel_size"]))
+
+
+CONVOLUTION = "(2 K - 1) O, and O with a bias; MACs: K O; K = prod(kernel) channels of the input / groups"
+formulas(classes("conv", "_ConvNd"), _convolution, _convolution_macs, "F:135, M:68", CONVOLUTION)
+formulas(
+    classes("conv", "_ConvTransposeNd"),
+    _padded(8, _convolution),
+    _padded(4, _convolution_macs),
+    "F:128, M:61",
+    f"{CONVOLUTION}, though each input has its dot products; and 8 (MACs: 4) for each axis",
+)
+
+formulas(classes("linear", "Identity"), nothing, nothing, "F:32, M:33", "0")
+formulas(classes("flatten", "Flatten"), nothing, nothing, "F:32, M:33", "0")
+for _name, _flops, _line in (
+    ("ReLU", per_element(cmp=1), "F:90"),
+    ("ELU", per_element(cmp=2, special=1, mul=1, add=2), "F:96"),
+    ("LeakyReLU", per_element(cmp=2, mul=1, add=1), "F:102"),
+    ("ReLU6", per_element(cmp=2), "F:108"),
+    ("Tanh", per_element(special=2, mul=1, add=2, div=1), "F:114"),
+    ("Sigmoid", per_element(mul=1, special=1, add=1, div=1), "F:84"),
+):
+    formulas(classes("activation", _name), _flops, nothing, f"{_line}, M:33", f"{sum(_flops(ONE))} N; MACs: 0")
+
+
+def _dropout(op: Op) -> Work:
+    return Work(special=elements_in(op)) if op.attrs["p"] > 0 else ZERO
+
+
+formulas(
+    classes("dropout", "Dropout"), _dropout, nothing, "F:120, M:49", "N, also where it drops nothing; 0 with p = 0"
+)
+
+
+def _batch_norm(op: Op) -> Work:
+    elements, scaled = elements_in(op), elements_in(op) if op.attrs["affine"] else 0
+    per_channel = Work(add=1, special=1) * op.attrs["num_features"]
+    return per_channel + Work(add=elements + scaled, div=elements, mul=scaled)
+
+
+formulas(
+    classes("batchnorm", "_BatchNorm"),
+    _batch_norm,
+    lambda op: Work(mul=elements_in(op) * (2 if op.attrs["affine"] else 1)),
+    "F:142, M:74",
+    "2 N and 2 for each channel, and 2 N affine; MACs: N, and N affine",
+)
+
+
+def _layer_norm(op: Op) -> Work:
+    elements = elements_in(op)
+    rows = elements // prod(op.attrs["normalized_shape"])
+    scaled, moved = (elements if op.attrs.get(name) is not None else 0 for name in ("weight", "bias"))
+    return Work(add=3 * elements + rows + moved, mul=2 * elements + scaled, div=elements, special=rows)
+
+
+formulas(
+    classes("normalization", "LayerNorm"),
+    _layer_norm,
+    None,
+    "F:205",
+    "6 N, 2 for each row, N with a weight and N with a bias; MACs: 0",
+)
+
+
+def _window(op: Op) -> int:
+    """A kernel given as one number is taken for a window of that many elements, whatever the axes (F:172)."""
+    kernel = op.attrs["kernel_size"]
+    return int(kernel) if isinstance(kernel, int) else prod(kernel)
+
+
+def _ratio(op: Op) -> tuple[int, ...]:
+    """The window of an adaptive pool: the quotient of both sizes, or the remainder and 1 if there is one (_pooling.py:9)."""
+    pairs = zip(shape_in(op)[2:], shape_out(op)[2:], strict=False)
+    return tuple(i % o + 1 if i % o else i // o for i, o in pairs)
+
+
+def _max_pool(op: Op) -> Work:
+    return Work(cmp=_window(op) - 1) * elements_out(op)
+
+
+def _average_pool(op: Op) -> Work:
+    return Work(add=_window(op) - 1, div=len(shape_in(op)) - 2) * elements_out(op)
+
+
+def _adaptive_max_pool(op: Op) -> Work:
+    return Work(cmp=prod(_ratio(op)) - 1) * elements_out(op)
+
+
+def _adaptive_average_pool(op: Op) -> Work:
+    window = _ratio(op)
+    return Work(add=prod(window) - 1, div=len(window)) * elements_out(op)
+
+
+for _name, _compute, _lines, _formula in (
+    ("_MaxPoolNd", _max_pool, "F:169, M:101", "(window - 1) O"),
+    ("_AvgPoolNd", _average_pool, "F:178, M:110", "(window - 1 + axes) O"),
+    ("_AdaptiveMaxPoolNd", _adaptive_max_pool, "F:187, M:119", "(window - 1) O"),
+    ("_AdaptiveAvgPoolNd", _adaptive_average_pool, "F:196, M:128", "(window - 1 + axes) O"),
+):
+    formulas(classes("pooling", _name), _compute, _compute, _lines, _formula)
+
+
+def _attention(op: Op) -> Work:
+    """Four projections, a scale, both products, a softmax, masks, and the mean over heads where it returns weights of all."""
+    q, k, v = (dims(tensor.shape) for tensor in op.inputs[:3])
+    if {len(q), len(k), len(v)} != {3} or op.attrs.get("bias_k") or op.attrs["add_zero_attn"]:
+        raise NotCounted(
+            Cause.OP_NOT_COUNTED, "torchscan's formula for attention takes a batch of three axes, and no added key"
+        )
+    batch, steps = (0, 1) if op.attrs["batch_first"] else (1, 0)
+    width, biased = op.attrs["embed_dim"], bool(op.attrs["in_proj_bias"])
+    heads = q[batch] * op.attrs["num_heads"]
+    rows, size = heads * q[steps], op.attrs["head_dim"]
+    scores = rows * k[steps]
+    work = ZERO
+    for given in (q, k, v):
+        work = work + dots(given[-1], prod(given[:-1]) * width, biased)
+    work = work + dots(size, scores, False) + dots(k[steps], rows * size, False)
+    work = work + Work(special=1, mul=rows * size)
+    work = work + Work(add=(len(op.inputs) - 3) * scores)
+    work = work + Work(special=scores, add=scores - rows, div=scores)
+    mean = len(op.outputs) > 1 and len(op.outputs[1].shape or ()) == 3
+    work = work + Work(add=scores if mean else 0)
+    return work + dots(width, prod(q[:-1]) * width, bool(op.attrs["out_bias"]))
+
+
+formulas(
+    ATTENTION,
+    _attention,
+    None,
+    "F:212",
+    "(2 K - 1) O of each of four projections and both products, their biases, and for each score 3 of a softmax less 1 for each "
+    "row, 1 of each mask, 1 of a mean over heads; 1 for each element of the query; 1. MACs: 0",
+)
+
+
+def _why_not(module: Op) -> tuple[Cause, str]:
+    if module.op.startswith("torch.nn.") and not module.attrs.get(HOLDS):
+        return Cause.OP_NOT_COUNTED, f"torchscan has no formula for {module.op}, and warns"
+    return Cause.CALL_NOT_SEEN, f"a functional call in {module.op}.forward: torchscan hooks modules that hold no others"
+
+
+bridge = partial(bridge_modules, hooks=Hooks("torchscan", BOOK, hides=False, containers=(), why_not=_why_not))
