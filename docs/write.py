@@ -161,6 +161,7 @@ def _index() -> Iterator[str]:
     yield "- [Formulas](ops.md): the work of every operation, with its source and the tests that hold it."
     yield "- [decode](decode.md): find out how a published number was counted."
     yield "- [audit](audit.md): find out what every number of a published table counts."
+    yield "- [llm](llm.md): find out which published formula fits your language model."
     yield "- [mfu](mfu.md): find out why two utilisations (MFU) of one run differ, as a product of factors."
     yield "- [Cards and disclosures](cards.md): the number in a model card, and in a statement of training compute."
     yield from (

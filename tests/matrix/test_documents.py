@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.matrix.mfu_files import files
+from tests.matrix.test_llm_document import configuration
 from tests.own.documents import commands
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(900)]
@@ -38,6 +39,7 @@ ELSEWHERE = {
     r"reconcile counter (conform|draft) mine$": "test",
     r"reconcile run --jax ": "matrix",
     r"reconcile llm config\.json ": "llm",
+    r"reconcile llm llama\.json ": "matrix",
     r"reconcile mfu .*--config config\.json": "llm",
 }
 """What takes half an hour, or has to install something: the target of the Makefile that does so, or does the same."""
@@ -159,6 +161,7 @@ FILES = {
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
     r"--ncu net\.csv": {"net.py": files(PAGES["kernels.md"])["net.py"], "net.csv": COUNTED},
     r"reconcile mfu ": files(PAGES["mfu.md"]),
+    r"cat llama\.json$": configuration(),
 }
 """What a reader of these commands has."""
 MADE = {
