@@ -33,9 +33,10 @@ def factory(
     ``lengths`` are those of documents that are packed into each sequence, and ``seq`` is their sum; with ``lora`` the weights are
     frozen and adapters are trained.
 
-    Attention and experts are those that transformers takes by default: scaled_dot_product_attention and grouped products in
-    bfloat16, which need no values, where the model has them. Their work is that of every other implementation. Raises
-    UsageError, with one sentence, for a configuration that describes no such model.
+    Of a model that reads images as well it is the language model: its text_config. Attention and experts are those that
+    transformers takes by default: scaled_dot_product_attention and grouped products in bfloat16, which need no values, where the
+    model has them. Their work is that of every other implementation. Raises UsageError, with one sentence, for a configuration
+    that describes no such model.
     """
     settings, file = _settings(source), title(source)
     try:
@@ -53,6 +54,12 @@ def factory(
         config = AutoConfig.for_model(kind, **settings)
     except Exception as error:
         raise UsageError(f"{file} is not a configuration that transformers reads: {described(error)}.") from error
+    whole, config = config, config.get_text_config()
+    if config.is_encoder_decoder:
+        raise UsageError(
+            f"{file} describes an encoder and a decoder, and formulas count one stack of layers on one sequence: count its step "
+            "with reconcile run --torch MODULE:FUNCTION --pass training."
+        )
 
     def make() -> tuple[Any, tuple[Any, ...]]:
         with torch.device("meta"):
@@ -73,7 +80,7 @@ def factory(
     if most > longest:  # on meta, no look-up fails
         told = "documents of as many tokens" if lengths else f"--seq {longest}"
         raise UsageError(f"the model of {file} has a table of {longest:,} positions: give {told}, or fewer.")
-    make.__name__ = make.__qualname__ = name_of(source)
+    make.__name__ = make.__qualname__ = name_of(source) + ("" if config is whole else " (its text_config)")
     return make
 
 

@@ -52,16 +52,16 @@ def configured(
     the rank of adapters, "16", or "16:q_proj,v_proj" with the modules that get one. Raises UsageError for a configuration of
     which no model can be made.
     """
-    from ..adapters.pytorch.causal_lm import factory, name_of
+    from ..adapters.pytorch.causal_lm import factory
     from ..launch.in_process import collect_live
     from ..launch.request import run_request
     from ..work import load
 
     load()
-    made: dict[str, Any] = {framework(): factory(source, batch, seq, lengths, adapters(lora))}
+    make = factory(source, batch, seq, lengths, adapters(lora))
     request = run_request(counters=("formula:all",), pass_=pass_)
 
     def take(r: RunRequest, tell: Callable[[Event], None]) -> Collected:
-        return collect_live(made, None, r.counters, r.device, tell, r.training, r.context)
+        return collect_live({framework(): make}, None, r.counters, r.device, tell, r.training, r.context)
 
-    return request, name_of(source), take
+    return request, make.__name__, take

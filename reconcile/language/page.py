@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.causes import ORDER, Cause
 from ..core.conventions import CAUSAL, Convention
-from ..core.records import RECOMPUTATION, Ledger
+from ..core.records import RECOMPUTATION, Ledger, Trace
 from ..core.results import TraceResult
 from ..core.text import number
 from ..engine.answer import Answer
@@ -38,7 +38,8 @@ class Quote:
 @dataclass(frozen=True, slots=True)
 class Page:
     """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens, with documents of ``lengths`` packed into each.
-    ``trained`` of the model's ``parameters`` are not frozen.
+    ``trained`` of the model's ``parameters`` are not frozen. ``recurrent`` is the work inside layers that reads no weight and is
+    not attention's, as that of a scan.
 
     ``ran`` is all work that ran, and ``again`` the part of it for recomputed activations.  ``causal`` is the work that ran once
     and that no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen``
@@ -52,6 +53,7 @@ class Page:
     lengths: tuple[int, ...]
     parameters: int
     trained: int
+    recurrent: int
     ran: int
     causal: int | None
     unseen: str
@@ -107,15 +109,24 @@ class Page:
 
 
 def facts_of(collected: Collected) -> Mapping[str, Any] | None:
-    """B, T and the lengths of packed documents, as the formulas read them, and the numbers of ``parameters`` and of those that
-    are ``trained``; None if no formula could read the model."""
+    """B, T and the lengths of packed documents, as the formulas read them; the numbers of ``parameters`` and of those that are
+    ``trained``; and the FLOPs that are ``recurrent``. None if no formula could read the model."""
+    from ..adapters.counters.bridge import sum_of
+    from ..adapters.counters.formulas.ties import recurrent
+
     ledgers = (ledger for ledger in collected.ledgers if isinstance(ledger, Ledger) and ledger.sightings)
     read = [sighting.op.attrs for sighting in next((ledger.sightings for ledger in ledgers), ())]
     if not read:
         return None
     weights = {facts["name"]: facts for facts in read if "numel" in facts}.values()
     counts = {"parameters": weights, "trained": [facts for facts in weights if facts["trainable"]]}
-    return {**read[0], **{name: sum(facts["numel"] for facts in held) for name, held in counts.items()}}
+    scans = [op for t in collected.traces if isinstance(t, Trace) for op in recurrent(weights, read[0]["layers"], t)]
+    flops = 2 * sum_of([op for op in scans if op.phase != RECOMPUTATION]).mac
+    return {
+        **read[0],
+        "recurrent": flops,
+        **{name: sum(facts["numel"] for facts in held) for name, held in counts.items()},
+    }
 
 
 def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
@@ -141,6 +152,7 @@ def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
         lengths=tuple(facts.get("lengths") or ()),
         parameters=facts["parameters"],
         trained=facts["trained"],
+        recurrent=facts["recurrent"],
         ran=ran,
         causal=None if kept is None else kept - _again(trace, CAUSAL),
         unseen=gap.reason if gap is not None else masks(CAUSAL, result.traces),

@@ -42,6 +42,17 @@ def choice(page: Page) -> str:
     return f"No formula is exact for this model. The nearest is {near.name}, {ratio(page, near.step)} times what ran."
 
 
+def scanned(page: Page) -> list[str]:
+    """What of the work is a recurrence, as the model's own code computes it, in a sentence."""
+    if not page.recurrent:
+        return []
+    return [
+        f"Of what ran, {per_token(page, page.recurrent)} FLOPs per token ({ratio(page, page.recurrent)}) are products that read "
+        "no weight and are not attention's: a recurrence (linear attention, a state space model), as the model's own code "
+        "computes it here. A fused kernel of the same layer may multiply others."
+    ]
+
+
 def packed(page: Page) -> list[str]:
     """How packed documents were run, in a sentence."""
     if not page.lengths:
@@ -113,7 +124,16 @@ def text(page: Page, *, verbose: bool = False) -> str:
     if not verbose and any(len(quote.causes) > 1 for quote in page.quotes):
         lines += ["", "(+ 2: two more causes; -v shows each with its amount)"]
     lines += ["", *(_wrapped(f"{', '.join(names)}: {reason}") for reason, names in page.refused.items())]
-    sentences = ["", choice(page), "", *packed(page), *numerators(page), "", f"To publish: {cite(page)}"]
+    sentences = [
+        "",
+        choice(page),
+        "",
+        *packed(page),
+        *scanned(page),
+        *numerators(page),
+        "",
+        f"To publish: {cite(page)}",
+    ]
     return "\n".join([*lines, *map(_wrapped, sentences)]) + "\n"
 
 
@@ -150,7 +170,7 @@ def markdown(page: Page) -> str:
         "",
         choice(page),
         "",
-        *(f"- {line}" for line in (*packed(page), *numerators(page))),
+        *(f"- {line}" for line in (*packed(page), *scanned(page), *numerators(page))),
         "",
         f"> {cite(page)}",
         "",
@@ -181,6 +201,7 @@ def data(page: Page) -> str:
         "lengths": list(page.lengths),
         "parameters": page.parameters,
         "trained": page.trained,
+        "recurrent": page.recurrent,
         "ran": page.ran,
         "recomputation": page.again,
         "not_masked": page.causal,

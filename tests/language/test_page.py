@@ -25,7 +25,7 @@ pytestmark = pytest.mark.frameworks
 WEIGHTS = L * (LAYER + NORM) + 2 * H * V
 RAN = 6 * (L * (LAYER * TOKENS + FULL) + H * V * TOKENS)
 """FLOPs of a training step: forward, and twice as much for both gradients."""
-FACTS = {"B": B, "T": T, "parameters": WEIGHTS, "trained": WEIGHTS}
+FACTS = {"B": B, "T": T, "parameters": WEIGHTS, "trained": WEIGHTS, "recurrent": 0}
 KEPT = RAN - 6 * L * FULL + 6 * L * FULL * (T + 1) // (2 * T)
 
 

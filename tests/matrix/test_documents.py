@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.matrix.mfu_files import files
+from tests.matrix.test_llm_document import configuration
 from tests.own.documents import commands
 from tests.own.documents import files as python_files
 
@@ -39,6 +40,7 @@ ELSEWHERE = {
     r"reconcile counter (conform|draft) mine$": "test",
     r"reconcile run --jax ": "matrix",
     r"reconcile llm config\.json ": "llm",
+    r"reconcile llm llama\.json ": "matrix",
     r"reconcile mfu .*--config config\.json": "llm",
 }
 """What takes half an hour, or has to install something: the target of the Makefile that does so, or does the same."""
@@ -162,6 +164,7 @@ FILES = {
     r"reconcile mfu ": files(PAGES["mfu.md"]),
     r"--torch deployed:make": python_files(PAGES["decode.md"]),
     r"--torch (rows|yolo12n|heads|earth):make": python_files(PAGES["corrections.md"]),
+    r"cat llama\.json$": configuration(),
 }
 """What a reader of these commands has."""
 MADE = {

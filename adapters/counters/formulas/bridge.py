@@ -24,8 +24,8 @@ from ..bridge import Bridge, Item, View, by_layer, make_item, sum_of, unknown_of
 from .rules import BOOK
 from .table import parts
 from .terms import AGAIN, ATTENTION, HEAD, KINDS, PARAMETER, ROUTER, WEIGHTS, WINDOW, Term
+from .ties import attends, layer_of, products, softmaxes, tied
 from .ties import met as met_in
-from .ties import products, tied
 
 PASSES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
 """The three passes of a training step that a factor of 3 stands for."""
@@ -67,7 +67,7 @@ class _Terms:
         self.frozen = {op.id for w in self.weights if not w["trainable"] for op in self.tied[w["name"]]}
         self.used = self._used_experts()
         self.products = products(trace)
-        self.softmax = {op.layer for op in trace.ops if "softmax" in op.op and self._layer(op)}
+        self.softmax = softmaxes(trace, self.layers)
         self.claimed = set[str]()
 
     def _sort(self, sighting: Sighting) -> None:
@@ -196,8 +196,7 @@ class _Terms:
         return [op for op in inside if op.id in self.read and (op.id in self.routers) == routers]
 
     def _layer(self, op: Op) -> str:
-        """The layer of the network in which an op ran; '' for one outside of them."""
-        return next((layer for layer in self.layers if f"{op.layer}.".startswith(f"{layer}.")), "")
+        return layer_of(op, self.layers)
 
     def _compared(
         self,
@@ -279,11 +278,6 @@ class _Terms:
                     "the formula has no term for the weight of this product, which is outside of the layers",
                 )
             return Cause.OP_NOT_COUNTED, "the formula has no term for the weight of this product"
-        if self._attends(op):
+        if attends(op, self.softmax):
             return Cause.ATTENTION_LEFT_OUT, "the formula has no term for products that read no weight"
         return Cause.OP_NOT_COUNTED, "the formula has no term for a product without a weight that is not attention's"
-
-    def _attends(self, op: Op) -> bool:
-        """Whether a product is one of attention: the op says so, or the module in which it ran takes a softmax."""
-        near = (layer for layer in self.softmax if layer == op.layer or layer.startswith(f"{op.layer}."))
-        return "attention" in op.op or any(near)

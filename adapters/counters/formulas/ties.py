@@ -76,3 +76,27 @@ def met(facts: Facts, layers: Mapping[str, list[Op]]) -> bool:
     return any(
         _key(tensor.shape) == shape for scope in _scopes(facts) for op in layers.get(scope, ()) for tensor in op.inputs
     )
+
+
+def layer_of(op: Op, layers: Iterable[str]) -> str:
+    """The layer of the network in which an op ran; '' for one outside of them."""
+    return next((layer for layer in layers if f"{op.layer}.".startswith(f"{layer}.")), "")
+
+
+def softmaxes(trace: Trace, layers: Sequence[str]) -> set[str]:
+    """The modules inside the layers in which a softmax ran."""
+    return {op.layer for op in trace.ops if "softmax" in op.op and layer_of(op, layers)}
+
+
+def attends(op: Op, softmax: Iterable[str]) -> bool:
+    """Whether a product is one of attention: the op says so, or the module in which it ran takes a softmax."""
+    near = (layer for layer in softmax if layer == op.layer or layer.startswith(f"{op.layer}."))
+    return "attention" in op.op or any(near)
+
+
+def recurrent(weights: Iterable[Facts], layers: Sequence[str], trace: Trace) -> list[Op]:
+    """The products inside the layers that read no parameter and are not attention's: those of a recurrence, such as a scan."""
+    read = {op.id for ops in tied(weights, trace).values() for op in ops}
+    softmax = softmaxes(trace, layers)
+    free = [op for op in products(trace) if op.id not in read and layer_of(op, layers)]
+    return [op for op in free if not attends(op, softmax)]

@@ -1,0 +1,195 @@
+"""Architectures of 2026 from small configurations of transformers: what `reconcile llm` records is the closed form of each.
+
+Widths that differ; those of experts are multiples of 8, as grouped products in bfloat16 need them.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from reconcile.launch.environments import named as environments
+from reconcile.launch.environments.provision import ensure
+
+pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
+
+ROOT = Path(__file__).parents[2]
+T, L, H, N, K, D, F, V, E, A, FE, WINDOW = 20, 4, 32, 4, 2, 8, 48, 96, 4, 2, 24, 8
+SIZES = {
+    "vocab_size": V,
+    "hidden_size": H,
+    "num_hidden_layers": L,
+    "num_attention_heads": N,
+    "num_key_value_heads": K,
+    "head_dim": D,
+    "intermediate_size": F,
+    "max_position_embeddings": 128,
+}
+RQ, RKV, ROPE, NOPE, DV = 12, 10, 4, 6, 8
+LATENT = {
+    "num_key_value_heads": N,
+    "q_lora_rank": RQ,
+    "kv_lora_rank": RKV,
+    "qk_rope_head_dim": ROPE,
+    "qk_nope_head_dim": NOPE,
+    "v_head_dim": DV,
+}
+ROUTED = {"n_routed_experts": E, "num_experts_per_tok": A, "moe_intermediate_size": FE, "n_shared_experts": 1}
+DK, DV_LINEAR, KH, VH, SHARED = 8, 16, 2, 4, 40
+DELTA = {
+    "linear_key_head_dim": DK,
+    "linear_value_head_dim": DV_LINEAR,
+    "linear_num_key_heads": KH,
+    "linear_num_value_heads": VH,
+    "shared_expert_intermediate_size": SHARED,
+    "num_experts": E,
+    "num_experts_per_tok": A,
+    "moe_intermediate_size": FE,
+}
+HEADS, WIDE, STATE, CHUNK = 4, 16, 24, 8
+HEAD = H * V
+GROUPED = H * (N * D + 2 * K * D) + N * D * H
+"""Projections of attention with fewer key and value heads."""
+PAIRS = T * N * 2 * D
+"""Both products of attention, for one token on all T keys."""
+TAPS = 4
+"""Of the convolutions before a recurrence: they run on T + 3 positions, of which T are kept."""
+
+
+def dense() -> int:
+    return T * (L * (GROUPED + 3 * H * F + PAIRS) + HEAD)
+
+
+def latent() -> int:
+    queries = H * RQ + RQ * N * (NOPE + ROPE)
+    keys = H * (RKV + ROPE) + RKV * N * (NOPE + DV)
+    attention = queries + keys + N * DV * H + T * N * (NOPE + ROPE + DV)
+    return T * (L * attention + 3 * H * F + (L - 1) * (H * E + (A + 1) * 3 * H * FE) + HEAD)
+
+
+def shared() -> int:
+    return T * (L * (GROUPED + PAIRS) + 3 * H * F + (L - 1) * (H * E + (A + 1) * 3 * H * FE) + HEAD)
+
+
+def sinks() -> int:
+    """A logit of its own beside those of the keys has no product."""
+    return T * (L * (GROUPED + PAIRS + H * E + A * 3 * H * F) + HEAD)
+
+
+def delta() -> int:
+    """Three layers of the gated delta rule in chunks of 64, and one of attention whose queries are twice as wide, for a gate."""
+    keys, values = KH * DK, VH * DV_LINEAR
+    before = T * H * (2 * keys + 2 * values + 2 * VH) + (T + TAPS - 1) * TAPS * (2 * keys + values)
+    chunks = -(-T // 64)
+    rule = chunks * VH * (64 * 64 * (2 * DK + DV_LINEAR) + 3 * 64 * DK * DV_LINEAR)
+    attention = T * (GROUPED + H * N * D + PAIRS)
+    experts = T * (H * E + A * 3 * H * FE + 3 * H * SHARED + H)
+    return 3 * (before + rule + T * values * H) + attention + L * experts + T * HEAD
+
+
+def states() -> int:
+    """A state space model in chunks: inside one, into its state, out of it, and between all."""
+    inner = HEADS * WIDE
+    ends = T * H * (2 * inner + 2 * STATE + HEADS) + T * inner * H
+    convolution = (T + TAPS - 1) * TAPS * (inner + 2 * STATE)
+    chunks = -(-T // CHUNK)
+    inside = CHUNK * CHUNK * (STATE + WIDE) + 2 * CHUNK * STATE * WIDE
+    scan = HEADS * (chunks * inside + (chunks + 1) ** 2 * WIDE * STATE)
+    return L * (ends + convolution + scan) + T * HEAD
+
+
+class Case(NamedTuple):
+    """The configuration, multiply-adds of a forward pass, and whether a step takes three times as much."""
+
+    stated: dict[str, Any]
+    forward: Callable[[], int]
+    thrice: bool = True
+
+
+LOCAL = {**SIZES, "sliding_window": WINDOW}
+CASES = {
+    "deepseek_v3": Case(
+        {**SIZES, **LATENT, **ROUTED, "first_k_dense_replace": 1, "n_group": 2, "topk_group": 1}, latent
+    ),
+    "glm4_moe": Case({**SIZES, **ROUTED, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1}, shared),
+    "gpt_oss": Case({**LOCAL, "num_local_experts": E, "num_experts_per_tok": A}, sinks),
+    "gemma3_text": Case(LOCAL, dense),
+    "gemma3": Case({"text_config": LOCAL}, dense),
+    "qwen3_next": Case({**SIZES, **DELTA}, delta, thrice=False),
+    "mamba2": Case(
+        {
+            "vocab_size": V,
+            "hidden_size": H,
+            "num_hidden_layers": L,
+            "num_heads": HEADS,
+            "head_dim": WIDE,
+            "state_size": STATE,
+            "n_groups": 1,
+            "chunk_size": CHUNK,
+        },
+        states,
+        thrice=False,
+    ),
+}
+"""A state that starts at zero needs no gradient, so that a step of a recurrence takes less than three times its forward pass."""
+
+
+def told(folder: Path, kind: str, *words: str) -> subprocess.CompletedProcess[str]:
+    file = folder / f"{kind}.json"
+    file.write_text(json.dumps({"model_type": kind, **(CASES[kind].stated if kind in CASES else {})}))
+    python = str(ensure(environments.load(ROOT / "tests/matrix/llm.toml")["llm"]))
+    command = [python, "-m", "reconcile", "llm", str(file), *words, "--format", "json"]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize("pass_", ["forward", "training"])
+@pytest.mark.parametrize("kind", CASES)
+def test_what_ran_is_a_closed_form(kind: str, pass_: str, tmp_path: Path) -> None:
+    case = CASES[kind]
+    done = told(tmp_path, kind, "--seq", str(T), "--pass", pass_)
+    assert done.returncode == 0, done.stderr
+    page = json.loads(done.stdout)
+    passes = 1 if pass_ == "forward" else 3
+    if case.thrice or passes == 1:
+        assert page["ran"] == 2 * passes * case.forward()
+    else:
+        assert 2 * 2 * case.forward() < page["ran"] < 2 * 3 * case.forward()
+    numbers = [f for f in page["formulas"] if f["step"] is not None]
+    assert [f["name"] for f in numbers if f["residual"] or f["step"] + sum(f["causes"].values()) != page["ran"]] == []
+    assert len(numbers) >= 3
+    assert bool(page["recurrent"]) == (kind in ("qwen3_next", "mamba2"))
+
+
+def test_packed_documents_are_a_batch_of_them(tmp_path: Path) -> None:
+    lengths = (8, 16, 8, 24)
+    tokens, squares = sum(lengths), sum(n * n for n in lengths)
+    done = told(tmp_path, "gemma3_text", "--lengths", ",".join(map(str, lengths)))
+    per_token = dense() // T - L * PAIRS
+    assert json.loads(done.stdout)["ran"] == 6 * (per_token * tokens + L * N * 2 * D * squares), done.stderr
+    packed = told(tmp_path, "gemma3_text", "--lengths", "16,16,16")
+    batch = told(tmp_path, "gemma3_text", "--seq", "16", "--batch", "3")
+    assert json.loads(packed.stdout)["ran"] == json.loads(batch.stdout)["ran"]
+
+
+def test_adapters_on_frozen_weights(tmp_path: Path) -> None:
+    rank = 5
+    done = told(tmp_path, "gemma3_text", "--seq", str(T), "--lora", str(rank))
+    page = json.loads(done.stdout)
+    weights = L * (GROUPED + 3 * H * F)
+    adapters = L * rank * ((H + N * D) * 2 + (H + K * D) * 2 + 3 * (H + F))
+    first = H * (N * D + 2 * K * D)
+    products = 2 * (weights + HEAD) - first + 3 * adapters - 3 * rank * H + 3 * L * PAIRS
+    assert page["ran"] == 2 * T * products
+    assert page["trained"] == adapters
+
+
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_an_encoder_with_a_decoder_is_refused_in_a_sentence(kind: str, tmp_path: Path) -> None:
+    done = told(tmp_path, kind)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert "describes an encoder and a decoder, and formulas count one stack of layers" in done.stderr
