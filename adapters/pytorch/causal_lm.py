@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ def factory(
         from transformers import AutoConfig, AutoModelForCausalLM
 
         from .documents import Documents
-        from .lora import adapted
+        from .libraries.lora import adapted
     except ImportError as error:
         raise UsageError(
             f"{file} describes a model of transformers, which cannot be imported here ({error}): install transformers."
@@ -61,6 +62,7 @@ def factory(
             "with reconcile run --torch MODULE:FUNCTION --pass training."
         )
 
+    @functools.cache  # it has no values that a step could change: the trace and every formula read one model
     def make() -> tuple[Any, tuple[Any, ...]]:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)

@@ -100,14 +100,13 @@ def asked(
     return run_request(**options), *_here(model, inputs)
 
 
-def lengths_of(given: Sequence[object]) -> tuple[int, ...]:
-    """The lengths of documents. Raises UsageError for anything but whole numbers above 0."""
-    found: list[int] = []
-    for length in given:
+def lengths_of(given: Any) -> tuple[int, ...]:
+    """The lengths of documents, of one if a number is given. Raises UsageError for anything but whole numbers above 0."""
+    lengths = tuple(given) if isinstance(given, Sequence) else (given,)
+    for length in lengths:
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
             raise UsageError(f"the length of a document is a number of tokens, such as 2048, not {short(length)}.")
-        found.append(length)
-    return tuple(found)
+    return lengths
 
 
 def _configuration(model: Any) -> Path | Mapping[str, Any] | None:

@@ -32,6 +32,7 @@ SIZES = {
 }
 RQ, RKV, ROPE, NOPE, DV = 12, 10, 4, 6, 8
 LATENT = {
+    "head_dim": ROPE,
     "num_key_value_heads": N,
     "q_lora_rank": RQ,
     "kv_lora_rank": RKV,

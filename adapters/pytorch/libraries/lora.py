@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ...core.errors import UsageError, unknown
+from ....core.errors import UsageError, unknown
 
 
 class Adapted(torch.nn.Module):
