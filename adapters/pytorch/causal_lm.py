@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import UsageError, described
+from ..shared.refusal import FactoryError
 
 OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
@@ -72,8 +73,8 @@ def factory(
 
     try:
         tables = [m for m in make()[0].modules() if isinstance(m, torch.nn.Embedding)]
-    except UsageError:
-        raise
+    except FactoryError as error:
+        raise UsageError(str(error)) from error
     except Exception as error:
         raise UsageError(f"transformers makes no causal language model of {file}: {described(error)}.") from error
     stated = int(getattr(config, "max_position_embeddings", 0) or 0)

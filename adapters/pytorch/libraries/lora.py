@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ....core.errors import UsageError, unknown
+from ...shared.refusal import FactoryError
 
 
 class Adapted(torch.nn.Module):
@@ -32,8 +32,8 @@ class Adapted(torch.nn.Module):
 def adapted(model: Any, rank: int, targets: Sequence[str] = ()) -> Any:
     """The model itself, its weights frozen, with an adapter on each target.
 
-    Without named targets these are all nn.Linear but the head, as in peft's "all-linear". Raises UsageError for a target that is
-    not there, and for a model without any.
+    Without named targets these are all nn.Linear but the head, as in peft's "all-linear". Raises FactoryError for a target
+    that is not there, and for a model without any.
     """
     model.requires_grad_(False)
     head = model.get_output_embeddings()
@@ -43,10 +43,12 @@ def adapted(model: Any, rank: int, targets: Sequence[str] = ()) -> Any:
     names = {path.rpartition(".")[2] for path in paths}
     for target in targets:
         if target not in names:
-            raise unknown("target of --lora", target, names)
+            raise FactoryError(
+                f"--lora names {target}, and no nn.Linear has this name: choose from {', '.join(sorted(names))}."
+            )
     chosen = [path for path in paths if not targets or path.rpartition(".")[2] in targets]
     if not chosen:
-        raise UsageError("this model has no nn.Linear but its head, so --lora has nothing to adapt.")
+        raise FactoryError("this model has no nn.Linear but its head, so --lora has nothing to adapt.")
     for path in chosen:
         parent, _, name = path.rpartition(".")
         owner = model.get_submodule(parent)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import reconcile
+from reconcile.adapters.shared.refusal import FactoryError
 from reconcile.core.causes import Cause
 
 torch = pytest.importorskip("torch")
@@ -88,10 +89,10 @@ def test_a_new_adapter_has_the_products_of_the_paper() -> None:
 
 def test_a_target_that_is_not_there_is_one_sentence() -> None:
     with pytest.raises(
-        reconcile.UsageError, match=r"unknown target of --lora 'q_proj'\. Choose from: down, k, o, q, up, v\."
+        FactoryError, match=r"--lora names q_proj, and no nn\.Linear has this name: choose from down, k, o, q, up, v\."
     ):
         adapted(Decoder(), R, ("q_proj",))
     bare = Decoder()
     bare.layers = torch.nn.Sequential()
-    with pytest.raises(reconcile.UsageError, match=r"no nn\.Linear but its head"):
+    with pytest.raises(FactoryError, match=r"no nn\.Linear but its head"):
         adapted(bare, R)
