@@ -58,7 +58,7 @@ class Adapter(adapter.Adapter):
 
     def fused(self, model: Any) -> Any:
         """See Adapter.fused."""
-        from .fused import fused
+        from .libraries.deployed import fused
 
         return fused(model)
 
