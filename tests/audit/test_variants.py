@@ -17,7 +17,7 @@ from reconcile.audit.verdict import State, Verdict
 from reconcile.core.records import MAC
 from reconcile.decode.readings import WORK
 from reconcile.sweep.cells import Cell
-from tests.adapters.pytorch.test_fused import NET, SHAPE, THREE
+from tests.adapters.pytorch.libraries.test_deployed import NET, SHAPE, THREE
 
 ROOT = Path(__file__).resolve().parents[2]
 A0, A1, FUSED = 1_512_581_120, 2_626_488_320, 2_363_967_488
