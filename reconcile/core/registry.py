@@ -34,6 +34,7 @@ COUNTER_FOLDERS = (
     "torchprofile",
     "torch_flops",
     "torchscan",
+    "pthflops",
     "ultralytics_thop",
     "calflops",
     "deepspeed",

@@ -1,0 +1,70 @@
+"""Ledger of pthflops.count_ops in its default mode, one entry per module and function. PyTorch 2.0 and later.
+
+Its other mode, ``jit``, reads the text of a graph that PyTorch no longer makes (pthflops/ops_jit.py:313).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import torch
+
+from ....core.records import MAC, Ledger
+from ...pytorch.model import TorchModel
+from ...shared.distribution import version_of
+from ...shared.refusal import BeyondCounter
+from ..function_calls import replaced
+from ..module_calls import class_name
+from ..torch_flops.nodes import INNER, Counted, NodeCalls, around, ledger, spelled
+from . import COUNTERS
+
+TUPLES = (
+    "it takes a tuple that a tensor's method or the model returns for a result with its counts (pthflops/ops_fx.py:193), as here "
+    "of %s"
+)
+NAMES = {
+    "call_module": class_name,
+    "call_function": lambda function: f"function.{getattr(function, '__name__', function)}",
+    "call_method": lambda name: f"method.{name}",
+}
+"""It goes by the classes of modules, and by the bare names of functions (pthflops/ops_fx.py:158); methods count nothing."""
+
+
+def capture(counter: str, model: TorchModel) -> Ledger:
+    """Count one inference call of a fresh module on ``model.device``."""
+    engine = import_module("pthflops.ops_fx")
+    packages = {"pthflops": version_of(COUNTERS[0].distribution, import_module("pthflops"))}
+    return ledger(counter, MAC, model, packages, partial(_run, engine))
+
+
+def _run(engine: Any, module: torch.nn.Module, inputs: list[Any]) -> Counted:
+    calls = NodeCalls(module, NAMES)
+    whole, given = _of_one(module, inputs)
+    watched = calls.watched(engine.ProfilingInterpreter)
+    interpreter = calls.trace(lambda: watched(whole))
+    made = replaced(engine, ProfilingInterpreter=lambda _module, custom_ops: interpreter)
+    try:
+        with torch.no_grad(), made, calls:
+            total, _ = engine.count_ops_fx(whole, given, print_readable=False, verbose=False)
+    finally:
+        odd = next((node for node in interpreter.flops if node.op not in ("call_module", "call_function")), None)
+        if odd is not None:
+            raise BeyondCounter(TUPLES % odd.target)
+    return Counted(int(total), dict(interpreter.flops), calls)
+
+
+def _of_one(module: torch.nn.Module, inputs: list[Any]) -> tuple[torch.nn.Module, Any]:
+    """The module and its input; it gives a model one argument (pthflops/ops_fx.py:255), so several are in a list, which a module
+    around it takes apart, and which returns a tuple as a list."""
+    if len(inputs) == 1:
+        if spelled(module, inputs) is module:
+            return module, inputs[0]
+        return around(module, lambda self, given: _listed(getattr(self, INNER)(given))), inputs[0]
+    places = range(len(inputs))
+    return around(module, lambda self, given: _listed(getattr(self, INNER)(*(given[at] for at in places)))), inputs
+
+
+def _listed(result: Any) -> Any:
+    return list(result) if isinstance(result, tuple) else result

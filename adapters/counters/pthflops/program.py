@@ -1,0 +1,11 @@
+"""The counter alone, as its users run it."""
+
+PROGRAM = """\
+import torch
+from pthflops import count_ops
+
+{model}
+with torch.no_grad():
+    reported, _ = count_ops(net, x, print_readable=False, verbose=False)
+"""
+TABLE = "pthflops/ops_fx.py:158"

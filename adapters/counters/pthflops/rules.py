@@ -1,0 +1,91 @@
+"""What pthflops counts: the multiply-adds of a product, a bias, and some elementwise work in the same number. Unit MAC.
+
+P = pthflops/ops_fx.py, lines of 0.4.2.  It goes by ``isinstance`` of modules and by the names of three functions; all else is 0.
+``N``: elements of the input.  ``O``: elements of the result.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ....core.causes import Cause
+from ....core.records import Op
+from ....work import Work, prod
+from ..call_bridge import Calls, bridge_calls
+from ..rule_parts import classes, elements_in, elements_out, per_output, shape_in, shape_out
+from ..rulebook import RuleBook
+from . import COUNTERS
+
+BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"P": "pthflops/ops_fx.py"}, inherited=True)
+rule = BOOK.rule
+
+
+@rule(
+    *classes("conv", "_ConvNd"),
+    source="P:11",
+    formula="prod(kernel) in_channels (out_channels / groups) for each position of the output, and out_channels with a bias",
+)
+def _convolution(op: Op) -> Work:
+    out = shape_out(op)
+    positions, channels = out[0] * prod(out[2:]), op.attrs["out_channels"]
+    macs = prod(op.attrs["kernel_size"]) * op.attrs["in_channels"] * (channels // op.attrs["groups"])
+    return Work(mac=macs * positions, add=channels * positions if op.given("bias") else 0)
+
+
+rule(*classes("activation", "ReLU"), source="P:43", formula="2 O")(per_output(cmp=2))
+rule(*classes("batchnorm", "_BatchNorm"), source="P:108", formula="2 O")(per_output(add=1, mul=1))
+
+
+def _window(op: Op) -> int:
+    kernel = op.attrs["kernel_size"]
+    return prod((kernel,) * (len(shape_out(op)) - 2) if isinstance(kernel, int) else kernel)
+
+
+@rule(*classes("pooling", "_MaxPoolNd"), source="P:91", formula="(prod(kernel) - 1) O")
+def _max_pool(op: Op) -> Work:
+    return Work(cmp=_window(op) - 1) * elements_out(op)
+
+
+@rule(*classes("pooling", "_AvgPoolNd"), source="P:56", formula="prod(kernel) O")
+def _average_pool(op: Op) -> Work:
+    return Work(add=_window(op) - 1, div=1) * elements_out(op)
+
+
+@rule(
+    *classes("pooling", "_AdaptiveAvgPoolNd"),
+    source="P:75",
+    formula="the product of the input's last two sizes for each element of the result, whatever its size",
+)
+def _adaptive_pool(op: Op) -> Work:
+    return Work(add=prod(shape_in(op)[-2:]) - 1, div=1) * elements_out(op)
+
+
+@rule(*classes("linear", "Linear"), source="P:120", formula="N out_features, and out_features once with a bias")
+def _linear(op: Op) -> Work:
+    width = shape_out(op)[-1]
+    return Work(mac=elements_in(op) * width, add=width if op.given("bias") else 0)
+
+
+@rule("function.matmul", source="P:120", formula="N times the last size of the result")
+def _matmul(op: Op) -> Work:
+    return Work(mac=elements_in(op) * shape_out(op)[-1])
+
+
+@rule("function.add", source="P:136", formula="O for each positional argument")
+def _add(op: Op) -> Work:
+    return Work(add=len(op.attrs["args"])) * elements_out(op)
+
+
+@rule("function.mul", source="P:136", formula="O for each positional argument")
+def _mul(op: Op) -> Work:
+    return Work(mul=len(op.attrs["args"])) * elements_out(op)
+
+
+def _why_not(op: Op) -> tuple[Cause, str]:
+    return (
+        Cause.CALL_NOT_SEEN,
+        f"{op.op} reads weights alone: torch.fx computes it while it makes the graph, and keeps the result",
+    )
+
+
+bridge = partial(bridge_calls, calls=Calls("pthflops", BOOK, _why_not))
