@@ -92,6 +92,7 @@ def built(folder: Path) -> list[str]:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_every_row_has_its_verdict_and_no_model_is_made_again(tmp_path: Path) -> None:
     done = audit(tmp_path, *GOOD, *BAD)
     assert done.returncode == 1, done.stderr

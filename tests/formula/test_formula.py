@@ -76,6 +76,7 @@ def test_a_step_of_products_is_three_times_its_forward_pass() -> None:
     assert terms(counts, "trace@torch") == {(2,): 6 * ATTENTION, (1,): 6 * WEIGHTS}
 
 
+@pytest.mark.slow
 def test_a_strided_convolution_is_refused_with_its_range() -> None:
     def make() -> nn.Module:
         return nn.Sequential(nn.Conv2d(3, 4, 3, stride=2, padding=1, bias=False), nn.Flatten(0), nn.ReLU())
@@ -89,6 +90,7 @@ def test_a_strided_convolution_is_refused_with_its_range() -> None:
     assert counts.exit_code == 1
 
 
+@pytest.mark.slow
 def test_where_the_stride_fits_it_is_a_polynomial() -> None:
     """Four filters of 27 weights at (S/2)^2 positions."""
     counts = found(lambda: nn.Conv2d(3, 4, 3, stride=2, padding=1), "B,3,S,S", "S=16..96/2", "B=1..3")

@@ -50,6 +50,7 @@ def printed(programs: dict[str, str], folder: Path) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("counter", "case"), [pytest.param(*bug, marks=[] if bug in CHEAP else [pytest.mark.programs]) for bug in HERE]
 )
+@pytest.mark.slow
 def test_a_bug_on_record_is_shown_by_the_counter_alone(counter: str, case: str, tmp_path: Path) -> None:
     reported, expected, says = HERE[counter, case]
     code = reproduce.program(counter, case)
@@ -92,6 +93,7 @@ def test_bad_input_gets_a_sentence(counter: str, case: str, sentence: str) -> No
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_an_exact_count_has_no_program() -> None:
     with pytest.raises(UsageError, match=r"counts family_dense:dense as it ran, 70 MACs"):
         reproduce.program("thop", "family_dense:dense")  # 2 samples, 7 inputs, 5 units

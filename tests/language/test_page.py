@@ -208,6 +208,7 @@ def test_wrong_words_are_one_sentence(words: list[str], why: str) -> None:
     assert (done.exit_code, why in done.stderr, "Traceback" in done.output) == (2, True, False), done.output
 
 
+@pytest.mark.slow
 def test_a_folder_named_like_a_pair_does_not_hide_it(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A configuration is the file config.json in it."""
     monkeypatch.chdir(tmp_path)

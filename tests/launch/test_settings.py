@@ -47,6 +47,7 @@ def test_every_whole_number_in_the_zoo_is_a_size() -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_a_pairs_settings_are_any_number_but_no_size_below_0(tmp_path: Path) -> None:
     file = tmp_path / "sizeless.py"
     file.write_text(SIZELESS)

@@ -77,6 +77,7 @@ def test_another_formula_opens_into_its_parts() -> None:
 
 @settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(5, 7))
+@pytest.mark.slow
 def test_a_planted_product_is_found(pick: int, digits: int) -> None:
     """Any product of the list, printed with many digits, agrees; what is shown is at most as complicated."""
     setup = rated("1545.38T", devices=8, recompute="none")

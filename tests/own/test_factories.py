@@ -172,6 +172,7 @@ def test_the_other_framework_is_stopped(repository: Repository) -> None:
     assert time.monotonic() - start < 60
 
 
+@pytest.mark.slow
 def test_a_tensorflow_factory_is_refused_alike(repository: Repository) -> None:
     repository.write(
         bad="""

@@ -14,7 +14,7 @@ from reconcile.engine.settle import Collected
 from reconcile.launch import runner
 from tests.own.conftest import Repository
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("warmed")]
+pytestmark = [pytest.mark.slow, pytest.mark.frameworks, pytest.mark.usefixtures("warmed")]
 
 MODULES = """
     import torch

@@ -23,6 +23,7 @@ def drawn_by() -> Any:
     return module
 
 
+@pytest.mark.slow
 def test_the_three_columns_of_the_readmes_network() -> None:
     draw = drawn_by()
     result = draw.first_run((draw.COUNTER, draw.LOG))

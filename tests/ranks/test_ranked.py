@@ -130,6 +130,7 @@ def test_chosen_ranks_have_no_sum(typed: Typed) -> None:
     assert "there is no sum" in " ".join(done.output.split())
 
 
+@pytest.mark.slow
 def test_a_model_without_values_is_counted_and_says_so(typed: Typed) -> None:
     done = typed("--torch", "shared:without_values", "--ranks", "2", "--against", "shared:one")
     assert done.exit_code == 0, done.output

@@ -60,6 +60,7 @@ def by_rank(result: ranked.Ranked) -> dict[int, int]:
     return {rank: fold.trace.totals["matmul"] for fold in result.folds for rank in fold.ranks}
 
 
+@pytest.mark.zoo
 def test_tensor_parallel_ranks_share_products(run: Run) -> None:
     result = run("tp", 4, "plain", "training")
     assert by_rank(result) == dict.fromkeys(range(4), STEP // 4)

@@ -10,7 +10,7 @@ from reconcile.engine.settle import settle
 from reconcile.model_zoo import loading
 from tests.zoo.transformers import transformer
 
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 
 def test_an_encoder_layer_as_one_op_is_not_counted(collecting):

@@ -21,7 +21,7 @@ from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
 from tests.zoo.random_networks import network, pair_file, work
 
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 LONG = os.environ.get("RECONCILE_RANDOM_NETWORKS", "")
 

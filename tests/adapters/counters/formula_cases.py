@@ -236,5 +236,20 @@ def _heads() -> Iterator[Case]:
         yield case(f"{name}/embedding", 0, 4 * H * TOKENS)
 
 
-CASES = [*_parameters(), *_attention(), *_layers(), *_heads()]
+def _documents() -> Iterator[Case]:
+    """Documents of 6 and 10 tokens in each sequence: a formula that knows nothing of them has pairs of two documents, too."""
+    across = B * N * 2 * D * (T**2 - 6**2 - 10**2)
+    for name in (
+        "kaplan", "palm", "torchtitan", "torchtitan-main", "torchtitan-hf", "olmo-core",
+        *(name for name in LAYERS if name not in ("megatron", "megatron-bridge", "verl")), *NARROWED[:6],
+    ):  # fmt: skip
+        yield case(f"{name}/attention/one document", across, lengths=[6, 10])
+        yield case(f"{name}/attention/one document", 0)
+    for name in ("megatron", "megatron-bridge", "verl"):
+        yield case(f"{name}/attention", B * N * 2 * D * (6**2 + 10**2), lengths=[6, 10])
+    yield case("megatron-bridge/attention/one document", across, lengths=[6, 10], window=5)
+    yield case("megatron-bridge/attention/one document", 0, lengths=[6, 10])
+
+
+CASES = [*_parameters(), *_attention(), *_layers(), *_heads(), *_documents()]
 FAMILIES = {"formula": (("2.13.0",), CASES)}

@@ -68,6 +68,7 @@ def test_a_worker_is_forked_by_the_nursery_of_its_framework(monkeypatch: pytest.
         ("end", 300.0, "its process ended with status 4 before it was done"),
     ],
 )
+@pytest.mark.slow
 def test_one_counter_fails_alone(how: str, timeout: float, said: str) -> None:
     asked = RunRequest(PAIR, {"how": how, "under": "thop"}, timeout=timeout, counters=("thop", "fvcore"))
     with warm.warm():
@@ -105,6 +106,7 @@ def make():
 """
 
 
+@pytest.mark.slow
 def test_a_worker_is_where_home_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two folders have a net.py each, and the nursery is of before the second."""
     found = []

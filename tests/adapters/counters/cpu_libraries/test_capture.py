@@ -198,6 +198,7 @@ def test_nothing_is_multiplied_on_meta():
         capture("cpu_libraries", model)
 
 
+@pytest.mark.slow
 def test_what_a_model_prints_is_given_back():
     program = (
         "import torch\nfrom tests.adapters.counters.cpu_libraries.witnessed import both\n"

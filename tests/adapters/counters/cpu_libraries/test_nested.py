@@ -99,6 +99,7 @@ print([each.normalised_total for each in step.result.ledgers][1])
 
 
 @pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.slow
 def test_what_a_program_and_its_children_write_is_theirs(ends):
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM.replace("ENDS", str(ends))]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

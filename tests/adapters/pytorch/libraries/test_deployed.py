@@ -75,6 +75,7 @@ def fused(name: str) -> list[variants.Ran]:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_branches_that_are_added_become_one(here: None) -> None:
     for name in ("make", "replaced"):
         (ran,) = fused(name)
