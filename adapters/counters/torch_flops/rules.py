@@ -67,7 +67,7 @@ rule(
     source="E:393, E:426, E:449",
     formula="0",
 )(nothing)
-rule("module.ReLU", source="E:77", formula="O")(per_output(cmp=1))
+rule("module.ReLU", source="E:73", formula="O")(per_output(cmp=1))
 rule("module.GELU", source="E:188", formula="O")(per_output(special=1))
 rule("module.LeakyReLU", "function.leaky_relu", source="E:86, E:278", formula="4 O")(per_output(mul=4))
 rule("function.mul", source="E:209", formula="O, or 1 for numbers")(per_result(mul=1))
@@ -127,22 +127,22 @@ def _shrunk(op: Op) -> int:
     return prod(tuple(i % o + 1 if i % o else i // o for i, o in pairs))
 
 
-@rule(*by_axes("AvgPool"), source="E:40", formula="window O")
+@rule(*by_axes("AvgPool"), source="E:37", formula="window O")
 def _average(op: Op) -> Work:
     return Work(add=_window(op) - 1, div=1) * elements_out(op)
 
 
-@rule(*by_axes("AdaptiveAvgPool"), source="E:45", formula="window O")
+@rule(*by_axes("AdaptiveAvgPool"), source="E:42", formula="window O")
 def _adaptive_average(op: Op) -> Work:
     return Work(add=_shrunk(op) - 1, div=1) * elements_out(op)
 
 
-@rule(*by_axes("MaxPool"), source="E:53", formula="(window - 1) O")
+@rule(*by_axes("MaxPool"), source="E:50", formula="(window - 1) O")
 def _most(op: Op) -> Work:
     return Work(cmp=_window(op) - 1) * elements_out(op)
 
 
-@rule(*by_axes("AdaptiveMaxPool"), source="E:58", formula="(window - 1) O")
+@rule(*by_axes("AdaptiveMaxPool"), source="E:55", formula="(window - 1) O")
 def _adaptive_most(op: Op) -> Work:
     return Work(cmp=_shrunk(op) - 1) * elements_out(op)
 
