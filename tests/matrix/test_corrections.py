@@ -29,8 +29,12 @@ THREADS = (
     "Megatron-Bridge/pull/5344",
     "olmoearth_pretrain/pull/605",
 )
-FAST = ("yolo12n:make", "heads:make", "earth:make", "reconcile mfu ")
-"""What needs no environment of its own."""
+MARKS = {
+    **dict.fromkeys(("yolo12n:make", "heads:make", "earth:make", "reconcile mfu "), pytest.mark.slow),
+    "llm config.json": pytest.mark.fresh,
+    "": pytest.mark.matrix,
+}
+"""By a part of the command: what needs no environment of its own, a model of 30 billion parameters, and all others."""
 
 
 def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -49,7 +53,7 @@ def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("command", "parts"),
     [
-        pytest.param(command, parts, marks=pytest.mark.slow if any(f in command for f in FAST) else pytest.mark.matrix)
+        pytest.param(command, parts, marks=MARKS[next(part for part in MARKS if part in command)])
         for command, parts in REFUSED
     ],
     ids=[shlex.join(shlex.split(command)[1:4]) for command, _ in REFUSED],
