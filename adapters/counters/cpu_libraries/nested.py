@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ....core.records import MAC, Ledger, Op, Sighting
+from ...pytorch.steps.pools import call_key, drawn
 from ...pytorch.steps.recorder import StepRecorder
 from ...pytorch.tracing.records import tensors_in
 from ...pytorch.tracing.wrappers import is_distributed
@@ -111,19 +112,15 @@ class Nested:
         lines: dict[str, list[Any]] = {}
         for calls in self._calls.values():
             layer = renamed.get(str(calls.op.layer), str(calls.op.layer))
-            heard.setdefault(_key(calls.op, layer), Counter()).update(calls.texts)
+            heard.setdefault(call_key(calls.op, layer), Counter()).update(calls.texts)
             lines.update(calls.lines)
         pools: dict[Any, Counter[str]] = {}
         for op in ops:
-            key = _key(op, op.layer)
+            key = call_key(op, op.layer)
             pool = pools.setdefault((key, op.attrs.get("part")), heard.get(key, Counter()).copy())
-            left = op.calls
-            for text in list(pool):
-                calls_of = min(left, pool[text])
-                if calls_of:
-                    pool[text] -= calls_of
-                    left -= calls_of
-                    yield _sighting(op, calls_of, lines[text])
+            found, left = drawn(pool, op.calls)
+            for text, calls_of in found:
+                yield _sighting(op, calls_of, lines[text])
             if left:
                 yield _sighting(op, left, [])
 
@@ -140,12 +137,6 @@ class _Calls:
         text = repr(lines) if lines else ""
         self.texts[text] += 1
         self.lines[text] = lines
-
-
-def _key(op: Op, layer: str) -> tuple[Any, ...]:
-    """What tells dispatched calls apart; the recorder splits a call of several gradients into parts."""
-    attrs = {name: value for name, value in op.attrs.items() if name != "part"}
-    return layer, op.op, op.inputs, repr(sorted(attrs.items()))
 
 
 def _sighting(op: Op, calls: int, lines: list[Any]) -> Sighting:

@@ -15,6 +15,7 @@ import torch
 from torch.autograd.profiler import profile
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
+from ...pytorch.steps.pools import call_key, drawn
 from ...pytorch.steps.recorder import StepRecorder
 from ...shared.refusal import BeyondCounter
 from . import COUNTERS, EVENTS, FORMULAS
@@ -138,17 +139,17 @@ class Nested:
         pools: dict[Any, Counter[_Events]] = {}
         for number, op in self.ops.items():
             layer = renamed.get(str(op.layer), str(op.layer))
-            pools.setdefault(_key(op, layer), Counter())[_Events(found.events.pop(number, []))] += 1
+            pools.setdefault(call_key(op, layer), Counter())[_Events(found.events.pop(number, []))] += 1
         taken: list[tuple[Sighting, int]] = []
         moved: list[Op] = []
         for op in ops:
-            left = _take(op, pools.get(_key(op, op.layer), Counter()), taken)
+            left = _take(op, pools.get(call_key(op, op.layer), Counter()), taken)
             moved += [op._replace(calls=left)] if left else []
         anywhere: dict[Any, Counter[_Events]] = {}
         for (_, *key), pool in pools.items():
             anywhere.setdefault(tuple(key), Counter()).update(pool)
         for op in moved:  # sums of gradients belong to the layer that they arrive in, which shows later
-            left = _take(op, anywhere.get(_key(op, "")[1:], Counter()), taken)
+            left = _take(op, anywhere.get(call_key(op, "")[1:], Counter()), taken)
             if left:  # the parts of a call take its events once
                 taken.append((Sighting(op._replace(calls=left, attrs={**op.attrs, EVENTS: []}), _entry(op)), 0))
         unowned = [*found.lost, *(event for events in found.events.values() for event in events)]
@@ -250,23 +251,12 @@ class _Events:
         return hash(self.text)
 
 
-def _key(op: Op, layer: str) -> tuple[Any, ...]:
-    """What tells dispatched calls apart; the recorder splits a call of several gradients into parts."""
-    attrs = {name: value for name, value in op.attrs.items() if name != "part"}
-    return layer, op.op, op.inputs, repr(sorted(attrs.items()))
-
-
 def _take(op: Op, pool: Counter[_Events], taken: list[tuple[Sighting, int]]) -> int:
     """Take the events of as many calls as the op has, with their FLOPs. Returns the calls for which there are none."""
-    left = op.calls
-    for events in list(pool):
-        calls = min(left, pool[events])
-        if calls:
-            pool[events] -= calls
-            left -= calls
-            taken.append(
-                (Sighting(op._replace(calls=calls, attrs={**op.attrs, EVENTS: events.kinds}), _entry(op)), events.flops)
-            )
+    found, left = drawn(pool, op.calls)
+    for events, calls in found:
+        record = op._replace(calls=calls, attrs={**op.attrs, EVENTS: events.kinds})
+        taken.append((Sighting(record, _entry(op)), events.flops))
     return left
 
 
