@@ -49,6 +49,14 @@ def bridge_calls(view: View, trace: Trace, calls: Calls) -> Bridge:
     return Bridge(tuple(items))
 
 
+def of_weights_alone(op: Op) -> tuple[Cause, str]:
+    """Why a counter that runs the nodes of a torch.fx graph does not see an op outside all of them."""
+    return (
+        Cause.CALL_NOT_SEEN,
+        f"{op.op} reads weights alone: torch.fx computes it while it makes the graph, and keeps the result",
+    )
+
+
 @dataclass(slots=True)
 class _Part:
     """Ops of one module that belong together: some call has all of them, or they do the work of others in the trace.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.records import Op
-from ...work import Work
+from ...work import Work, prod
 from .rulebook import Compute, dims, size
 
 NN, F = "torch.nn.modules.", "torch.nn.functional."
@@ -60,6 +60,25 @@ def per_input(**counts: int) -> Compute:
 def per_output(**counts: int) -> Compute:
     """These operations for each element of the first output."""
     return lambda op: Work(**counts) * elements_out(op)
+
+
+def dots(terms: int, out: int, biased: bool) -> Work:
+    """A dot product of this many terms for each of ``out`` elements, of a counter that takes 2K - 1: a product starts the sum."""
+    return Work(mac=terms * out, accumulators=out, add=out if biased else 0)
+
+
+def flat_window(op: Op) -> int:
+    """The window of a pool, of a counter that takes a kernel given as one number for that many elements, whatever the axes
+    (torch_flops/flops_ops.py:38, torchscan/modules/flops.py:172)."""
+    kernel = op.attrs["kernel_size"]
+    return int(kernel) if isinstance(kernel, int) else prod(kernel)
+
+
+def shrunk(op: Op) -> tuple[int, ...]:
+    """The window of an adaptive pool by axis: the quotient of both sizes, or the remainder and 1 if there is one
+    (torch_flops/flops_ops.py:44, torchscan/modules/_pooling.py:9)."""
+    pairs = zip(shape_in(op)[2:], shape_out(op)[2:], strict=True)
+    return tuple(i % o + 1 if i % o else i // o for i, o in pairs)
 
 
 def two_or_four(op: Op) -> Work:

@@ -16,7 +16,7 @@ from ..rulebook import RuleBook
 from . import PRODUCTS
 from .log import BOTH_GRADIENTS, Product
 from .shares import ATTENTION as GRADIENTS_OF_ATTENTION
-from .shares import Matrices, batches, block_of, matrices, pair, pairs, shapes_of, share, tiled, unfolded
+from .shares import Matrices, batches, block_of, matrices, pair, pairs, result_of, shapes_of, share, tiled, unfolded
 
 BOOK = RuleBook("cpu_libraries", "torch", {"onednn": "src/common/verbose.cpp"})
 
@@ -74,7 +74,7 @@ DESCRIBED = ("convolution:", "deconvolution:")
 def _convolution(op: Op, products: Sequence[Product]) -> bool:
     """By oneDNN's descriptor, or as matrices of unfolded patches (im2col), one for each sample and group."""
     given, weight = shapes_of(op)[:2]
-    out = tuple(d or 0 for d in op.outputs[0].shape or ())
+    out = result_of(op)
     return _convolved(op, products, "forward", given, weight, out)
 
 
@@ -90,7 +90,7 @@ def bias_as_product(op: Op, products: Sequence[Product]) -> bool:
     if op.op not in ("aten.convolution", "aten._convolution"):
         return False
     given, weight = shapes_of(op)[:2]
-    wanted = unfolded(op, given, weight, tuple(d or 0 for d in op.outputs[0].shape or ()))
+    wanted = unfolded(op, given, weight, result_of(op))
     times = given[0] * int(op.attrs["groups"])
     found: Counter[Matrices | None] = Counter()
     for product in products:
@@ -144,7 +144,7 @@ def _packed_linear(op: Op, products: Sequence[Product]) -> bool:
 def _packed_convolution(op: Op, products: Sequence[Product]) -> bool:
     """oneDNN's descriptor; the record of a packed weight has no stride, and the sides of data and result say it."""
     given, weight = shapes_of(op)[0], shapes_of(op)[-1]
-    out = tuple(d or 0 for d in op.outputs[0].shape or ())
+    out = result_of(op)
     described = len(products) == 1 and products[0].routine.startswith("convolution:")
     return described and _has(products[0], _sides(given, weight, out), given[1] // weight[1])
 

@@ -31,6 +31,11 @@ def shapes_of(op: Op) -> list[tuple[int, ...]]:
     return [tuple(d or 0 for d in t.shape or ()) for t in op.inputs]
 
 
+def result_of(op: Op) -> tuple[int, ...]:
+    """The shape of the first tensor that came out."""
+    return tuple(d or 0 for d in op.outputs[0].shape or ())
+
+
 def block_of(product: Product) -> Block | None:
     """M, N, K of a product of matrices; None of anything else. oneDNN writes them row by row."""
     sizes = product.sizes

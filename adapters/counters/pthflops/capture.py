@@ -17,18 +17,14 @@ from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
 from ..function_calls import replaced
 from ..module_calls import class_name
-from ..torch_flops.nodes import INNER, Counted, NodeCalls, around, ledger, spelled
+from ..torch_flops.nodes import INNER, Counted, NodeCalls, around, ledger, names_by, spelled
 from . import COUNTERS
 
 TUPLES = (
     "it takes a tuple that a tensor's method or the model returns for a result with its counts (pthflops/ops_fx.py:193), as here "
     "of %s"
 )
-NAMES = {
-    "call_module": class_name,
-    "call_function": lambda function: f"function.{getattr(function, '__name__', function)}",
-    "call_method": lambda name: f"method.{name}",
-}
+NAMES = names_by(class_name)
 """It goes by the classes of modules, and by the bare names of functions (pthflops/ops_fx.py:158); methods count nothing."""
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..call_bridge import Calls, bridge_calls
+from ..call_bridge import Calls, bridge_calls, of_weights_alone
 from ..rule_parts import classes, elements_in, elements_out, per_output, shape_in, shape_out
 from ..rulebook import RuleBook
 from . import COUNTERS
@@ -81,11 +80,4 @@ def _mul(op: Op) -> Work:
     return Work(mul=len(op.attrs["args"])) * elements_out(op)
 
 
-def _why_not(op: Op) -> tuple[Cause, str]:
-    return (
-        Cause.CALL_NOT_SEEN,
-        f"{op.op} reads weights alone: torch.fx computes it while it makes the graph, and keeps the result",
-    )
-
-
-bridge = partial(bridge_calls, calls=Calls("pthflops", BOOK, _why_not))
+bridge = partial(bridge_calls, calls=Calls("pthflops", BOOK, of_weights_alone))

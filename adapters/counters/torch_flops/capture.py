@@ -23,16 +23,12 @@ from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
 from ..function_calls import replaced
 from . import COUNTERS
-from .nodes import Counted, NodeCalls, ledger, spelled
+from .nodes import Counted, NodeCalls, ledger, names_by, spelled
 
 WITHOUT_WEIGHTS = (
     "it takes the device from the first weight (torch_flops/flops_engine.py:156), and this model's graph has none"
 )
-NAMES = {
-    "call_module": lambda module: f"module.{type(module).__name__}",
-    "call_function": lambda function: f"function.{getattr(function, '__name__', function)}",
-    "call_method": lambda name: f"method.{name}",
-}
+NAMES = names_by(lambda module: f"module.{type(module).__name__}")
 """Its three tables go by the bare name of a class, a function or a method (torch_flops/flops_engine.py:193, 233, 276)."""
 
 

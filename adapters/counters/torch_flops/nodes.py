@@ -39,6 +39,15 @@ Names = dict[str, Callable[[Any], str]]
 """How a counter looks up what a node calls, by the node's kind: ``call_module``, ``call_function`` or ``call_method``."""
 
 
+def names_by(module: Callable[[Any], str]) -> Names:
+    """Those of a counter that goes by this name of a module, and by the bare names of functions and methods."""
+    return {
+        "call_module": module,
+        "call_function": lambda function: f"function.{getattr(function, '__name__', function)}",
+        "call_method": lambda name: f"method.{name}",
+    }
+
+
 def called_with(module: torch.nn.Module, model: TorchModel, tensors: list[Any]) -> list[Any]:
     """The arguments of one call of the module in the order of its forward's parameters: the graph knows no others."""
     positional, named = nested.filled(model.arguments, is_leaf, tensors)

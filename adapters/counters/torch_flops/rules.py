@@ -12,8 +12,8 @@ from functools import partial
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..call_bridge import Calls, bridge_calls
-from ..rule_parts import AXES, elements_in, elements_out, per_output, shape_in, shape_out
+from ..call_bridge import Calls, bridge_calls, of_weights_alone
+from ..rule_parts import AXES, dots, elements_in, elements_out, flat_window, per_output, shape_in, shape_out, shrunk
 from ..rulebook import Compute, NotCounted, RuleBook
 from . import COUNTERS
 
@@ -39,12 +39,6 @@ def nothing(op: Op) -> Work:
 def per_result(**counts: int) -> Compute:
     """These operations for each element of the result, or once for a result that is a number."""
     return lambda op: Work(**counts) * (elements_out(op) if op.outputs else 1)
-
-
-def product(op: Op, terms: int, biased: bool) -> Work:
-    """A dot product of this many terms for each element of the result: one product starts the sum."""
-    out = elements_out(op)
-    return Work(mac=terms * out, accumulators=out, add=out if biased else 0)
 
 
 rule(
@@ -80,24 +74,26 @@ rule("method.div", source="E:352", formula="O")(per_output(div=1))
 
 @rule("module.Linear", source="E:90", formula="(2 K - 1) O, and O with a bias")
 def _linear(op: Op) -> Work:
-    return product(op, shape_in(op)[-1], op.attrs["bias"] is not None)
+    return dots(shape_in(op)[-1], elements_out(op), op.attrs["bias"] is not None)
 
 
 @rule("function.linear", source="E:232", formula="(2 K - 1) O, and O with a bias")
 def _linear_function(op: Op) -> Work:
     positional, named = op.attrs["args"], op.attrs["named"]
-    return product(op, shape_in(op)[-1], (positional[2] if len(positional) > 2 else named.get("bias")) is not None)
+    return dots(
+        shape_in(op)[-1], elements_out(op), (positional[2] if len(positional) > 2 else named.get("bias")) is not None
+    )
 
 
 @rule("function.matmul", source="E:223", formula="(2 K - 1) O")
 def _matmul(op: Op) -> Work:
-    return product(op, shape_in(op)[-1], False)
+    return dots(shape_in(op)[-1], elements_out(op), False)
 
 
 @rule(*by_axes("Conv"), source="E:26", formula="(2 K - 1) O, and O with a bias; K = prod(kernel) in_channels / groups")
 def _convolution(op: Op) -> Work:
     terms = prod(op.attrs["kernel_size"]) * (op.attrs["in_channels"] // op.attrs["groups"])
-    return product(op, terms, op.attrs["bias"] is not None)
+    return dots(terms, elements_out(op), op.attrs["bias"] is not None)
 
 
 @rule(
@@ -115,36 +111,24 @@ def _convolution_function(op: Op) -> Work:
     return Work(mac=prod(shape_in(op, 1)[1:]) * out, accumulators=saved, add=out if biased else 0)
 
 
-def _window(op: Op) -> int:
-    """A kernel given as one number is taken for a window of that many elements, whatever the axes (E:41)."""
-    kernel = op.attrs["kernel_size"]
-    return int(kernel) if isinstance(kernel, int) else prod(kernel)
-
-
-def _shrunk(op: Op) -> int:
-    """The window of an adaptive pool: the quotient of both sizes, or the remainder and 1 if there is one (E:46)."""
-    pairs = zip(shape_in(op)[2:], shape_out(op)[2:], strict=True)
-    return prod(tuple(i % o + 1 if i % o else i // o for i, o in pairs))
-
-
 @rule(*by_axes("AvgPool"), source="E:37", formula="window O")
 def _average(op: Op) -> Work:
-    return Work(add=_window(op) - 1, div=1) * elements_out(op)
+    return Work(add=flat_window(op) - 1, div=1) * elements_out(op)
 
 
 @rule(*by_axes("AdaptiveAvgPool"), source="E:42", formula="window O")
 def _adaptive_average(op: Op) -> Work:
-    return Work(add=_shrunk(op) - 1, div=1) * elements_out(op)
+    return Work(add=prod(shrunk(op)) - 1, div=1) * elements_out(op)
 
 
 @rule(*by_axes("MaxPool"), source="E:50", formula="(window - 1) O")
 def _most(op: Op) -> Work:
-    return Work(cmp=_window(op) - 1) * elements_out(op)
+    return Work(cmp=flat_window(op) - 1) * elements_out(op)
 
 
 @rule(*by_axes("AdaptiveMaxPool"), source="E:55", formula="(window - 1) O")
 def _adaptive_most(op: Op) -> Work:
-    return Work(cmp=_shrunk(op) - 1) * elements_out(op)
+    return Work(cmp=prod(shrunk(op)) - 1) * elements_out(op)
 
 
 @rule(
@@ -226,11 +210,4 @@ def _attention(op: Op) -> Work:
     )
 
 
-def _why_not(op: Op) -> tuple[Cause, str]:
-    return (
-        Cause.CALL_NOT_SEEN,
-        f"{op.op} reads weights alone: torch.fx computes it while it makes the graph, and keeps the result",
-    )
-
-
-bridge = partial(bridge_calls, calls=Calls("torch_flops", BOOK, _why_not))
+bridge = partial(bridge_calls, calls=Calls("torch_flops", BOOK, of_weights_alone))

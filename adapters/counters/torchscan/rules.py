@@ -14,7 +14,7 @@ from ....core.causes import Cause
 from ....core.records import Op, Tensor
 from ....work import ZERO, Work, prod
 from ..module_bridge import Hooks, bridge_modules
-from ..rule_parts import classes, elements_in, elements_out, shape_in, shape_out
+from ..rule_parts import classes, dots, elements_in, elements_out, flat_window, per_input, shape_in, shrunk
 from ..rulebook import Compute, NotCounted, RuleBook, dims
 from . import COUNTERS, HOLDS, MACS, NUMBER
 
@@ -42,11 +42,6 @@ def formulas(ops: Sequence[str], flops: Compute, macs: Compute | None, source: s
     BOOK.rule(*ops, source=source, formula=formula)(compute)
 
 
-def per_element(**counts: int) -> Compute:
-    """These operations for each element of the input."""
-    return lambda op: Work(**counts) * elements_in(op)
-
-
 ONE = Op("", "", "", (Tensor((1,), "float32"),), (), {})
 """A call on one element."""
 
@@ -54,11 +49,6 @@ ONE = Op("", "", "", (Tensor((1,), "float32"),), (), {})
 def nothing(op: Op) -> Work:
     """It is in the list, and counts 0."""
     raise NotCounted(Cause.OP_NOT_COUNTED, f"torchscan counts 0 for {op.op}")
-
-
-def dots(terms: int, out: int, biased: bool) -> Work:
-    """A dot product of this many terms for each of ``out`` elements: one product starts the sum."""
-    return Work(mac=terms * out, accumulators=out, add=out if biased else 0)
 
 
 def _linear(op: Op) -> Work:
@@ -105,12 +95,12 @@ formulas(
 formulas(classes("linear", "Identity"), nothing, nothing, "F:32, M:33", "0")
 formulas(classes("flatten", "Flatten"), nothing, nothing, "F:32, M:33", "0")
 for _name, _flops, _line in (
-    ("ReLU", per_element(cmp=1), "F:90"),
-    ("ELU", per_element(cmp=2, special=1, mul=1, add=2), "F:96"),
-    ("LeakyReLU", per_element(cmp=2, mul=1, add=1), "F:102"),
-    ("ReLU6", per_element(cmp=2), "F:108"),
-    ("Tanh", per_element(special=2, mul=1, add=2, div=1), "F:114"),
-    ("Sigmoid", per_element(mul=1, special=1, add=1, div=1), "F:84"),
+    ("ReLU", per_input(cmp=1), "F:90"),
+    ("ELU", per_input(cmp=2, special=1, mul=1, add=2), "F:96"),
+    ("LeakyReLU", per_input(cmp=2, mul=1, add=1), "F:102"),
+    ("ReLU6", per_input(cmp=2), "F:108"),
+    ("Tanh", per_input(special=2, mul=1, add=2, div=1), "F:114"),
+    ("Sigmoid", per_input(mul=1, special=1, add=1, div=1), "F:84"),
 ):
     formulas(classes("activation", _name), _flops, nothing, f"{_line}, M:33", f"{sum(_flops(ONE))} N; MACs: 0")
 
@@ -155,32 +145,20 @@ formulas(
 )
 
 
-def _window(op: Op) -> int:
-    """A kernel given as one number is taken for a window of that many elements, whatever the axes (F:172)."""
-    kernel = op.attrs["kernel_size"]
-    return int(kernel) if isinstance(kernel, int) else prod(kernel)
-
-
-def _ratio(op: Op) -> tuple[int, ...]:
-    """The window of an adaptive pool: the quotient of both sizes, or the remainder and 1 if there is one (_pooling.py:9)."""
-    pairs = zip(shape_in(op)[2:], shape_out(op)[2:], strict=False)
-    return tuple(i % o + 1 if i % o else i // o for i, o in pairs)
-
-
 def _max_pool(op: Op) -> Work:
-    return Work(cmp=_window(op) - 1) * elements_out(op)
+    return Work(cmp=flat_window(op) - 1) * elements_out(op)
 
 
 def _average_pool(op: Op) -> Work:
-    return Work(add=_window(op) - 1, div=len(shape_in(op)) - 2) * elements_out(op)
+    return Work(add=flat_window(op) - 1, div=len(shape_in(op)) - 2) * elements_out(op)
 
 
 def _adaptive_max_pool(op: Op) -> Work:
-    return Work(cmp=prod(_ratio(op)) - 1) * elements_out(op)
+    return Work(cmp=prod(shrunk(op)) - 1) * elements_out(op)
 
 
 def _adaptive_average_pool(op: Op) -> Work:
-    window = _ratio(op)
+    window = shrunk(op)
     return Work(add=prod(window) - 1, div=len(window)) * elements_out(op)
 
 
