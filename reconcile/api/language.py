@@ -130,9 +130,9 @@ def llm(
 
     Raises UsageError, with one sentence, for what cannot be used, and NotInResult if what ran is not known.
     """
-    from ..language.asked import found
+    from ..language.asked import asked, found
     from ..launch import in_workers
 
     tell, paths = progress or (lambda _event: None), in_workers.paths()
     sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch, "lora": str(lora or "")}
-    return LanguageModel(found(model, tell, **sizes, pass_=pass_, inputs=inputs, paths=paths))
+    return LanguageModel(found(*asked(model, **sizes, pass_=pass_, inputs=inputs, paths=paths), tell))

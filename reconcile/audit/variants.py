@@ -86,9 +86,9 @@ def again(verdicts: Sequence[Verdict], of_row: Mapping[int, Cell]) -> dict[int, 
 
 def hinted(verdicts: Sequence[Verdict], outcomes: Mapping[int, Mapping[str, Any]]) -> list[Verdict]:
     """The verdicts, with what was found for those that are not explained; ``outcomes`` are those of ``again``, by row."""
-    known = _table(verdicts)
+    known, zoo = _table(verdicts), ran()
     return [
-        replace(v, reason=". ".join([v.reason, *_found(v, outcomes.get(v.claim.row, {}), known)]))
+        replace(v, reason=". ".join([v.reason, *_found(v, outcomes.get(v.claim.row, {}), known, zoo)]))
         if v.state is State.OPEN
         else v
         for v in verdicts
@@ -104,18 +104,23 @@ def _table(verdicts: Sequence[Verdict]) -> dict[str, Candidate]:
     }
 
 
-def _found(verdict: Verdict, outcome: Mapping[str, Any], known: Mapping[str, Candidate]) -> list[str]:
-    """The sentences on one row, without the full stops between them."""
+def _found(
+    verdict: Verdict,
+    outcome: Mapping[str, Any],
+    known: Mapping[str, Candidate],
+    zoo: Mapping[str, Mapping[str, int]],
+) -> list[str]:
+    """The sentences on one row, without the full stops between them; ``zoo`` is what ran in its networks."""
     wanted, claim = figure(verdict.claim.printed), verdict.claim
     several = ran_of(outcome)
     said = [
         f"The network {hit.variant.what} has {number(hit.reading.value)}: {hit.reading.what}"
         for hit in variants.hits(several, wanted)[:SHOWN]
     ]
-    version = sibling(claim.model, wanted, ran())
+    version = sibling(claim.model, wanted, zoo)
     if version is not None:
         said.append(f"{version[0]} of the zoo, another version of it, runs {number(version[2])} {version[1]}")
-    others = versions(claim.model, ran())
+    others = versions(claim.model, zoo)
     family = {name: c for name, c in known.items() if c.value != verdict.macs and related(name, claim.model)}
     near = [(name, c.value) for name, c in family.items() if wanted.holds(c.value)]
     said += [

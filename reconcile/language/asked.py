@@ -21,27 +21,14 @@ CONFIG = "config.json"
 
 
 def found(
-    model: Any,
+    request: RunRequest,
+    name: str,
+    take: Callable[[RunRequest, Callable[[Event], None]], Collected],
     tell: Callable[[Event], None],
-    *,
-    batch: int | None = None,
-    seq: int | None = None,
-    lengths: Sequence[int] = (),
-    lora: str = "",
-    pass_: str = "training",
-    inputs: Any = None,
-    paths: tuple[str, ...] = (),
 ) -> Page:
-    """The page of a model: a config.json or its folder, its settings, ``module:function``, a pair, or a model at hand.
-
-    ``batch`` and ``seq`` or ``lengths`` size a configuration, and ``lora`` freezes it and adds adapters; ``inputs`` are a model's
-    own, and a worker imports from ``paths``, too. Raises UsageError for what cannot be used, and NotInResult if what ran is
-    not known.
-    """
+    """The page of what was ``asked``. Raises NotInResult if what ran is not known, and UsageError if no formula has a number."""
     from ..engine.settle import settle
 
-    sizes: dict[str, Any] = {"batch": batch, "seq": seq, "lengths": lengths, "lora": lora}
-    request, name, take = asked(model, **sizes, pass_=pass_, inputs=inputs, paths=paths)
     collected = take(request, tell)
     result = settle(collected, Conventions(MATMUL, NAMED))
     (trace,) = result.traces
@@ -66,7 +53,10 @@ def asked(
 ) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
     """The request, the model's name, and how to run it: a configuration or a model at hand in this process, others in a worker.
 
-    Raises UsageError for sizes of a model that has inputs of its own, and for inputs of one that is sized.
+    ``model`` is a config.json or its folder, its settings, ``module:function``, a pair, or a model at hand. ``batch`` and ``seq``
+    or ``lengths`` size a configuration, and ``lora`` freezes it and adds adapters; ``inputs`` are a model's own, and a worker
+    imports from ``paths``, too. Raises UsageError for sizes of a model that has inputs of its own, for inputs of one that is
+    sized, and for a model that cannot be used.
     """
     from ..launch import in_workers, runner
     from ..launch.request import run_request

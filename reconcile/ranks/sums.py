@@ -88,6 +88,15 @@ class Sum:
         total = sum(part.count * self._work(part.trace.rows) for part in self.parts)
         return close(SUM, ONE, (total, self._work(self.one.rows)), self._lines, self._residuals)
 
+    @cached_property
+    def _counts(self) -> list[int]:
+        """How many ranks each part has."""
+        return [part.count for part in self.parts]
+
+    def _times(self, place: Place) -> Fraction:
+        """How many times the one device's work the ranks' batches are at this place."""
+        return self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
+
     def _all(self) -> Cell:
         return Cell({i: list(part.trace.rows) for i, part in enumerate(self.parts)}, list(self.one.rows))
 
@@ -130,10 +139,9 @@ class Sum:
 
     def _match(self, left: Sequence[tuple[Place, Cell]]) -> None:
         """Book what the ranks do the whole of in another place than one device, and what nothing explains."""
-        counts = [part.count for part in self.parts]
-        moved = micro.elsewhere(left, counts) if self._added else set()
+        moved = micro.elsewhere(left, self._counts) if self._added else set()
         left = [(place, cell) for place, cell in left if place[1:] not in moved]
-        booked, rest = matched(left, counts, lambda place, cell: self._more(place, cell)[1], self._if_whole)
+        booked, rest = matched(left, self._counts, lambda place, cell: self._more(place, cell)[1], self._if_whole)
         for place, beyond in booked:
             self._line(Cause.REPLICATED, place, -beyond)
         layers: dict[tuple[str, str], int] = defaultdict(int)
@@ -173,9 +181,7 @@ class Sum:
             return Cause.MICRO_BATCHES if self._added and self._by_one(cell) else Cause.ADDED_BETWEEN_RANKS
         if place[2] and self._added and beyond > 0 and self._of_parts(place, cell):
             return Cause.MICRO_BATCHES
-        counts = [part.count for part in self.parts]
-        times = self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
-        padded = padding(cell, counts, self.batches, lambda row: self.flops(row.work) * times)
+        padded = padding(cell, self._counts, self.batches, lambda row: self.flops(row.work) * self._times(place))
         return Cause.PADDED_SHARD if padded == beyond > 0 else None
 
     @cached_property
@@ -213,7 +219,7 @@ class Sum:
 
     def _cut(self, place: Place, cell: Cell) -> bool:
         """Whether ranks cut dot products: together they do one device's multiply-adds for more sums, which they add up later."""
-        times = self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
+        times = self._times(place)
         one = sum((row.work for row in cell.one), ZERO)
         ranks = sum((row.work * self.parts[index].count for index, rows in cell.parts.items() for row in rows), ZERO)
         names = [name for name in COMPONENTS if getattr(ranks, name) != getattr(one, name) * times]
@@ -223,7 +229,7 @@ class Sum:
         """Whether ranks cut sums: together they add as many elements to more sums, each of which saves one addition."""
         if place[2] != SUMS or not cell.one:
             return False
-        times = self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
+        times = self._times(place)
         read = made = Fraction(0)
         both = [(row, Fraction(self.parts[index].count)) for index, rows in cell.parts.items() for row in rows]
         both += [(row, -times) for row in cell.one]
@@ -239,11 +245,10 @@ class Sum:
     def _copied(self, place: Place, cell: Cell, beyond: int) -> bool:
         """Whether ranks share weights, and several of them have the same part, as with HSDP. What a part of a batch is done by
         twice may be of two batches: this says nothing of that."""
-        counts = [part.count for part in self.parts]
-        world, whole = sum(counts), self._work(cell.one)
+        world, whole = sum(self._counts), self._work(cell.one)
         if place[1] in _OF_BATCHES or not whole or beyond % whole or world % (beyond // whole + 1):
             return False
-        return copied(cell, counts, world // (beyond // whole + 1))
+        return copied(cell, self._counts, world // (beyond // whole + 1))
 
     def _if_whole(self, place: Place, rows: Sequence[TraceRow]) -> int:
         """What the ranks do beyond one device if each of them does the whole of these rows; -1 where they could be of several

@@ -96,7 +96,7 @@ def _text(value: Any, depth: int) -> str:
         inner = type(child)  # most are text or an int: no call for these
         text = _quoted(child) if inner is str else str(child) if inner is int else _text(child, depth + 1)
         flat = flat and "\n" not in text
-        parts.append(f"{_quoted(key)}: {text}" if key or kind is dict else text)
+        parts.append(f"{_quoted(key)}: {text}" if kind is dict else text)
     opening, closing = "{}" if kind is dict else "[]"
     if flat:
         line = f"{opening}{', '.join(parts)}{closing}"

@@ -85,12 +85,12 @@ def llm(
     """
     from ...core.errors import NotInResult
     from ...language import told
-    from ...language.asked import found
+    from ...language.asked import asked, found
     from ..progress import progress
 
     try:
         with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
-            page = found(model, tell, batch=batch, seq=seq, lengths=lengths, lora=lora, pass_=pass_)
+            page = found(*asked(model, batch=batch, seq=seq, lengths=lengths, lora=lora, pass_=pass_), tell)
     except NotInResult as error:
         say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)
