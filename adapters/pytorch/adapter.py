@@ -163,10 +163,14 @@ def _check_device(name: str) -> None:
 
 
 class Capture(adapter.Capture):
-    """See adapters/shared/adapter.py. Every trace and every ledger is of a fresh module."""
+    """See adapters/shared/adapter.py. Every trace is of a fresh module, and every ledger of a counter that runs it."""
 
     _memory: Any = None
     _moved_to = ""  # the device that a trace had to go to, from the one that was asked for
+
+    def __init__(self, request: Any, pair: Any) -> None:
+        super().__init__(request, pair)
+        self._kept: Dict[str, Any] = {}
 
     def trace(self, params: Any) -> Any:
         """See Capture.trace."""
@@ -217,6 +221,7 @@ class Capture(adapter.Capture):
         model = models.TorchModel(self.pair, params, self._moved_to or self.request.device, self._memory_need())
         model.training = self.request.training
         model.context = self.request.context
+        model.kept = self._kept
         return model
 
     def _memory_need(self) -> Any:

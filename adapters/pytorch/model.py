@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import ExitStack, contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
@@ -52,6 +52,13 @@ class TorchModel:
         self.training = ""  # the optimiser's name, where a training step is asked for
         self.context: Optional[int] = None  # tokens in the cache before the call, where a cache is asked for
         self.arguments: nested.Arguments = ((), {})  # known when the model has been built
+        self.kept: Dict[str, Any] = {}  # what ``once`` found; one for all counters of a model
+
+    def once(self, name: str, find: Callable[[], Any]) -> Any:
+        """What ``find`` returns, found once for all counters of one model that read the module and do not run it."""
+        if name not in self.kept:
+            self.kept[name] = find()
+        return self.kept[name]
 
     def build(self, device: str) -> torch.nn.Module:
         """A fresh module in eval mode on that device; on meta its weights are never allocated.

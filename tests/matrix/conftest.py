@@ -6,10 +6,12 @@ import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.matrix import llm_process
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,3 +36,10 @@ def written(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callabl
         return out
 
     return run
+
+
+@pytest.fixture(scope="session")
+def llm() -> Iterator[llm_process.Commands]:
+    """``llm("llm", "config.json", "--seq", "16", folder=...)``: `reconcile llm` where transformers is, all in one process."""
+    with llm_process.started() as commands:
+        yield commands

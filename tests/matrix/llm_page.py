@@ -12,12 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reconcile.core.atomic import write_file
-from reconcile.launch.environments import named as environments
-from reconcile.launch.environments.provision import ensure
 from tests.matrix import llm_quoted
+from tests.matrix.llm_process import ROOT, python
 
-ROOT = Path(__file__).parents[2]
-ENVIRONMENTS = Path(__file__).with_name("llm.toml")
 CONFIGURATIONS = Path(__file__).with_name("llm")
 PAGE = ROOT / "reports/llm.md"
 MODELS = {
@@ -49,27 +46,15 @@ number. Say which one you divide by. Of a formula with an empty cell, the source
 """
 
 
-def command(pass_: str, file: Path, seq: int) -> list[str]:
-    """The words that print a section, in an environment with transformers."""
-    return [
-        str(ensure(environments.load(ENVIRONMENTS)["llm"])),
-        "-m",
-        "reconcile",
-        "llm",
-        str(file),
-        "--seq",
-        str(seq),
-        "--pass",
-        pass_,
-        "--format",
-        "md",
-    ]
+def words(pass_: str, file: Path, seq: int) -> list[str]:
+    """The words that print a section, after ``reconcile``."""
+    return ["llm", str(file), "--seq", str(seq), "--pass", pass_, "--format", "md"]
 
 
 def section(pass_: str, name: str, seq: int) -> str:
     """What `reconcile llm` prints. Raises CalledProcessError if anything is unexplained."""
-    words = command(pass_, CONFIGURATIONS / f"{name}.json", seq)
-    return subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    command = [python(), "-m", "reconcile", *words(pass_, CONFIGURATIONS / f"{name}.json", seq)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
 
 
 def ratios(text: str) -> dict[str, str]:

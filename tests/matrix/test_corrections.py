@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.matrix.llm_page import ENVIRONMENTS, ensure, environments
+from tests.matrix.llm_process import python
 from tests.own.documents import LEFT_OUT, consoles, files, not_printed
 
 ROOT = Path(__file__).parents[2]
@@ -42,9 +42,12 @@ def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     for name, text in files(TEXT).items():
         (folder / name).write_text(text)
     (folder / "config.json").write_text(re.findall(r"^```json\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)[0])
-    place = environments.load(ENVIRONMENTS)["llm"]
-    python = str(ensure(place)) if command.startswith("reconcile llm ") else sys.executable
-    words = [python, "-m", "reconcile", *shlex.split(command)[1:]]
+    words = [
+        python() if command.startswith("reconcile llm ") else sys.executable,
+        "-m",
+        "reconcile",
+        *shlex.split(command)[1:],
+    ]
     there = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(words, cwd=folder, env=there, capture_output=True, text=True, check=False)
 

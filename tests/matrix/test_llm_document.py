@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from reconcile.launch.environments import named as environments
-from reconcile.launch.environments.provision import ensure
+from tests.matrix.llm_process import Commands
 from tests.own.documents import consoles, not_printed
 
 ROOT = Path(__file__).parents[2]
@@ -27,14 +24,10 @@ def configuration() -> dict[str, str]:
 @pytest.mark.parametrize(
     ("command", "parts"), [c for c in CONSOLES if c[0].startswith("reconcile ")], ids=lambda c: str(c)[:40]
 )
-def test_the_page_shows_what_is_printed(command: str, parts: list[str], tmp_path: Path) -> None:
+def test_the_page_shows_what_is_printed(command: str, parts: list[str], llm: Commands, tmp_path: Path) -> None:
     for name, text in configuration().items():
         (tmp_path / name).write_text(text)
-    python = str(ensure(environments.load(ROOT / "tests/matrix/llm.toml")["llm"]))
-    words = [python, "-m", "reconcile", *command.split()[1:]]
-    done = subprocess.run(
-        words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
-    )
+    done = llm(*command.split()[1:], folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not_printed(parts, done.stdout) == []
 

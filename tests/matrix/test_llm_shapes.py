@@ -6,19 +6,16 @@ Widths that differ; those of experts are multiples of 8, as grouped products in 
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from reconcile.launch.environments import named as environments
-from reconcile.launch.environments.provision import ensure
+from tests.matrix.llm_process import Commands, Done
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
 
-ROOT = Path(__file__).parents[2]
 T, L, H, N, K, D, F, V, E, A, FE, WINDOW = 20, 4, 32, 4, 2, 8, 48, 96, 4, 2, 24, 8
 SIZES = {
     "vocab_size": V,
@@ -144,19 +141,23 @@ CASES = {
 }
 
 
-def told(folder: Path, kind: str, *words: str) -> subprocess.CompletedProcess[str]:
-    file = folder / f"{kind}.json"
-    file.write_text(json.dumps({"model_type": kind, **(CASES[kind].stated if kind in CASES else {})}))
-    python = str(ensure(environments.load(ROOT / "tests/matrix/llm.toml")["llm"]))
-    command = [python, "-m", "reconcile", "llm", str(file), *words, "--format", "json"]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+@pytest.fixture
+def told(llm: Commands, tmp_path: Path) -> Callable[..., Done]:
+    """``told(kind, *words)``: `reconcile llm` of that small configuration."""
+
+    def run(kind: str, *words: str) -> Done:
+        file = tmp_path / f"{kind}.json"
+        file.write_text(json.dumps({"model_type": kind, **(CASES[kind].stated if kind in CASES else {})}))
+        return llm("llm", str(file), *words, "--format", "json")
+
+    return run
 
 
 @pytest.mark.parametrize("pass_", ["forward", "training"])
 @pytest.mark.parametrize("kind", CASES)
-def test_what_ran_is_a_closed_form(kind: str, pass_: str, tmp_path: Path) -> None:
+def test_what_ran_is_a_closed_form(kind: str, pass_: str, told: Callable[..., Done]) -> None:
     case = CASES[kind]
-    done = told(tmp_path, kind, "--seq", str(T), "--pass", pass_)
+    done = told(kind, "--seq", str(T), "--pass", pass_)
     assert done.returncode == 0, done.stderr
     page = json.loads(done.stdout)
     assert page["ran"] == 2 * (case.forward() if pass_ == "forward" else 3 * case.forward() + case.more)
@@ -166,20 +167,20 @@ def test_what_ran_is_a_closed_form(kind: str, pass_: str, tmp_path: Path) -> Non
     assert bool(page["recurrent"]) == (kind in ("qwen3_next", "mamba2"))
 
 
-def test_packed_documents_are_a_batch_of_them(tmp_path: Path) -> None:
+def test_packed_documents_are_a_batch_of_them(told: Callable[..., Done]) -> None:
     lengths = (8, 16, 8, 24)
     tokens, squares = sum(lengths), sum(n * n for n in lengths)
-    done = told(tmp_path, "gemma3_text", "--lengths", ",".join(map(str, lengths)))
+    done = told("gemma3_text", "--lengths", ",".join(map(str, lengths)))
     per_token = dense() // T - L * PAIRS
     assert json.loads(done.stdout)["ran"] == 6 * (per_token * tokens + L * N * 2 * D * squares), done.stderr
-    packed = told(tmp_path, "gemma3_text", "--lengths", "16,16,16")
-    batch = told(tmp_path, "gemma3_text", "--seq", "16", "--batch", "3")
+    packed = told("gemma3_text", "--lengths", "16,16,16")
+    batch = told("gemma3_text", "--seq", "16", "--batch", "3")
     assert json.loads(packed.stdout)["ran"] == json.loads(batch.stdout)["ran"]
 
 
-def test_adapters_on_frozen_weights(tmp_path: Path) -> None:
+def test_adapters_on_frozen_weights(told: Callable[..., Done]) -> None:
     rank = 5
-    done = told(tmp_path, "gemma3_text", "--seq", str(T), "--lora", str(rank))
+    done = told("gemma3_text", "--seq", str(T), "--lora", str(rank))
     page = json.loads(done.stdout)
     weights = L * (GROUPED + 3 * H * F)
     adapters = L * rank * ((H + N * D) * 2 + (H + K * D) * 2 + 3 * (H + F))
@@ -190,7 +191,7 @@ def test_adapters_on_frozen_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
-def test_an_encoder_with_a_decoder_is_refused_in_a_sentence(kind: str, tmp_path: Path) -> None:
-    done = told(tmp_path, kind)
+def test_an_encoder_with_a_decoder_is_refused_in_a_sentence(kind: str, told: Callable[..., Done]) -> None:
+    done = told(kind)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert "describes an encoder and a decoder, and formulas count one stack of layers" in done.stderr

@@ -20,7 +20,7 @@ from itertools import accumulate
 from ....core.causes import Cause
 from ....core.records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, WEIGHT_GRADIENT, Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO, Work
-from ..bridge import Bridge, Item, View, by_layer, make_item, sum_of, unknown_of, unmet
+from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .rules import BOOK
 from .table import parts
 from .terms import AGAIN, ATTENTION, HEAD, KINDS, PARAMETER, ROUTER, WEIGHTS, WINDOW, Term
@@ -67,6 +67,7 @@ class _Terms:
         self.frozen = {op.id for w in self.weights if not w["trainable"] for op in self.tied[w["name"]]}
         self.used = self._used_experts()
         self.products = products(trace)
+        self.layer = {op.id: layer_of(op, self.layers) for op in self.products}
         self.softmax = softmaxes(trace, self.layers)
         self.claimed = set[str]()
 
@@ -161,7 +162,7 @@ class _Terms:
 
     def _again(self, term: Sighting, passes: int) -> list[Item]:
         """A forward pass that the formula takes to be computed again, beside the products that were."""
-        ops = [op for op in self.products if op.phase == RECOMPUTATION and self._layer(op) == term.op.layer]
+        ops = [op for op in self.products if op.phase == RECOMPUTATION and self.layer[op.id] == term.op.layer]
         self.claimed.update(op.id for op in ops)
         same = sum_of(ops).mac == self._counted(term).mac * passes
         cause = None if same else Cause.FORMULA_DIFFERS if ops else Cause.RECOMPUTATION_ASSUMED
@@ -188,15 +189,12 @@ class _Terms:
             return self.tied[term.attrs["name"]]
         free = [op for op in self.products if op.id not in self.claimed]
         if kind == HEAD:
-            return [op for op in free if op.id in self.read and not self._layer(op)]
-        inside = [op for op in free if self._layer(op) == term.layer]
+            return [op for op in free if op.id in self.read and not self.layer[op.id]]
+        inside = [op for op in free if self.layer[op.id] == term.layer]
         if kind == ATTENTION:
             return [op for op in inside if op.id not in self.read]
         routers = kind == ROUTER
         return [op for op in inside if op.id in self.read and (op.id in self.routers) == routers]
-
-    def _layer(self, op: Op) -> str:
-        return layer_of(op, self.layers)
 
     def _compared(
         self,
@@ -253,7 +251,7 @@ class _Terms:
 
     def _unclaimed(self, op: Op) -> list[Item]:
         """The work of an op that no term stands for; of one that a term stands for, all but its multiply-adds."""
-        work = sum_of([op._replace(calls=1)])
+        work = known_work(op) or ZERO
         if op.id not in self.claimed:
             if not work and not unknown_of([op]):
                 return []
@@ -272,7 +270,7 @@ class _Terms:
         if op.id in self.routers:
             return Cause.OP_NOT_COUNTED, "the formula has no term for the router"
         if op.id in self.read:
-            if not self._layer(op):
+            if not self.layer[op.id]:
                 return (
                     Cause.HEAD_LEFT_OUT,
                     "the formula has no term for the weight of this product, which is outside of the layers",

@@ -3,7 +3,7 @@
 A formula runs nothing.  Its total is the sum of its terms.
 """
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 import torch
 
@@ -33,17 +33,23 @@ def size_of(inputs: List[Any]) -> Tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def capture(counter: str, model: TorchModel) -> Ledger:
-    """The terms of a formula for a fresh model: of one forward pass, or of a training step."""
-    name = counter.partition(":")[2]
-    formula = FORMULAS[name]
-    if not model.training and not formula.forward:
-        raise BeyondCounter("its source states a training step only: give --pass training")
-    if model.context and not formula.cache and any(term.kind == ATTENTION for term in formula.terms):
-        raise BeyondCounter("its source counts whole sequences and has no term for a cache: give --pass prefill")
+class Read(NamedTuple):
+    """What formulas read of a module: equal for all formulas of one model, and no tensor is kept."""
+
+    device: str
+    versions: Dict[str, str]
+    facts: Dict[str, Any]
+    layers: List[str]
+    weights: List[Dict[str, Any]]
+    windows: List[int]
+    head: str
+
+
+def _read(model: TorchModel) -> Read:
     module = model.build(model.device)
     batch, steps = size_of(list(model.example(model.device)))
-    facts = configured(getattr(module, "config", None))
+    config = getattr(module, "config", None)
+    facts = configured(config)
     if isinstance(module, Documents):
         facts["lengths"] = list(module.lengths)
     facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training), context=model.context or 0)
@@ -52,15 +58,33 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     facts["tied"] = tied(weights)
     if layers and {"h", "f"} <= set(facts):
         facts["m"] = matrices(own(weights, layers[0]), dict(facts))
+    windows = layer_windows(config, len(layers))
+    return Read(model.device, versions(module), facts, layers, weights, windows, head_path(weights, facts))
+
+
+def capture(counter: str, model: TorchModel) -> Ledger:
+    """The terms of a formula: of one forward pass, or of a training step. All formulas read one module: none runs it."""
+    name = counter.partition(":")[2]
+    formula = FORMULAS[name]
+    if not model.training and not formula.forward:
+        raise BeyondCounter("its source states a training step only: give --pass training")
+    if model.context and not formula.cache and any(term.kind == ATTENTION for term in formula.terms):
+        raise BeyondCounter("its source counts whole sequences and has no term for a cache: give --pass prefill")
+    read = model.once("formulas", lambda: _read(model))
+    facts, layers, weights = dict(read.facts), read.layers, read.weights
     _applies(formula, facts, layers)
     places: Dict[str, List[Place]] = {
         PARAMETER: [(weight["owners"][0], dict(facts, **weight)) for weight in weights],
-        HEAD: [(head_path(weights, facts), facts)],
+        HEAD: [(read.head, facts)],
         WHOLE: [("", facts)],
     }
-    windows = layer_windows(getattr(module, "config", None), len(layers))
     inside: List[Place] = [
-        (layer, dict(facts, layer=layer, index=i, window=windows[i], moe=any(w["routed"] for w in own(weights, layer))))
+        (
+            layer,
+            dict(
+                facts, layer=layer, index=i, window=read.windows[i], moe=any(w["routed"] for w in own(weights, layer))
+            ),
+        )
         for i, layer in enumerate(layers)
     ]
     parted = list(parts(name).items())
@@ -88,7 +112,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
                 entries[entry] = held._replace(value=held.value + value)
     total = sum(entry.value for entry in entries.values())
     return Ledger(
-        counter, "torch", FLOP, model.device, versions(module), total, tuple(entries.values()), tuple(sightings), {}, ()
+        counter, "torch", FLOP, read.device, read.versions, total, tuple(entries.values()), tuple(sightings), {}, ()
     )
 
 

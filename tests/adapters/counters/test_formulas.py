@@ -151,3 +151,24 @@ def test_no_formula_that_is_off_is_exact() -> None:
         ("formula:megatron", False),
     ]
     assert run.verdict.exact == ()
+
+
+def test_all_formulas_read_one_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reconcile.adapters.pytorch.model import TorchModel
+
+    built: list[str] = []
+    build = TorchModel.build
+
+    def counted(model: TorchModel, device: str) -> Any:
+        built.append(device)
+        return build(model, device)
+
+    monkeypatch.setattr(TorchModel, "build", counted)
+    ids = torch.zeros(B, T, dtype=torch.int64)
+    modules = []
+    for formulas in (["formula:palm"], ["formula:palm", "formula:megatron", "formula:nanogpt"]):
+        built.clear()
+        run = reconcile.run(torch=Decoder(), inputs=ids, counters=formulas, pass_="training", isolated=False)
+        assert [ledger.total > 0 for ledger in run.result.ledgers] == [True] * len(formulas)
+        modules.append(len(built))
+    assert modules[0] == modules[1] > 1
