@@ -19,7 +19,7 @@ test: $(VENV)/.installed
 # What starts a framework many times and proves in full what `make test` proves in part: Keras' own steps, packages from outside,
 # other interpreters, the scorecard's layers run again.
 slow: $(VENV)/.installed
-	$(BIN)/python -m pytest -m slow -p tests.home.noskip -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -m slow -p tests.home.noskip -n $(JOBS) --dist loadfile
 
 # Every published number on the versions it was taken on: makes the named environments (minutes, a package index; once).
 # Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; a missing environment or a skipped test fails.

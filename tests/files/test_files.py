@@ -259,7 +259,7 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.zoo
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.fresh] * (n != "gru_demo")) for n in ZOO])
 def test_every_other_kind(collecting: Collecting, networks: Path, tmp_path: Path, name: str) -> None:
     folder = networks
     result, own = zoo(collecting, name)

@@ -48,9 +48,9 @@ def printed(programs: dict[str, str], folder: Path) -> dict[str, list[str]]:
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize(
-    ("counter", "case"), [pytest.param(*bug, marks=[] if bug in CHEAP else [pytest.mark.programs]) for bug in HERE]
+    ("counter", "case"),
+    [pytest.param(*bug, marks=pytest.mark.slow if bug in CHEAP else pytest.mark.programs) for bug in HERE],
 )
-@pytest.mark.slow
 def test_a_bug_on_record_is_shown_by_the_counter_alone(counter: str, case: str, tmp_path: Path) -> None:
     reported, expected, says = HERE[counter, case]
     code = reproduce.program(counter, case)
@@ -73,7 +73,7 @@ def test_the_page_lists_the_bugs_that_the_tests_show() -> None:
     cells = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table]
     wanted = []
     for key, (reported, ran, _) in {**HERE, **THERE}.items():
-        where = "matrix" if key in THERE else "test" if key in CHEAP else "programs"
+        where = "matrix" if key in THERE else "slow" if key in CHEAP else "programs"
         wanted.append(row_of(*key, (reported, ran), where))
     assert [(row[0], *row[2:]) for row in cells] == wanted
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.slow, pytest.mark.xdist_group("layers")]
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 HERE = Path(__file__).parent
 

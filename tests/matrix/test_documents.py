@@ -1,6 +1,6 @@
 """Every command that a page of docs/ tells you to type is typed, section by section, beside the files that it speaks of.
 
-Other tests type those of the README, docs/formula.md and docs/pytest.md, and compare what they print.
+Other tests type those of the README, corrections.md, formula.md, llm.md and pytest.md, and compare what they print.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from typing import Any
 import pytest
 
 from tests.matrix.mfu_files import files
-from tests.matrix.test_llm_document import configuration
 from tests.own.documents import commands
 from tests.own.documents import files as python_files
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
-OTHER_TESTS = ("cli.md", "formula.md", "pytest.md", "README.md")
+OTHER_TESTS = ("cli.md", "corrections.md", "formula.md", "llm.md", "pytest.md", "README.md")
 PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in OTHER_TESTS}
 ELSEWHERE = {
     r"reconcile sweep transformers( --pass training)?$": "transformers",
@@ -40,7 +39,6 @@ ELSEWHERE = {
     r"reconcile counter (conform|draft) mine$": "test",
     r"reconcile run --jax ": "matrix",
     r"reconcile llm config\.json ": "llm",
-    r"reconcile llm llama\.json ": "matrix",
     r"reconcile mfu .*--config config\.json": "llm",
 }
 """What takes half an hour, or has to install something: the target of the Makefile that does so, or does the same."""
@@ -163,8 +161,6 @@ FILES = {
     r"--ncu net\.csv": {"net.py": files(PAGES["kernels.md"])["net.py"], "net.csv": COUNTED},
     r"reconcile mfu ": files(PAGES["mfu.md"]),
     r"--torch deployed:make": python_files(PAGES["decode.md"]),
-    r"--torch (rows|yolo12n|heads|earth):make": python_files(PAGES["corrections.md"]),
-    r"cat llama\.json$": configuration(),
 }
 """What a reader of these commands has."""
 MADE = {

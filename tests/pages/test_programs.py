@@ -24,7 +24,7 @@ NO_MODEL = {
     "duplicate-graph": "a v1 graph: tests/matrix/test_seed_s4.py books it",
     "shape-unknown": "an open batch, while a run has inputs: tests/run/test_gru_demo.py books it in a loop",
     "weight-differs": "a convention of one's own: tests/pages/test_pages.py books it",
-    "run-stats-truncated": "2^20 records take a minute: test_truncated.py of tf_profiler books it in make zoo",
+    "run-stats-truncated": "2^20 records take a minute: test_truncated.py of tf_profiler books it in make fresh",
     "extrapolated": "no model is left: tests/adapters/counters/test_ultralytics.py books it",
     "float32-rounding": "an old release of thop: tests/adapters/counters/test_rounding.py books it",
     "averaged-over-batch": "no counter that runs unasked: tests/adapters/counters/test_ptflops.py books it",

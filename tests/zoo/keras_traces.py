@@ -1,4 +1,4 @@
-"""Runs in a process of its own, Keras on PyTorch: every model of keras.applications traced on meta, as JSON.
+"""Runs in a process of its own, Keras on PyTorch: models of keras.applications traced on meta, as JSON; all if none is named.
 
 Prints {name: {"device", "macs", "unknown"} or {"refused"}}: multiply-adds of one image, ops of unknown work, or what Keras
 says where it does not make the model.
@@ -7,6 +7,7 @@ says where it does not make the model.
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 
 import keras
@@ -54,12 +55,12 @@ def traced(name):
     return {"device": trace.device, "macs": macs, "unknown": unknown}
 
 
-def main():
+def main(*names):
     warnings.simplefilter("ignore")
     load()
-    names = [name for name in dir(keras.applications) if callable(getattr(keras.applications, name))]
+    names = names or [name for name in dir(keras.applications) if callable(getattr(keras.applications, name))]
     print(json.dumps({name: traced(name) for name in names}))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
