@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.matrix import llm_process
+from tests.matrix.llm_page import python
+from tests.own.one_process import Commands, started
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +40,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callabl
 
 
 @pytest.fixture(scope="session")
-def llm() -> Iterator[llm_process.Commands]:
+def llm() -> Iterator[Commands]:
     """``llm("llm", "config.json", "--seq", "16", folder=...)``: `reconcile llm` where transformers is, all in one process."""
-    with llm_process.started() as commands:
+    with started(python()) as commands:
         yield commands

@@ -12,8 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reconcile.core.atomic import write_file
+from reconcile.launch.environments import named as environments
+from reconcile.launch.environments.provision import ensure
 from tests.matrix import llm_quoted
-from tests.matrix.llm_process import ROOT, python
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENTS = Path(__file__).with_name("llm.toml")
 
 CONFIGURATIONS = Path(__file__).with_name("llm")
 PAGE = ROOT / "reports/llm.md"
@@ -44,6 +48,11 @@ The ratio is to all products that ran, with whole attention. A trainer that coun
 number. Say which one you divide by. Of a formula with an empty cell, the source has no term for the model.
 
 """
+
+
+def python() -> str:
+    """The interpreter of the environment with transformers, which is made if it is not there."""
+    return str(ensure(environments.load(ENVIRONMENTS)["llm"]))
 
 
 def words(pass_: str, file: Path, seq: int) -> list[str]:

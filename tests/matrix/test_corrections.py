@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.matrix.llm_process import python
+from tests.matrix.llm_page import python
 from tests.own.documents import LEFT_OUT, consoles, files, not_printed
 
 ROOT = Path(__file__).parents[2]

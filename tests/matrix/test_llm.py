@@ -22,9 +22,9 @@ from tests.matrix.llm_page import (
     ratios,
     words,
 )
-from tests.matrix.llm_process import Commands
 from tests.matrix.llm_quoted import MODELS as QUOTED_MODELS
 from tests.matrix.llm_quoted import QUOTED, SEQ
+from tests.own.one_process import Commands
 
 STALE = "reports/llm.md is stale: run `make llm` and commit what changed"
 TIMES = {"training": 6, "forward": 2}

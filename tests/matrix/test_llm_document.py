@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.matrix.llm_process import Commands
 from tests.own.documents import consoles, not_printed
+from tests.own.one_process import Commands
 
 ROOT = Path(__file__).parents[2]
 CONSOLES = consoles((ROOT / "docs" / "llm.md").read_text())

@@ -1,6 +1,8 @@
-"""Commands of `reconcile llm`, one after the other in one process with transformers, whose import takes seconds.
+"""Commands of the tool, one after the other in one process, so that frameworks are imported once: imports take seconds.
 
-Each line of the input is a folder and the command's words in JSON; each line of the output is what ``Done`` holds.
+``python -m tests.own.one_process`` runs commands where it is, such as `reconcile llm` beside transformers; with ``warm`` its
+workers come from a process that has the frameworks. Each line of the input is a folder and the command's words in JSON; each line
+of the output is what ``Done`` holds.
 """
 
 from __future__ import annotations
@@ -11,15 +13,11 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from reconcile.launch.environments import named as environments
-from reconcile.launch.environments.provision import ensure
-
 ROOT = Path(__file__).parents[2]
-ENVIRONMENTS = Path(__file__).with_name("llm.toml")
 
 
 class Done(NamedTuple):
@@ -46,15 +44,10 @@ class Commands:
         return Done(*json.loads(line))
 
 
-def python() -> str:
-    """The interpreter of the environment, which is made if it is not there."""
-    return str(ensure(environments.load(ENVIRONMENTS)["llm"]))
-
-
 @contextmanager
-def started() -> Iterator[Commands]:
-    """The process, until the end of the block."""
-    command = [python(), "-m", "tests.matrix.llm_process"]
+def started(python: str, *words: str) -> Iterator[Commands]:
+    """The process of that interpreter, until the end of the block."""
+    command = [python, "-m", "tests.own.one_process", *words]
     pipe = subprocess.PIPE
     there = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, cwd=ROOT, env=there, stdin=pipe, stdout=pipe, text=True) as process:
@@ -72,13 +65,16 @@ def _done(words: Sequence[str]) -> Done:
     return Done(result.exit_code, result.stdout, result.stderr + told)
 
 
-def main() -> None:
+def main(*words: str) -> None:
     """Answer until the input ends."""
-    for line in sys.stdin:
-        folder, words = json.loads(line)
-        os.chdir(folder)
-        print(json.dumps(_done(words)), flush=True)
+    from reconcile.launch.workers.warm import warm
+
+    with warm() if words == ("warm",) else nullcontext():
+        for line in sys.stdin:
+            folder, asked = json.loads(line)
+            os.chdir(folder)
+            print(json.dumps(_done(asked)), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
