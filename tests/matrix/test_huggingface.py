@@ -27,7 +27,7 @@ from reconcile.launch.environments import named as environments
 from reconcile.launch.request import RunRequest
 from tests.matrix import huggingface_models as models
 
-pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = Path(__file__).with_name("huggingface.toml")
@@ -132,7 +132,13 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Collected
     return take
 
 
-@pytest.fixture(params=CASES)
+IN_MATRIX = ("gpt2", "t5")
+"""A decoder, and an encoder with one; `make fresh` runs the others, and `make pairs` 32 pairs."""
+
+
+@pytest.fixture(
+    params=[pytest.param(n, marks=pytest.mark.matrix if n in IN_MATRIX else pytest.mark.fresh) for n in CASES]
+)
 def case(request: pytest.FixtureRequest, taken: Callable[[str], Collected], monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.chdir(ROOT)
     name: str = request.param
@@ -182,12 +188,14 @@ def test_what_differs_is_named_with_its_ops(case: tuple[Case, dict[str, Answer]]
     assert (between.from_total, between.to_total) == tuple(t.totals["all"] for t in results["all"].traces)
 
 
+@pytest.mark.matrix
 def test_the_versions_are_those_of_the_classes_that_ran(taken: Callable[[str], Collected]) -> None:
     pins = dict(r.split("==") for r in environments.load(ENVIRONMENTS)["huggingface"].requirements)
-    result = settle(taken("bert"), Conventions(BUILT_IN["matmul"]))
+    result = settle(taken("gpt2"), Conventions(BUILT_IN["matmul"]))
     assert result.environment["keras"] == pins["tf-keras"]
 
 
+@pytest.mark.fresh
 def test_the_command_writes_a_mapping_that_reads_back(tmp_path: Path) -> None:
     module = "tests.matrix.huggingface_models"
     command = [sys.executable, "-m", "reconcile", "run", "--tf", f"{module}:tf_distilbert", "--torch"]
