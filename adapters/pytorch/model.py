@@ -36,7 +36,19 @@ def _tell(leaf: Any) -> str:
     return f"{dtype} {tuple(int(size) for size in leaf.shape)}"
 
 
-class TorchModel:
+class Readable:
+    """What the counters of one model read of it is found once: of those that do not run it."""
+
+    kept: Dict[str, Any]  # one for all counters of a model
+
+    def once(self, name: str, find: Callable[[], Any]) -> Any:
+        """What ``find`` returned when it was first called under that name."""
+        if name not in self.kept:
+            self.kept[name] = find()
+        return self.kept[name]
+
+
+class TorchModel(Readable):
     """A pair's PyTorch side, built from a pair module and its parameters."""
 
     def __init__(
@@ -52,13 +64,7 @@ class TorchModel:
         self.training = ""  # the optimiser's name, where a training step is asked for
         self.context: Optional[int] = None  # tokens in the cache before the call, where a cache is asked for
         self.arguments: nested.Arguments = ((), {})  # known when the model has been built
-        self.kept: Dict[str, Any] = {}  # what ``once`` found; one for all counters of a model
-
-    def once(self, name: str, find: Callable[[], Any]) -> Any:
-        """What ``find`` returns, found once for all counters of one model that read the module and do not run it."""
-        if name not in self.kept:
-            self.kept[name] = find()
-        return self.kept[name]
+        self.kept = {}
 
     def build(self, device: str) -> torch.nn.Module:
         """A fresh module in eval mode on that device; on meta its weights are never allocated.

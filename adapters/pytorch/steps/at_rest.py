@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ...shared.refusal import FactoryError
+from ..model import Readable
 from .recorder import StepRecorder
 
 UNCALLED = "no model was called in the step, so a formula has no tokens to count."
@@ -14,7 +15,7 @@ UNLIKE = "the model read tensors of %s in this step: a formula counts sequences 
 OTHER = "the model read %d tokens in the step (%d x %d), and tokens=%d was given."
 
 
-class AtRest:
+class AtRest(Readable):
     """What a formula's capture asks of a model (adapters/pytorch/model.py): all micro-batches of the step as one batch."""
 
     context = None
@@ -22,7 +23,7 @@ class AtRest:
     def __init__(self, recorder: StepRecorder, model: Any, device: str, tokens: int | None) -> None:
         if not recorder.calls:
             raise FactoryError(UNCALLED)
-        self.device = device
+        self.device, self.kept = device, {}
         self.training = "own" if recorder.passes else ""
         self.module = recorder.calls[0][0] if model is None else model
         own = [given[0] for module, given in recorder.calls if given and module is recorder.calls[0][0]]
