@@ -20,11 +20,10 @@ from ..engine.settle import Collected
 from .choose import choose_counters, find_models
 from .environments.interpreters import Interpreter
 from .request import Point, RunRequest
-from .workers import written, zipapp
+from .workers import warm, written, zipapp
 from .workers.lend import lend
 from .workers.scratch import scratch
 from .workers.supervisor import Event, Supervisor
-from .workers.warm import nursery_of
 from .workers.written import Outcome
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
@@ -103,8 +102,9 @@ def start_workers(
             ),
             **models[framework.name],
         )
+        nursery = warm.nursery_of(body, python) if warm.OPEN or warm.OFFERED else None
         supervisors[framework.name] = Supervisor(
-            body, folder / framework.name, request.timeout, progress, tool, python, folder, nursery_of(body, python)
+            body, folder / framework.name, request.timeout, progress, tool, python, folder, nursery
         )
     with ThreadPoolExecutor(max_workers=len(supervisors)) as pool:
         try:

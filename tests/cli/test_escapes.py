@@ -16,7 +16,7 @@ from rich.text import Text
 
 import reconcile.cli
 from reconcile.cli import progress
-from reconcile.cli.console import PlainConsole
+from reconcile.cli.screen import PlainConsole
 from reconcile.cli.streams import say
 from reconcile.core.errors import UsageError
 from reconcile.core.escapes import clean, plain

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Group
 from rich.text import Text
 
-from reconcile.cli.console import PlainConsole
+from reconcile.cli.screen import PlainConsole
 from reconcile.cli.streams import say
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.escapes import clean, plain

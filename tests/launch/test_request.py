@@ -20,7 +20,6 @@ from reconcile.core.registry import known_counters
 from reconcile.launch.request import (
     RunRequest,
     by_parameter,
-    every_counter,
     model_options,
     models_of,
     run_request,

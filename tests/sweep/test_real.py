@@ -24,7 +24,7 @@ import pytest
 
 from reconcile.launch.environments import named as environments
 from reconcile.launch.workers import zipapp
-from reconcile.launch.workers.exits import MARK as WORKER
+from reconcile.launch.workers.reaper import MARK as WORKER
 from reconcile.sweep import listfile, listing
 
 pytestmark = [pytest.mark.sweep, pytest.mark.frameworks]

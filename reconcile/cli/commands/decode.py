@@ -82,16 +82,16 @@ def decode(
     from ...decode import gather as data
     from ...decode.figure import figure
     from ...decode.search import search
-    from ...launch import user_models
+    from ...launch import choose, user_models
+    from ...launch.choose import prepared
     from ...launch.environments.named import load as load_environments
-    from ...launch.prepare import prepared
     from ...launch.request import models_of, run_request
     from ..decoded import said
     from ..environment import other
     from ..progress import progress
 
     wanted = figure(number)
-    user_models.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"])
+    choose.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"])
     request = run_request(**asked)
     name = request.model or user_models.name_of(request.factories)
     if no_run and request.factories:
