@@ -264,7 +264,7 @@ def _live(
 
 def _fail(text: str) -> NoReturn:
     """Fail the test; escape sequences in names of layers do not reach the terminal."""
-    from .core.escapes import plain
+    from .core.text import plain
 
     raise pytest.fail.Exception(plain(text), pytrace=False) from None  # an error that is said needs no context
 

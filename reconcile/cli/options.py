@@ -1,9 +1,10 @@
-"""The options of launch/request.py as click takes them, each with its help. Commands pick theirs by name."""
+"""The options of launch/request.py as click takes them, each with its help, and as you type them again. Commands pick theirs by
+name."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +12,8 @@ import click
 
 from ..core.errors import UsageError
 from ..core.registry import frameworks
-from ..launch.request import OPTIONS, PASSES, Kind, Option, model_options
+from ..core.text import typed
+from ..launch.request import OPTIONS, PASSES, Kind, Option, flags, model_options, words
 from . import completions
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -271,3 +273,27 @@ def models(function: F) -> F:
 
 OWN = (models, "input", "args", "signature", "trust-file")
 """The options that say what a model of the user's own is, and what it is called with."""
+
+
+def again(ctx: click.Context, wanted: Collection[str] = (), *more: str, bare: bool = True, command: str = "") -> str:
+    """The command of ``ctx`` with those of its options that are not at their defaults, and ``more`` after them.
+
+    ``command`` is another command that is to have these options.
+    ``wanted`` are the options that it is to have; unless they are given, those that decide what a report says.
+    ``bare`` names files without their folders: a report is made again from the folder that holds the files it names.
+    """
+    wanted = wanted or flags(lambda option: option.report)
+    line = ["reconcile", command or ctx.command.name or ""]
+    for parameter in ctx.command.params:
+        value, flag = ctx.params.get(parameter.name or ""), parameter.opts[0]
+        if flag in wanted and value and value != parameter.get_default(ctx):
+            line += words(flag, value, str if not bare else _file_name if parameter.name == "model" else _bare)
+    return typed([*line, *more])
+
+
+def _file_name(item: Any) -> str:
+    return Path(item).name
+
+
+def _bare(item: Any) -> str:
+    return _file_name(item) if isinstance(item, Path) else str(item)

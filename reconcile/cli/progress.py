@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..core.escapes import clean
 from ..core.registry import title
+from ..core.text import clean
 from .streams import say
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from ..core.errors import UsageError
-from ..core.escapes import plain
 from ..core.results import Statement
-from ..core.text import clean
+from ..core.text import clean, plain
 from ..engine.answer import Answer
 from ..report import view
 from ..report.terminal import screen as terminal

@@ -1,7 +1,7 @@
 """The options of a run, declared once, and the request that they make.
 
 The command line (cli/options.py), Python (api/__init__.py), the pytest plugin, sweeps (sweep/cells.py) and the command that
-repeats a run (cli/again.py) all read ``OPTIONS``. Only ``run_request`` makes a ``RunRequest`` of them.
+repeats a run (``again``) all read ``OPTIONS``. Only ``run_request`` makes a ``RunRequest`` of them.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from ..engine.settle import Collected
 from .choose import choose_counters, find_models
 from .environments.interpreters import Interpreter
 from .request import Point, RunRequest
-from .workers import warm, written, zipapp
+from .workers import warm, written
 from .workers.lend import lend
-from .workers.scratch import scratch
+from .workers.scratch import pack, scratch
 from .workers.supervisor import Event, Supervisor
 from .workers.written import Outcome
 
@@ -72,7 +72,7 @@ def start_workers(
 ) -> tuple[dict[str, Any], dict[str, dict[str, Outcome]]]:
     """Run one supervisor per framework, side by side. Returns the pair's metadata and {framework: {task: outcome}}."""
     supervisors = {}
-    tool = zipapp.pack(folder)
+    tool = pack(folder)
     lent = str(lend(folder / "lent", request.user_python)) if request.user_python else ""
     python = Interpreter(Path(request.python), bool(request.user_python)) if request.python else Interpreter()
     packages = {record.name: record.package for record in frameworks().values()}

@@ -19,7 +19,7 @@ from reconcile.cli import progress
 from reconcile.cli.screen import PlainConsole
 from reconcile.cli.streams import say
 from reconcile.core.errors import UsageError
-from reconcile.core.escapes import clean, plain
+from reconcile.core.text import clean, plain
 from reconcile.launch.workers.supervisor import Event
 from tests.cli.conftest import Stub
 from tests.report import samples

@@ -13,7 +13,7 @@ from rich.text import Text
 from reconcile.cli.screen import PlainConsole
 from reconcile.cli.streams import say
 from reconcile.core.conventions import BUILT_IN
-from reconcile.core.escapes import clean, plain
+from reconcile.core.text import clean, plain
 from reconcile.core.work import Work
 from reconcile.drift import github
 from reconcile.drift.changes import Change, Drift, TraceDrift

@@ -85,7 +85,7 @@ def audit(
     from ...sweep import store
     from ...sweep.cells import request_of
     from ...work import load as load_formulas
-    from ..again import again
+    from ..options import again
 
     known = load(file)
     if environment not in known:

@@ -70,8 +70,8 @@ def check(
     from ...launch.environments.in_environment import collect_in
     from ...launch.environments.named import CURRENT
     from ...launch.request import flags, models_of, run_request
-    from ..again import again
     from ..environment import one
+    from ..options import again
     from ..progress import progress
     from ..two_files import compare
 

@@ -142,7 +142,7 @@ def _hints(
     from ...decode.releases import said as of_releases
     from ...gallery.run import ran
     from ...launch.request import flags
-    from ..again import again
+    from ..options import again
 
     if decoded.close:
         first = decoded.matches[0]
@@ -196,8 +196,8 @@ def _variants(ctx: click.Context, decoded: Decoded, request: RunRequest, known: 
     from ...launch.environments.in_environment import collect_at_in
     from ...launch.environments.named import CURRENT
     from ...launch.request import flags
-    from ..again import again
     from ..decoded import of_variants
+    from ..options import again
     from ..progress import progress
 
     name = next((name for name in decoded.environments if name in known), CURRENT)

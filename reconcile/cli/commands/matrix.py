@@ -64,7 +64,7 @@ def matrix(
     from ...matrix import report
     from ...matrix import terminal as matrix_terminal
     from ...matrix.run import run_matrix
-    from ..again import again
+    from ..options import again
     from ..progress import progress
     from ..screen import printing
 

@@ -72,7 +72,7 @@ def run(
     from ...report import reports
     from ...report.view import default_statement
     from ...workflow import run as run_counters
-    from ..again import again
+    from ..options import again
     from ..progress import progress
     from ..screen import show
 

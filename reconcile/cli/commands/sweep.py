@@ -96,7 +96,7 @@ def sweep(
     from ...sweep import engine, page, store
     from ...sweep.cells import manner_of, request_of
     from ...sweep.engine import Finished
-    from ..again import again
+    from ..options import again
 
     paths = python_path()
     manner = manner_of(asked, _formats(formats))

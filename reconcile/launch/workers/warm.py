@@ -24,8 +24,7 @@ from typing import IO
 
 from ...core.protocol import WorkerRequest, to_text
 from ..environments.interpreters import Interpreter
-from . import zipapp
-from .scratch import scratch
+from .scratch import pack, scratch
 
 ABLE = sys.platform == "linux" and hasattr(socket, "send_fds")
 """Elsewhere every worker starts afresh: frameworks may not survive a fork there."""
@@ -126,7 +125,7 @@ class Nursery(Offered):
         super().__init__(control, str(python.path))
         with theirs, (folder / "log").open("wb") as log:
             self._process = subprocess.Popen(
-                [str(python.path), "-u", str(zipapp.pack(folder)), str(file), str(theirs.fileno()), library],
+                [str(python.path), "-u", str(pack(folder)), str(file), str(theirs.fileno()), library],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
