@@ -29,6 +29,7 @@ from .launch.choose import prepared
 from .launch.request import RunRequest
 from .launch.runner import Collect
 from .launch.workers.supervisor import Event
+from .work import load
 
 
 def silent(_event: Event) -> None:
@@ -61,6 +62,7 @@ def settle(job: Job, _until_the_end: ExitStack) -> None:
     """Reconcile every ledger with its trace, and the traces with each other."""
     assert job.collected is not None
     assert job.conventions is not None
+    load(trace.framework for trace in job.collected.traces)
     settled = engine.settle_each if job.request.every_convention else engine.settle
     job.answer = settled(job.collected, job.conventions, job.request.mapping)
 

@@ -175,4 +175,4 @@ def _calls(path: Path) -> set[str]:
 def test_all_that_is_printed_leaves_by_one_function_and_console() -> None:
     folder = Path(reconcile.cli.__file__).parent
     printing = {path.name: calls for path in folder.glob("*.py") if (calls := _calls(path))}
-    assert printing == {"streams.py": {"click.echo"}, "console.py": {"rich.Console"}}
+    assert printing == {"streams.py": {"click.echo"}, "screen.py": {"rich.Console"}}
