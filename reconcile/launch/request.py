@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PASSES = ("forward", "training")
 CACHED = ("prefill", "decode")
 """The passes of a language model with a cache."""
+CURRENT = "current"
+"""The environment of the running interpreter."""
 OPTIMIZER = "sgd"
 """The optimizer of a training step, unless another is named."""
 
@@ -171,7 +173,7 @@ OPTIONS = {
         Option("pass", "pass_", "training", default=PASSES[0], choices=(*PASSES, *CACHED), baseline=True),
         Option("context", "context", "context", _context, baseline=True),
         Option("optimizer", "optimizer", "standard", lambda given: given is not None, baseline=True),
-        Option("environment", "environment", default="current", baseline=True),
+        Option("environment", "environment", default=CURRENT, baseline=True),
         Option("environments", "file", kind=Kind.FILE, baseline=True),
         Option("with", "with_", repeated=True, baseline=True),
         Option("python", "python", baseline=True),

@@ -105,7 +105,10 @@ def test_a_page_has_a_verdict_per_convention() -> None:
 
 def test_a_second_verdict_and_a_second_overture_are_heard() -> None:
     heard = Heard()
-    calls(lambda: [verdict.verdict(workflow.run(run_request(model="gru_demo", formulas=["own.py"]))) for _ in range(2)], heard)
+    calls(
+        lambda: [verdict.verdict(workflow.run(run_request(model="gru_demo", formulas=["own.py"]))) for _ in range(2)],
+        heard,
+    )
     assert heard.made == dict.fromkeys((each.__name__ for each in ONCE), 2)
 
 
