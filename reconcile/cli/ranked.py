@@ -23,7 +23,7 @@ WITHOUT = (
 """Options of ``run`` that it does not read for ranks."""
 
 
-class _Ranks(click.ParamType):
+class _Ranks(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A list of ranks, such as 0,7."""
 
     name = "ranks"

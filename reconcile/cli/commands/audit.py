@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...launch.request import OPTIONS
 from ..executors import before, run_all, where_it_runs
-from ..options import OPTIONS, PATH, TEXT, options
+from ..options import PATH, TEXT, options
 from ..streams import say
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from ...launch.request import OPTIONS
 from .. import kernels, ranked
-from ..options import OPTIONS, OWN, options, pictures
+from ..options import OWN, options, pictures
 from ..streams import say
 
 
@@ -100,6 +101,10 @@ def run(
     if witness:
         request = kernels.witnessed(request)
     wanted = take = None
+    if request.factories:
+        from ...launch.user_models import counters_of
+
+        counters_of(request.factories, request.counters, request.files)
     if from_ is not None or to is not None:
         from ..ends import choose, ends_of
 
