@@ -62,9 +62,8 @@ def load(names: Iterable[str] | None = None) -> None:
         for name in frameworks() if names is None else names:
             if name in frameworks() and name not in _loaded:
                 _loaded.add(name)
-                before = registered()
                 _import(frameworks()[name])
-                _ours.update((op, entry) for op, entry in registered().items() if before.get(op) is not entry)
+                _ours.update(registered())  # a counter's rules may have imported some of them before
 
 
 def _import(record: Framework) -> None:
