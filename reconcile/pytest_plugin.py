@@ -12,9 +12,7 @@ else until a test asks for the fixture.  docs/pytest.md has a whole example.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,9 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from .core.conventions import Convention
-    from .core.records import Trace
     from .drift.changes import Drift
-    from .drift.check import Checked
     from .engine.settle import Collected
     from .launch.request import RunRequest
     from .launch.workers.supervisor import Event
@@ -120,6 +116,7 @@ class Flops:
         moved, with layer, cause and counter, or if there is no usable baseline.  Returns the comparison, or None if there was no
         baseline yet.
         """
+        from .api import fixture
         from .core.errors import UsageError
         from .drift.check import check
         from .launch.request import run_request
@@ -136,14 +133,14 @@ class Flops:
                 take = self._collect
             else:
                 path = self.baseline(name or type(model).__name__, pass_=pass_, optimizer=optimizer)
-                request, take = _at_hand(model, inputs, path.stem, params, asked)
+                request, take = fixture.model_at_hand(model, inputs, path.stem, params, asked)
             done = check(request, path, remedy=remedy, update=self.update, take=take)
         except UsageError as error:
             _fail(str(error).replace("with --update", f"with {UPDATE}"))
         if done.exit_code:
-            _fail("\n".join(_moved(done, self.update, remedy)))
+            _fail("\n".join(fixture.what_moved(done, self.update, remedy)))
         if done.written:
-            self._accepted("\n".join(_taken(done)))
+            self._accepted("\n".join(fixture.what_was_accepted(done)))
         return done.drift
 
     def budget(
@@ -167,11 +164,12 @@ class Flops:
         The work is that of the traces under a convention, not the total of a counter.  Fails the test, layer by layer, if
         it is more or partly unknown.  Returns the FLOPs by framework.
         """
+        from .api import fixture
         from .core.errors import UsageError
         from .launch.request import run_request
 
         try:
-            chosen = _convention(convention)
+            chosen = fixture.convention_named(convention)
             asked = {"pass_": pass_, "optimizer": optimizer}
             if isinstance(model, (str, Path)):
                 if inputs is not None:
@@ -179,14 +177,17 @@ class Flops:
                 request = run_request(model=self._model(model), overrides=params, timeout=timeout, **asked)
                 found = self._take(request)
             else:
-                request, take = _at_hand(model, inputs, type(model).__name__, params, asked)
+                request, take = fixture.model_at_hand(model, inputs, type(model).__name__, params, asked)
                 found = take(request, lambda _event: None)
-            traces = _complete(found, framework)
+            traces = fixture.complete_traces(found, framework)
         except UsageError as error:
             _fail(str(error))
         totals = {}
         for trace in traces:
-            totals[trace.framework], layers = _work(trace, found, chosen)
+            try:
+                totals[trace.framework], layers = fixture.flops_by_layer(trace, found, chosen)
+            except UsageError as error:
+                _fail(str(error))
             over = totals[trace.framework] - max_flops
             if over > 0:
                 said = f"{found.meta['name']} does {totals[trace.framework]:,} FLOPs in {trace.framework} "
@@ -216,125 +217,12 @@ class Flops:
         return found
 
 
-def _at_hand(
-    model: object, inputs: object, name: str, params: Mapping[str, object], asked: Mapping[str, Any]
-) -> tuple[RunRequest, _Take]:
-    """The request for a model at hand, and what counts it in this process. Raises UsageError."""
-    from .core.errors import UsageError
-    from .launch.request import run_request
-
-    if params:
-        raise UsageError(f"{', '.join(params)}: a model at hand has no parameters; give them to its class.")
-    framework = _framework(model)
-    at_hand = None if isinstance(asked["optimizer"], str) else asked["optimizer"]
-    return replace(run_request(**asked), factories={framework: name}), partial(_live, framework, model, inputs, at_hand)
-
-
-def _framework(model: object) -> str:
-    """The framework of a model at hand: one that is imported already. Raises UsageError."""
-    import sys
-
-    from .core.errors import UsageError
-    from .core.framework import adapter_of
-    from .core.registry import frameworks
-
-    for record in frameworks().values():
-        if record.package in sys.modules and adapter_of(record).is_model(model):
-            return record.name
-    raise UsageError(
-        f"flops was given {type(model).__name__}, which is no model of a framework that is imported here: give a "
-        "torch.nn.Module or a Keras model with its inputs, or the name of a pair."
-    )
-
-
-def _live(
-    framework: str,
-    model: object,
-    inputs: object,
-    optimizer: Any,
-    request: RunRequest,
-    progress: Callable[[Event], None],
-) -> Collected:
-    """A model at hand, counted in this process."""
-    from .launch.in_process import collect_live
-
-    step = (request.training, request.context, request.standard, optimizer)
-    return collect_live({framework: model}, inputs, request.counters, request.device, progress, *step)
-
-
 def _fail(text: str) -> NoReturn:
     """Fail the test; escape sequences in names of layers do not reach the terminal."""
-    from .core.escapes import plain
+    from .core.text import plain
 
     raise pytest.fail.Exception(plain(text), pytrace=False) from None  # an error that is said needs no context
 
 
 def _key(request: RunRequest) -> tuple[str, tuple[tuple[str, str], ...]]:
     return request.model, (*sorted(request.overrides.items()), ("--pass training", request.training))
-
-
-def _moved(done: Checked, update: bool, remedy: str) -> Iterator[str]:
-    from .drift.words import details, verdict
-
-    if done.drift is not None:
-        yield verdict(done.drift, done.path.name)
-        yield from details(done.drift)
-    for missing in done.failed:
-        yield f"{missing.name} ({missing.framework}) failed: {missing.reason}"
-    if update:
-        yield "nothing was accepted"
-    elif done.drift is not None and done.drift.moved:
-        yield f"accept it with: {remedy}"
-
-
-def _taken(done: Checked) -> Iterator[str]:
-    from .drift.words import details, verdict
-
-    yield f"{done.path.parent.name}/{done.path.name}: " + (
-        ", ".join(f"{name} {version}" for name, version in done.versions.items())
-    )
-    if done.drift is not None:
-        yield verdict(done.drift, "it was")
-        yield from details(done.drift)
-    if done.kept:
-        yield f"kept: {done.kept.name}"
-
-
-def _convention(convention: str | Convention) -> Convention:
-    from .core.conventions import NAMED, choose
-
-    return choose(convention, NAMED) if isinstance(convention, str) else convention
-
-
-def _complete(found: Collected, framework: str) -> list[Trace]:
-    """The requested traces. Raises UsageError if one of them is missing."""
-    from .core.errors import UsageError, unknown
-    from .engine.reconcile import Missing
-
-    names = list(found.meta["frameworks"])
-    if framework and framework not in names:
-        raise unknown("framework of this pair", framework, names)
-    traces = []
-    for trace in found.traces:
-        if framework in ("", trace.framework):
-            if isinstance(trace, Missing):
-                raise UsageError(f"the work that runs in {trace.framework} is not known: {trace.reason.rstrip('.')}.")
-            traces.append(trace)
-    return traces
-
-
-def _work(trace: Trace, found: Collected, convention: Convention) -> tuple[int, list[str]]:
-    """The FLOPs of a trace, and a line per layer, the largest first. Fails the test if the work of an op is unknown."""
-    from .align.alignment import Alignment
-    from .core.conventions import Conventions
-    from .core.records import Layer
-    from .engine.traces import layer_work, trace_result
-    from .work import load
-
-    load()
-    align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
-    result = trace_result(trace, align, Conventions(convention, {convention.name: convention}))
-    if not result.complete:
-        _fail(f"the work that runs in {trace.framework} is not known: {result.reason}")
-    layers = sorted(layer_work(trace, align, convention).items(), key=lambda item: -(item[1] or 0))
-    return result.totals[convention.name], [f"  {layer}: {flops:,}" for layer, flops in layers if flops]

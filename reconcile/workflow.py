@@ -2,7 +2,7 @@
 
 =============  ==============================================================================================
 read           the options become a request: ``run_request`` (launch/request.py)
-``prepare``    the conventions and the formulas that the request names (launch/prepare.py)
+``prepare``    the conventions and the formulas that the request names: ``prepared`` (launch/choose.py)
 ``collect``    ``choose_counters``, ``find_models`` (launch/choose.py), ``start_workers`` and ``read_records``
                (launch/runner.py): what comes out are traces and ledgers
 ``settle``     traces and ledgers become statements, layers and a verdict: one ``Answer`` (engine/settle.py)
@@ -21,15 +21,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from .core.conventions import Conventions
-from .decode.gather import claims, folders_of
 from .engine import settle as engine
 from .engine.answer import Answer
 from .engine.settle import Collected
 from .launch import runner
-from .launch.prepare import prepared
+from .launch.choose import prepared
 from .launch.request import RunRequest
 from .launch.runner import Collect
 from .launch.workers.supervisor import Event
+from .work import load
 
 
 def silent(_event: Event) -> None:
@@ -62,6 +62,7 @@ def settle(job: Job, _until_the_end: ExitStack) -> None:
     """Reconcile every ledger with its trace, and the traces with each other."""
     assert job.collected is not None
     assert job.conventions is not None
+    load(trace.framework for trace in job.collected.traces)
     settled = engine.settle_each if job.request.every_convention else engine.settle
     job.answer = settled(job.collected, job.conventions, job.request.mapping)
 
@@ -71,6 +72,8 @@ def look_up(job: Job, _until_the_end: ExitStack) -> None:
     assert job.collected is not None
     assert job.answer is not None
     if job.request.training and job.request.model:
+        from .decode.gather import claims, folders_of
+
         model = job.request.model
         job.answer = replace(job.answer, published=claims(model, job.collected, folders_of(model)))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from ...core.causes import Cause
 from ...core.records import Ledger, Op, Sighting
-from ...work import COMPONENTS, ZERO, Work, known_part
-from .rulebook import Rule
+from ...work import COMPONENTS, ZERO, Work, is_integer_op, is_ours, known_part, signature
+from .rulebook import NotCounted, Rule, RuleBook, WhyNot, apply
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +155,55 @@ def unmet(op: Op, ran: Work, cause: Cause | None, reason: str, *, only: tuple[st
         None, None, layer=op.layer, op=op.op, ran=ran, times=op.calls, cause=cause, ops=(op.id,), reason=reason, only=only,
         gap=gap, unknown=unknown_of([op]),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a counter's rules say of an op, besides its work: the same for all ops that differ only in their place."""
+
+    rule: Rule | None
+    counted: Work
+    missed: NotCounted | None
+    work: Work | None
+    cause: Cause | None
+    unknown: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class OpCounter:
+    """A counter's rules in its version, and the reason why it does not count an op without a rule."""
+
+    name: str
+    book: RuleBook
+    versions: Mapping[str, str]
+    why_not: WhyNot
+    _judged: dict[Hashable, Judged] = field(default_factory=dict)
+
+    def rule(self, op: Op) -> Rule | None:
+        return self.judged(op).rule
+
+    def judged(self, op: Op) -> Judged:
+        """What the rules say of this op; no rule and no reason reads an op's place (its id, layer or phase)."""
+        if not is_ours(op.op):
+            return self._judge(op)
+        key = (signature(op), op.calls)
+        judged = self._judged.get(key)
+        if judged is None:
+            judged = self._judged[key] = self._judge(op)
+        return judged
+
+    def _judge(self, op: Op) -> Judged:
+        rule = self.book.of(op, self.versions)
+        counted, missed = apply(rule, op, self.why_not)
+        cause = missed.cause if missed else None
+        if counted and is_integer_op(op):
+            cause = Cause.INTEGER_OP
+        return Judged(rule, counted, missed, known_work(op), cause, unknown_of([op]))
+
+    def includes(self, op: Op) -> Work:
+        """The work that it would count for one call of this op."""
+        return self.judged(op).counted
+
+    def inside(self, holder: Op) -> str:
+        """The reason why it does not count the ops that run inside this one."""
+        return f"ran inside of {holder.op}: {self.why_not(holder)}"

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from ...core.causes import Cause
 from ...core.records import Op
 from ...work import Work, prod
-from .recurrent_rules import biases, first_two_sizes, gated_step, one_step
-from .rule_parts import elements_in, printed_flops, shape_in
+from .rule_parts import biases, elements_in, first_two_sizes, gated_step, one_step, printed_flops, shape_in
 from .rulebook import Compute, NotCounted, dims, size
 
 

@@ -12,8 +12,7 @@ from ...core.causes import Cause
 from ...core.records import Op
 from ...work import Work
 from .functional_rules import addmm, cell, convolution, einsum, linear, matmul, norm, nothing, recurrent
-from .recurrent_rules import CELLS, LAYERS
-from .rule_parts import AXES, functional, of_torch, per_input
+from .rule_parts import AXES, CELLS, LAYERS, functional, of_torch, per_input
 from .rulebook import Compute, NotCounted, RuleBook
 
 MACS = "macs"

@@ -32,8 +32,8 @@ from ...core.records import (
 )
 from ...work import COMPONENTS, MASKED, ZERO, Work
 from ...work.attention_kernels import GRADIENTS as GRADIENT_KERNELS
-from .bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
-from .op_settling import OpCounter, UnsettledModule, settled
+from .bridge import Bridge, Item, OpCounter, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
+from .op_settling import UnsettledModule, settled
 from .rulebook import RuleBook, WhyNot, apply
 
 GRADIENTS = (INPUT_GRADIENT, WEIGHT_GRADIENT)

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from ..core import table, user_files
 from ..core.errors import UsageError, brief, reason, short
-from ..core.escapes import clean
 from ..core.records import Trace
 from ..core.registry import title
 from ..core.results import Match
+from ..core.text import clean
 from .alignment import ROOT
 
 LAYER, REMARKS = "layer", ("by", "comment")

@@ -87,8 +87,8 @@ def run(
     """
     from ..core.errors import UsageError, unknown
     from ..core.registry import frameworks
+    from ..launch.choose import MAPPED, one_model
     from ..launch.request import models_of, run_request
-    from ..launch.user_models import MAPPED, one_model
 
     stray = next((name for name in models if name not in frameworks()), None)
     if stray is not None:
@@ -160,7 +160,7 @@ def polynomials(
     from ..formula.formula import formula
     from ..formula.takes import in_this_process, in_workers
     from ..formula.variables import Template, read_variables, texts_of
-    from ..launch import choose, user_models
+    from ..launch import choose
     from ..launch import in_workers as workers
     from ..launch.environments.in_environment import collect_at_in
     from ..launch.environments.named import at as environment_at
@@ -177,7 +177,7 @@ def polynomials(
         )
     given = models_of(dict(torch=torch, tf=tf, **models))
     texts, set_ = workers.shapes(inputs), {name: str(value) for name, value in (overrides or {}).items()}
-    user_models.one_model(model, given, set_, texts)
+    choose.one_model(model, given, set_, texts)
     template = Template(read_variables(texts_of(at)), texts, set_)
     tell = progress or (lambda _event: None)
     if model is None and not any(isinstance(each, str) for each in given.values()):

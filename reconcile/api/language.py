@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.escapes import clean
+from ..core.text import clean
 
 if TYPE_CHECKING:
     import pandas

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.escapes import clean
+from ..core.text import clean
 from ..engine.answer import Answer
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..core.errors import UsageError
@@ -11,13 +12,14 @@ from ..core.framework import absolute
 from ..core.registry import frameworks
 from ..core.table import written
 from ..launch.environments.interpreters import EnvironmentError_, clean_environ
-from ..launch.environments.named import Environment
+from ..launch.environments.named import Environment, packages_of
 from ..launch.environments.provision import ensure
 from ..launch.workers.scratch import scratch
 from ..model_zoo.loading import load_pair, pair_path, zoo_names
 from .claims import COLUMNS
 from .models import BETWEEN
 
+LIBRARY = "torchvision"
 LIMIT = 300.0
 """Seconds that importing the library may take."""
 FIGURES = """
@@ -27,15 +29,14 @@ sys.stdout.write("\\n" + json.dumps(importlib.import_module(sys.argv[2]).figures
 """
 
 
-def torchvision(environment: Environment) -> str:
-    """The figures that torchvision's weights state, as the text of a table of claims.
+def torchvision(known: Mapping[str, Environment]) -> str:
+    """The figures that torchvision's weights state, as the text of a table of claims: in the first environment that installs it.
 
     They are labelled GFLOPS on the pages that are made of them. Raises UsageError where the environment has no torchvision.
     """
+    environment = next(each for each in known.values() if LIBRARY in packages_of(each.requirements))
     root = str(Path(__file__).resolve().parents[2])
-    lists = next(
-        lists for record in frameworks().values() for name, _, lists in record.functions if name == "torchvision"
-    )
+    lists = next(lists for record in frameworks().values() for name, _, lists in record.functions if name == LIBRARY)
     try:
         command = [str(ensure(environment)), "-c", FIGURES, root, absolute(lists)]
         with scratch() as folder:

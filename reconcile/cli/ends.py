@@ -11,6 +11,7 @@ from ..core.registry import frameworks
 if TYPE_CHECKING:
     from ..core.results import Statement
     from ..engine.answer import Answer
+    from ..launch.request import RunRequest
 
 
 def ends(
@@ -49,6 +50,15 @@ def _work_behind(name: str | None, models: Sequence[str]) -> str:
     counted = dict.fromkeys(counter.framework for counter in known_counters().values() if counter.default)
     traces = [frameworks()[framework].trace for framework in (*models, *reversed(counted))]
     return next(trace for trace in traces if trace != name)
+
+
+def ends_of(request: RunRequest, from_: str | None, to: str | None) -> tuple[str, str] | None:
+    """The same, of the counters that a request names. Raises UsageError."""
+    from ..launch.user_models import counters_of
+
+    given = request.factories
+    counters = counters_of(given, request.counters, request.files) if given else request.counters
+    return ends(counters, from_, to, tuple(given))
 
 
 def choose(result: Answer, ends: tuple[str, str] | None) -> Statement | None:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from ..core.errors import UsageError, unknown
+from ..launch.environments.in_environment import collect_in
 from ..launch.environments.named import (
     CURRENT,
     Environment,
@@ -14,6 +15,14 @@ from ..launch.environments.named import (
     at,
     load,
 )
+from ..launch.runner import Collect
+from .streams import say
+
+
+def collect_there(name: str, file: Path | None, with_: tuple[str, ...], python: str | None) -> Collect | None:
+    """What collects in the environment of these options, None for the running one. Raises UsageError as ``one`` does."""
+    place = one(name, file, with_, python)
+    return collect_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
 
 
 def one(name: str, file: Path | None, with_: tuple[str, ...], python: str | None) -> Environment:

@@ -28,21 +28,19 @@ def option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--ncu", type=click.Path(path_type=Path), metavar="FILE.csv", help=text)(function)
 
 
-def witnessed(request: RunRequest, witness: bool) -> RunRequest:
+def witnessed(request: RunRequest) -> RunRequest:
     """The request with the counters that bear witness beside those that it has. Raises UsageError as a run does."""
     from ..core.registry import leading
     from ..launch.choose import choose_counters
 
-    if not witness:
-        return request
     return replace(request, counters=tuple(dict.fromkeys([*choose_counters(request), *leading("witness")])))
 
 
-def read(path: Path | None) -> tuple[Counted, ...]:
-    """The launches of the file, before anything runs; none without one. Raises UsageError."""
+def read(path: Path) -> tuple[Counted, ...]:
+    """The launches of the file, before anything runs. Raises UsageError."""
     from ..kernels import ncu
 
-    return () if path is None else ncu.read(path)
+    return ncu.read(path)
 
 
 def compare(

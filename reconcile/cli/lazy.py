@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from ..core.errors import unknown
-from .faults import exit_code
-from .streams import reader_may_go
+from .streams import exit_code, reader_may_go
 
 
 class LazyGroup(click.Group):
@@ -80,7 +79,7 @@ class LazyGroup(click.Group):
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Run and exit, as ``faults`` says."""
+        """Run and exit, as ``exit_code`` says."""
         extra["standalone_mode"] = False
         _helpful(self)
         main = super().main

@@ -29,17 +29,6 @@ class Signed(click.Command):
             raise
 
 
-class Seconds(click.FloatRange):
-    """A time limit. ``run_request`` says what is none."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or the text that is none."""
-        try:
-            return float(value)
-        except ValueError:
-            return value
-
-
 class Jobs(click.IntRange):
     """How many run at the same time."""
 

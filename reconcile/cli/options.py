@@ -1,19 +1,20 @@
-"""The options of launch/request.py as click takes them, each with its help. Commands pick theirs by name."""
+"""The options of launch/request.py as click takes them, each with its help, and as you type them again. Commands pick theirs by
+name."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from ..core.errors import UsageError
 from ..core.registry import frameworks
-from ..launch.request import OPTIONS, PASSES, Kind, Option, model_options
-from .number_types import Seconds
+from ..core.text import typed
+from ..launch.request import OPTIONS, PASSES, Kind, Option, flags, model_options, words
+from . import completions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +39,17 @@ class _Path(click.Path):
                 f"{param.opts[0] if param else 'a path'}: {str(value)!r} is not a valid file name."
             ) from None
         return super().convert(value, param, ctx)
+
+
+class Seconds(click.FloatRange):
+    """A time limit. ``run_request`` says what is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or the text that is none."""
+        try:
+            return float(value)
+        except ValueError:
+            return value
 
 
 class _Text(click.types.StringParamType):
@@ -96,54 +108,12 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
     return found
 
 
-def _complete(names: Callable[[], Iterable[str]]) -> Callable[..., list[CompletionItem]]:
-    """Shell completion from names that are looked up when the user presses the key; none if that fails."""
-
-    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        try:
-            return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
-        except Exception:
-            return []
-
-    return complete
-
-
-def _models(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from ..model_zoo.loading import zoo_names
-
-    if "/" in incomplete or incomplete.startswith("."):
-        return [CompletionItem(incomplete, type="file")]
-    return [CompletionItem(name) for name in zoo_names() if name.startswith(incomplete)]
-
-
-def _counters() -> Iterable[str]:
-    from ..core.registry import known_counters
-
-    return known_counters()
-
-
-def _ends() -> list[str]:
-    return [*_counters(), *(record.trace for record in frameworks().values())]
-
-
-def _conventions() -> Iterable[str]:
-    from ..core.conventions import NAMED
-
-    return NAMED
-
-
-def _optimizers() -> Iterable[str]:
-    return sorted({name for record in frameworks().values() for name in record.optimizers})
-
-
-def _environments() -> Iterable[str]:
-    from ..launch.environments.named import load
-
-    return load(None)
-
-
 FACE: dict[str, dict[str, Any]] = {
-    "model": {"metavar": "NAME|FILE.py", "shell_complete": _models, "help": "A model of the zoo, or a pair file."},
+    "model": {
+        "metavar": "NAME|FILE.py",
+        "shell_complete": completions.model_names,
+        "help": "A model of the zoo, or a pair file.",
+    },
     "input": {
         "metavar": "[NAME=]SHAPE[:DTYPE]",
         "help": "Input of your model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
@@ -164,39 +134,39 @@ FACE: dict[str, dict[str, Any]] = {
     "set": {"metavar": "NAME=VALUE", "help": "Override a model's parameter. Repeatable."},
     "convention": {
         "metavar": "NAME",
-        "shell_complete": _complete(_conventions),
+        "shell_complete": completions.completed(completions.convention_names),
         "help": "Convention: what counts as a FLOP.",
     },
     "convention-file": {"metavar": "FILE.toml", "help": "TOML file that defines additional conventions. Repeatable."},
     "counter": {
         "metavar": "NAME",
-        "shell_complete": _complete(_counters),
+        "shell_complete": completions.completed(completions.counter_names),
         "help": "Run only this counter. Repeatable. `all` names every counter except formulas (`formula:all`), those that "
         "build the model in another way, and those that need their own --environment. Without this option, the default counters "
         "run; `reconcile explain NAME` says whether a counter is one.",
     },
     "from": {
         "metavar": "COUNTER",
-        "shell_complete": _complete(_ends),
+        "shell_complete": completions.completed(completions.end_names),
         "help": "Counter that the statement starts from. tf.profiler@frozen counts the frozen graph, as most scripts do; "
         "@function counts the graph as it is, and @runmeta adds the metadata of one run.  [default: tf.profiler@frozen]",
     },
     "to": {
         "metavar": "COUNTER",
-        "shell_complete": _complete(_ends),
+        "shell_complete": completions.completed(completions.end_names),
         "help": "Counter that the statement arrives at.  [default: thop]",
     },
     "pass": {"help": "Count a call of the model, a training step, or a language model's call with a cache."},
     "context": {"metavar": "TOKENS", "help": "Tokens in the cache before the decoding step."},
     "optimizer": {
         "metavar": "NAME",
-        "shell_complete": _complete(_optimizers),
+        "shell_complete": completions.completed(completions.optimizer_names),
         "help": "Optimizer of the training step, such as adamw: any of torch.optim, Keras or Optax. A compiled Keras model takes "
         "it in place of its own step.  [default: sgd]",
     },
     "environment": {
         "metavar": "NAME",
-        "shell_complete": _complete(_environments),
+        "shell_complete": completions.completed(completions.environment_names),
         "help": "Run in this named environment.",
     },
     "environments": {"metavar": "FILE.toml", "help": "TOML file that defines additional environments."},
@@ -303,3 +273,27 @@ def models(function: F) -> F:
 
 OWN = (models, "input", "args", "signature", "trust-file")
 """The options that say what a model of the user's own is, and what it is called with."""
+
+
+def again(ctx: click.Context, wanted: Collection[str] = (), *more: str, bare: bool = True, command: str = "") -> str:
+    """The command of ``ctx`` with those of its options that are not at their defaults, and ``more`` after them.
+
+    ``command`` is another command that is to have these options.
+    ``wanted`` are the options that it is to have; unless they are given, those that decide what a report says.
+    ``bare`` names files without their folders: a report is made again from the folder that holds the files it names.
+    """
+    wanted = wanted or flags(lambda option: option.report)
+    line = ["reconcile", command or ctx.command.name or ""]
+    for parameter in ctx.command.params:
+        value, flag = ctx.params.get(parameter.name or ""), parameter.opts[0]
+        if flag in wanted and value and value != parameter.get_default(ctx):
+            line += words(flag, value, str if not bare else _file_name if parameter.name == "model" else _bare)
+    return typed([*line, *more])
+
+
+def _file_name(item: Any) -> str:
+    return Path(item).name
+
+
+def _bare(item: Any) -> str:
+    return _file_name(item) if isinstance(item, Path) else str(item)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..core.escapes import clean
 from ..core.registry import title
+from ..core.text import clean
 from .streams import say
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
     from rich.table import Column
     from rich.text import Text
 
-    from .console import PlainConsole
+    from .screen import PlainConsole
 
     console = PlainConsole(stderr=True)
     columns = (
@@ -129,7 +129,7 @@ def bar(total: int, quiet: bool) -> Iterator[_Told]:
         from rich.table import Column
         from rich.text import Text
 
-        from .console import PlainConsole
+        from .screen import PlainConsole
 
         console = PlainConsole(stderr=True)
         columns = (

@@ -23,13 +23,26 @@ WITHOUT = (
 """Options of ``run`` that it does not read for ranks."""
 
 
+class _Ranks(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A list of ranks, such as 0,7."""
+
+    name = "ranks"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """See click.ParamType.convert."""
+        words = [word.strip() for word in value.split(",")]
+        if not all(word.isdecimal() and word.isascii() and len(word) < 8 for word in words):
+            self.fail(f"{value!r} is no list of ranks, such as 0,7.", param, ctx)
+        return tuple(dict.fromkeys(map(int, words)))
+
+
 def ranks(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate ``run`` with the options of ranks."""
     for option in (
         click.option(
             "--against", metavar="MODULE:FUNCTION", help="Compare the ranks with this model on one device. With --ranks."
         ),
-        click.option("--rank", "chosen", metavar="LIST", callback=_list, help="Run only these ranks, such as 0,7. With --ranks."),
+        click.option("--rank", "chosen", metavar="LIST", type=_Ranks(), help="Run only these ranks, such as 0,7. With --ranks."),
         click.option(
             "--ranks", "world", type=click.IntRange(1, MOST), metavar="N",
             help="Run your model as each rank of a world of N (docs/ranks.md).",
@@ -37,13 +50,6 @@ def ranks(function: Callable[..., Any]) -> Callable[..., Any]:
     ):  # fmt: skip
         function = option(function)
     return function
-
-
-def _list(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[int, ...]:
-    words = [] if value is None else [word.strip() for word in value.split(",")]
-    if not all(word.isdecimal() and word.isascii() and len(word) < 8 for word in words):
-        raise click.BadParameter(f"{value!r} is no list of ranks, such as 0,7.")
-    return tuple(dict.fromkeys(map(int, words)))
 
 
 def only_with_ranks(world: int | None, **given: object) -> None:

@@ -1,19 +1,44 @@
-"""The result on the user's screen: rich on stdout, quiet when the reader has gone."""
+"""The result on the user's screen: rich on stdout, quiet when the reader has gone.
+
+What rich's console shows is text, never markup, and control characters in it are escaped. What is laid out in columns is escaped
+before that (text.clean), so that it is as wide as it looks; the console is the last door, where nothing that was forgotten gets
+through.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from ..core.errors import UsageError
 from ..core.results import Statement
-from ..core.text import clean
+from ..core.text import clean, plain
 from ..engine.answer import Answer
 from ..report import view
 from ..report.terminal import screen as terminal
-from .console import PlainConsole
 from .streams import forget, of_stdout, say
+
+
+class PlainConsole(Console):
+    """A console on which names do nothing: neither ``[red]`` nor an escape sequence."""
+
+    def __init__(self, file: TextIO | None = None, *, stderr: bool = False) -> None:
+        super().__init__(file=file, stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """See Console.render; rich's own control codes, with which it draws lines again, pass."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(plain(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """Send what is left nowhere, so that the run's own exit code stands."""
+        self.quiet = True
+        forget(self.file)  # type: ignore[arg-type]
 
 
 def show(result: Answer, statement: Statement | None, files: Sequence[Path], *, quiet: bool, verbose: bool) -> None:

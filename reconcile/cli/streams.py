@@ -1,22 +1,29 @@
-"""The standard streams: everything that is printed leaves here, so that no name does anything to a terminal.
+"""The standard streams, and how a command ends.
 
-Names of layers, files and factories, and what a worker's log says, are untrusted: control characters in them
-show as escapes. A stream that cannot be written to is noticed here, too.
+Everything that is printed leaves here, so that no name does anything to a terminal. Names of layers, files and factories, and
+what a worker's log says, are untrusted: control characters in them show as escapes. A stream that cannot be written to is noticed
+here, too. Every fault is a sentence on stderr, with the exit code that says whose it is.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Iterator
-from typing import TextIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TextIO
 
 import click
 
-from ..core.errors import EXIT_OK, UsageError, of_system, reason
-from ..core.escapes import plain
+from ..core.errors import EXIT_CRASHED, EXIT_OK, EXIT_USAGE, ReconcileError, UsageError, of_system, reason
+from ..core.signals import heard
+from ..core.text import plain
+
+BY_SIGNAL = 128
+"""What a shell adds to a signal's number for the exit status of what it ended."""
 
 
 def say(text: str, *, err: bool = False, nl: bool = True, styled: bool = False) -> None:
@@ -89,3 +96,44 @@ def _fill() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+
+
+def exit_code(call: Callable[[], Any]) -> int:
+    """Call a command. Bad usage and what the system refuses are 2, a defect of ours is 4, and a signal that ends the run
+    is 128 and its number: 130 for an interruption."""
+    with heard() as came:
+        return _ended(call, came)
+
+
+def _ended(call: Callable[[], Any], came: Sequence[int]) -> int:
+    try:
+        ready()
+        code = call()
+        flush()
+    except ReconcileError as error:
+        return _told(f"Error: {error}", EXIT_USAGE)
+    except click.ClickException as error:
+        shown = io.StringIO()
+        error.show(shown)
+        return _told(shown.getvalue().rstrip("\n"), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        return _told("Interrupted; no file was left half-written.", BY_SIGNAL + (came[0] if came else signal.SIGINT))
+    except OSError as error:
+        return _told(f"Error: {_refused(error)}", EXIT_USAGE)
+    except Exception as error:
+        from ..core.defects import sentence
+
+        return _told(f"Error: {sentence(error)}", EXIT_CRASHED)
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def _refused(error: OSError) -> str:
+    if not on_stdout(error):
+        return of_system(error)
+    forget(sys.stdout)
+    return of_stdout(error)
+
+
+def _told(sentence: str, code: int) -> int:
+    say(sentence, err=True)
+    return code

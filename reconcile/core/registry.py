@@ -23,6 +23,9 @@ COUNTER_GROUP = "reconcile.counters"
 BUILT_IN = ("tensorflow", "pytorch", "onnx", "jax")
 """Folders below ``adapters/``, in the order of reports."""
 
+ALL = "all"
+"""The value of ``--counter`` that names every counter."""
+
 COUNTER_FOLDERS = (
     "tf_profiler",
     "thop",
@@ -104,6 +107,33 @@ def unasked(framework: str) -> tuple[str, ...]:
     own = {name: c for name, c in known_counters().items() if c.framework == framework}
     defaults = tuple(name for name, c in own.items() if c.default)
     return defaults or tuple(n for n, c in own.items() if not (c.package or c.rare or c.recipe or c.quoted))
+
+
+def every_counter(models: Iterable[str] = ()) -> tuple[str, ...]:
+    """The counters that ``--counter all`` names: each one for these frameworks, or for all, but those that build the model
+    in another way, which run alone, those that need an environment of their own, and formulas that people quote."""
+    chosen = tuple(models) or tuple(frameworks())
+    return tuple(
+        name
+        for name, c in known_counters().items()
+        if c.framework in chosen and not c.recipe and not c.requirements and not c.quoted
+    )
+
+
+def counters_named(names: Iterable[str], models: Iterable[str]) -> tuple[str, ...]:
+    """The counters of these names: ``all`` stands for every counter, ``formula:all`` for every formula, and the name of a
+    family that no counter has alone (``ptflops``) for those of its counters that take the model as it is."""
+    known = known_counters()
+    groups: dict[str, list[str]] = {}
+    for counter in known.values():
+        if counter.quoted:
+            groups.setdefault(f"{counter.family}:{ALL}", []).append(counter.name)
+        elif counter.family not in known and not counter.recipe:
+            groups.setdefault(counter.family, []).append(counter.name)
+    groups[ALL] = list(every_counter(models)) if ALL in names else []
+    if not groups.keys() & set(names):
+        return tuple(names)
+    return tuple(dict.fromkeys(chosen for name in names for chosen in groups.get(name, [name])))
 
 
 def built_in_counters() -> dict[str, Counter]:

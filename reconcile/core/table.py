@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .errors import UsageError, brief, short
-from .escapes import clean
+from .text import clean
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _ESCAPED = re.compile(rf"'{_FORMULA.pattern}")

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
+import unicodedata
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
-from .escapes import clean as clean
+# Marks that make a terminal or a browser show text in a different order from how it is written (overrides, isolates).
+_BIDI = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_HIDDEN = frozenset(("Cc", "Cs", "Zl", "Zp"))
+# GitHub's runner reads these as a command (actions/runner, ActionCommand.cs): :: first in a line, and ##[ anywhere.
+_COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\[)", re.MULTILINE)
 
 
 def number(value: int) -> str:
@@ -152,3 +157,25 @@ def _paragraph(text: str) -> str:
     escaped = "".join(clean(p) if p.startswith("`") and len(p) > 1 else markdown(p) for p in pieces)
     escaped = re.sub(r"^([#+\-=>])", r"\\\1", escaped)
     return re.sub(r"^(\d+)([.)])", r"\1\\\2", escaped)
+
+
+def clean(text: str) -> str:
+    """One line that shows as written: control characters, direction marks and commands to a workflow become visible escapes."""
+    return _unheard(text if text.isprintable() else "".join(_visible(c) for c in text))
+
+
+def plain(text: str) -> str:
+    """As :func:`clean`, for text of several lines: newlines and tabs stay."""
+    return _unheard(text if text.isprintable() else "".join(c if c in "\n\t" else _visible(c) for c in text))
+
+
+def _unheard(text: str) -> str:
+    if "::" not in text and "##[" not in text:
+        return text
+    return _COMMAND.sub(lambda found: "\\x23" if found[1] is None else f"{found[1]}\\x3a", text)
+
+
+def _visible(char: str) -> str:
+    if char in _BIDI or unicodedata.category(char) in _HIDDEN:
+        return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return char

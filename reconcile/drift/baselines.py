@@ -24,12 +24,12 @@ from ..core.records import Ledger, Trace, from_json, to_json
 from ..core.user_files import read_json
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
+from ..launch.request import CURRENT as CURRENT
 from .baseline_file import Malformed, check_baseline, check_record
 
 KIND = "reconcile-baseline"
 SCHEMA = 1
 FOLDER = Path("reports/baselines")
-CURRENT = "current"
 
 AGAIN = "Restore it from version control, or move it away and take a new one: the same command with --update."
 

@@ -13,8 +13,7 @@ from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, br
 from ..core.registry import known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..launch.choose import pair_of
-from ..launch.prepare import conventions_of, formulas_of
+from ..launch.choose import conventions_of, formulas_of, pair_of
 from ..launch.request import RunRequest
 from ..launch.runner import collect
 from ..launch.workers.supervisor import Event

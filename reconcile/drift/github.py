@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..core.escapes import plain
-from ..core.text import clean, inert
+from ..core.text import clean, inert, plain
 from . import told
 from .changes import Change, CounterDrift, Drift
 from .check import Checked

@@ -9,7 +9,6 @@ from typing import Any
 
 from .. import __version__
 from ..align.alignment import Alignment
-from ..align.automatic import alignment
 from ..core.causes import State
 from ..core.conventions import Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
@@ -57,8 +56,12 @@ def settle(collected: Collected, conventions: Conventions, mapping: Path | None 
 
 def _aligned(collected: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
     """How layers become rows: this depends on no convention, and of a training step only on the forward pass."""
-    traces = [_called(trace) for trace in collected.traces if isinstance(trace, Trace)]
-    return alignment(list(map(Layer.from_list, collected.meta["layers"])), traces, mapping)
+    declared = list(map(Layer.from_list, collected.meta["layers"]))
+    if declared and mapping is None:
+        return Alignment(declared), ()
+    from ..align.automatic import alignment
+
+    return alignment(declared, [_called(trace) for trace in collected.traces if isinstance(trace, Trace)], mapping)
 
 
 def _called(trace: Trace) -> Trace:

@@ -11,7 +11,7 @@ from ..core.conventions import Convention, Conventions
 from ..core.records import REGISTERED, Op, Trace
 from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
 from ..core.work import MASKED, PRODUCTS
-from ..work import COMPONENTS, ZERO, Work, find, is_integer_op, known_part
+from ..work import COMPONENTS, ZERO, Work, formula_of, is_integer_op, known_part
 from ..work.causal import is_taken_whole, unknown_mask
 
 
@@ -82,7 +82,7 @@ def _row(op: Op, layer: str, work: Work) -> TraceRow:
 
 def _classify(op: Op, idle: Counter[str], integers: Counter[str]) -> None:
     """Count an op without work: it never does arithmetic, or it computes on integers here."""
-    entry = find(op.op)
+    entry = formula_of(op.op)
     if (entry is None or not entry.zero_reason) and is_integer_op(op):
         integers[op.op] += op.calls
     else:

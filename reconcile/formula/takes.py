@@ -10,8 +10,8 @@ from ..core.protocol import point_of
 from ..engine.answer import Answer
 from ..engine.settle import Collected, settle
 from ..launch import runner
+from ..launch.choose import prepared
 from ..launch.in_process import collect_live
-from ..launch.prepare import prepared
 from ..launch.request import Point, RunRequest
 from ..launch.runner import CollectAt
 from ..launch.user_models import text_of

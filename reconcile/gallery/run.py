@@ -23,7 +23,7 @@ from ..decode.search import search
 from ..engine.answer import Answer
 from ..engine.settle import Collected, settle
 from ..launch.environments.interpreters import clean_environ
-from ..launch.request import run_request
+from ..launch.request import CURRENT, run_request
 from ..launch.runner import collect
 from ..model_zoo import loading
 from ..worker.introspect import documentation
@@ -127,7 +127,7 @@ def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
 
 
 def _readings(model: str, collected: Collected, baselines: Path) -> Iterable[PublishedReading]:
-    sources = [Source("current", collected), *saved(run_request(model=model), (baselines,))]
+    sources = [Source(CURRENT, collected), *saved(run_request(model=model), (baselines,))]
     for text, claim, where in collected.meta["published"]:
         try:
             wanted = figure(text)

@@ -1,22 +1,105 @@
-"""What a run takes: its counters, and its models as each worker gets them. Both are checked before a worker starts."""
+"""What a run takes: its conventions and formulas, its counters, and its models as each worker gets them.
+
+All of it is checked before a worker starts.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..core.conventions import BUILT_IN, NAMED, Conventions, choose, load_conventions
 from ..core.errors import UsageError, brief, reason, unknown
 from ..core.registry import frameworks, known_counters, title, unasked
 from ..core.user_files import regular
 from ..model_zoo import loading
 from ..model_zoo.pair import PairError
+from ..work import load, scoped
 from . import user_models
 from .environments.interpreters import python_path
 from .request import RunRequest
+
+MAPPED = 2
+"""The number of models whose layers a mapping file is for."""
+
+
+def one_model(
+    model: str | None,
+    factories: Mapping[str, str],
+    overrides: Mapping[str, str],
+    inputs: object,
+    mapped: str = "",
+    example: str | None = None,
+) -> None:
+    """Raises UsageError unless exactly one model is named: a pair, or factories or files by framework.
+
+    ``mapped`` is the option that names a mapping file, if there is one. It needs two models of the user's own.
+    """
+    if model is None and not factories:
+        raise UsageError(
+            "name a model: --model NAME (see `reconcile explain models`), or MODULE:FUNCTION with "
+            f"{option_names(' or ')} for your own model."
+        )
+    if model is not None and factories:
+        raise UsageError(f"--model names a pair, and {option_names()} name your own model; give one or the other.")
+    if example and (model is not None or inputs):
+        raise UsageError(
+            f"--args is for {option_names()}; a pair defines its own inputs (see --set)."
+            if model is not None
+            else "--args returns what the model is called with, and --input gives shapes for it: give one of them."
+        )
+    if model is not None and inputs:
+        raise UsageError(f"--input is for {option_names()}; a pair defines its own inputs (see --set).")
+    if mapped and len([name for name in factories if frameworks()[name].aligned]) != MAPPED:
+        raise UsageError(f"{mapped} is for two models of your own: give two of {option_names()}.")
+    if factories and overrides:
+        raise UsageError("--set is for the parameters of a pair; your own factory takes none.")
+
+
+def option_names(between: str = " and ") -> str:
+    """The options of the frameworks whose models are made by functions: ``--torch, --tf and --jax``."""
+    records = sorted(frameworks().values(), key=lambda record: record.order)
+    *others, last = [f"--{f.name}" for f in records if f.factories]
+    return between.join([", ".join(others), last]) if others else last
+
+
+@contextmanager
+def prepared(request: RunRequest) -> Iterator[Conventions]:
+    """The conventions of the request, and within this context its formulas. Raises UsageError as both of these do."""
+    conventions = conventions_of(request)
+    with formulas_of(request):
+        yield conventions
+
+
+@contextmanager
+def formulas_of(request: RunRequest) -> Iterator[None]:
+    """Within this context, the work of an op is known by the user's formulas as well. Raises UsageError for a file of formulas
+    that cannot be used."""
+    if not request.formulas:
+        yield
+        return
+    from ..work.formula_files import load_formulas
+
+    load()  # a user's formula is held against the tool's own, of whatever framework
+    with scoped():
+        load_formulas(request.formulas, request.timeout)
+        yield
+
+
+def conventions_of(request: RunRequest) -> Conventions:
+    """The conventions of every report, the request's if it is another, and those of its files. Raises UsageError for an unknown
+    name and as load_conventions does."""
+    every = dict(BUILT_IN)
+    if request.convention in NAMED:
+        every[request.convention] = NAMED[request.convention]
+    for file in request.convention_files:
+        every.update(load_conventions(file))
+    return Conventions(choose(request.convention, every), every)
 
 
 def find_models(request: RunRequest) -> dict[str, dict[str, Any]]:
@@ -121,5 +204,5 @@ def pair_of(model: str) -> str:
     where = f"{Path(path).stem}:{made[1].decode('ascii', 'replace') if made else 'make_model'}"
     raise UsageError(
         f"{brief(model)} defines no PAIR, so it is no pair file. Name a model of your own with its class or function and its "
-        f"input: {user_models.option_names(' or ')} {where} --input SHAPE."
+        f"input: {option_names(' or ')} {where} --input SHAPE."
     )

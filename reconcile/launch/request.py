@@ -1,7 +1,7 @@
 """The options of a run, declared once, and the request that they make.
 
 The command line (cli/options.py), Python (api/__init__.py), the pytest plugin, sweeps (sweep/cells.py) and the command that
-repeats a run (cli/again.py) all read ``OPTIONS``. Only ``run_request`` makes a ``RunRequest`` of them.
+repeats a run (``again``) all read ``OPTIONS``. Only ``run_request`` makes a ``RunRequest`` of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import UsageError, brief, unknown
 from ..core.numbers import seconds
 from ..core.protocol import ModelFile
-from ..core.registry import frameworks, known_counters
+from ..core.registry import counters_named, frameworks
 
 if TYPE_CHECKING:
     from ..model_zoo.pair import Input
@@ -23,12 +23,10 @@ if TYPE_CHECKING:
 PASSES = ("forward", "training")
 CACHED = ("prefill", "decode")
 """The passes of a language model with a cache."""
+CURRENT = "current"
+"""The environment of the running interpreter."""
 OPTIMIZER = "sgd"
 """The optimizer of a training step, unless another is named."""
-SIGNED = ("saved_model", "graph_def")
-"""The kinds of model files in which a signature or an output can be chosen."""
-ALL = "all"
-"""The value of ``--counter`` that names every counter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +173,7 @@ OPTIONS = {
         Option("pass", "pass_", "training", default=PASSES[0], choices=(*PASSES, *CACHED), baseline=True),
         Option("context", "context", "context", _context, baseline=True),
         Option("optimizer", "optimizer", "standard", lambda given: given is not None, baseline=True),
-        Option("environment", "environment", default="current", baseline=True),
+        Option("environment", "environment", default=CURRENT, baseline=True),
         Option("environments", "file", kind=Kind.FILE, baseline=True),
         Option("with", "with_", repeated=True, baseline=True),
         Option("python", "python", baseline=True),
@@ -261,6 +259,11 @@ def context(pass_: str, tokens: int | None) -> int | None:
     return 0 if pass_ == "prefill" else tokens
 
 
+def _says_something(option: Option, value: Any) -> bool:
+    """Whether it is more than the default, and more than nothing at all."""
+    return value is not None and value != option.default and not (isinstance(value, (tuple, list, dict)) and not value)
+
+
 def run_request(**options: Any) -> RunRequest:
     """The request that these options make. They have their parameter names; None is an option that was not given.
 
@@ -270,66 +273,21 @@ def run_request(**options: Any) -> RunRequest:
     stray = [name for name in options if name not in known or not known[name].field]
     if stray:
         raise TypeError(f"a request has no option {', '.join(stray)}")
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if _says_something(known[name], value)}
     values = {known[name].field: read(value) for name, value in given.items() if (read := known[name].read)}
     models = models_of(given)
-    files, factories = (
-        _given(models, given.get("trust_file", False), given.get("signature", "")) if models else ({}, {})
-    )
-    if not models:
-        _of_files(files, given.get("trust_file", False), given.get("signature", ""))
+    files: Mapping[str, ModelFile] = {}
+    factories: Mapping[str, str] = {}
+    if models or "trust_file" in given or "signature" in given:
+        from .user_models import read_models
+
+        files, factories = read_models(models, given.get("trust_file", False), given.get("signature", ""))
     _of_device(given.get("device", ""), models)
     optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"), models)
     if "counters" in values:
-        values["counters"] = _named(values["counters"], models)
+        values["counters"] = counters_named(values["counters"], models)
     values["context"] = context(given.get("pass_", PASSES[0]), values.get("context"))
     return RunRequest(**values, factories=factories, files=files, training=optimizer)
-
-
-def every_counter(models: Iterable[str] = ()) -> tuple[str, ...]:
-    """The counters that ``--counter all`` names: each one for these frameworks, or for all, but those that build the model
-    in another way, which run alone, those that need an environment of their own, and formulas that people quote."""
-    chosen = tuple(models) or tuple(frameworks())
-    return tuple(
-        name
-        for name, c in known_counters().items()
-        if c.framework in chosen and not c.recipe and not c.requirements and not c.quoted
-    )
-
-
-def _named(names: Iterable[str], models: Iterable[str]) -> tuple[str, ...]:
-    """The counters of these names: ``all`` stands for every counter, ``formula:all`` for every formula, and the name of a
-    family that no counter has alone (``ptflops``) for those of its counters that take the model as it is."""
-    known = known_counters()
-    groups: dict[str, list[str]] = {}
-    for counter in known.values():
-        if counter.quoted:
-            groups.setdefault(f"{counter.family}:{ALL}", []).append(counter.name)
-        elif counter.family not in known and not counter.recipe:
-            groups.setdefault(counter.family, []).append(counter.name)
-    groups[ALL] = list(every_counter(models)) if ALL in names else []
-    if not groups.keys() & set(names):
-        return tuple(names)
-    return tuple(dict.fromkeys(chosen for name in names for chosen in groups.get(name, [name])))
-
-
-def _given(models: Mapping[str, str], trusted: bool, signature: str) -> tuple[dict[str, ModelFile], dict[str, str]]:
-    """The models that are files; and the factories, a file's path for a file. Raises UsageError for a name that is neither."""
-    from . import user_models
-
-    named = {name: user_models.given(name, where, trusted=trusted) for name, where in models.items()}
-    files = {name: file for name, file in named.items() if isinstance(file, ModelFile)}
-    _of_files(files, trusted, signature)
-    factories = {name: models[name] if isinstance(made, ModelFile) else made for name, made in named.items()}
-    return {name: file._replace(trusted=trusted, signature=signature) for name, file in files.items()}, factories
-
-
-def _of_files(files: Mapping[str, ModelFile], trusted: bool, signature: str) -> None:
-    """Raises UsageError for an option of model files where there is no file that it is about."""
-    if trusted and not files:
-        raise UsageError("--trust-file is for a model in a file, and none is given: leave it out.")
-    if signature and not any(file.kind in SIGNED for file in files.values()):
-        raise UsageError("--signature is for a SavedModel or a frozen graph, and none is given: leave it out.")
 
 
 def _of_device(device: str, models: Iterable[str]) -> None:

@@ -20,11 +20,10 @@ from ..engine.settle import Collected
 from .choose import choose_counters, find_models
 from .environments.interpreters import Interpreter
 from .request import Point, RunRequest
-from .workers import written, zipapp
+from .workers import warm, written
 from .workers.lend import lend
-from .workers.scratch import scratch
+from .workers.scratch import pack, scratch
 from .workers.supervisor import Event, Supervisor
-from .workers.warm import nursery_of
 from .workers.written import Outcome
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
@@ -73,7 +72,7 @@ def start_workers(
 ) -> tuple[dict[str, Any], dict[str, dict[str, Outcome]]]:
     """Run one supervisor per framework, side by side. Returns the pair's metadata and {framework: {task: outcome}}."""
     supervisors = {}
-    tool = zipapp.pack(folder)
+    tool = pack(folder)
     lent = str(lend(folder / "lent", request.user_python)) if request.user_python else ""
     python = Interpreter(Path(request.python), bool(request.user_python)) if request.python else Interpreter()
     packages = {record.name: record.package for record in frameworks().values()}
@@ -103,8 +102,9 @@ def start_workers(
             ),
             **models[framework.name],
         )
+        nursery = warm.nursery_of(body, python) if warm.OPEN or warm.OFFERED else None
         supervisors[framework.name] = Supervisor(
-            body, folder / framework.name, request.timeout, progress, tool, python, folder, nursery_of(body, python)
+            body, folder / framework.name, request.timeout, progress, tool, python, folder, nursery
         )
     with ThreadPoolExecutor(max_workers=len(supervisors)) as pool:
         try:

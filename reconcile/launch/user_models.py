@@ -15,8 +15,8 @@ from ..core.protocol import ModelFile, UserModel
 from ..core.registry import frameworks, known_counters, title, unasked
 from ..model_zoo.pair import Input
 
-MAPPED = 2
-"""The number of models whose layers a mapping file is for."""
+SIGNED = ("saved_model", "graph_def")
+"""The kinds of model files in which a signature or an output can be chosen."""
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 FORM = "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and () for a scalar."
 
@@ -50,6 +50,25 @@ def given(framework: str, text: str, *, trusted: bool = False) -> str | ModelFil
     if not frameworks()[framework].factories or (files.looks_like_path(text) and not text.endswith(".py")):
         return files.read(framework, text, trusted)
     return factory(framework, text)
+
+
+def read_models(
+    models: Mapping[str, str], trusted: bool, signature: str
+) -> tuple[dict[str, ModelFile], dict[str, str]]:
+    """The models that are files; and the factories, a file's path for a file. Raises UsageError for a name that is neither."""
+    named = {name: given(name, where, trusted=trusted) for name, where in models.items()}
+    files = {name: file for name, file in named.items() if isinstance(file, ModelFile)}
+    _of_files(files, trusted, signature)
+    factories = {name: models[name] if isinstance(made, ModelFile) else made for name, made in named.items()}
+    return {name: file._replace(trusted=trusted, signature=signature) for name, file in files.items()}, factories
+
+
+def _of_files(files: Mapping[str, ModelFile], trusted: bool, signature: str) -> None:
+    """Raises UsageError for an option of model files where there is no file that it is about."""
+    if trusted and not files:
+        raise UsageError("--trust-file is for a model in a file, and none is given: leave it out.")
+    if signature and not any(file.kind in SIGNED for file in files.values()):
+        raise UsageError("--signature is for a SavedModel or a frozen graph, and none is given: leave it out.")
 
 
 def read_input(text: str) -> Input:
@@ -90,46 +109,6 @@ def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:
     if twice:
         raise UsageError(f"--input gives {short(twice)} twice.")
     return inputs
-
-
-def one_model(
-    model: str | None,
-    factories: Mapping[str, str],
-    overrides: Mapping[str, str],
-    inputs: object,
-    mapped: str = "",
-    example: str | None = None,
-) -> None:
-    """Raises UsageError unless exactly one model is named: a pair, or factories or files by framework.
-
-    ``mapped`` is the option that names a mapping file, if there is one. It needs two models of the user's own.
-    """
-    if model is None and not factories:
-        raise UsageError(
-            "name a model: --model NAME (see `reconcile explain models`), or MODULE:FUNCTION with "
-            f"{option_names(' or ')} for your own model."
-        )
-    if model is not None and factories:
-        raise UsageError(f"--model names a pair, and {option_names()} name your own model; give one or the other.")
-    if example and (model is not None or inputs):
-        raise UsageError(
-            f"--args is for {option_names()}; a pair defines its own inputs (see --set)."
-            if model is not None
-            else "--args returns what the model is called with, and --input gives shapes for it: give one of them."
-        )
-    if model is not None and inputs:
-        raise UsageError(f"--input is for {option_names()}; a pair defines its own inputs (see --set).")
-    if mapped and len([name for name in factories if frameworks()[name].aligned]) != MAPPED:
-        raise UsageError(f"{mapped} is for two models of your own: give two of {option_names()}.")
-    if factories and overrides:
-        raise UsageError("--set is for the parameters of a pair; your own factory takes none.")
-
-
-def option_names(between: str = " and ") -> str:
-    """The options of the frameworks whose models are made by functions: ``--torch, --tf and --jax``."""
-    records = sorted(frameworks().values(), key=lambda record: record.order)
-    *others, last = [f"--{f.name}" for f in records if f.factories]
-    return between.join([", ".join(others), last]) if others else last
 
 
 def name_of(factories: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from ..core.results import Statement
 from ..engine.answer import Answer
 from ..engine.reconcile import End, between_runs
 from ..engine.settle import Collected, settle
+from ..launch.choose import prepared
 from ..launch.environments import cache
 from ..launch.environments.in_environment import (
     borrowers,
@@ -28,7 +29,6 @@ from ..launch.environments.in_environment import (
 from ..launch.environments.interpreters import EnvironmentError_
 from ..launch.environments.named import CURRENT, Environment
 from ..launch.environments.provision import ensure
-from ..launch.prepare import prepared
 from ..launch.request import RunRequest
 from ..launch.runner import collect
 from ..launch.workers.supervisor import Event, abandon

@@ -89,7 +89,7 @@ def _rendered(
         blocks=lambda s: blocks(s, [row.layer for row in result.layers]),
         about=about,
         differ=differ,
-        aligned=sentences(result.alignment),
+        aligned=sentences(result.alignment) if result.alignment else [],
         origin=lambda name, total: view.origin(result, name, total),
     )
     return re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n"

@@ -14,7 +14,7 @@ from ..engine.answer import Answer
 from ..engine.breakdown import Part, differing_components, summed, to_the_work
 from ..engine.phases import PhaseRow
 from ..engine.phases import summed as summed_phases
-from . import cut, folds
+from . import folds
 from .folds import Fold
 
 Row = TypeVar("Row", LayerRow, PhaseRow)
@@ -42,7 +42,7 @@ def layers(result: Answer, most: int | None) -> dict[str, Any] | None:
     work = {f: sum(row.work.get(f, 0) for row in result.layers) for f in frameworks}
     sums = {c: sum(row.counters.get(c, 0) for row in result.layers) for c in counters}
     long = len(result.layers) > folds.FEW
-    rows, rest = cut.largest(
+    rows, rest = folds.largest(
         folds.rows(result.layers),
         most,
         lambda each: each.count * _moved(each.one),
@@ -73,7 +73,7 @@ def between(adjustments: Sequence[Adjustment], most: int | None) -> tuple[Sequen
         lambda line: line.layer,
         lambda line: (line.cause, line.op, line.amount, tuple((e.component, e.formula) for e in line.evidence)),
     )
-    shown, rest = cut.largest(alike, most, lambda each: abs(each.count * each.one.amount))
+    shown, rest = folds.largest(alike, most, lambda each: abs(each.count * each.one.amount))
     every = [line.amount for each in rest for line in each.lines]
     return shown, _rest(len(every), "line") if every else "", sum(every)
 
@@ -90,7 +90,7 @@ def shares(parts: Sequence[Part], brief: bool, most: int | None = None) -> list[
         ]  # fmt: skip
     else:
         found = [Share(x.name, tuple(x.one.ops), x.one.reason, x.count, x.one.amount) for x in alike]
-    shown, rest = cut.largest(found, most, lambda x: abs(x.count * x.amount), lambda x: bool(x.reason))
+    shown, rest = folds.largest(found, most, lambda x: abs(x.count * x.amount), lambda x: bool(x.reason))
     if not rest:
         return found
     return [*shown, Share(_rest(len(rest), "line"), (), "", 1, sum(x.count * x.amount for x in rest))]
@@ -98,7 +98,7 @@ def shares(parts: Sequence[Part], brief: bool, most: int | None = None) -> list[
 
 def phases(rows: Sequence[PhaseRow], most: int | None) -> list[Fold[PhaseRow]]:
     """The rows of a table by phase."""
-    shown, rest = cut.largest(
+    shown, rest = folds.largest(
         folds.phases(rows),
         most,
         lambda each: each.count * sum(each.one.flops.values()),
@@ -128,4 +128,4 @@ def components(result: Answer, most: int | None) -> tuple[Sequence[Fold[Componen
     if len(result.traces) < 2 or not all(t.complete for t in result.traces):
         return (), ()
     rows = folds.fold(differing_components(result.traces), itemgetter(0), lambda row: (row[1], tuple(row[2])))
-    return cut.largest(rows, most, lambda each: each.count * abs(each.one[2][-1] - each.one[2][0]))
+    return folds.largest(rows, most, lambda each: each.count * abs(each.one[2][-1] - each.one[2][0]))

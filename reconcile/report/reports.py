@@ -110,10 +110,14 @@ def _markdown(
     result: Answer, statement: Statement | None, command: str, drawn: tuple[str, ...], tables: Mapping[str, str]
 ) -> str:
     from .markdown import to_markdown
-    from .pictures.charts import embedded
 
     name = safe(stem(result.model, pass_=result.pass_))
-    return to_markdown(result, statement, command, embedded(name, drawn), f"{name}.{TABLE}" if tables else "")
+    shown: dict[str, str] = {}
+    if drawn:
+        from .pictures.charts import embedded
+
+        shown = embedded(name, drawn)
+    return to_markdown(result, statement, command, shown, f"{name}.{TABLE}" if tables else "")
 
 
 def _csv(result: Answer) -> str:

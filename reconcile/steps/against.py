@@ -10,10 +10,9 @@ from ..adapters.shared.refusal import BeyondCounter, FactoryError
 from ..api.results import Run
 from ..core.causes import State
 from ..core.errors import UsageError, unknown
-from ..core.escapes import plain
 from ..core.records import Ledger
 from ..core.registry import known_counters
-from ..core.text import number, signed
+from ..core.text import number, plain, signed
 from ..engine.breakdown import RESIDUAL
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected

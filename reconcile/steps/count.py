@@ -61,7 +61,7 @@ def count(
     Weights, gradients, random numbers, hooks and modes are as after a step without the context. What torch.compile made runs
     as it is written. Raises UsageError, with one sentence, for what cannot be used.
     """
-    from ..launch.prepare import prepared
+    from ..launch.choose import prepared
     from ..launch.request import run_request
 
     framework = framework_of(models)

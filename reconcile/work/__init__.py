@@ -8,12 +8,13 @@ its other components are unknown.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
+from threading import RLock
 from typing import NamedTuple
 
 from ..core.errors import ReconcileError, UsageError, described
-from ..core.framework import absolute
+from ..core.framework import Framework, absolute
 from ..core.records import POINTWISE, REGISTERED, STORED, Op
 from ..core.registry import frameworks
 from ..core.work import (
@@ -42,7 +43,9 @@ from ..core.work import (
     substitute,
 )
 
-_loaded = False
+_loaded: set[str] = set()
+"""The frameworks whose formulas are registered."""
+_loading = RLock()
 _ours: dict[str, Formula] = {}
 """The formulas that come with the frameworks: pure functions of a record's signature."""
 _parts: dict[Hashable, Known] = {}
@@ -50,22 +53,41 @@ _parts: dict[Hashable, Known] = {}
 MOST_PARTS = 100_000
 
 
-def load() -> None:
-    """Import the formulas of every registered framework (once). Raises UsageError if another package's formulas are broken."""
-    global _loaded
-    if _loaded:
-        return
-    _loaded = True
-    for record in frameworks().values():
-        try:
-            importlib.import_module(absolute(record.formulas))
-        except Exception as error:
-            if not record.folder:
-                raise
-            raise UsageError(
-                f"the formulas of {record.title} ({record.formulas}) cannot be used: {described(error)}."
-            ) from error
-    _ours.update(registered())
+def load(names: Iterable[str] | None = None) -> None:
+    """Import the formulas of these frameworks, or of every registered one (each once). Names that are not registered have none.
+
+    Raises UsageError if another package's formulas are broken.
+    """
+    with _loading:
+        for name in frameworks() if names is None else names:
+            if name in frameworks() and name not in _loaded:
+                _loaded.add(name)
+                _import(frameworks()[name])
+                _ours.update(registered())  # a counter's rules may have imported some of them before
+
+
+def _import(record: Framework) -> None:
+    try:
+        importlib.import_module(absolute(record.formulas))
+    except Exception as error:
+        if not record.folder:
+            raise
+        raise UsageError(
+            f"the formulas of {record.title} ({record.formulas}) cannot be used: {described(error)}."
+        ) from error
+
+
+def formula_of(op: str) -> Formula | None:
+    """The formula of exactly this op, or None. Frameworks whose formulas are not loaded yet are asked one after another."""
+    entry = find(op)
+    if entry is None and not _loaded.issuperset(frameworks()):
+        with _loading:
+            for name in frameworks():
+                load((name,))
+                entry = find(op)
+                if entry is not None:
+                    break
+    return entry
 
 
 _FLOATING = ("float", "bfloat", "double", "half")
@@ -117,7 +139,6 @@ def signature(op: Op) -> Hashable:
 
 def is_ours(op: str) -> bool:
     """Whether no user's formula gives the work of ops of this name: such a formula may read the layer."""
-    load()
     return find(op) is _ours.get(op)
 
 
@@ -147,8 +168,7 @@ def work_of(op: Op) -> Work:
     Raises UnknownWork for an op without a formula, also on complex numbers, unknown shapes, and if a formula cannot read the
     record or returns invalid work. Any other error in a user's formula becomes a UsageError (formula_files.py).
     """
-    load()
-    entry, kind = find(op.op), _kind(op)
+    entry, kind = formula_of(op.op), _kind(op)
     known_otherwise = entry is not None
     if kind and not (entry and (entry.zero_reason or (kind == "sparse" and not op.op.startswith("aten.")))):
         entry = find_variant(kind, op.op)
@@ -244,6 +264,7 @@ __all__ = [
     "find",
     "find_variant",
     "formula",
+    "formula_of",
     "is_complex",
     "is_floating",
     "is_integer_op",

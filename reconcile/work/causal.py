@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.records import Op, Shape, Tensor
-from ..core.work import find
+from . import formula_of
 
 GIVEN = (
     "a mask whose values are not known: the trace has its shape only, so the products that it discards are unknown. Call "
@@ -57,7 +57,7 @@ def unknown_mask(op: Op) -> str:
 def is_taken_whole(op: str, inputs: tuple[Tensor, ...]) -> bool:
     """Whether an op multiplies two stacks of matrices: if it is a product of attention, nothing in the trace shows its mask."""
     name = op.rpartition(".")[2]
-    return name in _PAIRS and find(op) is not None and len([t for t in inputs if _stacked(t.shape)]) > 1
+    return name in _PAIRS and formula_of(op) is not None and len([t for t in inputs if _stacked(t.shape)]) > 1
 
 
 def _stacked(shape: Shape) -> bool:

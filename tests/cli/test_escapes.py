@@ -16,10 +16,10 @@ from rich.text import Text
 
 import reconcile.cli
 from reconcile.cli import progress
-from reconcile.cli.console import PlainConsole
+from reconcile.cli.screen import PlainConsole
 from reconcile.cli.streams import say
 from reconcile.core.errors import UsageError
-from reconcile.core.escapes import clean, plain
+from reconcile.core.text import clean, plain
 from reconcile.launch.workers.supervisor import Event
 from tests.cli.conftest import Stub
 from tests.report import samples
@@ -175,4 +175,4 @@ def _calls(path: Path) -> set[str]:
 def test_all_that_is_printed_leaves_by_one_function_and_console() -> None:
     folder = Path(reconcile.cli.__file__).parent
     printing = {path.name: calls for path in folder.glob("*.py") if (calls := _calls(path))}
-    assert printing == {"streams.py": {"click.echo"}, "console.py": {"rich.Console"}}
+    assert printing == {"streams.py": {"click.echo"}, "screen.py": {"rich.Console"}}

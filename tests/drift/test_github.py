@@ -10,10 +10,10 @@ import pytest
 from rich.console import Group
 from rich.text import Text
 
-from reconcile.cli.console import PlainConsole
+from reconcile.cli.screen import PlainConsole
 from reconcile.cli.streams import say
 from reconcile.core.conventions import BUILT_IN
-from reconcile.core.escapes import clean, plain
+from reconcile.core.text import clean, plain
 from reconcile.core.work import Work
 from reconcile.drift import github
 from reconcile.drift.changes import Change, Drift, TraceDrift

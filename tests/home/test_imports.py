@@ -173,7 +173,7 @@ def test_no_two_files_import_each_other() -> None:
     [
         ("reconcile.engine.booking", "reconcile.report.view"),
         ("reconcile.core.records", "reconcile.work"),
-        ("reconcile.drift.compare", "reconcile.cli.console"),
+        ("reconcile.drift.compare", "reconcile.cli.screen"),
     ],
 )
 def test_one_planted_import_up_is_found(module: str, imported: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterable
 
 import pytest
 
-from reconcile.core import registry
+from reconcile.core import registry, user_files
 from tests.home.modules import ADAPTERS, ENGINE, LINKS, MODULES, ROOT, ZOO, parsed, part, words
 
 
@@ -86,3 +87,57 @@ def test_no_framework_and_no_counter_is_named_outside_its_folder() -> None:
 def test_a_name_in_the_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "NAMING", set())
     assert ("reconcile.worker.model_file", "tf.profiler@runmeta") in {(m, name) for m, _, name in named(LINKS)}
+
+
+PACKAGES = {each.package for each in (*registry.frameworks().values(), *registry.known_counters().values())} - {""}
+FOLDERS = {*registry.BUILT_IN, *(f"counters.{folder}" for folder in registry.COUNTER_FOLDERS)}
+HIDDEN = re.compile(
+    rf"\badapters\.(?:{'|'.join(map(re.escape, sorted(FOLDERS)))})\b"
+    rf"|(?:^|[;\n])\s*(?:import|from)\s+(?:{'|'.join(map(re.escape, sorted(PACKAGES)))})\b"
+)
+"""What a program in a string imports: the adapter of a framework or of a counter, or the package of one."""
+
+
+def test_no_program_in_a_string_imports_what_a_folder_hides() -> None:
+    """The test of imports does not see into strings."""
+    found = [
+        (m, node.lineno, node.value)
+        for m in LINKS
+        if part(m) not in ("adapters", "model_zoo")
+        for node in ast.walk(parsed(m))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and HIDDEN.search(node.value)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["import sys\nimport torch", "from reconcile.adapters.pytorch.libraries import x", "x=1; from thop import profile"],
+)
+def test_such_a_program_is_found(program: str) -> None:
+    assert HIDDEN.search(program)
+
+
+ENVIRONMENTS = set(
+    user_files.toml(ROOT / "reconcile" / "launch" / "environments" / "environments.toml", "the environment file")
+)
+DECLARING = "launch.request"
+"""The module that declares the name of the running interpreter's environment."""
+
+
+def places(modules: Iterable[str]) -> list[tuple[str, int, str]]:
+    """Strings in the code of reconcile/ that are the name of an environment: module, line, name."""
+    return [
+        (m, node.lineno, node.value)
+        for m in modules
+        if part(m) not in ("adapters", "model_zoo") and m.removeprefix("reconcile.") != DECLARING
+        for node in ast.walk(parsed(m))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in ENVIRONMENTS
+    ]
+
+
+def test_no_environment_is_named_outside_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {"current", "tf-1.12"} <= ENVIRONMENTS
+    assert places(LINKS) == []
+    monkeypatch.setattr(sys.modules[__name__], "DECLARING", "")
+    assert [name for _, _, name in places(LINKS)] == ["current"]

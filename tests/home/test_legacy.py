@@ -13,6 +13,8 @@ import pytest
 
 from .legacy import ROOT, RUFF, legacy_files, settings
 
+MENTIONED = 2
+"""Files of the list that another text may give as examples."""
 LISTED = [(name, python) for python in RUFF for name in legacy_files(python)]
 TYPE_COMMENT = re.compile(r"#\s*type:(?!\s*ignore\b)")
 
@@ -117,3 +119,16 @@ def test_the_scan_finds(source: str, what: str) -> None:
 def test_the_scan_passes_what_python_3_writes() -> None:
     source = "class A(B):\n    a: object = 1  # type: ignore[misc]\n    def f(self):\n        return super().f('# type: int')\n"
     assert list(of_python_2(source)) == []
+
+
+def test_the_list_of_files_for_an_old_python_is_kept_once() -> None:
+    """No other file that configures or checks this repository names several of them."""
+    names = [name for name, _ in LISTED if not name.endswith("__init__.py")]
+    others = [ROOT / name for name in ("Makefile", ".pre-commit-config.yaml", "mkdocs.yml", "action.yml")]
+    others += [
+        path for folder in (".ci", ".github", "tests/home") for path in (ROOT / folder).rglob("*") if path.is_file()
+    ]
+    texts = {path: path.read_text(errors="replace") for path in others if path.exists()}
+    assert len(texts) > len(names) / 10
+    assert [path for path, text in texts.items() if sum(name in text for name in names) > MENTIONED] == []
+    assert sum(name in (ROOT / "pyproject.toml").read_text() for name in names) > MENTIONED

@@ -63,7 +63,6 @@ def test_bad_input_is_one_sentence(words: list[str], said: str) -> None:
 
 def test_the_witness_joins_the_counters_that_run() -> None:
     request = RunRequest(factories={"torch": "net:make"})
-    assert witnessed(request, False) is request
     usual = choose_counters(request)
-    assert witnessed(request, True).counters == (*usual, *leading("witness"))
-    assert witnessed(replace(request, counters=usual[:1]), True).counters == (usual[0], *leading("witness"))
+    assert witnessed(request).counters == (*usual, *leading("witness"))
+    assert witnessed(replace(request, counters=usual[:1])).counters == (usual[0], *leading("witness"))

@@ -7,6 +7,7 @@ import importlib
 
 import pytest
 
+from reconcile.core import registry
 from reconcile.core.counter import Counter
 from reconcile.core.records import FLOP, MAC
 from reconcile.core.registry import known_counters
@@ -65,7 +66,7 @@ def test_the_matrix_does_not_run_it_unasked() -> None:
 
 def test_all_counters_are_those_that_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
     counters = known_counters()
-    monkeypatch.setattr(request, "known_counters", lambda: {**counters, OWN.name: OWN})
+    monkeypatch.setattr(registry, "known_counters", lambda: {**counters, OWN.name: OWN})
     named = request.run_request(model="gru_demo", counters=("all",)).counters
     assert OWN.name not in named
     assert [name for name, c in counters.items() if c.default and name not in named] == []

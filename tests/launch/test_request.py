@@ -16,11 +16,10 @@ import reconcile
 from reconcile.cli import cli
 from reconcile.core import registry
 from reconcile.core.errors import UsageError
-from reconcile.core.registry import known_counters
+from reconcile.core.registry import every_counter, known_counters
 from reconcile.launch.request import (
     RunRequest,
     by_parameter,
-    every_counter,
     model_options,
     models_of,
     run_request,

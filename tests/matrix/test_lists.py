@@ -43,7 +43,7 @@ def test_every_model_of_timm(python: str) -> None:
 
 def test_the_figures_that_torchvision_states() -> None:
     """166, of which 115 are of models that classify pictures."""
-    rows = list(csv.DictReader(io.StringIO(sources.torchvision(load()["timm"]))))
+    rows = list(csv.DictReader(io.StringIO(sources.torchvision(load()))))
     kinds = Counter(row["model"].partition("(")[0].rpartition(".")[0].removeprefix("torchvision:") for row in rows)
     assert kinds == {
         "": 115, "detection": 13, "optical_flow": 8, "quantization": 14, "segmentation": 6, "video": 10,

@@ -20,7 +20,7 @@ from reconcile.core.records import FORWARD, WEIGHT_GRADIENT
 from reconcile.core.results import Residual
 from reconcile.core.work import Work
 from reconcile.engine.answer import Answer
-from reconcile.report import cut, markdown, reports
+from reconcile.report import folds, markdown, reports
 from reconcile.report.csv import layers_csv
 from reconcile.report.markdown import SIZE, to_markdown
 from tests.report import samples
@@ -51,7 +51,7 @@ def under(page: Page, heading: str) -> list[list[str]]:
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(0, 9), st.sampled_from([None, 0, 1, 5]))
 def test_the_largest_stay_in_their_order(sizes: list[int], limit: int, kept: int | None) -> None:
     lines = list(enumerate(sizes))
-    shown, rest = cut.largest(lines, limit, lambda line: line[1], lambda line: line[1] == kept)
+    shown, rest = folds.largest(lines, limit, lambda line: line[1], lambda line: line[1] == kept)
     assert sorted([*shown, *rest]) == lines
     assert list(shown) == sorted(shown)
     assert list(rest) == sorted(rest)
@@ -59,7 +59,7 @@ def test_the_largest_stay_in_their_order(sizes: list[int], limit: int, kept: int
     assert kept not in [size for _, size in rest]
     least = sorted(sizes, reverse=True)[:limit]
     assert [size for _, size in rest if size > min(least, default=9)] == []
-    assert cut.largest(lines, None, lambda line: line[1]) == (lines, ())
+    assert folds.largest(lines, None, lambda line: line[1]) == (lines, ())
 
 
 def test_a_large_model_has_a_small_report_beside_its_table() -> None:

@@ -15,7 +15,7 @@ import pytest
 from reconcile.core.registry import frameworks
 from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.environments.named import load
-from reconcile.launch.workers import warm, zipapp
+from reconcile.launch.workers import scratch, warm
 from reconcile.sweep import cell, nurseries
 from reconcile.sweep.cells import Cell, Manner, request_of
 from tests.workers import request as of_worker
@@ -55,7 +55,7 @@ def run(function: str = "make") -> dict[str, Any]:
 
 def processes() -> list[psutil.Process]:
     """The nurseries of this process."""
-    return [p for p in psutil.Process().children() if zipapp.NAME in " ".join(p.cmdline())]
+    return [p for p in psutil.Process().children() if scratch.TOOL in " ".join(p.cmdline())]
 
 
 def test_a_cell_finds_what_it_finds_alone(net: Path) -> None:

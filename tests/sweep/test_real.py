@@ -23,8 +23,8 @@ import psutil
 import pytest
 
 from reconcile.launch.environments import named as environments
-from reconcile.launch.workers import zipapp
-from reconcile.launch.workers.exits import MARK as WORKER
+from reconcile.launch.workers import scratch
+from reconcile.launch.workers.reaper import MARK as WORKER
 from reconcile.sweep import listfile, listing
 
 pytestmark = [pytest.mark.sweep, pytest.mark.frameworks]
@@ -148,7 +148,7 @@ def workers(mark: str) -> list[int]:
     for pid in marked(**{MARK: mark}):
         with suppress(psutil.Error):
             process = psutil.Process(pid)
-            if any(word.endswith(zipapp.NAME) for word in process.cmdline()):
+            if any(word.endswith(scratch.TOOL) for word in process.cmdline()):
                 family[pid] = process.ppid()
     return [pid for pid, reaper in family.items() if family.get(reaper) in family]
 

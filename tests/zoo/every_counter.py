@@ -18,7 +18,7 @@ from reconcile.core.atomic import write_file
 from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
 from reconcile.core.errors import UsageError
 from reconcile.core.records import Ledger
-from reconcile.core.registry import known_counters
+from reconcile.core.registry import every_counter, known_counters
 from reconcile.core.results import LedgerResult
 from reconcile.core.text import markdown
 from reconcile.engine.answer import Answer
@@ -28,7 +28,7 @@ from reconcile.gallery.rows import at_once
 from reconcile.gallery.training import TrainingRow
 from reconcile.launch.environments import in_environment
 from reconcile.launch.environments import named as environments
-from reconcile.launch.request import every_counter, run_request
+from reconcile.launch.request import run_request
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.work import load
 from tests.zoo import csv_rows

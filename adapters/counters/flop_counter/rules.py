@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from packaging.specifiers import SpecifierSet
 
-from ....core.records import LENGTHS, REGISTERED, Op
+from ....core.records import LENGTHS, REGISTERED, Op, Trace
 from ....work import UnknownWork, Work, prod
 from ....work.attention_kernels import UNKNOWN_LENGTHS
-from ..rulebook import Rule, RuleBook, dims
+from ..bridge import Bridge, View
+from ..op_bridge import bridge_ops
+from ..rulebook import Rule, RuleBook, dims, printed
 from . import COUNTERS
 
 FILE = "torch/utils/flop_counter.py"
@@ -172,3 +174,8 @@ def _flash_forward(op: Op) -> Work:
 @rule("aten._flash_attention_backward", source="L:698", formula=BACKWARD, versions=">=2.14")
 def _flash_backward(op: Op) -> Work:
     return _packed_backward(op, transposed=True)
+
+
+def bridge(view: View, trace: Trace) -> Bridge:
+    """Items for every op the counter saw, module by module."""
+    return bridge_ops(view, trace, BOOK, lambda op: f"{printed(op)} is not in flop_counter's registry")

@@ -5,10 +5,12 @@ J = fvcore/nn/jit_handles.py, F = fvcore/nn/flop_count.py, A = fvcore/nn/jit_ana
 
 from __future__ import annotations
 
-from ....core.records import Op
+from ....core.records import Op, Trace
 from ....work import Work, prod
+from ..bridge import Bridge, View
+from ..op_bridge import bridge_ops
 from ..rule_parts import printed_flops
-from ..rulebook import RuleBook, dims, size
+from ..rulebook import RuleBook, dims, printed, size
 from . import COUNTERS
 
 BOOK = RuleBook(
@@ -176,3 +178,13 @@ def _bilinear(op: Op) -> Work:
 @rule("aten.adaptive_avg_pool2d", source="F:41", formula="N")
 def _adaptive_pool(op: Op) -> Work:
     return Work(add=size(op.inputs[0].shape))
+
+
+def _why_not(op: Op) -> str:
+    name = op.op.partition(".")[2]
+    return f"fvcore ignores {op.op}" if name in IGNORED else f"fvcore does not support {printed(op)}"
+
+
+def bridge(view: View, trace: Trace) -> Bridge:
+    """Items for every op the counter saw, module by module."""
+    return bridge_ops(view, trace, BOOK, _why_not, of_graph=True)

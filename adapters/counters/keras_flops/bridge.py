@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....core.records import Trace
 from ..bridge import Bridge, View
 from ..node_bridge import bridge_nodes
-from ..tf_profiler.bridge import why_not
+from ..tf_profiler.rules import why_not
 from .rules import BOOK
 
 

@@ -9,8 +9,23 @@ from __future__ import annotations
 from ....core.records import Op
 from ....work import Work, prod
 from ..functional_rules import elementwise, from_the_left, matmul
-from ..recurrent_rules import CELLS, LAYERS, biases, first_two_sizes, gated_step, one_step
-from ..rule_parts import AXES, by_axes, classes, functional, of_torch, per_input, per_output, shape_in, shape_out
+from ..rule_parts import (
+    AXES,
+    CELLS,
+    LAYERS,
+    biases,
+    by_axes,
+    classes,
+    first_two_sizes,
+    functional,
+    gated_step,
+    of_torch,
+    one_step,
+    per_input,
+    per_output,
+    shape_in,
+    shape_out,
+)
 from ..rulebook import Compute, RuleBook
 from . import AVERAGE
 

@@ -9,8 +9,10 @@ output.
 from __future__ import annotations
 
 from ....core.causes import Cause
-from ....core.records import Op
+from ....core.records import Op, Trace
 from ....work import Work, prod
+from ..bridge import Bridge, View
+from ..node_bridge import bridge_nodes
 from ..rule_parts import elements_in, elements_out, per_input, per_output
 from ..rulebook import NotCounted, RuleBook, dims, size
 from . import COUNTERS
@@ -169,3 +171,13 @@ def _depthwise(op: Op) -> Work:
 
 
 rule("BiasAdd", source="NN:5293", formula="N")(per_input(add=1))
+
+
+def why_not(op: Op) -> str:
+    """The reason why a node without a rule is not counted."""
+    return f"tf.profiler has no float_operation formula registered for {op.op}"
+
+
+def bridge(view: View, trace: Trace) -> Bridge:
+    """See ``bridge_nodes``."""
+    return bridge_nodes(view, trace, BOOK, why_not)

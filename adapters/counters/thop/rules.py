@@ -9,9 +9,8 @@ from __future__ import annotations
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..recurrent_rules import all_layers, one_step, thop_step
 from ..rounding import float32_sum
-from ..rule_parts import by_axes, classes, elements_in, elements_out, two_or_four
+from ..rule_parts import all_layers, by_axes, classes, elements_in, elements_out, one_step, thop_step, two_or_four
 from ..rulebook import NotCounted, dims
 from .releases import BOOK as BOOK
 from .releases import (

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..recurrent_rules import all_layers, state_of, thop_step
-from ..rule_parts import NN, by_axes, classes, elements_in, elements_out, two_or_four
+from ..rule_parts import NN, all_layers, by_axes, classes, elements_in, elements_out, state_of, thop_step, two_or_four
 from ..rulebook import NotCounted, RuleBook, dims
 from . import COUNTERS
 

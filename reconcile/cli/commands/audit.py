@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...launch.request import OPTIONS
 from ..executors import before, run_all, where_it_runs
 from ..options import PATH, TEXT, options
 from ..streams import say
@@ -23,7 +24,7 @@ TORCHVISION, ZOO = "torchvision", "zoo"
 @click.command()
 @click.argument("claims", type=TEXT, metavar="CLAIMS.csv")
 @click.option(
-    "--environment", "environment", default="current", show_default=True, metavar="NAME",
+    "--environment", "environment", default=OPTIONS["environment"].default, show_default=True, metavar="NAME",
     help="Environment of rows that name none.",
 )  # fmt: skip
 @options("environments")
@@ -85,7 +86,7 @@ def audit(
     from ...sweep import store
     from ...sweep.cells import request_of
     from ...work import load as load_formulas
-    from ..again import again
+    from ..options import again
 
     known = load(file)
     if environment not in known:
@@ -132,6 +133,6 @@ def _table(claims: str, known: dict[str, Environment], out: Path) -> Path:
 
     if claims not in (TORCHVISION, ZOO):
         return Path(claims)
-    text = sources.zoo() if claims == ZOO else sources.torchvision(known["timm"])
+    text = sources.zoo() if claims == ZOO else sources.torchvision(known)
     (path,) = atomic.write(out, "claims", {"csv": text})
     return path

@@ -66,12 +66,12 @@ def check(
     from ...drift.baselines import file_of
     from ...drift.check import NoBaseline
     from ...drift.check import check as hold
-    from ...launch import user_models
+    from ...launch import choose, user_models
     from ...launch.environments.in_environment import collect_in
     from ...launch.environments.named import CURRENT
     from ...launch.request import flags, models_of, run_request
-    from ..again import again
     from ..environment import one
+    from ..options import again
     from ..progress import progress
     from ..two_files import compare
 
@@ -84,7 +84,7 @@ def check(
     given = models_of(asked)
     if not given and asked["model"] is None:
         raise UsageError("name a model as in `reconcile run`, or give two saved files: A.json B.json.")
-    user_models.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
+    choose.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
     if against and update:
         raise UsageError("--update writes below --baselines; it does not go with --against.")
     request = run_request(**asked)

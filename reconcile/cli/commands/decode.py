@@ -82,16 +82,16 @@ def decode(
     from ...decode import gather as data
     from ...decode.figure import figure
     from ...decode.search import search
-    from ...launch import user_models
+    from ...launch import choose, user_models
+    from ...launch.choose import prepared
     from ...launch.environments.named import load as load_environments
-    from ...launch.prepare import prepared
     from ...launch.request import models_of, run_request
     from ..decoded import said
     from ..environment import other
     from ..progress import progress
 
     wanted = figure(number)
-    user_models.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"])
+    choose.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"])
     request = run_request(**asked)
     name = request.model or user_models.name_of(request.factories)
     if no_run and request.factories:
@@ -142,7 +142,7 @@ def _hints(
     from ...decode.releases import said as of_releases
     from ...gallery.run import ran
     from ...launch.request import flags
-    from ..again import again
+    from ..options import again
 
     if decoded.close:
         first = decoded.matches[0]
@@ -196,8 +196,8 @@ def _variants(ctx: click.Context, decoded: Decoded, request: RunRequest, known: 
     from ...launch.environments.in_environment import collect_at_in
     from ...launch.environments.named import CURRENT
     from ...launch.request import flags
-    from ..again import again
     from ..decoded import of_variants
+    from ..options import again
     from ..progress import progress
 
     name = next((name for name in decoded.environments if name in known), CURRENT)

@@ -73,14 +73,14 @@ def formula(
     from ...formula.formula import formula as found
     from ...formula.takes import in_workers
     from ...formula.variables import Template, read_variables
-    from ...launch import user_models
+    from ...launch import choose
     from ...launch.environments.in_environment import collect_at_in
     from ...launch.environments.named import CURRENT
     from ...launch.request import models_of, run_request
     from ..environment import one
     from ..progress import progress
 
-    user_models.one_model(asked["model"], models_of(asked), overrides, inputs)
+    choose.one_model(asked["model"], models_of(asked), overrides, inputs)
     request = run_request(**asked)
     if request.files:
         raise UsageError("a model file has the sizes that it was saved with: name a function that makes the model.")

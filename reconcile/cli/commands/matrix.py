@@ -58,19 +58,18 @@ def matrix(
     4 a defect of reconcile itself.
     """
     from ...core import atomic
-    from ...launch import user_models
-    from ...launch.choose import pair_of
-    from ...launch.prepare import conventions_of
+    from ...launch import choose
+    from ...launch.choose import conventions_of, pair_of
     from ...launch.request import models_of, run_request
     from ...matrix import report
     from ...matrix import terminal as matrix_terminal
     from ...matrix.run import run_matrix
-    from ..again import again
+    from ..options import again
     from ..progress import progress
     from ..screen import printing
 
     given = models_of(asked)
-    user_models.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
+    choose.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
     chosen = environments(names, file, with_, python, given)
     request = run_request(**asked)
     if not given:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from ...launch.request import OPTIONS
 from .. import kernels, ranked
 from ..options import OWN, options, pictures
 from ..streams import say
@@ -36,7 +37,7 @@ def run(
     quiet: bool,
     verbose: bool,
     world: int | None,
-    chosen: tuple[int, ...],
+    chosen: tuple[int, ...] | None,
     against: str | None,
     ncu: Path | None,
     witness: bool,
@@ -65,44 +66,57 @@ def run(
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed,
     4 a defect of reconcile itself.
     """
-    from ... import workflow
-    from ...align.mapping import check, written
     from ...core import atomic
     from ...core.records import TRAINING
-    from ...launch import user_models
-    from ...launch.environments.in_environment import collect_in
-    from ...launch.environments.named import CURRENT
+    from ...launch.choose import one_model
     from ...launch.request import models_of, run_request
-    from ...report import cards, reports
-    from ..again import again
-    from ..ends import choose, ends
-    from ..environment import one
+    from ...report import reports
+    from ...report.view import default_statement
+    from ...workflow import run as run_counters
+    from ..options import again
     from ..progress import progress
     from ..screen import show
 
     mapped = "--mapping" if asked["mapping"] else "--write-mapping" if write_mapping else ""
-    user_models.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped, asked["args"])
-    check(asked["mapping"], write_mapping, list(models_of(asked)))
+    one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped, asked["args"])
+    if mapped:
+        from ...align.mapping import check, written
+
+        check(asked["mapping"], write_mapping, list(models_of(asked)))
     request = run_request(**asked, formats=formats)
     if "disclosure" in formats:
+        from ...report import cards
+
         cards.check(TRAINING if request.training else "")
-    ranked.only_with_ranks(world, rank=chosen, against=against)
+    if world is not None or chosen or against:
+        ranked.only_with_ranks(world, rank=chosen, against=against)
     if world is not None:
         ranked.refuse(ctx)
-        command = again(ctx, (), *ranked.words(world, chosen, against))
-        code = ranked.run(request, world, chosen, against or "", out, formats, command, quiet=quiet, verbose=verbose)
+        command = again(ctx, (), *ranked.words(world, chosen or (), against))
+        code = ranked.run(
+            request, world, chosen or (), against or "", out, formats, command, quiet=quiet, verbose=verbose
+        )
         ctx.exit(code)
-    counted = kernels.read(ncu)
-    request = kernels.witnessed(request, witness)
-    given = request.factories
-    counters = user_models.counters_of(given, request.counters, request.files) if given else request.counters
-    wanted = ends(counters, from_, to, tuple(given))
-    place = one(environment, file, with_, python)
-    take = collect_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
+    counted = () if ncu is None else kernels.read(ncu)
+    if witness:
+        request = kernels.witnessed(request)
+    wanted = take = None
+    if request.factories:
+        from ...launch.user_models import counters_of
+
+        counters_of(request.factories, request.counters, request.files)
+    if from_ is not None or to is not None:
+        from ..ends import choose, ends_of
+
+        wanted = ends_of(request, from_, to)
+    if file or with_ or python or environment != OPTIONS["environment"].default:
+        from ..environment import collect_there
+
+        take = collect_there(environment, file, with_, python)
     atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:
-        result = workflow.run(request, tell, take)
-    statement = choose(result, wanted)
+        result = run_counters(request, tell, take)
+    statement = choose(result, wanted) if wanted else default_statement(result)
     beside = ["--witness"] if witness else []
     stem = reports.stem(result.model, training=bool(request.training), pass_=result.pass_)
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:

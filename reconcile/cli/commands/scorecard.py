@@ -60,10 +60,10 @@ def scorecard(
     """
     from ...core import atomic
     from ...core.errors import unknown
-    from ...core.registry import known_counters
+    from ...core.registry import every_counter, known_counters
     from ...kit import reproduce
     from ...kit.conform import families as all_families
-    from ...launch.request import PASSES, every_counter
+    from ...launch.request import PASSES
     from ...report.pictures import charts as pictures
     from ...scorecard import cells as cards_
     from ...scorecard import run as scoring

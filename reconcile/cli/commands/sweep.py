@@ -96,7 +96,7 @@ def sweep(
     from ...sweep import engine, page, store
     from ...sweep.cells import manner_of, request_of
     from ...sweep.engine import Finished
-    from ..again import again
+    from ..options import again
 
     paths = python_path()
     manner = manner_of(asked, _formats(formats))
@@ -179,7 +179,7 @@ def _check(asked: Mapping[str, Any]) -> None:
     """Raise UsageError for names that no cell could use."""
     from ...core.errors import unknown
     from ...core.registry import known_counters
-    from ...launch.prepare import conventions_of
+    from ...launch.choose import conventions_of
     from ...launch.request import run_request
 
     request = run_request(**asked)

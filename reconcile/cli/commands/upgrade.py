@@ -47,7 +47,7 @@ def upgrade(
     from ...drift.words import details, verdict
     from ...kit.conform import families as all_families
     from ...kit.draft_rules import draft_of
-    from ...launch import user_models
+    from ...launch import choose
     from ...launch.choose import pair_of
     from ...launch.environments.in_environment import collect_in, made
     from ...launch.environments.named import CURRENT
@@ -59,7 +59,7 @@ def upgrade(
     if own:
         if families:
             raise UsageError("--case names layers of the zoo, and your model takes their place: leave one of them out.")
-        user_models.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
+        choose.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
         if not given:
             pair_of(asked["model"])
     wanted = run_request(counters=counters).counters if counters else ()

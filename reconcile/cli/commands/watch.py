@@ -76,8 +76,8 @@ def watch(
     from ...ranks import files
     from ...report import reports
     from ...steps.watch import Script, watch
-    from ..again import again
     from ..ends import choose, ends
+    from ..options import again
     from ..screen import show
 
     if calls and ctx.get_parameter_source("steps") is ParameterSource.COMMANDLINE:

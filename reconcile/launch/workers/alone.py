@@ -18,7 +18,8 @@ from ...core.errors import ReconcileError
 from ...core.records import Ledger, Trace
 from ...core.registry import known_counters
 from ...engine.reconcile import Missing
-from . import written, zipapp
+from . import written
+from .scratch import pack
 
 
 def run(asked: Mapping[str, object], folder: Path, kind: str, python: str = "", *, forks: bool = False) -> int:
@@ -28,7 +29,7 @@ def run(asked: Mapping[str, object], folder: Path, kind: str, python: str = "", 
     """
     request = folder / "request.json"
     request.write_text(json.dumps(asked))
-    tool = zipapp.pack(folder)
+    tool = pack(folder)
     worker = subprocess.Popen([python or sys.executable, str(tool), str(request), kind], start_new_session=forks)
     try:
         return worker.wait()

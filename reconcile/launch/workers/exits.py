@@ -1,8 +1,7 @@
-"""How a worker's process ended: the sentence about it, the end of its log, and the processes that it leaves behind."""
+"""How a worker's process ended: the sentence about it, and the end of its log."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
@@ -13,9 +12,6 @@ from pathlib import Path
 
 from ...core.errors import Refused
 from ...worker.import_path import is_user_file
-
-MARK = "RECONCILE_WORKER"
-"""Variable whose value identifies the processes that a worker has started, wherever they moved."""
 
 END = 1 << 20
 """Bytes at the end of a log in which to look for how a process ended."""
@@ -77,11 +73,3 @@ class Log:
             f" ({os.path.relpath(innermost[0], folder_of_user)}, line {innermost[1]})" if innermost else "",
             f"; its last words: {lines[-1][:200]}" if lines and not late else "",
         )
-
-
-def sweep(mark: str) -> None:
-    """End processes of a worker that have left its process group, if the system lists processes."""
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
-                os.kill(int(path.parent.name), signal.SIGKILL)

@@ -32,6 +32,8 @@ START = (
 )
 LIBRARIES = ("landlock", "pyseccomp")
 """The packages that confining needs, beside the standard library."""
+MARK = "RECONCILE_WORKER"
+"""Variable whose value identifies the processes that a worker has started, wherever they moved."""
 CONFINED = "confined.json"
 """File in the worker's folder with the result of ``confine``."""
 
@@ -56,6 +58,14 @@ def command(worker: Sequence[str], run: Path, confined: Path | None, accelerator
         "accelerators": accelerators,
     }
     return [sys.executable, "-I", "-S", "-c", START, json.dumps(job)]
+
+
+def end_marked(mark: str) -> None:
+    """At home: end processes of a worker that have left its process group, if the system lists processes."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
+                os.kill(int(path.parent.name), signal.SIGKILL)
 
 
 def main(job: dict[str, Any]) -> None:

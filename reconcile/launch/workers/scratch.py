@@ -1,5 +1,7 @@
-"""The folders of runs, below the one for temporary files. One that a run left because all its processes were killed is removed
-by the next run: a lock in the folder, which ends with the process that holds it, says whether it is in use.
+"""The folders of runs, below the one for temporary files, and the tool as one file in them.
+
+A folder that a run left because all its processes were killed is removed by the next run: a lock in the folder, which ends with
+the process that holds it, says whether it is in use.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +21,9 @@ if sys.platform != "win32":
 PREFIX = "reconcile-"
 HELD = ".held"
 """The file in a folder whose lock its process holds."""
+TOOL = "reconcile.pyz"
+MAIN = "worker/boot.py"
+"""The module that is the file's ``__main__``."""
 
 
 @contextlib.contextmanager
@@ -56,3 +62,22 @@ def _is_left(entry: os.DirEntry[str]) -> bool:
     with open(os.path.join(entry.path, HELD), "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return True
+
+
+def pack(folder: Path) -> Path:
+    """Write the tool into ``folder`` as one file that any Python can run, also where nothing may be installed.
+
+    It has every module of the package, adapters and zoo included, as source. It contains no bytecode, so it is the same for every
+    version of Python.
+    """
+    package = Path(__file__).resolve().parents[2]
+    path = folder / TOOL
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("__main__.py", (package / MAIN).read_bytes())
+        for parent, folders, names in os.walk(package, followlinks=True):
+            folders[:] = sorted(name for name in folders if name != "__pycache__")
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    module = Path(parent, name)
+                    file.writestr(f"reconcile/{module.relative_to(package).as_posix()}", module.read_bytes())
+    return path

@@ -19,13 +19,8 @@ from ...core.errors import UsageError
 from ...core.protocol import TRACE, WorkerRequest, point_of, to_text
 from ..environments.interpreters import Interpreter
 from . import confine, reaper, written
-from .exits import (
-    MARK,
-    Log,
-    death_of,
-    refused,
-    sweep,
-)
+from .exits import Log, death_of, refused
+from .reaper import MARK
 from .warm import Forked, Offered
 from .written import Outcome
 
@@ -119,7 +114,7 @@ class Supervisor:
                 finally:
                     self._kill()
         finally:
-            sweep(mark)
+            reaper.end_marked(mark)
 
     def _watch(self, process: subprocess.Popen[bytes] | Forked, folder: Path, tasks: list[str]) -> dict[str, Outcome]:
         current, user_code, since = "", "", time.monotonic()

@@ -24,8 +24,7 @@ from typing import IO
 
 from ...core.protocol import WorkerRequest, to_text
 from ..environments.interpreters import Interpreter
-from . import zipapp
-from .scratch import scratch
+from .scratch import pack, scratch
 
 ABLE = sys.platform == "linux" and hasattr(socket, "send_fds")
 """Elsewhere every worker starts afresh: frameworks may not survive a fork there."""
@@ -126,7 +125,7 @@ class Nursery(Offered):
         super().__init__(control, str(python.path))
         with theirs, (folder / "log").open("wb") as log:
             self._process = subprocess.Popen(
-                [str(python.path), "-u", str(zipapp.pack(folder)), str(file), str(theirs.fileno()), library],
+                [str(python.path), "-u", str(pack(folder)), str(file), str(theirs.fileno()), library],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -173,8 +172,10 @@ class Nurseries:
             nursery.close()
 
 
-_OPEN: list[Nurseries] = []
-_OFFERED: dict[str, Offered] = {}
+OPEN: list[Nurseries] = []
+"""The nurseries of this process; none outside ``warm()``."""
+OFFERED: dict[str, Offered] = {}
+"""Those of other processes, by framework."""
 _PEAKS: list[int] = []
 
 
@@ -185,28 +186,28 @@ def peak() -> int:
 
 def opened() -> Nurseries | None:
     """The nurseries of this process; None outside ``warm()``."""
-    return _OPEN[-1] if _OPEN else None
+    return OPEN[-1] if OPEN else None
 
 
 def accept(offers: Mapping[str, tuple[int, str]]) -> None:
     """Have the workers of these frameworks forked: each with the number of a socket of its nursery, and its interpreter."""
     for framework, (number, python) in offers.items():
         os.set_inheritable(number, False)  # a nursery ends when no process holds this any more
-        _OFFERED[framework] = Offered(socket.socket(fileno=number), python)
+        OFFERED[framework] = Offered(socket.socket(fileno=number), python)
 
 
 @contextlib.contextmanager
 def warm() -> Iterator[None]:
     """Meanwhile, workers of the running interpreter are forked, in every thread."""
-    if not ABLE or _OPEN:
+    if not ABLE or OPEN:
         yield
         return
     with scratch() as folder:
-        _OPEN.append(Nurseries(folder))
+        OPEN.append(Nurseries(folder))
         try:
             yield
         finally:
-            _OPEN.pop().close()
+            OPEN.pop().close()
 
 
 def nursery_of(request: WorkerRequest, python: Interpreter) -> Offered | None:
@@ -218,7 +219,7 @@ def nursery_of(request: WorkerRequest, python: Interpreter) -> Offered | None:
     forks = request.framework.forks and not (request.file is not None or request.recipe or request.lent)
     if not forks or python.user_owned:
         return None
-    offered = _OFFERED.get(request.framework.name)
+    offered = OFFERED.get(request.framework.name)
     if offered is not None and offered.python == str(python.path):
         return offered
-    return _OPEN[-1].of(request) if _OPEN and python.running else None
+    return OPEN[-1].of(request) if OPEN and python.running else None

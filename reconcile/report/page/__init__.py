@@ -45,7 +45,7 @@ def to_html(result: Answer, statement: Statement | None = None, command: str = "
         views=[_view(each) for each in views],
         inputs=list(_inputs(result)),
         about=about,
-        aligned=sentences(result.alignment),
+        aligned=sentences(result.alignment) if result.alignment else [],
         notes=list(result.notes) or differ,
         left_out=list(_left_out(result)),
         said=[f"{x.counter}: {note}" for x in result.ledgers for note in x.notes]

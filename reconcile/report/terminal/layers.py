@@ -14,7 +14,7 @@ from ...core.results import LayerRow
 from ...core.text import clean, number, signed
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, summed, to_the_work
-from .. import cut, folds, view
+from .. import folds, view
 from .columns import GAP, LEAST, Column, Line, laid_out, stacked
 from .tables import STYLE, more, times
 
@@ -44,7 +44,7 @@ def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
     amounts to add per counter; if the columns do not fit, a line per counter; with a residual or unknown work, one per cause."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     every = _known(result)
-    shown, rest = cut.largest(_folded(every), limit, lambda row: _to_add(row, homes))
+    shown, rest = folds.largest(_folded(every), limit, lambda row: _to_add(row, homes))
     left = [summed(f"{number(len(rest))} more (--verbose)", rest)] if rest else []
     whole = all(f in row.work for row in every for f in homes.values()) and not any(row.residuals for row in every)
     table = _amounts([*shown, *left, summed("total", every)], homes, width) if whole else None

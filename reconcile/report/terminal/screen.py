@@ -161,7 +161,8 @@ def _notes(result: Answer, run_verdict: Verdict) -> list[RenderableType]:
     ]
     lines += [f"{ledger.counter}: {view.as_sentence(note)}" for ledger in result.ledgers for note in ledger.notes]
     lines += [f"Published: {sentence}" for sentence in view.published(result)]
-    return [Text(clean(text), style="dim") for text in [*lines, *sentences(result.alignment)]]
+    lines += sentences(result.alignment) if result.alignment else []
+    return [Text(clean(text), style="dim") for text in lines]
 
 
 def _verdict(run_verdict: Verdict) -> list[RenderableType]:

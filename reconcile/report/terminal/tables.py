@@ -17,7 +17,7 @@ from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, Part, blocks
 from ...engine.phases import PhaseRow, PhaseTable
 from ...engine.phases import summed as summed_phases
-from .. import cut, folds, view
+from .. import folds, view
 from .columns import (
     GAP,
     Cell,
@@ -152,7 +152,7 @@ def _statement_lines(
 ) -> Iterator[StatementLine]:
     for block in blocks(statement, layers):
         style = STYLE[State.UNEXPLAINED] if block.cause == RESIDUAL else ""
-        shares, rest = cut.largest(_shares(block.parts, limit), limit, lambda share: abs(share.amount))
+        shares, rest = folds.largest(_shares(block.parts, limit), limit, lambda share: abs(share.amount))
         cause = Text(block.cause, style=style)
         beside = f"  {clean(shares[0].name)}{shares[0].why}" if len(shares) == 1 and shares[0].count == 1 else ""
         if brief and beside and len(cause.plain + beside) <= LABEL:
@@ -238,7 +238,7 @@ def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -
         amounts = [view.phase_cell(row, phase, lambda n: si(n, "").strip()) for phase in phases]
         return [name, *(Text(cell, style=style) for cell in [*amounts, view.phase_ratio(row)])]
 
-    shown_rows, rest = cut.largest(_phase_rows(table, limit), limit, lambda named: sum(named[1].flops.values()))
+    shown_rows, rest = folds.largest(_phase_rows(table, limit), limit, lambda named: sum(named[1].flops.values()))
     rows = [cells(Text(clean(name) or "(no layer)"), row) for name, row in shown_rows]
     if rest:
         rows.append([more(rest), *(Text() for _ in titles)])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.adapters.counters.op_settling import Judged, OpCounter
+from reconcile.adapters.counters.bridge import Judged, OpCounter
 from reconcile.adapters.counters.rulebook import RuleBook
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import RECOMPUTATION, Op, Trace

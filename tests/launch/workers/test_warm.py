@@ -17,7 +17,7 @@ from reconcile.core.errors import Refused
 from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.request import RunRequest, run_request
 from reconcile.launch.runner import collect
-from reconcile.launch.workers import exits, warm, zipapp
+from reconcile.launch.workers import exits, scratch, warm
 from reconcile.workflow import run
 from tests.conftest import PAIRS
 from tests.launch.conftest import until
@@ -33,7 +33,7 @@ PAIR = str(PAIRS / "misbehaves.py")
 
 def processes() -> list[psutil.Process]:
     """The nurseries of this process and all below them."""
-    return [p for p in psutil.Process().children(recursive=True) if zipapp.NAME in " ".join(p.cmdline())]
+    return [p for p in psutil.Process().children(recursive=True) if scratch.TOOL in " ".join(p.cmdline())]
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,8 @@ def test_all_ends_where_the_tool_is_killed(tmp_path: Path) -> None:
 
 def test_a_run_that_is_stopped_before_its_nursery_is_ready(tmp_path: Path) -> None:
     """The worker ends as soon as it begins, and the caller waits no longer than that."""
+    from reconcile.launch.workers.scratch import pack
     from reconcile.launch.workers.supervisor import Supervisor
-    from reconcile.launch.workers.zipapp import pack
 
     asked = request("torch", tasks=("thop",))
     with warm.warm():

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from reconcile.cli import cli
 from reconcile.decode import variants
-from reconcile.launch.prepare import prepared
+from reconcile.launch.choose import prepared
 from reconcile.launch.request import Point, run_request
 
 WIDE, SIDE, PARTS = 8, 32, 3

@@ -1,0 +1,118 @@
+"""What the ``flops`` fixture does with a model: take it, add up its work, say what moved (pytest_plugin.py is the fixture)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ..align.alignment import Alignment
+from ..core.conventions import NAMED, Convention, Conventions, choose
+from ..core.errors import UsageError, unknown
+from ..core.framework import adapter_of
+from ..core.records import Layer, Trace
+from ..core.registry import frameworks
+from ..drift.check import Checked
+from ..drift.words import details, verdict
+from ..engine.reconcile import Missing
+from ..engine.settle import Collected
+from ..engine.traces import layer_work, trace_result
+from ..launch.in_process import collect_live
+from ..launch.request import RunRequest, run_request
+from ..launch.workers.supervisor import Event
+from ..work import load
+
+Taking = Callable[[RunRequest, Callable[[Event], None]], Collected]
+"""Takes the traces and ledgers of a request."""
+
+
+def model_at_hand(
+    model: object, inputs: object, name: str, params: Mapping[str, object], asked: Mapping[str, Any]
+) -> tuple[RunRequest, Taking]:
+    """The request for a model at hand, and what counts it in this process. Raises UsageError."""
+    if params:
+        raise UsageError(f"{', '.join(params)}: a model at hand has no parameters; give them to its class.")
+    framework = _framework(model)
+    at_hand = None if isinstance(asked["optimizer"], str) else asked["optimizer"]
+    return replace(run_request(**asked), factories={framework: name}), partial(_live, framework, model, inputs, at_hand)
+
+
+def _framework(model: object) -> str:
+    """The framework of a model at hand: one that is imported already. Raises UsageError."""
+    for record in frameworks().values():
+        if record.package in sys.modules and adapter_of(record).is_model(model):
+            return record.name
+    raise UsageError(
+        f"flops was given {type(model).__name__}, which is no model of a framework that is imported here: give a "
+        "torch.nn.Module or a Keras model with its inputs, or the name of a pair."
+    )
+
+
+def _live(
+    framework: str,
+    model: object,
+    inputs: object,
+    optimizer: Any,
+    request: RunRequest,
+    progress: Callable[[Event], None],
+) -> Collected:
+    """A model at hand, counted in this process."""
+    step = (request.training, request.context, request.standard, optimizer)
+    return collect_live({framework: model}, inputs, request.counters, request.device, progress, *step)
+
+
+def what_moved(done: Checked, update: bool, remedy: str) -> Iterator[str]:
+    """The lines of a test that fails: what moved, and how to accept it."""
+    if done.drift is not None:
+        yield verdict(done.drift, done.path.name)
+        yield from details(done.drift)
+    for missing in done.failed:
+        yield f"{missing.name} ({missing.framework}) failed: {missing.reason}"
+    if update:
+        yield "nothing was accepted"
+    elif done.drift is not None and done.drift.moved:
+        yield f"accept it with: {remedy}"
+
+
+def what_was_accepted(done: Checked) -> Iterator[str]:
+    """The lines about a new baseline."""
+    yield f"{done.path.parent.name}/{done.path.name}: " + (
+        ", ".join(f"{name} {version}" for name, version in done.versions.items())
+    )
+    if done.drift is not None:
+        yield verdict(done.drift, "it was")
+        yield from details(done.drift)
+    if done.kept:
+        yield f"kept: {done.kept.name}"
+
+
+def convention_named(convention: str | Convention) -> Convention:
+    """The convention of this name, or the one at hand. Raises UsageError."""
+    return choose(convention, NAMED) if isinstance(convention, str) else convention
+
+
+def complete_traces(found: Collected, framework: str) -> list[Trace]:
+    """The requested traces. Raises UsageError if one of them is missing."""
+    names = list(found.meta["frameworks"])
+    if framework and framework not in names:
+        raise unknown("framework of this pair", framework, names)
+    traces = []
+    for trace in found.traces:
+        if framework in ("", trace.framework):
+            if isinstance(trace, Missing):
+                raise UsageError(f"the work that runs in {trace.framework} is not known: {trace.reason.rstrip('.')}.")
+            traces.append(trace)
+    return traces
+
+
+def flops_by_layer(trace: Trace, found: Collected, convention: Convention) -> tuple[int, list[str]]:
+    """The FLOPs of a trace, and a line per layer, the largest first. Raises UsageError if the work of an op is unknown."""
+    load()
+    align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
+    result = trace_result(trace, align, Conventions(convention, {convention.name: convention}))
+    if not result.complete:
+        raise UsageError(f"the work that runs in {trace.framework} is not known: {result.reason}")
+    layers = sorted(layer_work(trace, align, convention).items(), key=lambda item: -(item[1] or 0))
+    return result.totals[convention.name], [f"  {layer}: {flops:,}" for layer, flops in layers if flops]

@@ -1,0 +1,80 @@
+"""What ``run --model gru_demo`` enters at home: few files, and no product that it was not asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.home.test_house import PRODUCTS
+
+from .entered import ROOT, hold
+
+FILES = 85
+"""The most files of the package that a run enters at home (tests/run/entered.py says how they are counted)."""
+UNASKED = {*PRODUCTS, "kernels", "ranks", "api", "pages", "pytest_plugin"}
+"""The rooms of which a run needs nothing, or something for an option that was not given."""
+
+
+def entering(folder: Path, *words: str) -> dict[str, Any]:
+    """The run in a process of its own."""
+    hold(folder)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    program = [sys.executable, "-m", "tests.run.entered", str(folder), *words]
+    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert found["code"] in (0, 1), done.stderr
+    return found
+
+
+def unasked(loaded: Iterable[str]) -> set[str]:
+    """The rooms of products among these modules."""
+    return {name.split(".")[1] for name in loaded if "." in name} & UNASKED
+
+
+def strange(loaded: Iterable[str]) -> list[str]:
+    """The formulas of frameworks, and the rules of counters, that are not of this run."""
+    ran = {"tf_profiler", "thop", "fvcore", "flop_counter"}
+    rules = re.compile(r"reconcile\.adapters\.counters\.(\w+)\.(?:rules|bridge)")
+    formulas = re.compile(r"reconcile\.work\.(?:lax|onnx)\b")
+    return [m for m in loaded if formulas.match(m) or ((held := rules.match(m)) and held[1] not in ran)]
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The run without an option."""
+    return entering(tmp_path_factory.mktemp("plain"))
+
+
+def test_a_run_enters_few_files(plain: dict[str, Any]) -> None:
+    assert plain["code"] == 0
+    entered = plain["entered"]
+    assert len(entered) <= FILES, "\n".join(entered)
+    both_ends = {
+        "reconcile/cli/commands/run.py",
+        "reconcile/launch/workers/supervisor.py",
+        "reconcile/report/markdown.py",
+    }
+    assert both_ends <= set(entered)  # the workers' watch and the reports are among those that are counted
+
+
+def test_a_run_loads_no_product_that_was_not_asked_for(plain: dict[str, Any]) -> None:
+    assert unasked(plain["loaded"]) == set()
+
+
+def test_a_run_loads_formulas_and_rules_of_what_runs_only(plain: dict[str, Any]) -> None:
+    assert strange(plain["loaded"]) == []
+    assert strange(["reconcile.work.lax.moves", "reconcile.adapters.counters.ptflops.rules"]) != []
+
+
+def test_a_product_that_is_asked_for_is_seen(tmp_path: Path) -> None:
+    """A training step looks up published figures: it needs decode, and baselines in drift."""
+    assert unasked(entering(tmp_path, "--pass", "training")["loaded"]) == {"decode", "drift"}

@@ -1,0 +1,46 @@
+"""Formulas are loaded for the frameworks that a run has, and for others when an op has none among these."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from reconcile import work
+from reconcile.core import registry
+from reconcile.core.errors import UsageError
+from tests.outside import NUMPY
+
+FRESH = """
+import sys
+from reconcile import work
+from reconcile.work import attention_kernels
+def there():
+    return [name for name in ("tensorflow", "aten", "onnx", "lax") if f"reconcile.work.{name}" in sys.modules]
+work.load(("torch",))
+print(there(), work.find("aten.mm") is not None, work.find("MatMul") is not None)
+print(work.formula_of("MatMul") is not None, work.is_ours("MatMul"), there())
+print(work.formula_of("no.such_op"), there())
+print(all(map(work.is_ours, work.registered())))
+"""
+
+
+def test_formulas_are_loaded_as_they_are_needed() -> None:
+    done = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "['aten'] True False",
+        "True True ['tensorflow', 'aten']",
+        "None ['tensorflow', 'aten', 'onnx', 'lax']",
+        "True",
+    ]
+
+
+def test_another_packages_formulas_stop_only_who_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = NUMPY._replace(name="broken", formulas="no_such_package.formulas", folder="somewhere")
+    monkeypatch.setitem(registry.frameworks(), "broken", broken)
+    monkeypatch.setattr(work, "_loaded", set(work._loaded))
+    work.load(("torch",))
+    assert work.formula_of("aten.mm") is not None
+    with pytest.raises(UsageError, match="no_such_package"):
+        work.load()
