@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...core.causes import Cause
 from ...core.records import Ledger, Op, Sighting
-from ...work import COMPONENTS, ZERO, Work, known_part
+from ...work import COMPONENTS, ZERO, Work, known_part, total
 from .rulebook import Rule
 
 
@@ -87,10 +87,7 @@ def by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
 
 def sum_of(ops: Iterable[Op]) -> Work:
     """The known work of all calls of these ops."""
-    total = ZERO
-    for op in ops:
-        total = total + (known_work(op) or ZERO) * op.calls
-    return total
+    return total((known_work(op) or ZERO) * op.calls for op in ops)
 
 
 def unknown_of(ops: Iterable[Op]) -> frozenset[str]:

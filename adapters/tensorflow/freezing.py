@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
 from ..shared.refusal import BeyondCounter
+from ..shared.undisturbed import undisturbed
 from .graphs import graph as tf_graph
 
 LARGE = 4096
@@ -113,7 +114,7 @@ def _swiftly() -> Iterator[None]:
     from tensorflow.python.framework import ops
 
     checked = ops.Graph.create_op
-    with tf_graph.undisturbed():
+    with undisturbed():
         ops.Graph.create_op = getattr(checked, "__wrapped__", checked)
         try:
             yield

@@ -9,10 +9,11 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from ..shared import nested
 from ..shared.keras_model import as_taken, keras_of
 from ..shared.refusal import BeyondCounter
+from ..shared.undisturbed import undisturbed
 from . import freezing
 from .graphs import own_graph
 from .graphs.fetches import Fetch, present
-from .graphs.graph import Scopes, canonical, session_of, undisturbed
+from .graphs.graph import Scopes, canonical, session_of
 from .graphs.layer_scopes import recorded_scopes
 
 

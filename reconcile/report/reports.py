@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from ..adapters.shared.undisturbed import undisturbed
 from ..core.atomic import safe
 from ..core.records import DECODE, PREFILL, TRAINING
 from ..core.results import Statement
@@ -21,6 +22,7 @@ PAGE_OPS = 200_000
 """The most ops of an HTML page: for more, a browser would take minutes and run out of memory."""
 
 
+@undisturbed()
 def render(
     result: Answer, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
 ) -> dict[str, str | bytes]:

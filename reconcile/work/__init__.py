@@ -40,6 +40,7 @@ from ..core.work import (
     scoped,
     seconds,
     substitute,
+    total,
 )
 
 _loaded = False
@@ -117,7 +118,8 @@ def signature(op: Op) -> Hashable:
 
 def is_ours(op: str) -> bool:
     """Whether no user's formula gives the work of ops of this name: such a formula may read the layer."""
-    load()
+    if not _loaded:
+        load()
     return find(op) is _ours.get(op)
 
 
@@ -260,5 +262,6 @@ __all__ = [
     "seconds",
     "signature",
     "substitute",
+    "total",
     "work_of",
 ]

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from reconcile.adapters.tensorflow.graphs.graph import undisturbed
+from reconcile.adapters.shared.undisturbed import undisturbed
 from reconcile.adapters.tensorflow.model import TfModel, quiet
 from reconcile.model_zoo import pair as pairs
 
