@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from operator import is_
 
 from ...core.causes import Cause
 from ...core.records import (
@@ -31,7 +30,7 @@ from ...core.records import (
     Sighting,
     Trace,
 )
-from ...work import COMPONENTS, MASKED, ZERO, Work, known_part
+from ...work import COMPONENTS, MASKED, ZERO, Known, Work, known_part
 from ...work.attention_kernels import GRADIENTS as GRADIENT_KERNELS
 from .bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .op_settling import Judged, OpCounter, UnsettledModule, settled
@@ -55,12 +54,16 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
     counter = OpCounter(view.counter, book, view.versions, why_not)
     tangents = _tangents(view, trace) if of_graph else []
     view = _without(view, tangents) if tangents else view
+    judged = [counter.judged(sighting.op) for sighting in view.sightings]
     met = by_layer(s.op for s in view.sightings if s.role != TRACED_ONLY)
+    parts: dict[str, list[Known]] = {}
+    for sighting, said in zip(view.sightings, judged, strict=True):
+        if sighting.role != TRACED_ONLY:
+            parts.setdefault(sighting.op.layer, []).append(said.part)
     at_once = [op for op in trace.ops if op.attrs.get(UNNEEDED) and not any(map(_of_kernel, met.get(op.layer, ())))]
     apart = {op.id for op in (*at_once, *tangents)}
     ran = by_layer(op for op in trace.ops if op.id not in apart)
     items: dict[str, list[Item]] = {}
-    judged = [counter.judged(sighting.op) for sighting in view.sightings]
     wide = _wide(view, trace, judged)
     for sighting, said in zip(view.sightings, judged, strict=True):
         if sighting.op.attrs.get(ON_THREAD):
@@ -72,7 +75,10 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
         items.setdefault(sighting.op.layer, []).append(item)
         if WHOLE in sighting.op.attrs:
             items[sighting.op.layer].append(_other_parts(sighting, item, counter))
-    missing = {layer: _lacking(ran.get(layer, ()), met.get(layer, ())) for layer in sorted({*ran, *met, *items})}
+    missing = {
+        layer: _lacking(ran.get(layer, ()), met.get(layer, ()), parts.get(layer, ()))
+        for layer in sorted({*ran, *met, *items})
+    }
     holders = _holders(view, missing, wide)
     split = _split(ran, met, counter)
     all_items = [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, AT_ONCE) for op in at_once]
@@ -91,11 +97,12 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
     return Bridge(tuple(all_items))
 
 
-def _lacking(ran: Sequence[Op], met: Sequence[Op]) -> Work:
-    """The work of the ops that ran in a module less that of the ops that a counter met there. Where it met equal ops, which
-    share one work, nothing is added up."""
-    done, seen = ([known_part(op) for op in ops] for ops in (ran, met))
-    if len(ran) == len(met) and all(map(is_, done, seen)) and all(a.calls == b.calls for a, b in zip(ran, met, strict=True)):
+def _lacking(ran: Sequence[Op], met: Sequence[Op], parts: Sequence[Known]) -> Work:
+    """The work of the ops that ran in a module less that of the ops that a counter met there, which have these ``parts``. Where
+    it met equal ops, which share one part, nothing is added up."""
+    if len(ran) == len(met) and all(
+        known_part(a) is part and a.calls == b.calls for a, b, part in zip(ran, met, parts, strict=True)
+    ):
         return ZERO
     return sum_of(ran) - sum_of(met)
 
@@ -207,7 +214,7 @@ def _split(ran: Mapping[str, list[Op]], met: Mapping[str, list[Op]], counter: Op
 def _item(sighting: Sighting, judged: Judged) -> Item:
     op = sighting.op
     rule, missed, work = judged.rule, judged.missed, judged.work
-    cause, unknown = judged.cause, judged.unknown
+    cause, unknown = judged.cause, judged.part.unknown
     if sighting.role == TRACED_ONLY:
         cause, work, unknown = Cause.UNTAKEN_BRANCH, ZERO, frozenset()
     return make_item(

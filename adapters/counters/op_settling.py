@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from ...core.causes import Cause
 from ...core.records import RECOMPUTATION, Op, Tensor
-from ...work import COMPONENTS, ZERO, Work, is_integer_op, is_ours, signature
-from .bridge import Item, known_work, make_item, other_ops, unknown_of, unmet
+from ...work import COMPONENTS, ZERO, Known, Work, is_integer_op, is_ours, known_part, signature
+from .bridge import Item, known_work, make_item, other_ops, unmet
 from .rulebook import NotCounted, Rule, RuleBook, WhyNot, apply
 
 
@@ -22,9 +22,9 @@ class Judged:
     rule: Rule | None
     counted: Work
     missed: NotCounted | None
+    part: Known
     work: Work | None
     cause: Cause | None
-    unknown: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class OpCounter:
         cause = missed.cause if missed else None
         if counted and is_integer_op(op):
             cause = Cause.INTEGER_OP
-        return Judged(rule, counted, missed, known_work(op), cause, unknown_of([op]))
+        return Judged(rule, counted, missed, known_part(op), known_work(op), cause)
 
     def includes(self, op: Op) -> Work:
         """The work that it would count for one call of this op."""

@@ -10,18 +10,14 @@ from operator import attrgetter
 from typing import Any
 
 from ..core.causes import Cause
-from ..core.records import PHASES, Op, Tensor
+from ..core.records import PHASES, Tensor
 from ..core.results import (
-    Adjustment,
     Claim,
     EntryResult,
-    Evidence,
     LayerRow,
     LedgerResult,
     Match,
     Mismatch,
-    Residual,
-    Statement,
     TraceResult,
     TraceRow,
     Unknown,
@@ -29,7 +25,8 @@ from ..core.results import (
 from ..engine.answer import Answer
 from ..engine.phases import PhaseRow
 from ..engine.verdict import CounterVerdict, Figure, Verdict
-from .json_text import OWN, Form, LateRows, Listed, at_once, layout, made_late, plain
+from .json_statements import statement_data
+from .json_text import OWN, Form, Listed, at_once, layout, made_late, plain
 from .view import reason
 
 SCHEMA = 1
@@ -257,83 +254,6 @@ def _layer(first: list[str]) -> Form[LayerRow]:
         }
 
     return Form(parts, shared)
-
-
-def statement_data(statement: Statement, listed: Listed = at_once) -> dict[str, Any]:
-    """A statement as plain data; ``listed`` makes the lists of records."""
-    return {
-        "from": statement.from_,
-        "to": statement.to,
-        "state": statement.state.value,
-        "reason": statement.reason,
-        "from_total": statement.from_total,
-        "to_total": statement.to_total,
-        "adjustments": listed(_adjustment, statement.adjustments),
-        "residual": statement.residual,
-        "residuals": listed(_residual, statement.residuals),
-    }
-
-
-def _residual(r: Residual) -> dict[str, Any]:
-    return {"layer": r.layer, "amount": r.amount, "reason": r.reason}
-
-
-_op: Form[Op] = Form(
-    lambda op: ((op.op, op.inputs, op.outputs, op.calls, op.phase, op.within), (op.id, op.layer, _sorted(op.attrs))),
-    lambda op, inputs, outputs, calls, phase, within: {
-        "id": OWN,
-        "op": op,
-        "layer": OWN,
-        "inputs": [_tensor(t) for t in inputs],
-        "outputs": [_tensor(t) for t in outputs],
-        "attrs": OWN,
-        "calls": calls,
-        "phase": phase,
-        "within": list(within),
-    },
-)
-
-_evidence: Form[Evidence] = Form(
-    lambda e: (
-        (e.side, e.counter, e.rule, e.source, e.cause, e.repeat, e.component, e.formula, e.only, e.seen_times, e.times),
-        (e.layer, list(e.ops), LateRows(_op, e.seen)),
-    ),
-    lambda side, counter, rule, source, cause, repeat, component, formula, only, seen_times, times: {
-        "side": side,
-        "counter": counter,
-        "rule": rule,
-        "source": source,
-        "cause": None if cause is None else cause.value,
-        "repeat": None if repeat is None else repeat.value,
-        "layer": OWN,
-        "component": component,
-        "formula": formula,
-        "only": list(only),
-        "seen_times": seen_times,
-        "times": times,
-        "ops": OWN,
-        "seen": OWN,
-    },
-)
-
-_adjustment: Form[Adjustment] = Form(
-    lambda line: (
-        (line.cause, line.op, line.counter, line.amount),
-        (line.layer, LateRows(_evidence, line.evidence)),
-    ),
-    lambda cause, op, counter, amount: {
-        "cause": cause.value,
-        "layer": OWN,
-        "op": op,
-        "counter": counter,
-        "amount": amount,
-        "evidence": OWN,
-    },
-)
-
-
-def _tensor(tensor: Tensor) -> dict[str, Any]:
-    return {"shape": plain(tensor.shape), "dtype": tensor.dtype}
 
 
 def _shapes(tensors: tuple[Tensor, ...]) -> list[Any]:

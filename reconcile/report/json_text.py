@@ -125,7 +125,7 @@ def _text(value: Any, depth: int, moulds: _Moulds) -> str:
 
 def _laid(parts: list[str], brackets: str, depth: int) -> str:
     """Parts on a line if they fit, else a line each."""
-    opening, closing = brackets
+    opening, closing = brackets[0], brackets[1]
     if depth > 0 and not any("\n" in part for part in parts):
         line = f"{opening}{', '.join(parts)}{closing}"
         if len(line) + depth <= WIDTH:
