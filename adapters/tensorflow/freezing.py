@@ -9,8 +9,8 @@ import re
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
+from ...core.framework import undisturbed
 from ..shared.refusal import BeyondCounter
-from ..shared.undisturbed import undisturbed
 from .graphs import graph as tf_graph
 
 LARGE = 4096

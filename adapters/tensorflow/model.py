@@ -6,10 +6,10 @@ graph.  Python 3.6, TensorFlow 2.x (the v1 session recipes have files of their o
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from ...core.framework import undisturbed
 from ..shared import nested
 from ..shared.keras_model import as_taken, keras_of
 from ..shared.refusal import BeyondCounter
-from ..shared.undisturbed import undisturbed
 from . import freezing
 from .graphs import own_graph
 from .graphs.fetches import Fetch, present

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..adapters.shared.undisturbed import undisturbed
 from ..align.alignment import Alignment
 from ..align.automatic import alignment
 from ..core.causes import State
 from ..core.conventions import Convention, Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ..core.framework import undisturbed
 from ..core.records import (
     CALLED_WITH,
     DECODE,

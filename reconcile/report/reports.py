@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..adapters.shared.undisturbed import undisturbed
 from ..core.atomic import safe
+from ..core.framework import undisturbed
 from ..core.records import DECODE, PREFILL, TRAINING
 from ..core.results import Statement
 from ..engine.answer import Answer
