@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...core.causes import Cause
 from ...core.records import Ledger, Op, Sighting
-from ...work import COMPONENTS, ZERO, Work, is_integer_op, is_ours, known_part, signature
+from ...work import COMPONENTS, ZERO, Known, Work, is_integer_op, is_ours, known_part, signature, total
 from .rulebook import NotCounted, Rule, RuleBook, WhyNot, apply
 
 
@@ -87,10 +87,7 @@ def by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
 
 def sum_of(ops: Iterable[Op]) -> Work:
     """The known work of all calls of these ops."""
-    total = ZERO
-    for op in ops:
-        total = total + (known_work(op) or ZERO) * op.calls
-    return total
+    return total((known_work(op) or ZERO) * op.calls for op in ops)
 
 
 def unknown_of(ops: Iterable[Op]) -> frozenset[str]:
@@ -164,9 +161,9 @@ class Judged:
     rule: Rule | None
     counted: Work
     missed: NotCounted | None
+    part: Known
     work: Work | None
     cause: Cause | None
-    unknown: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +195,7 @@ class OpCounter:
         cause = missed.cause if missed else None
         if counted and is_integer_op(op):
             cause = Cause.INTEGER_OP
-        return Judged(rule, counted, missed, known_work(op), cause, unknown_of([op]))
+        return Judged(rule, counted, missed, known_part(op), known_work(op), cause)
 
     def includes(self, op: Op) -> Work:
         """The work that it would count for one call of this op."""

@@ -11,7 +11,7 @@ trace, and nothing can be booked: the difference stays in the residual.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ...core.causes import Cause
@@ -30,9 +30,9 @@ from ...core.records import (
     Sighting,
     Trace,
 )
-from ...work import COMPONENTS, MASKED, ZERO, Work
+from ...work import COMPONENTS, MASKED, ZERO, Known, Work, known_part
 from ...work.attention_kernels import GRADIENTS as GRADIENT_KERNELS
-from .bridge import Bridge, Item, OpCounter, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
+from .bridge import Bridge, Item, Judged, OpCounter, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .op_settling import UnsettledModule, settled
 from .rulebook import RuleBook, WhyNot, apply
 
@@ -54,23 +54,31 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
     counter = OpCounter(view.counter, book, view.versions, why_not)
     tangents = _tangents(view, trace) if of_graph else []
     view = _without(view, tangents) if tangents else view
+    judged = [counter.judged(sighting.op) for sighting in view.sightings]
     met = by_layer(s.op for s in view.sightings if s.role != TRACED_ONLY)
+    parts: dict[str, list[Known]] = {}
+    for sighting, said in zip(view.sightings, judged, strict=True):
+        if sighting.role != TRACED_ONLY:
+            parts.setdefault(sighting.op.layer, []).append(said.part)
     at_once = [op for op in trace.ops if op.attrs.get(UNNEEDED) and not any(map(_of_kernel, met.get(op.layer, ())))]
     apart = {op.id for op in (*at_once, *tangents)}
     ran = by_layer(op for op in trace.ops if op.id not in apart)
     items: dict[str, list[Item]] = {}
-    wide = _wide(view, trace, counter)
-    for sighting in view.sightings:
+    wide = _wide(view, trace, judged)
+    for sighting, said in zip(view.sightings, judged, strict=True):
         if sighting.op.attrs.get(ON_THREAD):
             item = _unseen(sighting.op, ANOTHER_THREAD)
         elif sighting.role == UNTRACED:
             item = _unseen(sighting.op, IS_TRACING % "no")
         else:
-            item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, counter)
+            item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, said)
         items.setdefault(sighting.op.layer, []).append(item)
         if WHOLE in sighting.op.attrs:
             items[sighting.op.layer].append(_other_parts(sighting, item, counter))
-    missing = {layer: sum_of(ran.get(layer, ())) - sum_of(met.get(layer, ())) for layer in sorted({*ran, *met, *items})}
+    missing = {
+        layer: _lacking(ran.get(layer, ()), met.get(layer, ()), parts.get(layer, ()))
+        for layer in sorted({*ran, *met, *items})
+    }
     holders = _holders(view, missing, wide)
     split = _split(ran, met, counter)
     all_items = [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, AT_ONCE) for op in at_once]
@@ -87,6 +95,16 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
             )
         all_items += module_items
     return Bridge(tuple(all_items))
+
+
+def _lacking(ran: Sequence[Op], met: Sequence[Op], parts: Sequence[Known]) -> Work:
+    """The work of the ops that ran in a module less that of the ops that a counter met there, which have these ``parts``. Where
+    it met equal ops, which share one part, nothing is added up."""
+    if len(ran) == len(met) and all(
+        known_part(a) is part and a.calls == b.calls for a, b, part in zip(ran, met, parts, strict=True)
+    ):
+        return ZERO
+    return sum_of(ran) - sum_of(met)
 
 
 def _tangents(view: View, trace: Trace) -> list[Op]:
@@ -130,17 +148,16 @@ def _masked(ops: Iterable[Op]) -> list[Item]:
     return [unmet(op, work.only((MASKED,)), None, reason, only=(MASKED,)) for op, work in works if work.masked]
 
 
-def _wide(view: View, trace: Trace, counter: OpCounter) -> dict[str, Op]:
+def _wide(view: View, trace: Trace, judged: Iterable[Judged]) -> dict[str, Op]:
     """By module, an op without a rule in which other ops may have run.
 
     Either its work is not known, or it has multiply-adds and is not in the trace.
     """
     ran = {op.op for op in trace.ops}
     wide: dict[str, Op] = {}
-    for sighting in view.sightings:
-        op = sighting.op
-        if sighting.role == LIVE and counter.rule(op) is None:
-            work = known_work(op)
+    for sighting, said in zip(view.sightings, judged, strict=True):
+        if sighting.role == LIVE and said.rule is None:
+            op, work = sighting.op, said.work
             if work is None or (work.mac and op.op not in ran):
                 wide[op.layer] = op
     return wide
@@ -194,11 +211,10 @@ def _split(ran: Mapping[str, list[Op]], met: Mapping[str, list[Op]], counter: Op
     return split
 
 
-def _item(sighting: Sighting, counter: OpCounter) -> Item:
+def _item(sighting: Sighting, judged: Judged) -> Item:
     op = sighting.op
-    judged = counter.judged(op)
     rule, missed, work = judged.rule, judged.missed, judged.work
-    cause, unknown = judged.cause, judged.unknown
+    cause, unknown = judged.cause, judged.part.unknown
     if sighting.role == TRACED_ONLY:
         cause, work, unknown = Cause.UNTAKEN_BRANCH, ZERO, frozenset()
     return make_item(

@@ -54,6 +54,22 @@ class Untraced(TorchFunctionMode):
             return func(*args, **kwargs)
 
 
+FILLS = (torch.Tensor.normal_, torch.Tensor.uniform_)
+"""Methods that fill a tensor with random numbers."""
+
+
+class Unfilled(TorchFunctionMode):
+    """Leaves weights on meta without first values, which change no size: on meta they cost an import of PyTorch's compiler."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if any(func is fill for fill in FILLS) or getattr(func, "__module__", "") == "torch.nn.init":
+            filled = args[0] if args else kwargs.get("tensor")
+            if isinstance(filled, torch.Tensor) and filled.is_meta:
+                return filled
+        return func(*args, **kwargs)
+
+
 def asked(func: Any, args: Any, kwargs: Any) -> int:
     """Bytes of the result: of the sizes that are asked for, else of the largest tensor or list of tensors that goes in."""
     if str(kwargs.get("device", "cpu") or "cpu") != "cpu":

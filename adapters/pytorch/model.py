@@ -146,8 +146,15 @@ class TorchModel(Readable):
         """Whether the model is known not to fit into memory; it is made on meta to find out."""
         if self.memory_need is None or not HAS_META:
             return False
-        self.memory_need.weigh(lambda: memory.weight_of(self._made("meta")))
+        self.memory_need.weigh(self._weight)
         return self.memory_need.lacks(self.training)
+
+    def _weight(self) -> int:
+        """Bytes of the weights, of a module on meta that is made for nothing else."""
+        from .memory_guard import Unfilled
+
+        with Unfilled():
+            return memory.weight_of(self._made("meta"))
 
     def too_large(self) -> str:
         """Why the model cannot run on its device: its weights do not fit into memory; '' if nothing is known against it."""

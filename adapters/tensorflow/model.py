@@ -6,13 +6,14 @@ graph.  Python 3.6, TensorFlow 2.x (the v1 session recipes have files of their o
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from ...core.framework import undisturbed
 from ..shared import nested
 from ..shared.keras_model import as_taken, keras_of
 from ..shared.refusal import BeyondCounter
 from . import freezing
 from .graphs import own_graph
 from .graphs.fetches import Fetch, present
-from .graphs.graph import Scopes, canonical, session_of, undisturbed
+from .graphs.graph import Scopes, canonical, session_of
 from .graphs.layer_scopes import recorded_scopes
 
 

@@ -8,8 +8,10 @@ all that home has to know (core/registry.py).  The code that runs beside the fra
 Python 3.6 and the standard library: a record travels to the workers.
 """
 
+import gc
 import importlib
-from typing import Any, NamedTuple, Tuple
+from contextlib import contextmanager
+from typing import Any, Iterator, NamedTuple, Tuple
 
 ROOT = __name__.rsplit(".", 2)[0]
 """This package's name in this process: in a worker it has a different one."""
@@ -101,3 +103,16 @@ def relative(module: str) -> str:
 def absolute(module: str) -> str:
     """The full name of such a module in this process."""
     return ROOT + module if module.startswith(".") else module
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Within this block Python does not collect garbage: the thousands of new ops of a graph, or records of a run, contain none,
+    and the search takes as long as making them."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from .errors import UsageError, brief, short
@@ -21,13 +21,31 @@ _ESCAPED = re.compile(rf"'{_FORMULA.pattern}")
 
 def written(rows: Iterable[Iterable[object]]) -> str:
     """The rows as CSV text."""
-    line = csv.writer(_Line(), lineterminator="\r\n").writerow  # csv quotes cells that contain a terminator character
-    return "".join(f"{line([_cell(value) for value in row])[:-2]}\n" for row in rows)
+    return _lines(rows, _Cells(_safe))
 
 
 def shown(rows: Iterable[Iterable[object]]) -> str:
     """The rows as the CSV text of a report: names show as written, and do nothing to a terminal or to the lines of the file."""
-    return written([clean(value) if isinstance(value, str) else value for value in row] for row in rows)
+    return _lines(rows, _Cells(lambda text: _safe(clean(text))))
+
+
+def _lines(rows: Iterable[Iterable[object]], cells: Mapping[str, str]) -> str:
+    line = csv.writer(_Line(), lineterminator="\r\n").writerow  # csv quotes cells that contain a terminator character
+    return "".join(
+        f"{line([cells[value] if isinstance(value, str) else value for value in row])[:-2]}\n" for row in rows
+    )
+
+
+class _Cells(dict[str, str]):
+    """The cell of each text of one table; most texts are in many rows."""
+
+    def __init__(self, made: Callable[[str], str]) -> None:
+        super().__init__()
+        self.made = made
+
+    def __missing__(self, text: str) -> str:
+        cell = self[text] = self.made(text)
+        return cell
 
 
 class _Line:
@@ -61,8 +79,6 @@ def head_of(cells: Sequence[str], columns: Sequence[str], required: Sequence[str
     return head
 
 
-def _cell(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    text = value.replace("\0", "\\x00")
+def _safe(text: str) -> str:
+    text = text.replace("\0", "\\x00")
     return f"'{text}" if _FORMULA.match(text) else text

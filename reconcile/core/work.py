@@ -68,6 +68,13 @@ counts: Callable[[Any], tuple[int, ...]] = attrgetter(*COMPONENTS, MASKED)
 
 ZERO = Work()
 
+
+def total(works: Iterable[Work]) -> Work:
+    """The sum of these works."""
+    columns = list(zip(*map(counts, works), strict=True))
+    return Work(*map(sum, columns)) if columns else ZERO
+
+
 LARGEST: int = 10**1000
 """More than any op does; Python prints no number with more than 4,300 digits."""
 _INTS = {int}

@@ -37,25 +37,51 @@ def build(seen: View, trace: Trace) -> Bridge:
     return bridge
 
 
-def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention: Convention) -> Reconciled:
-    """Check every entry against the rules and book every item."""
-    seen = view(ledger)  # the adjustments are computed without access to any reported value
-    bridge = build(seen, trace)
+@dataclass(frozen=True, slots=True)
+class Bridged:
+    """A ledger beside its trace, whatever the convention: its items, checked against the values that were reported, and these by
+    layer of the pair. ``uncovered`` are the entries that no rule covers."""
+
+    ledger: Ledger
+    bridge: Bridge
+    uncovered: Mapping[str, Entry]
+    mismatches: tuple[Mismatch, ...]
+    checked: int
+    unchecked: int
+    cells: Mapping[str, int]
+    entries: tuple[EntryResult, ...]
+
+
+def bridged(ledger: Ledger, trace: Trace, align: Alignment) -> Bridged:
+    """Make the items of a ledger, and check every entry against the rules."""
+    bridge = build(view(ledger), trace)  # the items are made without access to any reported value
     uncovered = _uncovered(bridge, ledger)
-    bridge = Bridge(tuple(_unsaid(item, uncovered) for item in bridge.items))
-    adjustments = adjust(bridge, seen, align, convention)
+    if uncovered:
+        bridge = Bridge(tuple(_unsaid(item, uncovered) for item in bridge.items))
     mismatches, checked, unchecked = _check(bridge, ledger, align)
-    residuals = [
-        Residual(m.layer, (m.expected - m.reported) * scale(ledger.unit), _broken(m, ledger.unit)) for m in mismatches
-    ]
-    residuals += _gaps([item for item in bridge.items if item.entry not in uncovered], ledger, align, convention)
-    residuals += _unchecked(bridge, ledger, align, convention, uncovered)
     cells: dict[str, int] = {}
     entries = []
     for entry in ledger.entries:
         layer = align.layer(ledger.framework, entry.layer)
         cells[layer] = cells.get(layer, 0) + entry.value * scale(ledger.unit)
         entries.append(EntryResult(entry.id, layer, entry.op, entry.value, entry.calls))
+    return Bridged(ledger, bridge, uncovered, mismatches, checked, unchecked, cells, tuple(entries))
+
+
+def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention: Convention) -> Reconciled:
+    """As ``booked``, of a ledger that is not bridged yet."""
+    return booked(bridged(ledger, trace, align), align, convention)
+
+
+def booked(found: Bridged, align: Alignment, convention: Convention) -> Reconciled:
+    """Book every item under a convention."""
+    ledger, bridge, uncovered, mismatches = found.ledger, found.bridge, found.uncovered, found.mismatches
+    adjustments = adjust(bridge, view(ledger), align, convention)
+    residuals = [
+        Residual(m.layer, (m.expected - m.reported) * scale(ledger.unit), _broken(m, ledger.unit)) for m in mismatches
+    ]
+    residuals += _gaps([item for item in bridge.items if item.entry not in uncovered], ledger, align, convention)
+    residuals += _unchecked(bridge, ledger, align, convention, uncovered)
     state = State.UNEXPLAINED if residuals else State.EXPLAINED if adjustments else State.EQUAL
     result = LedgerResult(
         counter=ledger.counter,
@@ -67,45 +93,37 @@ def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention:
         versions=ledger.versions,
         total=ledger.total,
         normalised_total=ledger.total * scale(ledger.unit),
-        entries=tuple(entries),
-        checked=checked,
-        unchecked=unchecked,
+        entries=found.entries,
+        checked=found.checked,
+        unchecked=found.unchecked,
         mismatches=mismatches,
         unsupported=ledger.unsupported,
         notes=ledger.notes + releases.notes(ledger, mismatches, uncovered),
     )
-    return Reconciled(result, adjustments, tuple(residuals), cells)
+    return Reconciled(result, adjustments, tuple(residuals), found.cells)
 
 
 def adjust(bridge: Bridge, seen: View, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
     """Adjustments per cause, layer and kind of op, in booking order; items that agree in all three make one line."""
-    amounts: dict[tuple[Cause, str, str], int] = {}
-    proofs: dict[tuple[Cause, str, str], list[Evidence]] = {}
-    booked: dict[Hashable, list[Booking]] = {}
+    sums: dict[tuple[Cause, str, str], tuple[list[int], list[Evidence]]] = {}
+    books: dict[Hashable, list[Booking]] = {}
     for item in bridge.items:
-        alike = (
-            item.counted,
-            item.seen,
-            item.ran,
-            item.ran.masked,
-            item.times,
-            item.cause,
-            item.repeat,
-            item.gap,
-            item.unknown,
-        )
-        if alike not in booked:  # the layers of a network repeat: all that a booking reads is in the key
-            booked[alike] = book(item, seen.unit, convention)
-        bookings = booked[alike]
-        layer = align.layer(seen.framework, item.layer) if bookings else ""
-        for booking in bookings:
-            key = (booking.cause, layer, item.op)
-            amounts[key] = amounts.get(key, 0) + booking.amount
-            proofs.setdefault(key, []).append(evidence(item, seen.counter, layer))
+        works = (id(item.counted), id(item.ran))  # equal ops share their works, which the items keep
+        alike = (works, item.seen, item.times, item.cause, item.repeat, item.gap, item.unknown)
+        bookings = books.get(alike)
+        if bookings is None:  # the layers of a network repeat: all that a booking reads is in the key
+            bookings = books[alike] = book(item, seen.unit, convention)
+        if bookings:
+            layer = align.layer(seen.framework, item.layer)
+            proof = evidence(item, seen.counter, layer)
+            for booking in bookings:
+                amounts, proofs = sums.setdefault((booking.cause, layer, item.op), ([], []))
+                amounts.append(booking.amount)
+                proofs.append(proof)
     lines = [
-        Adjustment(cause, layer, op, seen.counter, amount, tuple(proofs[cause, layer, op]))
-        for (cause, layer, op), amount in amounts.items()
-        if amount
+        Adjustment(cause, layer, op, seen.counter, amount, tuple(proofs))
+        for (cause, layer, op), (amounts, proofs) in sums.items()
+        if (amount := sum(amounts))
     ]
     return tuple(sorted(lines, key=lambda a: ORDER[a.cause]))
 

@@ -11,9 +11,9 @@ from ..core.causes import Cause, State
 from ..core.conventions import Convention, Conventions
 from ..core.records import Ledger, Trace
 from ..core.results import Adjustment, LayerRow, LedgerResult, Statement, TraceResult
-from .ledger import Reconciled, reconcile_ledger
+from .ledger import Bridged, Reconciled, booked, bridged, reconcile_ledger
 from .statements import blocked, chain, close, turn
-from .traces import differences, layer_work, trace_name, trace_result
+from .traces import Weighed, differences, differences_of, result_of, trace_name, weighed, work_by_layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,41 +38,68 @@ class Books:
     statements: tuple[Statement, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is computed from one run whatever the convention: the work of each trace, and each ledger beside its trace. A ledger
+    whose framework has no trace is as it was."""
+
+    align: Alignment
+    traces: tuple[Weighed | Missing, ...]
+    ledgers: tuple[Bridged | Ledger | Missing, ...]
+
+
+def facts(traces: Sequence[Trace | Missing], ledgers: Sequence[Ledger | Missing], align: Alignment) -> Facts:
+    """Weigh every trace, and bridge every ledger to the trace of its framework."""
+    raw = {t.framework: t for t in traces if isinstance(t, Trace)}
+    return Facts(
+        align,
+        tuple(weighed(t, align) if isinstance(t, Trace) else t for t in traces),
+        tuple(
+            bridged(x, raw[x.framework], align) if isinstance(x, Ledger) and x.framework in raw else x for x in ledgers
+        ),
+    )
+
+
 def reconcile(
     traces: Sequence[Trace | Missing],
     ledgers: Sequence[Ledger | Missing],
     align: Alignment,
     conventions: Conventions,
 ) -> Books:
+    """As ``books_of``, of traces and ledgers whose facts are not known yet."""
+    return books_of(facts(traces, ledgers, align), conventions)
+
+
+def books_of(found: Facts, conventions: Conventions) -> Books:
     """Reconcile every ledger with the trace of its framework, and the traces with each other.
 
     There is a statement from every counter to its trace; and for every two frameworks one between their traces, and one from
     every counter of the first to every counter of the second.
     """
-    convention = conventions.chosen
-    raw = {t.framework: t for t in traces if isinstance(t, Trace)}
-    results = [trace_result(t, align, conventions) if isinstance(t, Trace) else _missing_trace(t) for t in traces]
+    convention, align = conventions.chosen, found.align
+    raw = {t.trace.framework: t for t in found.traces if isinstance(t, Weighed)}
+    results = [result_of(t, align, conventions) if isinstance(t, Weighed) else _missing_trace(t) for t in found.traces]
     known = {t.framework: t for t in results}
-    bridged: dict[str, Reconciled] = {}
+    done_by: dict[str, Reconciled] = {}
     cells: dict[str, Mapping[str, int]] = {}
     ledger_results = []
-    for ledger in ledgers:
+    for ledger in found.ledgers:
         if isinstance(ledger, Missing):
             ledger_results.append(_missing_ledger(ledger))
-        elif ledger.framework in raw:
-            done = reconcile_ledger(ledger, raw[ledger.framework], align, convention)
-            bridged[ledger.counter] = done
-            cells[ledger.counter] = done.cells
+        elif isinstance(ledger, Bridged):
+            done = booked(ledger, align, convention)
+            done_by[done.ledger.counter] = done
+            cells[done.ledger.counter] = done.cells
             ledger_results.append(done.ledger)
         else:
             bare = _without_trace(ledger, known[ledger.framework], align)
             cells[ledger.counter] = bare.cells
             ledger_results.append(bare.ledger)
-    own = [(led.framework, _to_trace(led, known[led.framework], bridged, convention)) for led in ledger_results]
+    own = [(led.framework, _to_trace(led, known[led.framework], done_by, convention)) for led in ledger_results]
     statements = [statement for _, statement in own]
     for first, second in combinations(results, 2):
         statements += _across(first, second, own, _between(raw, first, second, align, convention), convention)
-    layers = _layers(raw, cells, bridged, align, convention)
+    layers = _layers(raw, cells, done_by, align, convention)
     return Books(tuple(results), tuple(ledger_results), layers, tuple(statements))
 
 
@@ -145,11 +172,11 @@ def _why_blocked(ledger: LedgerResult, trace: TraceResult) -> tuple[State, str] 
 
 
 def _between(
-    raw: Mapping[str, Trace], first: TraceResult, second: TraceResult, align: Alignment, convention: Convention
+    raw: Mapping[str, Weighed], first: TraceResult, second: TraceResult, align: Alignment, convention: Convention
 ) -> tuple[Adjustment, ...]:
     if not (first.complete and second.complete):
         return ()
-    return differences(raw[first.framework], raw[second.framework], align, convention)
+    return differences_of(raw[first.framework], raw[second.framework], align, convention)
 
 
 def _across(
@@ -208,19 +235,19 @@ def _closed(name: str, done: Reconciled) -> Statement:
 
 
 def _layers(
-    raw: Mapping[str, Trace],
+    raw: Mapping[str, Weighed],
     cells: Mapping[str, Mapping[str, int]],
     bridged: Mapping[str, Reconciled],
     align: Alignment,
     convention: Convention,
 ) -> tuple[LayerRow, ...]:
     """A row per layer. ``cells`` are the values per layer of every counter that has a total, with a trace or without one."""
-    work = {framework: layer_work(trace, align, convention) for framework, trace in raw.items()}
+    work = {framework: work_by_layer(trace, convention) for framework, trace in raw.items()}
     names = [name for table in work.values() for name in table]
     names += [name for by_layer in cells.values() for name in by_layer]
     names += [line.layer for done in bridged.values() for line in done.adjustments]
     names += [r.layer for done in bridged.values() for r in done.residuals]
-    ran = dict.fromkeys(align.layer(framework, path) for framework, trace in raw.items() for path in trace.layers)
+    ran = dict.fromkeys(align.layer(framework, path) for framework, found in raw.items() for path in found.trace.layers)
     occurring = set(names)
     names = [
         name for name in ran if name in occurring

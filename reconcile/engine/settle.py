@@ -10,8 +10,9 @@ from typing import Any
 from .. import __version__
 from ..align.alignment import Alignment
 from ..core.causes import State
-from ..core.conventions import Conventions
+from ..core.conventions import Convention, Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ..core.framework import undisturbed
 from ..core.records import (
     CALLED_WITH,
     DECODE,
@@ -29,7 +30,7 @@ from ..core.records import (
 from ..core.results import LedgerResult, Match
 from ..core.text import number
 from .answer import Answer
-from .reconcile import Books, Missing, reconcile
+from .reconcile import Books, Facts, Missing, books_of, facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +44,24 @@ class Collected:
 
 def settle_each(collected: Collected, conventions: Conventions, mapping: Path | None = None) -> Answer:
     """As ``settle``, with the results under the other conventions in ``others``."""
-    rows = _aligned(collected, mapping)
-    rest = [c for c in conventions.every.values() if c.name != conventions.chosen.name]
-    others = tuple(_settled(collected, rows, replace(conventions, chosen=c)) for c in rest)
-    return replace(_settled(collected, rows, conventions), others=others)
+    chosen, *others = _settled(collected, conventions, mapping, list(conventions.every.values()))
+    return replace(chosen, others=tuple(others))
 
 
 def settle(collected: Collected, conventions: Conventions, mapping: Path | None = None) -> Answer:
     """Reconcile the collected results under a convention. Raises UsageError for a mapping file that cannot be used."""
-    return _settled(collected, _aligned(collected, mapping), conventions)
+    return _settled(collected, conventions, mapping)[0]
+
+
+@undisturbed()
+def _settled(
+    collected: Collected, conventions: Conventions, mapping: Path | None, others: Sequence[Convention] = ()
+) -> list[Answer]:
+    """The answers under the chosen convention and under each of the others."""
+    align, rows = _aligned(collected, mapping)
+    found = facts(collected.traces, collected.ledgers, align)
+    asked = [conventions.chosen, *(c for c in others if c.name != conventions.chosen.name)]
+    return [_answer(collected, found, rows, replace(conventions, chosen=convention)) for convention in asked]
 
 
 def _aligned(collected: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
@@ -72,14 +82,9 @@ def _called(trace: Trace) -> Trace:
     return trace._replace(ops=ops, layers=tuple(dict.fromkeys(op.layer for op in ops)))
 
 
-def _settled(
-    collected: Collected,
-    aligned: tuple[Alignment, tuple[Match, ...]],
-    conventions: Conventions,
-) -> Answer:
+def _answer(collected: Collected, found: Facts, rows: tuple[Match, ...], conventions: Conventions) -> Answer:
     meta = collected.meta
-    align, rows = aligned
-    books = reconcile(collected.traces, collected.ledgers, align, conventions)
+    books = books_of(found, conventions)
     return Answer(
         model=meta["name"],
         pass_=_cached(meta.get("context")) or "+".join(_phases(collected.traces)),

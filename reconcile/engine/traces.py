@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from ..align.alignment import Alignment
 from ..core.causes import Cause, State
@@ -11,7 +12,7 @@ from ..core.conventions import Convention, Conventions
 from ..core.records import REGISTERED, Op, Trace
 from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
 from ..core.work import MASKED, PRODUCTS
-from ..work import COMPONENTS, ZERO, Work, formula_of, is_integer_op, known_part
+from ..work import COMPONENTS, Known, Work, formula_of, is_integer_op, known_part, total
 from ..work.causal import is_taken_whole, unknown_mask
 
 
@@ -20,39 +21,68 @@ def trace_name(framework: str) -> str:
     return f"trace@{framework}"
 
 
-def ran(trace: Trace) -> list[Op]:
-    """The ops that ran: an op without a call is in the program, in a loop that runs 0 times."""
-    return [op for op in trace.ops if op.calls]
+@dataclass(frozen=True, eq=False, slots=True)
+class Kind:
+    """Ops of a trace that compute the same, each as often: ``op`` is one of them. ``work`` is that of all calls of one op, as far
+    as it is known; ``mask`` says why the products are unknown that a mask discards, '' if none are."""
+
+    op: Op
+    part: Known
+    work: Work
+    mask: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Weighed:
+    """A trace and the work of its ops, whatever the convention: every op that ran with its layer of the pair and its kind."""
+
+    trace: Trace
+    kinds: tuple[Kind, ...]
+    ops: tuple[tuple[Op, str, Kind], ...]
+    rows: tuple[TraceRow, ...]
+
+
+def weighed(trace: Trace, align: Alignment) -> Weighed:
+    """The work of every op that ran, computed once for equal ones. An op without a call is in the program, in a loop that runs
+    0 times."""
+    kinds: dict[tuple[int, int], Kind] = {}
+    ops: list[tuple[Op, str, Kind]] = []
+    for op in trace.ops:
+        if op.calls:
+            part = known_part(op)
+            key = (id(part), op.calls)  # equal ops share a part, which their kind keeps
+            kind = kinds.get(key)
+            if kind is None:
+                kind = kinds[key] = Kind(op, part, part.work * op.calls, unknown_mask(op))
+            ops.append((op, align.layer(trace.framework, op.layer), kind))
+    working = {kind for kind in kinds.values() if kind.work}
+    rows = tuple(_row(op, layer, kind.work) for op, layer, kind in ops if kind in working)
+    return Weighed(trace, tuple(kinds.values()), tuple(ops), rows)
 
 
 def trace_result(trace: Trace, align: Alignment, asked: Conventions) -> TraceResult:
+    """As ``result_of``, of a trace that is not weighed yet."""
+    return result_of(weighed(trace, align), align, asked)
+
+
+def result_of(found: Weighed, align: Alignment, asked: Conventions) -> TraceResult:
     """Work of every op. An op without a formula, or of unknown shape, makes the trace incomplete, and the reason names it.
 
     An op with only some unknown components does so under the conventions that weigh one of them.
     """
-    convention, conventions = asked.chosen, asked.every
-    rows: list[TraceRow] = []
+    convention, conventions, trace = asked.chosen, asked.every, found.trace
     unknown = [Unknown(align.layer(trace.framework, p.layer), p.op, p.id, p.reason) for p in trace.problems]
+    unknown += _unknown(found, any(c.masked for c in conventions.values()))
+    times = Counter(kind for _, _, kind in found.ops)
     idle: Counter[str] = Counter()
     integers: Counter[str] = Counter()
     stated: Counter[str] = Counter()
-    total = ZERO
-    masks = any(c.masked for c in conventions.values())
-    for op in ran(trace):
-        layer = align.layer(trace.framework, op.layer)
-        part = known_part(op)
-        work = part.work * op.calls
-        if part.unknown:
-            unknown.append(Unknown(layer, op.op, op.id, part.reason, part.unknown))
-        if part.unknown and REGISTERED in op.attrs:
-            stated[op.op] += convention.flops(work)
-        if masks and (reason := unknown_mask(op)):
-            unknown.append(Unknown(layer, op.op, op.id, reason, frozenset((MASKED,))))
-        if work:
-            rows.append(_row(op, layer, work))
-            total = total + work
-        elif not part.unknown:
-            _classify(op, idle, integers)
+    for kind in found.kinds:
+        if kind.part.unknown and REGISTERED in kind.op.attrs:
+            stated[kind.op.op] += convention.flops(kind.work) * times[kind]
+        if not kind.work and not kind.part.unknown:
+            (integers if _is_of_integers(kind.op) else idle)[kind.op.op] += kind.op.calls * times[kind]
+    sums = total(kind.work * times[kind] for kind in found.kinds)
     gaps = frozenset[str]().union(*(u.components for u in unknown))
     in_the_way = [u for u in unknown if convention.weighs(u.components)]
     unweighed = [u for u in unknown if not convention.weighs(u.components)]
@@ -65,11 +95,11 @@ def trace_result(trace: Trace, align: Alignment, asked: Conventions) -> TraceRes
         complete=complete,
         device=trace.device,
         versions=trace.versions,
-        rows=tuple(rows),
+        rows=found.rows,
         unknown=tuple(in_the_way),
         no_arithmetic=dict(sorted(idle.items())),
         integer_ops=dict(sorted(integers.items())),
-        totals={name: c.flops(total) for name, c in conventions.items() if not c.weighs(gaps)},
+        totals={name: c.flops(sums) for name, c in conventions.items() if not c.weighs(gaps)},
         notes=(*trace.notes, *_elsewhere(unweighed, conventions), *_whole(trace, align, convention)),
         unweighed=tuple(unweighed),
         stated={name: flops for name, flops in sorted(stated.items()) if flops},
@@ -80,13 +110,21 @@ def _row(op: Op, layer: str, work: Work) -> TraceRow:
     return TraceRow(op.id, layer, op.layer, op.op, op.inputs, op.outputs, op.calls, op.phase, work)
 
 
-def _classify(op: Op, idle: Counter[str], integers: Counter[str]) -> None:
-    """Count an op without work: it never does arithmetic, or it computes on integers here."""
+def _unknown(found: Weighed, masks: bool) -> Iterator[Unknown]:
+    """The ops whose work is unknown in part, and where ``masks`` have a weight, the ops with one that is unknown."""
+    if not any(kind.part.unknown or kind.mask for kind in found.kinds):
+        return
+    for op, layer, kind in found.ops:
+        if kind.part.unknown:
+            yield Unknown(layer, op.op, op.id, kind.part.reason, kind.part.unknown)
+        if masks and kind.mask:
+            yield Unknown(layer, op.op, op.id, kind.mask, frozenset((MASKED,)))
+
+
+def _is_of_integers(op: Op) -> bool:
+    """Whether an op without work computes on integers here; else it never does arithmetic."""
     entry = formula_of(op.op)
-    if (entry is None or not entry.zero_reason) and is_integer_op(op):
-        integers[op.op] += op.calls
-    else:
-        idle[op.op] += op.calls
+    return (entry is None or not entry.zero_reason) and is_integer_op(op)
 
 
 def _incomplete(unknown: list[Unknown]) -> str:
@@ -122,28 +160,42 @@ def _first(unknown: list[Unknown]) -> str:
 
 
 def layer_work(trace: Trace, align: Alignment, convention: Convention) -> dict[str, int | None]:
+    """As ``work_by_layer``, of a trace that is not weighed yet."""
+    return work_by_layer(weighed(trace, align), convention)
+
+
+def work_by_layer(found: Weighed, convention: Convention) -> dict[str, int | None]:
     """FLOPs per layer of the pair; None if those of one of its ops are unknown. Layers without work are left out."""
+    flops = {
+        kind: None
+        if convention.weighs(kind.part.unknown) or (convention.masked and kind.mask)
+        else convention.flops(kind.work)
+        for kind in found.kinds
+    }
     sums: dict[str, int | None] = {}
-    for op in ran(trace):
-        layer = align.layer(trace.framework, op.layer)
-        part = known_part(op)
-        if convention.weighs(part.unknown) or (convention.masked and unknown_mask(op)):
+    for _, layer, kind in found.ops:
+        amount = flops[kind]
+        if amount is None:
             sums[layer] = None
-            continue
-        flops = convention.flops(part.work) * op.calls
-        so_far = sums.get(layer, 0)
-        if flops and so_far is not None:
-            sums[layer] = so_far + flops
+        elif amount:
+            so_far = sums.get(layer, 0)
+            if so_far is not None:
+                sums[layer] = so_far + amount
     return sums
 
 
 def differences(a: Trace, b: Trace, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
+    """As ``differences_of``, of traces that are not weighed yet."""
+    return differences_of(weighed(a, align), weighed(b, align), align, convention)
+
+
+def differences_of(a: Weighed, b: Weighed, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
     """Real differences from trace ``a`` to trace ``b``: per layer and component, with the ops that have it.
 
     A difference in multiply-adds is real-work-differs; one in other elementary operations alone is implementation-differs.
     Both traces must be complete under the convention.
     """
-    left, right = _by_layer(a, align), _by_layer(b, align)
+    left, right = _by_layer(a), _by_layer(b)
     adjustments = []
     for layer in align.order([*left, *right]):
         x, y = left.get(layer, {}), right.get(layer, {})
@@ -153,16 +205,17 @@ def differences(a: Trace, b: Trace, align: Alignment, convention: Convention) ->
             if amount:
                 real = delta["mac"] and name in (*PRODUCTS, MASKED)
                 cause = Cause.REAL_WORK_DIFFERS if real else Cause.IMPLEMENTATION_DIFFERS
-                adjustments.append(Adjustment(cause, layer, name, "", amount, (_proof(a, b, x, y, layer, name),)))
+                adjustments.append(
+                    Adjustment(cause, layer, name, "", amount, (_proof(a.trace, b.trace, x, y, layer, name),))
+                )
     return tuple(adjustments)
 
 
-def _by_layer(trace: Trace, align: Alignment) -> dict[str, dict[str, tuple[Op, Work]]]:
+def _by_layer(found: Weighed) -> dict[str, dict[str, tuple[Op, Work]]]:
     by_layer: dict[str, dict[str, tuple[Op, Work]]] = {}
-    for op in trace.ops:
-        work = known_part(op).work * op.calls
-        if work:
-            by_layer.setdefault(align.layer(trace.framework, op.layer), {})[op.id] = (op, work)
+    for op, layer, kind in found.ops:
+        if kind.work:
+            by_layer.setdefault(layer, {})[op.id] = (op, kind.work)
     return by_layer
 
 

@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from ..core.text import clean, markdown, number, percent, si, signed
-from ..report.json import statement_data
+from ..report.json_statements import statement_data
 from ..report.terminal.columns import Column, laid_out, widen
 from ..report.terminal.tables import statement_table
 from .witness import GPU, Row, Witness

@@ -20,6 +20,7 @@ from ..engine.settle import blind
 from ..engine.verdict import CounterVerdict
 from ..report import foot, json, markdown, view
 from ..report.csv import to_csv as run_csv
+from ..report.json_statements import statement_data
 from ..report.json_text import layout, plain
 from .run import EnvironmentResult, MatrixResult
 
@@ -219,7 +220,7 @@ def to_dict(result: MatrixResult) -> dict[str, Any]:
         "convention_weights": {name: convention.weight(name) for name in convention.components},
         "exit_code": result.exit_code,
         "environments": [_environment(cell) for cell in result.cells],
-        "neighbours": [json.statement_data(s) for s in result.neighbours],
+        "neighbours": [statement_data(s) for s in result.neighbours],
     }
 
 
@@ -236,7 +237,7 @@ def _environment(cell: EnvironmentResult) -> dict[str, Any]:
         "borrowed": cell.borrowed,
         "ledgers": [json.ledger_data(x) for x in run.ledgers] if run is not None else [],
         "traces": [_trace(t, run) for t in run.traces] if run else [],
-        "statements": [json.statement_data(s) for s in to_the_work(cell)],
+        "statements": [statement_data(s) for s in to_the_work(cell)],
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.text import markdown, number, si, signed
 from ..engine.breakdown import blocks
 from ..report import reports
-from ..report.json import statement_data
+from ..report.json_statements import statement_data
 from . import page, words
 from .ranked import Ranked
 

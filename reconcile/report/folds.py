@@ -27,6 +27,8 @@ RUN = 3
 DIGITS = 9
 """A longer number is text."""
 
+_NUMBER = re.compile(rf"(?<![0-9])([0-9]{{1,{DIGITS}}})(?![0-9])")
+
 T = TypeVar("T")
 _Numbers = tuple[str, ...]
 
@@ -203,7 +205,7 @@ def frozen(value: Any) -> Any:
 
 def _split(name: str) -> tuple[_Numbers, _Numbers]:
     """The texts of a name and the numbers between them."""
-    pieces = re.split(rf"(?<![0-9])([0-9]{{1,{DIGITS}}})(?![0-9])", name, maxsplit=NUMBERS)
+    pieces = _NUMBER.split(name, maxsplit=NUMBERS)
     return tuple(pieces[::2]), tuple(pieces[1::2])
 
 

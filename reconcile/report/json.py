@@ -6,21 +6,18 @@ Integers are exact at any size, the order of keys is fixed, and the report names
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
-from ..core.conventions import Convention
-from ..core.records import PHASES, Op, Tensor
+from ..core.causes import Cause
+from ..core.records import PHASES, Tensor
 from ..core.results import (
-    Adjustment,
     Claim,
     EntryResult,
-    Evidence,
     LayerRow,
     LedgerResult,
     Match,
     Mismatch,
-    Residual,
-    Statement,
     TraceResult,
     TraceRow,
     Unknown,
@@ -28,10 +25,15 @@ from ..core.results import (
 from ..engine.answer import Answer
 from ..engine.phases import PhaseRow
 from ..engine.verdict import CounterVerdict, Figure, Verdict
-from .json_text import Listed, at_once, layout, made_late, plain
+from .json_statements import statement_data
+from .json_text import OWN, Form, Listed, at_once, layout, made_late, plain
 from .view import reason
 
 SCHEMA = 1
+
+Tensors = tuple[Tensor, ...]
+Amounts = tuple[tuple[str, int], ...]
+Causes = tuple[tuple[str, tuple[tuple[Cause, int], ...]], ...]
 
 
 def to_json(result: Answer) -> str:
@@ -65,7 +67,7 @@ def _tree(result: Answer, listed: Listed = at_once) -> dict[str, Any]:
         "ledgers": [ledger_data(x, listed) for x in result.ledgers],
         "traces": [trace_data(result, x, listed) for x in result.traces],
         "alignment": listed(_match, result.alignment),
-        "layers": listed(lambda x: _layer(x, first), result.layers),
+        "layers": listed(_layer(first), result.layers),
         "statements": [statement_data(x, listed) for x in result.statements],
         **({"published": [_claim(x) for x in result.published]} if result.published else {}),
     }
@@ -155,8 +157,10 @@ def _mismatch(m: Mismatch) -> dict[str, Any]:
     }
 
 
-def _entry(e: EntryResult) -> dict[str, Any]:
-    return {"id": e.id, "layer": e.layer, "op": e.op, "value": e.value, "calls": e.calls}
+_entry: Form[EntryResult] = Form(
+    lambda e: ((e.op, e.value, e.calls), (e.id, e.layer)),
+    lambda op, value, calls: {"id": OWN, "layer": OWN, "op": op, "value": value, "calls": calls},
+)
 
 
 def trace_data(result: Answer, trace: TraceResult, listed: Listed = at_once) -> dict[str, Any]:
@@ -178,7 +182,7 @@ def trace_data(result: Answer, trace: TraceResult, listed: Listed = at_once) -> 
         "mfu_flops": table.total.once if table is not None and table.total.known else None,
         "hfu_flops": table.total.total if table is not None and table.total.known else None,
         "phases": listed(_phases, table.rows if table is not None else ()),
-        "rows": listed(lambda row: _row(row, result.convention), trace.rows),
+        "rows": listed(_row(result.convention.components), trace.rows),
     }
 
 
@@ -197,19 +201,29 @@ def _phases(row: PhaseRow) -> dict[str, Any]:
     }
 
 
-def _row(row: TraceRow, convention: Convention) -> dict[str, Any]:
-    tensors = (*row.outputs, *row.inputs)
-    return {
-        "id": row.id,
-        "layer": row.layer,
-        "path": row.path,
-        "op": row.op,
-        "shapes": {"inputs": _shapes(row.inputs), "outputs": _shapes(row.outputs)},
-        "dtype": tensors[0].dtype if tensors else "",
-        "calls": row.calls,
-        "phase": row.phase,
-        **{name: getattr(row.work, name) for name in convention.components},
-    }
+def _row(components: tuple[str, ...]) -> Form[TraceRow]:
+    """The rows of a trace, with these components of the work."""
+    counts = attrgetter(*components)
+
+    def shared(
+        op: str, inputs: Tensors, outputs: Tensors, calls: int, phase: str, work: tuple[int, ...]
+    ) -> dict[str, Any]:
+        tensors = (*outputs, *inputs)
+        return {
+            "id": OWN,
+            "layer": OWN,
+            "path": OWN,
+            "op": op,
+            "shapes": {"inputs": _shapes(inputs), "outputs": _shapes(outputs)},
+            "dtype": tensors[0].dtype if tensors else "",
+            "calls": calls,
+            "phase": phase,
+            **dict(zip(components, work, strict=True)),
+        }
+
+    return Form(
+        lambda r: ((r.op, r.inputs, r.outputs, r.calls, r.phase, counts(r.work)), (r.id, r.layer, r.path)), shared
+    )
 
 
 def _match(row: Match) -> dict[str, Any]:
@@ -221,82 +235,25 @@ def _match(row: Match) -> dict[str, Any]:
     }
 
 
-def _layer(row: LayerRow, first: list[str]) -> dict[str, Any]:
-    return {
-        "layer": row.layer,
-        "work": next((row.work[f] for f in first if f in row.work), None),
-        "work_by_framework": dict(row.work),
-        "counters": dict(row.counters),
-        "causes": {counter: {c.value: n for c, n in causes.items()} for counter, causes in row.causes.items()},
-        "residuals": dict(row.residuals),
-    }
+def _layer(first: list[str]) -> Form[LayerRow]:
+    """The rows of layers; ``work`` is that of the first of these frameworks that has the layer."""
 
+    def parts(row: LayerRow) -> tuple[tuple[Any, ...], tuple[str]]:
+        causes = tuple((counter, tuple(causes.items())) for counter, causes in row.causes.items())
+        return (*(tuple(x.items()) for x in (row.work, row.counters, row.residuals)), causes), (row.layer,)
 
-def statement_data(statement: Statement, listed: Listed = at_once) -> dict[str, Any]:
-    """A statement as plain data; ``listed`` makes the lists of records."""
-    return {
-        "from": statement.from_,
-        "to": statement.to,
-        "state": statement.state.value,
-        "reason": statement.reason,
-        "from_total": statement.from_total,
-        "to_total": statement.to_total,
-        "adjustments": listed(_adjustment, statement.adjustments),
-        "residual": statement.residual,
-        "residuals": listed(_residual, statement.residuals),
-    }
+    def shared(work: Amounts, counters: Amounts, residuals: Amounts, causes: Causes) -> dict[str, Any]:
+        ran = dict(work)
+        return {
+            "layer": OWN,
+            "work": next((ran[f] for f in first if f in ran), None),
+            "work_by_framework": ran,
+            "counters": dict(counters),
+            "causes": {counter: {c.value: n for c, n in amounts} for counter, amounts in causes},
+            "residuals": dict(residuals),
+        }
 
-
-def _residual(r: Residual) -> dict[str, Any]:
-    return {"layer": r.layer, "amount": r.amount, "reason": r.reason}
-
-
-def _adjustment(line: Adjustment) -> dict[str, Any]:
-    return {
-        "cause": line.cause.value,
-        "layer": line.layer,
-        "op": line.op,
-        "counter": line.counter,
-        "amount": line.amount,
-        "evidence": [_evidence(e) for e in line.evidence],
-    }
-
-
-def _evidence(evidence: Evidence) -> dict[str, Any]:
-    return {
-        "side": evidence.side,
-        "counter": evidence.counter,
-        "rule": evidence.rule,
-        "source": evidence.source,
-        "cause": evidence.cause.value if evidence.cause else None,
-        "repeat": None if evidence.repeat is None else evidence.repeat.value,
-        "layer": evidence.layer,
-        "component": evidence.component,
-        "formula": evidence.formula,
-        "only": list(evidence.only),
-        "seen_times": evidence.seen_times,
-        "times": evidence.times,
-        "ops": list(evidence.ops),
-        "seen": [_op(op) for op in evidence.seen],
-    }
-
-
-def _op(op: Op) -> dict[str, Any]:
-    return {
-        "id": op.id,
-        "op": op.op,
-        "layer": op.layer,
-        "inputs": [_tensor(t) for t in op.inputs],
-        "outputs": [_tensor(t) for t in op.outputs],
-        "attrs": {k: plain(op.attrs[k]) for k in sorted(op.attrs)},
-        "calls": op.calls,
-        "phase": op.phase,
-        "within": list(op.within),
-    }
-
-
-def _tensor(tensor: Tensor) -> dict[str, Any]:
-    return {"shape": plain(tensor.shape), "dtype": tensor.dtype}
+    return Form(parts, shared)
 
 
 def _shapes(tensors: tuple[Tensor, ...]) -> list[Any]:

@@ -1,13 +1,16 @@
-"""Data as the text of a JSON report: a record per line if it fits, and rows of records written as they are made."""
+"""Data as the text of a JSON report: a record per line if it fits, and rows of records written as they are made.
+
+Rows of a ``Form`` that are alike are laid out once: the others differ from it in the values that are a record's own.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from itertools import repeat
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 _quoted = json.encoder.encode_basestring_ascii
 _encoded = json.JSONEncoder(allow_nan=False).encode
@@ -23,6 +26,25 @@ Listed = Callable[[Callable[[Any], dict[str, Any]], Sequence[Any]], Any]
 def at_once(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> list[Any]:
     """Rows as a list."""
     return [make(item) for item in items]
+
+
+OWN = object()
+"""The place in a row of a value that is the record's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[T]):
+    """How records that are alike become rows. ``parts`` takes a record apart: all that it has in common with others, hashable,
+    and the values that are its own. ``shared`` makes the row of the first part, with ``OWN`` in the places of the second."""
+
+    parts: Callable[[T], tuple[tuple[Any, ...], tuple[Any, ...]]]
+    shared: Callable[..., dict[str, Any]]
+
+    def __call__(self, record: T) -> dict[str, Any]:
+        common, own = self.parts(record)
+        values = iter(own)
+        row = {key: next(values) if value is OWN else value for key, value in self.shared(*common).items()}
+        return {key: list(value) if type(value) is LateRows else value for key, value in row.items()}
 
 
 class LateRows(Generic[T]):
@@ -43,7 +65,7 @@ def made_late(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> Any:
 
 def layout(value: Any) -> str:
     """JSON data as the text of a report."""
-    return "".join(_pieces(value, 0)) + "\n"
+    return "".join(_pieces(value, 0, {})) + "\n"
 
 
 def plain(value: object) -> Any:
@@ -61,49 +83,118 @@ def plain(value: object) -> Any:
     return str(value)
 
 
-def _pieces(value: Any, depth: int) -> Iterator[str]:
+def _pieces(value: Any, depth: int, moulds: _Moulds) -> Iterator[str]:
     """JSON text in pieces, one per record; a value that does not fit on a line is split into lines."""
     if not _has_rows(value):
-        yield _text(value, depth)
+        yield _text(value, depth, moulds)
         return
     pad = "\n" + " " * (depth + 1)
     if isinstance(value, LateRows):
         before = "[" + pad
-        for row in value:
-            yield before + _text(row, depth + 1)
+        for text in _rows(value, depth + 1, moulds):
+            yield before + text
             before = "," + pad
     else:
         before = ("{" if isinstance(value, dict) else "[") + pad
         children = value.items() if isinstance(value, dict) else (("", child) for child in value)
         for key, child in children:
             yield f"{before}{_quoted(key)}: " if isinstance(value, dict) else before
-            yield from _pieces(child, depth + 1)
+            yield from _pieces(child, depth + 1, moulds)
             before = "," + pad
     yield "\n" + " " * depth + ("}" if isinstance(value, dict) else "]")
 
 
-def _text(value: Any, depth: int) -> str:
-    """JSON text of a value without late rows, from the inside out, so that nothing is written twice; the report itself is always
-    split into lines. Text of one line has no newline: a string's are escaped."""
+def _text(value: Any, depth: int, moulds: _Moulds) -> str:
+    """JSON text of a value, from the inside out, so that nothing is written twice; the report itself is always split into lines.
+    Text of one line has no newline: a string's are escaped."""
     kind = type(value)
     if kind is str:
         return _quoted(value)
-    if not value or (kind is not dict and kind is not list):
-        return _encoded(value)
-    flat = depth > 0
-    parts = []
-    for key, child in value.items() if kind is dict else zip(repeat(""), value):
-        inner = type(child)  # most are text or an int: no call for these
-        text = _quoted(child) if inner is str else str(child) if inner is int else _text(child, depth + 1)
-        flat = flat and "\n" not in text
-        parts.append(f"{_quoted(key)}: {text}" if kind is dict else text)
-    opening, closing = "{}" if kind is dict else "[]"
-    if flat:
+    if kind is int:
+        return str(value)
+    if kind is LateRows and value.items:
+        return _laid(list(_rows(value, depth + 1, moulds)), "[]", depth)
+    if kind is not dict and kind is not list:
+        return "[]" if kind is LateRows else _encoded(value)
+    if not value:
+        return "{}" if kind is dict else "[]"
+    if kind is list:
+        return _laid([_text(child, depth + 1, moulds) for child in value], "[]", depth)
+    return _laid([f"{_quoted(key)}: {_text(child, depth + 1, moulds)}" for key, child in value.items()], "{}", depth)
+
+
+def _laid(parts: list[str], brackets: str, depth: int) -> str:
+    """Parts on a line if they fit, else a line each."""
+    opening, closing = brackets[0], brackets[1]
+    if depth > 0 and not any("\n" in part for part in parts):
         line = f"{opening}{', '.join(parts)}{closing}"
         if len(line) + depth <= WIDTH:
             return line
     pad = "\n" + " " * (depth + 1)
     return f"{opening}{pad}{(',' + pad).join(parts)}\n{' ' * depth}{closing}"
+
+
+def _rows(rows: LateRows[Any], depth: int, moulds: _Moulds) -> Iterator[str]:
+    """The texts of the rows, those of a form by what records of one kind have in common."""
+    form = rows.make
+    if not isinstance(form, Form):
+        yield from (_text(row, depth, moulds) for row in rows)
+        return
+    known = moulds.setdefault((id(form), depth), {})
+    for record in rows.items:
+        common, own = form.parts(record)
+        mould = known.get(common)
+        if mould is None:
+            if len(known) >= MOST_MOULDS:
+                known.clear()
+            mould = known[common] = _mould(form.shared(*common), depth, moulds)
+        texts = [_quoted(x) if type(x) is str else _text(x, depth + 1, moulds) for x in own]
+        yield mould.filled(texts, depth)
+
+
+MOST_MOULDS = 10_000
+
+
+class _Mould(NamedTuple):
+    """The text of a row without its own values, which stand between the pieces: on a line, if it could fit, and in lines."""
+
+    line: tuple[str, ...]
+    length: int
+    lines: tuple[str, ...]
+
+    def filled(self, own: list[str], depth: int) -> str:
+        """The text with these values."""
+        pieces = self.lines
+        if self.length + sum(map(len, own)) + depth <= WIDTH and not any("\n" in text for text in own):
+            pieces = self.line
+        mixed = [*pieces, *own]
+        mixed[::2], mixed[1::2] = pieces, own
+        return "".join(mixed)
+
+
+_Moulds = dict[tuple[int, int], dict[tuple[Any, ...], _Mould]]
+"""By the form (which its rows keep) and the depth, what records have in common -> the text of their rows."""
+
+
+def _mould(row: dict[str, Any], depth: int, moulds: _Moulds) -> _Mould:
+    texts = [(_quoted(key), None if value is OWN else _text(value, depth + 1, moulds)) for key, value in row.items()]
+    pad = "\n" + " " * (depth + 1)
+    line, lines = (
+        _between(texts, *with_) for with_ in (("{", ", ", "}"), (f"{{{pad}", f",{pad}", f"\n{' ' * depth}}}"))
+    )
+    fits = not any(text is not None and "\n" in text for _, text in texts)
+    return _Mould(line, sum(map(len, line)) if fits else WIDTH + 1, lines)
+
+
+def _between(texts: list[tuple[str, str | None]], opening: str, comma: str, closing: str) -> tuple[str, ...]:
+    """The text of a row, split where its own values are."""
+    pieces = [opening]
+    for index, (key, text) in enumerate(texts):
+        pieces[-1] += f"{comma if index else ''}{key}: {text or ''}"
+        if text is None:
+            pieces.append("")
+    pieces[-1] += closing
+    return tuple(pieces)
 
 
 def _has_rows(value: Any) -> bool:

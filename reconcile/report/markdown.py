@@ -195,7 +195,8 @@ def _evidence(statement: Statement) -> Iterator[tuple[str, Evidence, str, Raw, l
     for group in folds.same(every, shown, len(every) > folds.FEW):
         cause, first = group[0]
         where = folds.names(e.layer for _, e in group)
-        shapes = list(dict.fromkeys(_shapes(e.seen[0].inputs) if e.seen else Raw("") for _, e in group))
+        inputs = dict.fromkeys(e.seen[0].inputs if e.seen else () for _, e in group)
+        shapes = list(dict.fromkeys(map(_shapes, inputs)))
         yield cause, first, _first_of(where, 3), Raw(_first_of(shapes, 1)), list(_ops(first))
 
 

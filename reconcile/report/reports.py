@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..core.atomic import safe
+from ..core.framework import undisturbed
 from ..core.records import DECODE, PREFILL, TRAINING
 from ..core.results import Statement
 from ..engine.answer import Answer
@@ -21,6 +22,7 @@ PAGE_OPS = 200_000
 """The most ops of an HTML page: for more, a browser would take minutes and run out of memory."""
 
 
+@undisturbed()
 def render(
     result: Answer, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
 ) -> dict[str, str | bytes]:

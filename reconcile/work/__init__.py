@@ -41,6 +41,7 @@ from ..core.work import (
     scoped,
     seconds,
     substitute,
+    total,
 )
 
 _loaded: set[str] = set()
@@ -281,5 +282,6 @@ __all__ = [
     "seconds",
     "signature",
     "substitute",
+    "total",
     "work_of",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils import _python_dispatch
@@ -50,15 +50,16 @@ def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: An
     attrs: dict[str, Any] = {}
     kept: list[int | None] = []
     packed: list[Tensor] = []
-    for position, argument in enumerate(func._schema.arguments):
-        given = position < len(args) or argument.name in kwargs
-        value = args[position] if position < len(args) else kwargs.get(argument.name, argument.default_value)
+    known = operator(func)
+    for position, (argument, default, of_tensors) in enumerate(known.arguments):
+        given = position < len(args) or argument in kwargs
+        value = args[position] if position < len(args) else kwargs.get(argument, default)
         found = tensors_in(value)
         if found:
             inputs.extend(tensor_record(t) for t in found)
             kept.extend(stored(t) for t in found)
-        elif given or value is not None or "Tensor" in str(argument.type):
-            attrs[argument.name] = plain(value)
+        elif given or value is not None or of_tensors:
+            attrs[argument] = plain(value)
         weight = unpacked(value)
         if weight is not None:
             packed.append(weight)
@@ -72,7 +73,7 @@ def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: An
             attrs[MEETING] = pairs
     if func._schema.name in OF_SEQUENCES and getattr(args[0], "is_nested", False):
         attrs["rows"] = args[0]._nested_tensor_size()[:, 0].tolist()
-    if takes_lengths(func):
+    if known.takes_lengths:
         lengths = lengths_of({a.name: v for a, v in zip(func._schema.arguments, args)}, kwargs)
         if lengths is not None:
             attrs[LENGTHS] = lengths
@@ -84,23 +85,41 @@ def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: An
     flops = registered_flops(func, args, kwargs, out)
     if flops is not None:
         attrs[REGISTERED] = flops
-    if is_in_place(func._schema.name.split("::")[1]):
+    if known.in_place:
         attrs[IN_PLACE] = True
-    if tagged_pointwise(func):
+    if known.pointwise:
         attrs[POINTWISE] = True
-    return Op(id, op_name(func), layer, tuple(inputs), outputs, attrs)
+    return Op(id, known.name, layer, tuple(inputs), outputs, attrs)
+
+
+class Operator(NamedTuple):
+    """What is the same in all calls of an operator: its name, and each argument's name, its default, and whether it is a tensor
+    or several; whether it takes packed sequences, is a product in place, or of another library and pointwise."""
+
+    name: str
+    arguments: tuple[tuple[str, Any, bool], ...]
+    takes_lengths: bool
+    in_place: bool
+    pointwise: bool
+
+
+@cache
+def operator(func: Any) -> Operator:
+    """Asked of every call, and answered once for each operator."""
+    schema = func._schema
+    return Operator(
+        op_name(func),
+        tuple((a.name, a.default_value, "Tensor" in str(a.type)) for a in schema.arguments),
+        any(a.name == queries for a in schema.arguments for queries, _ in OFFSETS),
+        is_in_place(schema.name.split("::")[1]),
+        tagged_pointwise(func),
+    )
 
 
 OFFSETS = (("cum_seq_q", "cum_seq_k"), ("cu_seqlens_q", "cu_seqlens_k"), ("cu_seq_q", "cu_seq_k"))
 """Names of the arguments of attention that say where each packed sequence begins, and the last one ends."""
 USED = ("seqused_k", "seqlen_k")
 """Names of the argument that says how many keys of each sequence are read."""
-
-
-@cache
-def takes_lengths(func: Any) -> bool:
-    """Whether an operator takes packed sequences: asked of every call, and answered once for each operator."""
-    return any(argument.name == queries for argument in func._schema.arguments for queries, _ in OFFSETS)
 
 
 def lengths_of(given: dict[str, Any], kwargs: dict[str, Any]) -> list[list[int]] | None:

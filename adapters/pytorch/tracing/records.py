@@ -1,6 +1,7 @@
 """Tensors and arguments of PyTorch calls as records. Python 3.6, torch 1.x and later."""
 
 import sys
+from functools import lru_cache
 from typing import Any, List, Optional
 
 import torch
@@ -11,7 +12,12 @@ from ..memory import is_lazy
 
 def tensor_record(tensor: torch.Tensor) -> Tensor:
     """Shape and dtype of a tensor."""
-    return Tensor(_shape(tensor), str(tensor.dtype).replace("torch.", ""))
+    return Tensor(_shape(tensor), _dtype(tensor.dtype))
+
+
+@lru_cache(maxsize=None)
+def _dtype(dtype: Any) -> str:
+    return str(dtype).replace("torch.", "")
 
 
 def _shape(tensor: torch.Tensor) -> Shape:
@@ -20,7 +26,7 @@ def _shape(tensor: torch.Tensor) -> Shape:
     if is_lazy(tensor):
         return None
     if not getattr(tensor, "is_nested", False):
-        return tuple(int(s) for s in tensor.shape)
+        return tuple(map(int, tensor.shape))
     if tensor.layout is not torch.strided:
         return tuple(int(s) for s in tensor.values().shape)
     parts = [tuple(part) for part in tensor._nested_tensor_size().tolist()]

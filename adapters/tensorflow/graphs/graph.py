@@ -1,9 +1,7 @@
 """Reading TensorFlow graphs: nodes as op records, liveness, function bodies. Python 3.6, TensorFlow 1.12 and later."""
 
-import gc
 import re
-from contextlib import contextmanager
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 from ....core.records import (
     FORWARD,
@@ -27,19 +25,6 @@ CALLS = {
 
 PLUMBING = frozenset(["Const", "Identity", "NoOp", "Placeholder", "ReadVariableOp", "VarHandleOp"])
 """Ops left out of the sightings: no counter has a formula for them and they do nothing."""
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Within this block Python does not collect garbage: the thousands of new ops of a graph contain none, and the search
-    takes as long as making them."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def v1() -> Any:

@@ -131,6 +131,27 @@ def test_what_it_takes_is_its_weights_and_what_training_keeps(
             assert pair.made == []
 
 
+def test_it_is_weighed_without_first_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its random numbers, which change no size, would import PyTorch's compiler into the process that weighs."""
+    from reconcile.adapters.pytorch.memory_guard import Unfilled
+
+    def made() -> Any:
+        with torch.device("meta"):
+            return torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Embedding(7, 3))
+
+    filled: list[str] = []
+    fill = torch.nn.init._no_grad_normal_
+    monkeypatch.setattr(
+        torch.nn.init, "_no_grad_normal_", lambda t, *rest: filled.append(str(t.device)) or fill(t, *rest)
+    )
+    with Unfilled():
+        bare = made()
+        torch.nn.init.normal_(torch.empty(2, device="cpu"))
+    assert filled == ["cpu"]
+    assert memory.weight_of(bare) == memory.weight_of(made()) == 4 * (3 * 5 + 5 + 7 * 3)
+    assert filled == ["cpu", "meta"]
+
+
 def test_tied_weights_take_their_room_once() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
     module.append(module[0])

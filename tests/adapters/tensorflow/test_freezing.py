@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from reconcile.adapters.tensorflow.graphs.graph import undisturbed
 from reconcile.adapters.tensorflow.model import TfModel, quiet
+from reconcile.core.framework import undisturbed
 from reconcile.model_zoo import pair as pairs
 
 quiet()
