@@ -21,6 +21,7 @@ from ..tracing.records import tensors_in
 from ..training import _loss
 from .layout import batches_of, mesh_of, unwrapped
 from .pipelines import PREPARED, Waits
+from .sequences import ON_CPU
 from .world import install as install
 from .world import standing
 
@@ -81,7 +82,8 @@ class RankStep:
                 self.pair.tried(step, lambda: self._given(arguments))
             finally:
                 context.leave()
-            self._notes = (*([FAKED] if world > 1 else []), *([PREPARED] if seen.pipelines.prepared else []))
+            notes = {FAKED: world > 1, PREPARED: seen.pipelines.prepared, ON_CPU: seen.ring}
+            self._notes = tuple(note for note, holds in notes.items() if holds)
             self.told = {
                 "mesh": mesh_of(seen.meshes, world),
                 "asked": seen.lines,
