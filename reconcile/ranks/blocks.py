@@ -125,7 +125,8 @@ def _merges(cell: Cell, ranks: Sequence[int], times: Fraction, of_blocks: Callab
 def _beyond(cell: Cell, ranks: Sequence[int], times: Fraction, name: str) -> Fraction:
     """What the ranks do beyond one device, in this component of Work."""
     together = sum(ranks[part] * getattr(row.work, name) for part, rows in cell.parts.items() for row in rows)
-    return Fraction(together) - times * sum(getattr(row.work, name) for row in cell.one)
+    alone: int = sum(getattr(row.work, name) for row in cell.one)
+    return Fraction(together) - times * alone
 
 
 def _shapes(row: TraceRow) -> Iterator[tuple[int, ...]]:
