@@ -130,6 +130,11 @@ class RankStep:
         notes = [note for note in trace.notes if not (given and note.startswith(CALLED_WITH))]
         return trace._replace(notes=(*notes, *([CALLED_WITH + given] if given else []), *self._notes))
 
+    def at_rest(self) -> Any:
+        """See StepContext.at_rest."""
+        assert self.context is not None
+        return self.context.at_rest()
+
     def ledgers(self) -> list[Any]:
         """See StepContext.ledgers."""
         assert self.context is not None
