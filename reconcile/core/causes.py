@@ -66,6 +66,7 @@ class Cause(str, Enum):
     PADDED_SHARD = "padded-shard"
     ADDED_BETWEEN_RANKS = "added-between-ranks"
     MICRO_BATCHES = "micro-batches"
+    ATTENTION_IN_BLOCKS = "attention-in-blocks"
     REAL_WORK_DIFFERS = "real-work-differs"
     COMPILER_REWROTE = "compiler-rewrote"
     IMPLEMENTATION_DIFFERS = "implementation-differs"
@@ -93,7 +94,7 @@ _MEANING = {
     Cause.TILE_PADDING: "A kernel multiplies whole tiles; what its tiles have beyond the tensors is padding.",
     Cause.SCORES_AGAIN: "The backward kernel of attention multiplies queries and keys once more, where the gradient needs them.",
     Cause.SPLIT_PRECISION: "The kernel makes one product of float32 out of several of a shorter type.",
-    Cause.BLOCKS_SKIPPED: "The kernel leaves out blocks of scores that the mask discards whole; the trace has them all.",
+    Cause.BLOCKS_SKIPPED: "A kernel or a ring of ranks leaves out blocks of scores that the mask discards whole; others do not.",
     Cause.EXTRAPOLATED: "The counter ran a smaller input and multiplied by the area; this does not grow with the area.",
     Cause.LOOKUP_AS_PRODUCT: "The formula counts a table from which rows are looked up as if it were multiplied.",
     Cause.PARAMETERS_AS_PRODUCTS: "The formula counts parameters that stand in no product (norms, biases) as if they did.",
@@ -121,6 +122,7 @@ _MEANING = {
     Cause.PADDED_SHARD: "A dimension is padded so that the ranks share it evenly; one device has no padding.",
     Cause.ADDED_BETWEEN_RANKS: "Ranks add what each of them has of a tensor; one device has the whole tensor.",
     Cause.MICRO_BATCHES: "A step cuts its batch, and adds and scales the gradients of the parts; one device has all of it.",
+    Cause.ATTENTION_IN_BLOCKS: "Ranks compute attention block by block and merge the blocks; one device computes it at once.",
     Cause.REAL_WORK_DIFFERS: "The two models do different multiply-adds.",
     Cause.COMPILER_REWROTE: "The compiler merged, repeated or removed single operations; its program has others than the model.",
     Cause.IMPLEMENTATION_DIFFERS: "The frameworks compute the same layer by different elementary operations.",

@@ -12,7 +12,7 @@ from typing import Any
 from ..core.errors import ReconcileError, UsageError
 from ..core.framework import Framework
 from ..core.protocol import TRACE, WorkerRequest, to_text
-from ..core.registry import frameworks
+from ..core.registry import frameworks, known_counters
 from ..core.signals import passed_on
 from ..engine.settle import Collected
 from ..launch.choose import find_models
@@ -36,13 +36,23 @@ def collect(request: RunRequest, world: int, chosen: Sequence[int] = (), against
     wrong = next((rank for rank in chosen if not 0 <= rank < world), None)
     if wrong is not None:
         raise UsageError(f"--rank {wrong} is none of --ranks {world}: give numbers from 0 to {world - 1}.")
-    counters = chosen_counters(framework, request.counters)
+    counters = _counters(framework, request.counters)
     told, ranks = _run(request, framework, counters, world, list(chosen))
     one = None
     if against:
         other = replace(request, factories={framework.name: against})
         _, (one,) = _run(other, framework, counters, 1, [0])
     return World(world, Mesh(**told["mesh"]), tuple(ranks), tuple(sorted(map(int, told["ran"]))), one, bool(chosen))
+
+
+def _counters(framework: Framework, asked: Sequence[str]) -> list[str]:
+    """Those that count the step as it runs, and formulas, which read its model afterwards. Raises UsageError."""
+    known = known_counters()
+    formulas = [
+        name for name in asked if name in known and known[name].quoted and known[name].framework == framework.name
+    ]
+    others = [name for name in asked if name not in formulas]
+    return [*(chosen_counters(framework, others) if others or not formulas else []), *formulas]
 
 
 def _framework(request: RunRequest) -> Framework:

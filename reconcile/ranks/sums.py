@@ -8,7 +8,8 @@ them ``share`` of what the one device reads, the ranks have B x share times its 
   another op of the batch, or several ranks update the same part of each weight;
 - padded-shard: the parts of one dimension, added over the ranks, are more than the dimension;
 - added-between-ranks: operators by which ranks reduce a tensor, and dot products that they cut for it;
-- micro-batches: what a step does once for each part of its batch, and to add their gradients (micro.py).
+- micro-batches: what a step does once for each part of its batch, and to add their gradients (micro.py);
+- blocks-skipped, attention-in-blocks: what a ring leaves out of attention, and what it does to merge its blocks (blocks.py).
 
 What none of these explains is the residual, by layer.
 """
@@ -31,6 +32,7 @@ from ..core.work import COMPONENTS, ZERO, Work
 from ..engine.statements import close
 from ..work.collectives import is_collective
 from . import micro
+from .blocks import blocks
 from .moved import Cell, Place, copied, matched
 from .padding import padding
 
@@ -119,6 +121,12 @@ class Sum:
         """Book what the place alone explains, and give back the ops that it does not."""
         own, beyond = self._more(place, cell)
         self._line(Cause.OWN_BATCH, place, -own)
+        found = blocks(cell, place[1], self._counts, self._times(place)) if beyond else None
+        if found is not None:
+            (_, more), skipped = self._more(place, found.ops), self.flops(found.skipped)
+            self._line(Cause.BLOCKS_SKIPPED, place, skipped)
+            self._line(Cause.ATTENTION_IN_BLOCKS, place, -more - skipped)
+            cell, beyond = found.cell, beyond - more
         if place[0] != ELSEWHERE:  # what one layer does more than another does less is no explanation
             cause = self._cause(place, cell, beyond) if beyond else None
             if cause is not None:

@@ -165,19 +165,32 @@ class Ranks:
 
     def _step(self, rank: int) -> None:
         ranks = self.adapter.ranks()
-        modules = [absolute(module) for module, _ in self.request.counters.values()]
-        nested = [importlib.import_module(module + ".nested").nested for module in modules]
-        step = ranks.step(nested, self.request.device, self.request.training)
+        modules = {name: absolute(module) for name, (module, _) in self.request.counters.items()}
+        nested = {name: module for name, module in modules.items() if importlib.util.find_spec(module + ".nested")}
+        made = [importlib.import_module(module + ".nested").nested for module in nested.values()]
+        step = ranks.step(made, self.request.device, self.request.training)
         step.run(rank, self.world, self.exchange, self._ready)
         trace = step.trace()
         write(self._path(rank, TRACE + ".json"), to_json(trace))
-        for counter, ledger in zip(self.request.counters, step.ledgers(), strict=True):
+        ledgers = dict(zip(nested, step.ledgers(), strict=True))
+        ledgers.update((name, self._at_rest(name, step)) for name in modules if name not in nested)
+        for counter, ledger in ledgers.items():
             if isinstance(ledger, Exception):
                 failed = {"reason": reason_of(ledger), "missing": "", "beyond": isinstance(ledger, BeyondCounter)}
                 write(self._path(rank, counter + ".error.json"), dumps(failed))
             else:
                 write(self._path(rank, counter + ".json"), to_json(ledger))
         write(self._path(rank, "told.json"), dumps(dict(step.told, digest=ranks.digest(trace.ops))))
+
+    def _at_rest(self, counter: str, step: Any) -> Any:
+        """What a formula counts for the model of this rank's step, or why it counts nothing."""
+        module, _ = self.request.counters[counter]
+        try:
+            return importlib.import_module(absolute(module) + ".capture").capture(counter, step.at_rest())
+        except BeyondCounter as error:
+            return error
+        except FactoryError as error:
+            return BeyondCounter(str(error))
 
     def _path(self, rank: int, name: str) -> str:
         return paths.join(self.request.out, str(rank), name)

@@ -142,7 +142,7 @@ for _ in range(3):
 """
 COUNTED = (ROOT / "tests" / "kernels" / "mixed.csv").read_text()
 """What an H100 counted in a call of docs/kernels.md's model."""
-RANKS = PAGES["ranks.md"].partition("```python\n")[2].partition("```")[0]
+RANKS, RING = (part.partition("```")[0] for part in PAGES["ranks.md"].split("```python\n")[1:])
 PAIR = (ROOT / "model_zoo" / "conv1x1.py").read_text()
 FILES = {
     r"--torch net:Net ": {"net.py": NET},
@@ -159,6 +159,7 @@ FILES = {
     r"reconcile audit claims\.csv": {"claims.csv": CLAIMS},
     r"--tf net:compiled ": {"net.py": COMPILED},
     r"--torch shared:": {"shared.py": RANKS},
+    r"--torch ring:": {"ring.py": RING},
     r"torchrun .*train\.py": {"train.py": TOGETHER},
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
     r"--ncu net\.csv": {"net.py": files(PAGES["kernels.md"])["net.py"], "net.csv": COUNTED},

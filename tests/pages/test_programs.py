@@ -39,6 +39,7 @@ NO_MODEL = {
             "padded-shard",
             "added-between-ranks",
             "micro-batches",
+            "attention-in-blocks",
         ),
         "ranks: tests/ranks books it",
     ),

@@ -24,7 +24,7 @@ from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of
 from .rules import BOOK
 from .table import parts
 from .terms import AGAIN, ATTENTION, HEAD, KINDS, PARAMETER, ROUTER, WEIGHTS, WINDOW, Term
-from .ties import attends, layer_of, products, softmaxes, tied
+from .ties import attends, is_part, layer_of, products, softmaxes, tied
 from .ties import met as met_in
 
 PASSES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
@@ -216,6 +216,8 @@ class _Terms:
                 cause = Cause.FROZEN_NOT_DISCOUNTED
             elif not part and ops:
                 cause = Cause.BACKWARD_ASSUMED
+            elif part and is_part(sightings[0].op.attrs, counted, ran):
+                cause = Cause.GLOBAL_SHAPE
         return self._made(sightings, seen, part, cause, only=only)
 
     def _made(

@@ -107,6 +107,7 @@ def parameters(module: torch.nn.Module, facts: Dict[str, Any], layers: List[str]
                 "name": (path + "." if path else "") + name,
                 "shape": shape,
                 "numel": int(value.numel()),
+                "part": [int(n) for n in getattr(value, "_local_tensor", value).shape],
                 "trainable": bool(value.requires_grad),
                 "owners": [path],
                 "kinds": [_kind(owner)],

@@ -8,9 +8,10 @@ weight's gradient has it for its output.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
-from ....core.records import WEIGHT_GRADIENT, Op, Shape, Trace
+from ....core.records import BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Shape, Trace
 from ..bridge import by_layer, known_work
 
 Facts = Mapping[str, Any]
@@ -33,9 +34,9 @@ def _key(shape: Shape) -> tuple[int, ...]:
 
 
 def _shapes(facts: Facts) -> set[tuple[int, ...]]:
-    """The shapes under which a product may read it: an expert's share of a stack of experts, too."""
-    shape: Sequence[int] = facts["shape"]
-    return {_key(tuple(shape)), *([_key(tuple(shape[1:]))] if facts["routed"] else [])}
+    """The shapes under which a product may read it: an expert's share of a stack of experts, and the part that a rank has."""
+    shapes: list[Sequence[int]] = [facts["shape"], facts.get("part", facts["shape"])]
+    return {_key(tuple(shape[cut:])) for shape in shapes for cut in ((0, 1) if facts["routed"] else (0,))}
 
 
 def _scopes(facts: Facts) -> Iterable[str]:
@@ -46,9 +47,26 @@ def _scopes(facts: Facts) -> Iterable[str]:
 
 def reads(op: Op, facts: Facts) -> bool:
     """Whether an op reads this parameter, or makes its gradient."""
-    tensors = op.outputs if op.phase == WEIGHT_GRADIENT else op.inputs
+    tensors = {WEIGHT_GRADIENT: op.outputs, BACKWARD: (*op.inputs, *op.outputs)}.get(op.phase, op.inputs)
     shapes = _shapes(facts)
     return any(_key(tensor.shape) in shapes for tensor in tensors)
+
+
+def _told(op: Op, facts: Facts) -> Op:
+    """The product with its gradient's phase, where the trace says of the backward pass alone: one that takes the parameter makes
+    the input's gradient, and one that gives a tensor of its shape makes its own. Both at once leaves it open."""
+    takes, gives = (
+        any(_key(tensor.shape) in _shapes(facts) for tensor in tensors) for tensors in (op.inputs, op.outputs)
+    )
+    if op.phase != BACKWARD or takes == gives:
+        return op
+    return op._replace(phase=INPUT_GRADIENT if takes else WEIGHT_GRADIENT)
+
+
+def is_part(facts: Facts, counted: int, ran: int) -> bool:
+    """Whether these products are those of the part of a parameter that this rank has, and ``counted`` are those of the whole."""
+    whole, part = prod(facts.get("shape", ())), prod(facts.get("part", ()))
+    return "part" in facts and 0 < part < whole and counted * part == ran * whole
 
 
 def tied(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]:
@@ -65,7 +83,7 @@ def tied(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]:
         near = own or [op for scope in _scopes(facts) for op in ran.get(scope, ())]
         for op in near:
             if op.id not in taken and reads(op, facts):
-                ops[facts["name"]].append(op)
+                ops[facts["name"]].append(_told(op, facts))
                 taken.add(op.id)
     return ops
 

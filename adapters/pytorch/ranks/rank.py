@@ -21,6 +21,7 @@ from ..tracing.records import tensors_in
 from ..training import _loss
 from .layout import batches_of, mesh_of, unwrapped
 from .pipelines import PREPARED, Waits
+from .sequences import ON_CPU
 from .world import install as install
 from .world import standing
 
@@ -81,7 +82,8 @@ class RankStep:
                 self.pair.tried(step, lambda: self._given(arguments))
             finally:
                 context.leave()
-            self._notes = (*([FAKED] if world > 1 else []), *([PREPARED] if seen.pipelines.prepared else []))
+            notes = {FAKED: world > 1, PREPARED: seen.pipelines.prepared, ON_CPU: seen.ring}
+            self._notes = tuple(note for note, holds in notes.items() if holds)
             self.told = {
                 "mesh": mesh_of(seen.meshes, world),
                 "asked": seen.lines,
@@ -127,6 +129,11 @@ class RankStep:
         given = self.told.get("given", "")
         notes = [note for note in trace.notes if not (given and note.startswith(CALLED_WITH))]
         return trace._replace(notes=(*notes, *([CALLED_WITH + given] if given else []), *self._notes))
+
+    def at_rest(self) -> Any:
+        """See StepContext.at_rest."""
+        assert self.context is not None
+        return self.context.at_rest()
 
     def ledgers(self) -> list[Any]:
         """See StepContext.ledgers."""

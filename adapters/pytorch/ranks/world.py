@@ -32,6 +32,7 @@ class Seen:
     def __init__(self) -> None:
         self.meshes: list[Any] = []
         self.sequences: list[list[int]] = []  # lines of ranks that share the tokens of a sequence
+        self.ring = False  # whether they computed attention in blocks on the CPU
         self.lines: list[list[int]] = []
         self.where = ""
         self.pipelines = pipelines.Pipelines()
