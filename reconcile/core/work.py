@@ -69,7 +69,7 @@ counts: Callable[[Any], tuple[int, ...]] = attrgetter(*COMPONENTS, MASKED)
 ZERO = Work()
 
 
-def total(works: Iterable[Work]) -> Work:
+def added(works: Iterable[Work]) -> Work:
     """The sum of these works."""
     columns = list(zip(*map(counts, works), strict=True))
     return Work(*map(sum, columns)) if columns else ZERO

@@ -12,7 +12,7 @@ from ..core.conventions import Convention, Conventions
 from ..core.records import REGISTERED, Op, Trace
 from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
 from ..core.work import MASKED, PRODUCTS
-from ..work import COMPONENTS, Known, Work, formula_of, is_integer_op, known_part, total
+from ..work import COMPONENTS, Known, Work, added, formula_of, is_integer_op, known_part
 from ..work.causal import is_taken_whole, unknown_mask
 
 
@@ -22,7 +22,7 @@ def trace_name(framework: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Kind:
+class Alike:
     """Ops of a trace that compute the same, each as often: ``op`` is one of them. ``work`` is that of all calls of one op, as far
     as it is known; ``mask`` says why the products are unknown that a mask discards, '' if none are."""
 
@@ -37,23 +37,23 @@ class Weighed:
     """A trace and the work of its ops, whatever the convention: every op that ran with its layer of the pair and its kind."""
 
     trace: Trace
-    kinds: tuple[Kind, ...]
-    ops: tuple[tuple[Op, str, Kind], ...]
+    kinds: tuple[Alike, ...]
+    ops: tuple[tuple[Op, str, Alike], ...]
     rows: tuple[TraceRow, ...]
 
 
 def weighed(trace: Trace, align: Alignment) -> Weighed:
     """The work of every op that ran, computed once for equal ones. An op without a call is in the program, in a loop that runs
     0 times."""
-    kinds: dict[tuple[int, int], Kind] = {}
-    ops: list[tuple[Op, str, Kind]] = []
+    kinds: dict[tuple[int, int], Alike] = {}
+    ops: list[tuple[Op, str, Alike]] = []
     for op in trace.ops:
         if op.calls:
             part = known_part(op)
             key = (id(part), op.calls)  # equal ops share a part, which their kind keeps
             kind = kinds.get(key)
             if kind is None:
-                kind = kinds[key] = Kind(op, part, part.work * op.calls, unknown_mask(op))
+                kind = kinds[key] = Alike(op, part, part.work * op.calls, unknown_mask(op))
             ops.append((op, align.layer(trace.framework, op.layer), kind))
     working = {kind for kind in kinds.values() if kind.work}
     rows = tuple(_row(op, layer, kind.work) for op, layer, kind in ops if kind in working)
@@ -82,7 +82,7 @@ def result_of(found: Weighed, align: Alignment, asked: Conventions) -> TraceResu
             stated[kind.op.op] += convention.flops(kind.work) * times[kind]
         if not kind.work and not kind.part.unknown:
             (integers if _is_of_integers(kind.op) else idle)[kind.op.op] += kind.op.calls * times[kind]
-    sums = total(kind.work * times[kind] for kind in found.kinds)
+    sums = added(kind.work * times[kind] for kind in found.kinds)
     gaps = frozenset[str]().union(*(u.components for u in unknown))
     in_the_way = [u for u in unknown if convention.weighs(u.components)]
     unweighed = [u for u in unknown if not convention.weighs(u.components)]

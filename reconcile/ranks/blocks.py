@@ -38,7 +38,7 @@ class Blocks:
     cell: Cell
 
 
-def blocks(cell: Cell, phase: str, ranks: Sequence[int], times: Fraction) -> Blocks | None:
+def in_blocks(cell: Cell, phase: str, ranks: Sequence[int], times: Fraction) -> Blocks | None:
     """The attention of a layer, if ranks compute it in blocks; None if they do not, or if nothing proves it.
 
     ``ranks`` are how many each part has, ``times`` how many times the one device's work the ranks' batches are.  The proof: the

@@ -32,7 +32,7 @@ from ..core.work import COMPONENTS, ZERO, Work
 from ..engine.statements import close
 from ..work.collectives import is_collective
 from . import micro
-from .blocks import blocks
+from .blocks import in_blocks
 from .moved import Cell, Place, copied, matched
 from .padding import padding
 
@@ -121,7 +121,7 @@ class Sum:
         """Book what the place alone explains, and give back the ops that it does not."""
         own, beyond = self._more(place, cell)
         self._line(Cause.OWN_BATCH, place, -own)
-        found = blocks(cell, place[1], self._counts, self._times(place)) if beyond else None
+        found = in_blocks(cell, place[1], self._counts, self._times(place)) if beyond else None
         if found is not None:
             (_, more), skipped = self._more(place, found.ops), self.flops(found.skipped)
             self._line(Cause.BLOCKS_SKIPPED, place, skipped)

@@ -26,6 +26,7 @@ from ..core.work import (
     NoWork,
     UnknownWork,
     Work,
+    added,
     checked,
     find,
     find_variant,
@@ -41,7 +42,6 @@ from ..core.work import (
     scoped,
     seconds,
     substitute,
-    total,
 )
 
 _loaded: set[str] = set()
@@ -261,6 +261,7 @@ __all__ = [
     "NoWork",
     "UnknownWork",
     "Work",
+    "added",
     "checked",
     "find",
     "find_variant",
@@ -282,6 +283,5 @@ __all__ = [
     "seconds",
     "signature",
     "substitute",
-    "total",
     "work_of",
 ]

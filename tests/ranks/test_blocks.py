@@ -10,7 +10,7 @@ import pytest
 from reconcile.core.records import BACKWARD, FORWARD, Tensor
 from reconcile.core.results import TraceRow
 from reconcile.core.work import Work
-from reconcile.ranks.blocks import blocks
+from reconcile.ranks.blocks import in_blocks
 from reconcile.ranks.moved import Cell
 from reconcile.work import attention
 
@@ -36,7 +36,7 @@ FIRST, SECOND = [attends(4, 4, causal=True)], [attends(4, 4, causal=True), atten
 
 
 def found(parts: list[list[TraceRow]], one: list[TraceRow], times: int = 1):
-    return blocks(Cell(dict(enumerate(parts)), one), FORWARD, [times] * len(parts), Fraction(times))
+    return in_blocks(Cell(dict(enumerate(parts)), one), FORWARD, [times] * len(parts), Fraction(times))
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -83,5 +83,5 @@ def test_merging_is_of_blocks() -> None:
 
 def test_other_phases_have_no_blocks() -> None:
     cell = Cell({0: FIRST, 1: SECOND}, ONE)
-    assert blocks(cell, "optimizer", [1, 1], Fraction(1)) is None
-    assert blocks(cell, BACKWARD, [1, 1], Fraction(1)) is None  # their work is no gradient's
+    assert in_blocks(cell, "optimizer", [1, 1], Fraction(1)) is None
+    assert in_blocks(cell, BACKWARD, [1, 1], Fraction(1)) is None  # their work is no gradient's

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.bare.growth import made
 from reconcile.adapters.counters.bridge import Bridge, View
-from reconcile.adapters.counters.flop_counter.bridge import bridge
+from reconcile.adapters.counters.flop_counter.rules import bridge
 from reconcile.core import atomic
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Trace

@@ -28,7 +28,7 @@ def elsewhere(op: Op) -> Op:
 def said(judged: Judged) -> tuple[Any, ...]:
     """A judgement by its values: a reason is an exception, which equals itself alone."""
     reason = judged.missed and (judged.missed.cause, judged.missed.reason)
-    return judged.rule, judged.counted, reason, judged.work, judged.cause, judged.unknown
+    return judged.rule, judged.counted, reason, judged.work, judged.cause, judged.part.unknown
 
 
 class Heard:
