@@ -7,15 +7,20 @@ import importlib.util
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from packaging.version import InvalidVersion, Version
+
 from ..adapters.counters.bridge import Bridge, Item, View, view
 from ..align.alignment import Alignment
 from ..core.causes import ORDER, Cause, State
 from ..core.conventions import Convention
+from ..core.counter import Counter
 from ..core.records import Entry, Ledger, Trace
 from ..core.registry import known_counters
 from ..core.results import Adjustment, EntryResult, Evidence, LedgerResult, Mismatch, Residual
-from . import releases
 from .booking import Booking, book, expected, scale
+
+SHOWN = 3
+"""Ops that differ, in a sentence about a release; the residuals have all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ def booked(found: Bridged, align: Alignment, convention: Convention) -> Reconcil
         unchecked=found.unchecked,
         mismatches=mismatches,
         unsupported=ledger.unsupported,
-        notes=ledger.notes + releases.notes(ledger, mismatches, uncovered),
+        notes=ledger.notes + _release_notes(ledger, mismatches, uncovered),
     )
     return Reconciled(result, adjustments, tuple(residuals), found.cells)
 
@@ -219,3 +224,47 @@ def _unchecked(
         )
         for entry in uncovered.values()
     ]
+
+
+def _release_notes(ledger: Ledger, mismatches: Iterable[Mismatch], uncovered: Mapping[str, Entry]) -> tuple[str, ...]:
+    """Rules state the releases that they were checked on; for another release, whether they still hold.
+
+    ``NAME 2.16.0 is newer than the releases that its rules were checked on (2.1 to 2.15.0); 13 of 14 ops agree; ...``.
+
+    Nothing for a release between those.
+    """
+    counter = known_counters()[ledger.counter]
+    version = ledger.versions.get(counter.versions_key, "")
+    where = beyond(counter, version)
+    if not where:
+        return ()
+    off: dict[str, list[int]] = {}
+    broken = [(m.op, m.expected, m.reported) for m in mismatches]
+    for op, expected, reported in [*broken, *((entry.op, 0, entry.value) for entry in uncovered.values())]:
+        held = off.setdefault(op, [0, 0])
+        held[0] += expected
+        held[1] += reported
+    ops = {entry.op for entry in ledger.entries} | off.keys()
+    agree = f"all {len(ops)} ops agree" if not off else f"{len(ops) - len(off)} of {len(ops)} ops agree"
+    differ = [
+        f"{op} differs: expected {expected:,}, reported {reported:,} {ledger.unit}"
+        for op, (expected, reported) in list(off.items())[:SHOWN]
+    ]
+    more = [f"and {len(off) - SHOWN} more"] if len(off) > SHOWN else []
+    return ("; ".join([f"{counter.family} {version} is {where}", agree, *differ, *more]),)
+
+
+def beyond(counter: Counter, version: str) -> str:
+    """``newer than the releases that its rules were checked on (2.1 to 2.15.0)``; '' for one between those, and if the
+    counter does not state them."""
+    first, last = counter.checked
+    try:
+        here = Version(Version(version).public)
+    except InvalidVersion:
+        return ""
+    span = f"{first} to {last}" if first else f"up to {last}"
+    if last and here > Version(last):
+        return f"newer than the releases that its rules were checked on ({span})"
+    if first and here < Version(first):
+        return f"older than the releases that its rules were checked on ({span})"
+    return ""

@@ -12,7 +12,7 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.records import Entry, Ledger
 from reconcile.core.registry import known_counters
-from reconcile.engine.releases import beyond
+from reconcile.engine.ledger import beyond
 from reconcile.engine.settle import Collected, settle
 from reconcile.engine.verdict import counters_of
 from reconcile.launch.in_process import collect_live
