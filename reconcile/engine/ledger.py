@@ -240,10 +240,10 @@ def _release_notes(ledger: Ledger, mismatches: Iterable[Mismatch], uncovered: Ma
         return ()
     off: dict[str, list[int]] = {}
     broken = [(m.op, m.expected, m.reported) for m in mismatches]
-    for op, expected, reported in [*broken, *((entry.op, 0, entry.value) for entry in uncovered.values())]:
+    for op, wanted, told in [*broken, *((entry.op, 0, entry.value) for entry in uncovered.values())]:
         held = off.setdefault(op, [0, 0])
-        held[0] += expected
-        held[1] += reported
+        held[0] += wanted
+        held[1] += told
     ops = {entry.op for entry in ledger.entries} | off.keys()
     agree = f"all {len(ops)} ops agree" if not off else f"{len(ops) - len(off)} of {len(ops)} ops agree"
     differ = [
