@@ -8,13 +8,22 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 JOBS ?= 2
 SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 
-.PHONY: demo test slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs zoo fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
+.PHONY: demo test proofs slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs zoo fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+# All that `.ci/run` proves beside `make test`, in one session of pytest: it collects once, and no core waits for the last file of each
+# part. `make slow`, `matrix`, `zoo`, `sweep`, `browser` and `site` run the parts. A process more than there are cores: environments
+# come from a network, and a framework starts on one core.
+proofs: $(VENV)/.browser $(VENV)/.dask $(VENV)/.installed
+	.ci/chromium
+	$(BIN)/python docs/site.py
+	$(BIN)/python -m pytest -m "(slow or matrix or zoo or sweep or browser or site) and not fresh" -p tests.home.noskip -n 3 \
+	    --dist loadfile --durations=40
 
 # What starts a framework many times and proves in full what `make test` proves in part: Keras' own steps, packages from outside,
 # other interpreters, the scorecard's layers run again.
@@ -39,9 +48,10 @@ llm: $(VENV)/.installed
 zoo: $(VENV)/.installed
 	$(BIN)/python -m pytest -m "zoo and not fresh" -p tests.home.noskip -n $(JOBS) --dist load --durations=25
 
-# The same of every other network, every section of docs/ that takes minutes, and every JAX side: an hour.
+# The same of every other network, every section of docs/ that takes minutes, and every JAX side: an hour. `make site` and
+# `make browser` have the pages.
 fresh: $(VENV)/.installed
-	$(BIN)/python -m pytest -m fresh -p tests.home.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m "fresh and not (site or browser)" -p tests.home.noskip -n $(JOBS) --dist load
 
 # Every pair on the newest PyTorch (5.4 GB, once), then every release of the counters' packages on the families' layers: writes
 # reports/releases, goes on where it was interrupted. GROUP="thop ..." looks at some.

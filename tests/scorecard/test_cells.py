@@ -29,7 +29,6 @@ from reconcile.scorecard import picture as scorecard_picture
 from reconcile.scorecard import run as scoring
 from reconcile.scorecard.cells import Cell, Verdict
 from reconcile.scorecard.run import Batch
-from tests.zoo.choice import FAMILIES, chosen
 from tests.zoo.family_forms import macs
 
 FOLDER = Path(__file__).parents[2] / "reports" / "scorecard"
@@ -207,16 +206,18 @@ def same(cell: Cell) -> Cell:
     return replace(cell, rules=())
 
 
-def again() -> list[Any]:
-    """The families of `make test`: one of them there, the others in `make slow`."""
-    quick = chosen(families(), FAMILIES)
-    return [
-        p if p.marks or p.values == ("family_norm",) else pytest.param(*p.values, marks=pytest.mark.slow) for p in quick
-    ]
+AGAIN = ("family_recurrent", "family_attention", "family_control")
+"""Families that `make slow` looks at again: loops, heads and hooks. `make fresh` looks at all others."""
+
+
+def again(quick: str = "") -> list[Any]:
+    """The families, one of them ``quick``: with every test run."""
+    marks = {name: [pytest.mark.slow] for name in AGAIN} | {quick: []}
+    return [pytest.param(name, marks=marks.get(name, [pytest.mark.fresh])) for name in families()]
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("family", again())
+@pytest.mark.parametrize("family", again("family_norm"))
 def test_a_family_run_again_gives_cells_that_add_up(collecting: Any, family: str) -> None:
     collected = collecting(family)
     align = Alignment([Layer.from_list(row) for row in collected.meta["layers"]])
@@ -235,8 +236,7 @@ def test_a_family_run_again_gives_cells_that_add_up(collecting: Any, family: str
 
 @pytest.mark.frameworks
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("family", chosen(families(), ("family_dense",)))
-@pytest.mark.slow
+@pytest.mark.parametrize("family", again())
 def test_a_training_step_run_again_gives_its_cells(family: str) -> None:
     seeing = tuple(name for name in DEFAULT if not known_counters()[name].blind)
     wrong = []
