@@ -39,7 +39,7 @@ def sheets(page: Page) -> int:
     return len(re.findall(rb"/Type /Page\b", pdf))
 
 
-@pytest.mark.parametrize("layers", [50, 2000])
+@pytest.mark.parametrize("layers", [50, 500])
 def test_every_row_is_on_paper(show: Show, layers: int) -> None:
     page = show(large(4 * layers))
     page.run("document.querySelector('#tree .body > .vrow').focus()")
