@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
-JOBS ?= 2
+# One more than two cores: tests wait for processes that they start, and for a network.
+JOBS ?= 3
 SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 
 .PHONY: demo test proofs slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs zoo fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
@@ -17,13 +18,12 @@ test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 # All that `.ci/run` proves beside `make test`, in one session of pytest: it collects once, and no core waits for the last file of each
-# part. `make slow`, `matrix`, `zoo`, `sweep`, `browser` and `site` run the parts. A process more than there are cores: environments
-# come from a network, and a framework starts on one core.
+# part. `make slow`, `matrix`, `zoo`, `sweep`, `browser` and `site` run the parts.
 proofs: $(VENV)/.browser $(VENV)/.dask $(VENV)/.installed
 	.ci/chromium
 	$(BIN)/python docs/site.py
-	$(BIN)/python -m pytest -m "(slow or matrix or zoo or sweep or browser or site) and not fresh" -p tests.home.noskip -n 3 \
-	    --dist loadfile --durations=40
+	$(BIN)/python -m pytest -m "(slow or matrix or zoo or sweep or browser or site) and not fresh" -p tests.home.noskip -n $(JOBS) \
+	    --dist loadfile -p tests.home.longest_first --no-loadscope-reorder --durations=40
 
 # What starts a framework many times and proves in full what `make test` proves in part: Keras' own steps, packages from outside,
 # other interpreters, the scorecard's layers run again.
