@@ -64,6 +64,7 @@ class Cause(str, Enum):
     REPLICATED = "replicated"
     RECOMPUTED = "recomputed"
     PADDED_SHARD = "padded-shard"
+    EXPERT_CAPACITY = "expert-capacity"
     ADDED_BETWEEN_RANKS = "added-between-ranks"
     MICRO_BATCHES = "micro-batches"
     ATTENTION_IN_BLOCKS = "attention-in-blocks"
@@ -120,6 +121,7 @@ _MEANING = {
     Cause.REPLICATED: "Ranks that share a batch do the whole of this each; one device does it once.",
     Cause.RECOMPUTED: "Activations are computed again in the backward pass; the other side has them once.",
     Cause.PADDED_SHARD: "A dimension is padded so that the ranks share it evenly; one device has no padding.",
+    Cause.EXPERT_CAPACITY: "Experts compute a row for each of their places; one device computes one for each choice of a token.",
     Cause.ADDED_BETWEEN_RANKS: "Ranks add what each of them has of a tensor; one device has the whole tensor.",
     Cause.MICRO_BATCHES: "A step cuts its batch, and adds and scales the gradients of the parts; one device has all of it.",
     Cause.ATTENTION_IN_BLOCKS: "Ranks compute attention block by block and merge the blocks; one device computes it at once.",

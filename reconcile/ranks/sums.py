@@ -6,6 +6,7 @@ them ``share`` of what the one device reads, the ranks have B x share times its 
 - recomputed: work of the recomputation, which the one device has none of;
 - replicated: each rank that takes part does the whole of it, as one device does with as many tokens, while the ranks share
   another op of the batch, or several ranks update the same part of each weight;
+- expert-capacity: rows of places that no token chose, or tokens without a place (capacity.py);
 - padded-shard: the parts of one dimension, added over the ranks, are more than the dimension;
 - added-between-ranks: operators by which ranks reduce a tensor, means of it (means.py), and sums that they cut for it (cut.py);
 - micro-batches: what a step does once for each part of its batch (parts.py), and to add their gradients (micro.py);
@@ -29,8 +30,9 @@ from ..core.records import BACKWARD, FORWARD, LOSS, RECOMPUTATION, Tensor
 from ..core.results import Adjustment, Residual, Statement, TraceResult, TraceRow
 from ..engine.statements import close
 from ..work.collectives import is_collective
-from . import cut, means, micro, parts
+from . import capacity, cut, means, micro, parts
 from .blocks import in_blocks
+from .lists import alike
 from .moved import Cell, Place, Shapes, copied, matched, phase_of, shapes_of
 from .padding import padding
 
@@ -68,19 +70,21 @@ class Sum:
         self._residuals: list[Residual] = []
 
     def statement(self) -> Statement:
-        """From the sum to the one device: by layer, or by op where the ranks name layers otherwise than the one device does."""
-        by_layer = self._statement(frozenset())
-        if not by_layer.residuals:
-            return by_layer
-        names = frozenset(row.layer for row in self.one.rows)
-        by_op = self._statement(names)
-        return by_layer if by_op.residuals else by_op
+        """From the sum to the one device: by layer, by the lists of layers that the ranks number otherwise, or by op."""
+        names, ranks = {r.layer for r in self.one.rows}, {r.layer for part in self.parts for r in part.trace.rows}
+        own = {name: name for name in names & ranks}
+        tried: list[Statement] = []
+        for layers in (own, alike(names, ranks), {}):
+            if not tried or layers != own:
+                tried.append(self._statement(layers))
+            if not tried[-1].residuals:
+                return tried[-1]
+        return tried[max(0, len(tried) - 2)]
 
-    def _statement(self, apart: frozenset[str]) -> Statement:
-        """Without the layers ``apart``, which are compared by op."""
+    def _statement(self, layers: Mapping[str, str]) -> Statement:
+        """By the names that ``layers`` have on both sides. All others are compared by op."""
         self._lines, self._residuals = [], []
-        both = {r.layer for part in self.parts for r in part.trace.rows} & {r.layer for r in self.one.rows} - apart
-        cells = self._cells(self._all(), lambda row: (row.layer if row.layer in both else ELSEWHERE, phase_of(row), ""))
+        cells = self._cells(self._all(), lambda row: (layers.get(row.layer, ELSEWHERE), phase_of(row), ""))
         left = [each for place, cell in cells.items() for each in self._book(place, cell)]
         self._match(left)
         total = sum(part.count * self._work(part.trace.rows) for part in self.parts)
@@ -134,6 +138,10 @@ class Sum:
             self._line(Cause.BLOCKS_SKIPPED, place, skipped)
             self._line(Cause.ATTENTION_IN_BLOCKS, place, -more - skipped)
             cell, beyond = found.cell, beyond - more
+        chosen = self._chosen if place[1] in _OF_BATCHES else ()
+        places, cell = capacity.in_places(cell, self._counts, self._times(place), chosen)
+        self._line(Cause.EXPERT_CAPACITY, place, -self.flops(places))
+        beyond -= self.flops(places)
         # What one layer does more than another does less is no explanation.
         if place[0] != ELSEWHERE and self._explained(place, cell, beyond):
             return []
@@ -147,6 +155,10 @@ class Sum:
             else:
                 left.append((inner, ops))
         return left
+
+    @cached_property
+    def _chosen(self) -> tuple[int, ...]:
+        return capacity.choices(self._all(), self._counts, self.batches * self.share)
 
     def _explained(self, place: Place, cell: Cell, beyond: int) -> bool:
         """Book what the ranks do beyond one device and their own batches, if all of it has causes."""

@@ -37,6 +37,7 @@ NO_MODEL = {
             "replicated",
             "recomputed",
             "padded-shard",
+            "expert-capacity",
             "added-between-ranks",
             "micro-batches",
             "attention-in-blocks",

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
+from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 DIM, HIDDEN, BATCH, SEQ, EXPERTS, TOP = 64, 128, 4, 16, 8, 2
@@ -64,3 +65,52 @@ def experts_again() -> Made:
 def experts_apart_again() -> Made:
     Experts.again = True
     return experts_apart()
+
+
+class Routed(Experts):
+    """Tokens choose their experts. With places, an expert takes the first tokens that chose it, drops the others, and fills
+    places that are empty with zeros; without, it takes all of them."""
+
+    places = 0
+
+    def _routed(self, x: torch.Tensor) -> torch.Tensor:
+        tokens = x.reshape(-1, DIM)
+        weights, chosen = self.router(tokens).softmax(-1).topk(TOP)
+        nothing = chosen.numel()  # the number of a choice that is none
+        rows = [(chosen.flatten() == expert).nonzero().flatten() for expert in range(EXPERTS)]
+        if self.places:
+            rows = [functional.pad(r[: self.places], (0, max(0, self.places - len(r))), value=nothing) for r in rows]
+        choices = torch.cat(rows)
+        given = torch.cat([tokens, torch.zeros(1, DIM)])[choices // TOP]
+        if self.group:  # (experts, places) -> (ranks, experts of a rank, places) -> (experts of a rank, ranks, places)
+            ranks = EXPERTS // len(self.experts)
+            given = self._turned(self._passed(given), ranks, len(self.experts))
+            parts = list(given.chunk(len(self.experts)))
+        else:
+            parts = list(given.split([len(r) for r in rows]))
+        out = torch.cat([expert(part) for expert, part in zip(self.experts, parts, strict=True)])
+        if self.group:
+            out = self._passed(self._turned(out, len(self.experts), ranks))
+        weight = torch.cat([weights.flatten(), torch.zeros(1)])[choices].unsqueeze(-1)
+        return torch.zeros(len(tokens) + 1, DIM).index_add(0, choices // TOP, out * weight)[:-1].reshape(x.shape)
+
+    def _turned(self, rows: torch.Tensor, first: int, second: int) -> torch.Tensor:
+        return rows.view(first, second, self.places, DIM).transpose(0, 1).reshape(-1, DIM)
+
+
+def experts_chosen() -> Made:
+    return Routed(), torch.randn(BATCH, SEQ, DIM)
+
+
+def experts_with_places(places: int = 8) -> Made:
+    Routed.places = places
+    return Routed(line()), torch.randn(BATCH, SEQ, DIM)
+
+
+def experts_with_room() -> Made:
+    return experts_with_places(24)
+
+
+def experts_with_room_again() -> Made:
+    Routed.again = True
+    return experts_with_places(24)

@@ -247,6 +247,29 @@ def test_experts_of_several_ranks(run: Run, name: str, against: str) -> None:
     assert found["textbook"]["own-batch"] - found["all"]["own-batch"] == 3 * outputs
 
 
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        pytest.param("experts_with_places", 8, marks=pytest.mark.zoo),
+        pytest.param("experts_with_room", 24, marks=pytest.mark.fresh),
+        pytest.param("experts_with_room_again", 24, marks=pytest.mark.fresh),
+    ],
+)
+def test_experts_with_places(run: Run, name: str, places: int) -> None:
+    """Tokens choose two of eight experts, and each expert has places for as many tokens of each of the four ranks."""
+    found = each_convention(run(name, 4, "experts_chosen", "training"))
+    dropped, width = 4 * (TOKENS * e.TOP - e.EXPERTS * places), d.DIM * d.HIDDEN
+    # Two products forward, their weights' gradients, and one gradient of an input.
+    products = 5 * 2 * width
+    # Of silu x * s(x) forward, and backward s, 1 - s and four more; the weight of a choice, its gradients, and the sum of rows.
+    others = (2 + 6) * d.HIDDEN + 2 * d.DIM + (2 * d.DIM + d.DIM - 1 + 1)
+    sums = 2 * d.HIDDEN + d.DIM  # of products whose rows are the tokens
+    each = {"matmul": products, "all": products + others, "textbook": products + others - sums}
+    assert {name: causes["expert-capacity"] for name, causes in found.items()} == {
+        name: dropped * flops for name, flops in each.items()
+    }
+
+
 @pytest.mark.zoo
 def test_parts_of_what_does_not_divide(run: Run) -> None:
     result = run("vocabulary_shared", 4, "vocabulary")
