@@ -35,6 +35,7 @@ class Cause(str, Enum):
     LOOP_COUNTED_ONCE = "loop-counted-once"
     RECOUNTED = "recounted"
     GLOBAL_SHAPE = "global-shape"
+    LOCAL_PARAMETERS = "local-parameters"
     TILE_PADDING = "tile-padding"
     SCORES_AGAIN = "scores-again"
     SPLIT_PRECISION = "split-precision"
@@ -92,6 +93,7 @@ _MEANING = {
     Cause.LOOP_COUNTED_ONCE: "A loop body is counted once, whatever the number of iterations.",
     Cause.RECOUNTED: "One execution is counted several times (a shared module, a container).",
     Cause.GLOBAL_SHAPE: "The counter counts the product of whole tensors on every rank; each rank multiplied its part of them.",
+    Cause.LOCAL_PARAMETERS: "The formula counts the part of a parameter that this rank has; the rank multiplied by all of it.",
     Cause.TILE_PADDING: "A kernel multiplies whole tiles; what its tiles have beyond the tensors is padding.",
     Cause.SCORES_AGAIN: "The backward kernel of attention multiplies queries and keys once more, where the gradient needs them.",
     Cause.SPLIT_PRECISION: "The kernel makes one product of float32 out of several of a shorter type.",

@@ -33,6 +33,7 @@ NO_MODEL = {
     **dict.fromkeys(
         (
             "global-shape",
+            "local-parameters",
             "own-batch",
             "replicated",
             "recomputed",
