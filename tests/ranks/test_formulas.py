@@ -35,7 +35,7 @@ def data():
 
 def flat(**options):
     net, x = one()
-    net.append(nn.LayerNorm({WIDE}))
+    net.extend([nn.LayerNorm({WIDE}), *([] if options else [nn.PReLU()])])
     return FullyShardedDataParallel(net, device_id=torch.device("cpu"), **options), x
 
 def flat_views():
@@ -71,19 +71,22 @@ so two more lie between scale and shift."""
 
 
 @pytest.mark.parametrize(
-    ("name", "between"),
-    [pytest.param("flat", 0, marks=pytest.mark.zoo), pytest.param("flat_views", 2, marks=pytest.mark.fresh)],
+    ("name", "last", "between"),
+    [pytest.param("flat", 1, 0, marks=pytest.mark.zoo), pytest.param("flat_views", 0, 2, marks=pytest.mark.fresh)],
 )
-def test_6n_of_what_a_rank_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, between: int) -> None:
-    """The first rank has the first weight and a bit of the second, and the other one the rest: both multiply by all of both."""
+def test_6n_of_what_a_rank_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, last: int, between: int
+) -> None:
+    """The first rank has the first weight and a bit of the second, and the other one the rest: both multiply by all of both.
+    A last parameter of one element makes the sum odd, so that there is padding of one."""
     (tmp_path / "parted.py").write_text(NET)
     monkeypatch.chdir(tmp_path)
     request = run_request(torch=f"parted:{name}", pass_="training", counters=["formula:6n"])
     first, second = (fold.answer.statements[0] for fold in ranked.run(request, WORLD).folds)
-    bit = (2 * WEIGHT + NORM + between) // WORLD - WEIGHT
+    bit = (2 * WEIGHT + NORM + between + 2 * last) // WORLD - WEIGHT
     assert [(each.residual, each.state) for each in (first, second)] == [(0, State.EXPLAINED)] * 2
     assert first.from_total == 3 * TOKEN * (WEIGHT + bit)
-    assert second.from_total == 3 * TOKEN * (WEIGHT - bit + NORM)
+    assert second.from_total == 3 * TOKEN * (WEIGHT - bit + NORM + 2 * last)
     # No gradient of the first input: the formula takes it to be there, for what the rank has of the first weight.
     assert {cause.value: amount for cause, amount in first.by_cause().items()} == {
         "local-parameters": 3 * TOKEN * (WEIGHT - bit),
@@ -91,5 +94,5 @@ def test_6n_of_what_a_rank_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     }
     assert {cause.value: amount for cause, amount in second.by_cause().items()} == {
         "local-parameters": TOKEN * (2 * WEIGHT + 3 * bit),
-        "parameters-as-products": -3 * TOKEN * NORM,
-    }
+        "parameters-as-products": -3 * TOKEN * (NORM + last),
+    } | ({"padded-shard": -3 * TOKEN} if last else {})
