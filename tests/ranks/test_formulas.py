@@ -33,13 +33,16 @@ def data():
     net, x = one()
     return fully_shard(net, mesh=init_device_mesh("cpu", ({WORLD},))), x
 
-def flat(**options):
+def flat(odd=1, **options):
     net, x = one()
-    net.extend([nn.LayerNorm({WIDE}), *([] if options else [nn.PReLU()])])
+    net.extend([nn.LayerNorm({WIDE}), *[nn.PReLU()] * odd])
     return FullyShardedDataParallel(net, device_id=torch.device("cpu"), **options), x
 
+def flat_even():
+    return flat(0)
+
 def flat_views():
-    return flat(use_orig_params=True)
+    return flat(0, use_orig_params=True)
 """
 SIX = 6 * 2 * WIDE * HIDDEN * BATCH
 FIRST = 2 * WIDE * HIDDEN * BATCH
@@ -72,7 +75,11 @@ so two more lie between scale and shift."""
 
 @pytest.mark.parametrize(
     ("name", "last", "between"),
-    [pytest.param("flat", 1, 0, marks=pytest.mark.zoo), pytest.param("flat_views", 0, 2, marks=pytest.mark.fresh)],
+    [
+        pytest.param("flat", 1, 0, marks=pytest.mark.fresh),
+        pytest.param("flat_even", 0, 0, marks=pytest.mark.zoo),  # the ranks do equal work, and count other parameters
+        pytest.param("flat_views", 0, 2, marks=pytest.mark.fresh),
+    ],
 )
 def test_6n_of_what_a_rank_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, last: int, between: int
