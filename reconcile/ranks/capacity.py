@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
 
@@ -24,11 +24,24 @@ Key = tuple[str, tuple[Sizes, ...]]
 """An op, and its shapes: None stands for the number of rows."""
 
 
-def choices(whole: Cell, counts: Sequence[int], times: Fraction) -> tuple[int, ...]:
-    """How many rows each choice of experts asks one device for; empty if the ranks' experts have no places, or nothing proves it.
+@dataclass(frozen=True, slots=True)
+class Places:
+    """How many rows each choice of experts asks one device for, and how many the ranks compute for each of them."""
 
-    The proof: each expert of the ranks has as many rows, those of one device are those that tokens chose, and the sums differ.
-    ``counts`` are how many ranks each part has, ``times`` how many times one device's work their batches are.
+    chosen: tuple[int, ...] = ()
+    rate: Fraction = Fraction(1)
+
+
+NONE = Places()
+"""Those of a world whose experts have none."""
+
+
+def places_of(whole: Cell, counts: Sequence[int], times: Fraction) -> Places:
+    """The places of the ranks' experts: none if nothing proves that they have some.
+
+    The proof: in every product of experts, each expert of the ranks has as many rows, those of one device are those that tokens
+    chose, and the sums differ by one rate.  ``counts`` are how many ranks each part has, ``times`` how many times one device's
+    work their batches are.
     """
     chosen = tuple(
         prod([int(size or 0) for size in row.outputs[0].shape or ()]) * row.calls
@@ -39,33 +52,33 @@ def choices(whole: Cell, counts: Sequence[int], times: Fraction) -> tuple[int, .
         {index: [r for r in rows if r.work.mac and r.phase == FORWARD] for index, rows in whole.parts.items()},
         [r for r in whole.one if r.work.mac and r.phase == FORWARD],
     )
+    rates: set[Fraction] = set()
     for key in _keys(products) if chosen else ():
         of_ranks = {index: _with(key, rows) for index, rows in products.parts.items()}
         alone = sum(size * row.calls for size, row in _with(key, products.one))
+        if alone != sum(chosen):
+            continue
         sizes = {size for rows in of_ranks.values() for size, _ in rows}
-        several = all(sum(row.calls for _, row in rows) > 1 for rows in of_ranks.values())
-        if alone == sum(chosen) and len(sizes) == 1 and several and _rows(of_ranks, counts) not in (0, times * alone):
-            return chosen
-    return ()
+        if len(sizes) != 1 or any(sum(row.calls for _, row in rows) < 2 for rows in of_ranks.values()):
+            return NONE
+        rates.add(_rows(of_ranks, counts) / (times * alone))
+    return Places(chosen, rates.pop()) if len(rates) == 1 and 0 not in rates else NONE
 
 
-def in_places(cell: Cell, counts: Sequence[int], times: Fraction, chosen: Sequence[int]) -> tuple[Work, Cell]:
-    """What all ranks compute for places beyond what tokens ``chosen``, or less than that, and the ops as if one device had these
+def in_places(cell: Cell, counts: Sequence[int], times: Fraction, places: Places) -> tuple[Work, Cell]:
+    """What all ranks compute for places beyond what tokens chose, or less than that, and the ops as if one device had these
     places as well."""
     more, added = ZERO, []
-    for key in _keys(cell) if chosen else ():
+    for key in _keys(cell) if places.chosen else ():
         of_ranks = {index: _with(key, found) for index, found in cell.parts.items()}
         of_one = _with(key, cell.one)
         alone = sum(size * row.calls for size, row in of_one)
-        each = _each(of_one, [pair for pairs in of_ranks.values() for pair in pairs])
-        extra = (_rows(of_ranks, counts) - times * alone) / times
         often = gcd(*(row.calls for _, row in of_one))  # an expert may do it several times
-        if (
-            each is None
-            or alone not in [often * rows for rows in (*chosen, sum(chosen))]
-            or extra.denominator != 1
-            or not extra
-        ):
+        if alone not in [often * rows for rows in (*places.chosen, sum(places.chosen))]:
+            continue
+        each = _each(of_one, [pair for pairs in of_ranks.values() for pair in pairs])
+        extra = alone * (places.rate - 1)
+        if each is None or extra.denominator != 1 or _rows(of_ranks, counts) != times * (alone + extra):
             continue
         added.append(replace(of_one[0][1], calls=1, work=each * int(extra)))
         more += each * int(extra * times)

@@ -138,10 +138,10 @@ class Sum:
             self._line(Cause.BLOCKS_SKIPPED, place, skipped)
             self._line(Cause.ATTENTION_IN_BLOCKS, place, -more - skipped)
             cell, beyond = found.cell, beyond - more
-        chosen = self._chosen if place[1] in _OF_BATCHES else ()
-        places, cell = capacity.in_places(cell, self._counts, self._times(place), chosen)
-        self._line(Cause.EXPERT_CAPACITY, place, -self.flops(places))
-        beyond -= self.flops(places)
+        places = self._places if place[1] in _OF_BATCHES else capacity.NONE
+        rows, cell = capacity.in_places(cell, self._counts, self._times(place), places)
+        self._line(Cause.EXPERT_CAPACITY, place, -self.flops(rows))
+        beyond -= self.flops(rows)
         # What one layer does more than another does less is no explanation.
         if place[0] != ELSEWHERE and self._explained(place, cell, beyond):
             return []
@@ -157,8 +157,8 @@ class Sum:
         return left
 
     @cached_property
-    def _chosen(self) -> tuple[int, ...]:
-        return capacity.choices(self._all(), self._counts, self.batches * self.share)
+    def _places(self) -> capacity.Places:
+        return capacity.places_of(self._all(), self._counts, self.batches * self.share)
 
     def _explained(self, place: Place, cell: Cell, beyond: int) -> bool:
         """Book what the ranks do beyond one device and their own batches, if all of it has causes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -87,3 +88,14 @@ def test_one_expert_of_a_rank_proves_no_places() -> None:
 def test_as_many_places_as_choices_explain_nothing() -> None:
     found = settled([*expert(0, 14), *expert(1, 14)])
     assert (found.residual, set(found.by_cause())) == (0, {Cause.OWN_BATCH})
+
+
+def test_every_op_of_the_experts_has_as_many_rows() -> None:
+    """An activation that one expert does twice is no place, and a product of other rows proves none."""
+    product, activation, gradient = expert(1, 8)
+    twice = replace(activation, calls=2, work=activation.work * 2)
+    found = settled([*expert(0, 8), product, twice, gradient], convention=ALL)
+    assert (found.state, found.residual) == (State.UNEXPLAINED, (2 * TOKENS * TOP - 2 * 24) * N)
+    more = [*expert(0, 8), *expert(1, 8), op("experts.0", "aten.mm", ((6, N), (N, K)), (6, K), FORWARD, mac=6 * K * N)]
+    assert Cause.EXPERT_CAPACITY in settled([*expert(0, 8), *expert(1, 8)]).by_cause()
+    assert settled(more).state is State.UNEXPLAINED
