@@ -61,7 +61,7 @@ def sums(cell: Cell, counts: Sequence[int], times: Fraction, op: str) -> Sums | 
     return Sums(cell, counts, int(more), int(extra), work, size) if cell.one and more.denominator == 1 else None
 
 
-def causes(of: Sums, batches: int, in_parts: bool) -> dict[Cause, int]:
+def why_cut(of: Sums, batches: int, in_parts: bool) -> dict[Cause, int]:
     """Why there are more sums, and how many; empty if nothing tells. ``in_parts`` says that the ranks add the gradients of
     micro-batches, and one device does not."""
     if of.more < 0:

@@ -258,7 +258,7 @@ class Sum:
         found = cut.sums(cell, self._counts, self._times(place), place[2])
         if found is None:
             return {}
-        causes = cut.causes(found, self.batches, bool(self._added))
+        causes = cut.why_cut(found, self.batches, bool(self._added))
         weight = self.flops(found.work)
         return {cause: amount * weight for cause, amount in causes.items()} if found.more * weight == beyond else {}
 

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Tuple
 
 import torch
 
-from .flat import held, is_flat, padding, plain, product, views
+from .flat import is_flat, padding, pieces, plain, product, views
 
 FIELDS = {
     "L": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -104,7 +104,7 @@ def parameters(module: torch.nn.Module, facts: Dict[str, Any], layers: List[str]
             if is_flat(value):
                 if id(value) not in known:
                     known[id(value)] = {}
-                    found += [_facts(paths, shapes, value, facts, layers, *part) for part in held(value)]
+                    found += [_facts(paths, shapes, value, facts, layers, *part) for part in pieces(value)]
                     more = padding(value)
                     if more:
                         flat = _facts(paths, shapes, value, facts, layers, [(owner, name)], [more], more)

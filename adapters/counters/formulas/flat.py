@@ -32,7 +32,7 @@ def is_flat(value: Any) -> bool:
     return hasattr(value, FLAT) and hasattr(value, "_shapes")
 
 
-def held(value: Any) -> List[Held]:
+def pieces(value: Any) -> List[Held]:
     """The parameters of a flat tensor. A tensor that has all of them gives the whole of each."""
     shapes = [[int(n) for n in shape] for shape in value._shapes]
     parts = list(getattr(value, "_shard_param_infos", ()))
@@ -51,7 +51,7 @@ def held(value: Any) -> List[Held]:
 
 def padding(value: Any) -> int:
     """How many elements of a flat tensor are of no parameter."""
-    return int(value.numel()) - sum(part.numel for part in held(value))
+    return int(value.numel()) - sum(part.numel for part in pieces(value))
 
 
 def views(module: torch.nn.Module) -> Dict[Tuple[int, str], List[int]]:
@@ -61,7 +61,7 @@ def views(module: torch.nn.Module) -> Dict[Tuple[int, str], List[int]]:
         handle = getattr(child, "_handle", None)
         value = getattr(handle, "flat_param", None)
         if is_flat(value):
-            for part in held(value):
+            for part in pieces(value):
                 for owner, name in part.owners:
                     found[(id(owner), name)] = part.shape
     return found
