@@ -35,6 +35,7 @@ class Cause(str, Enum):
     LOOP_COUNTED_ONCE = "loop-counted-once"
     RECOUNTED = "recounted"
     GLOBAL_SHAPE = "global-shape"
+    LOCAL_PARAMETERS = "local-parameters"
     TILE_PADDING = "tile-padding"
     SCORES_AGAIN = "scores-again"
     SPLIT_PRECISION = "split-precision"
@@ -64,6 +65,7 @@ class Cause(str, Enum):
     REPLICATED = "replicated"
     RECOMPUTED = "recomputed"
     PADDED_SHARD = "padded-shard"
+    EXPERT_CAPACITY = "expert-capacity"
     ADDED_BETWEEN_RANKS = "added-between-ranks"
     MICRO_BATCHES = "micro-batches"
     ATTENTION_IN_BLOCKS = "attention-in-blocks"
@@ -91,6 +93,7 @@ _MEANING = {
     Cause.LOOP_COUNTED_ONCE: "A loop body is counted once, whatever the number of iterations.",
     Cause.RECOUNTED: "One execution is counted several times (a shared module, a container).",
     Cause.GLOBAL_SHAPE: "The counter counts the product of whole tensors on every rank; each rank multiplied its part of them.",
+    Cause.LOCAL_PARAMETERS: "The formula counts the part of a parameter that this rank has; the rank multiplied by all of it.",
     Cause.TILE_PADDING: "A kernel multiplies whole tiles; what its tiles have beyond the tensors is padding.",
     Cause.SCORES_AGAIN: "The backward kernel of attention multiplies queries and keys once more, where the gradient needs them.",
     Cause.SPLIT_PRECISION: "The kernel makes one product of float32 out of several of a shorter type.",
@@ -120,6 +123,7 @@ _MEANING = {
     Cause.REPLICATED: "Ranks that share a batch do the whole of this each; one device does it once.",
     Cause.RECOMPUTED: "Activations are computed again in the backward pass; the other side has them once.",
     Cause.PADDED_SHARD: "A dimension is padded so that the ranks share it evenly; one device has no padding.",
+    Cause.EXPERT_CAPACITY: "Experts compute a row for each of their places; one device computes one for each choice of a token.",
     Cause.ADDED_BETWEEN_RANKS: "Ranks add what each of them has of a tensor; one device has the whole tensor.",
     Cause.MICRO_BATCHES: "A step cuts its batch, and adds and scales the gradients of the parts; one device has all of it.",
     Cause.ATTENTION_IN_BLOCKS: "Ranks compute attention block by block and merge the blocks; one device computes it at once.",

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..core.records import BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 from ..core.results import TraceRow
 
 Shapes = tuple[tuple[int | None, ...] | None, ...]
@@ -164,8 +165,25 @@ def parts_of(rank: Shapes, one: Shapes) -> int:
     return size // part if part and size % part == 0 else 0
 
 
+def kept(rank: Shapes, one: Shapes) -> bool:
+    """Whether these are all of the other shapes, or what one of several ranks keeps: an equal part or a shorter last one."""
+    if [len(shape or ()) for shape in rank] != [len(shape or ()) for shape in one]:
+        return False
+    pairs = {(mine, theirs) for mine, theirs in zip(_sizes(rank), _sizes(one), strict=True) if mine != theirs}
+    if not pairs:
+        return True
+    ((part, size),) = pairs if len(pairs) == 1 else ((0, 0),)
+    chunks = (-(-size // ranks) for ranks in range(2, size + 1))
+    return any(part in (chunk, size % chunk) for chunk in chunks) if 0 < part < size else False
+
+
 def _sizes(shapes: Shapes) -> list[int]:
     return [int(size or 0) for shape in shapes if shape is not None for size in shape]
+
+
+def phase_of(row: TraceRow) -> str:
+    """Its phase: on ranks, gradients of inputs and of weights are not told apart everywhere."""
+    return BACKWARD if row.phase in (INPUT_GRADIENT, WEIGHT_GRADIENT) else row.phase
 
 
 def shapes_of(row: TraceRow) -> Shapes:

@@ -6,9 +6,10 @@ them ``share`` of what the one device reads, the ranks have B x share times its 
 - recomputed: work of the recomputation, which the one device has none of;
 - replicated: each rank that takes part does the whole of it, as one device does with as many tokens, while the ranks share
   another op of the batch, or several ranks update the same part of each weight;
+- expert-capacity: rows of places that no token chose, or tokens without a place (capacity.py);
 - padded-shard: the parts of one dimension, added over the ranks, are more than the dimension;
-- added-between-ranks: operators by which ranks reduce a tensor, and dot products that they cut for it;
-- micro-batches: what a step does once for each part of its batch, and to add their gradients (micro.py);
+- added-between-ranks: operators by which ranks reduce a tensor, means of it (means.py), and sums that they cut for it (cut.py);
+- micro-batches: what a step does once for each part of its batch (parts.py), and to add their gradients (micro.py);
 - blocks-skipped, attention-in-blocks: what a ring leaves out of attention, and what it does to merge its blocks (blocks.py).
 
 What none of these explains is the residual, by layer.
@@ -17,28 +18,26 @@ What none of these explains is the residual, by layer.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import prod
 from typing import cast
 
 from ..core.causes import Cause
 from ..core.conventions import Convention
-from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, LOSS, RECOMPUTATION, WEIGHT_GRADIENT, Tensor
+from ..core.records import BACKWARD, FORWARD, LOSS, RECOMPUTATION, Tensor
 from ..core.results import Adjustment, Residual, Statement, TraceResult, TraceRow
-from ..core.work import COMPONENTS, ZERO, Work
 from ..engine.statements import close
 from ..work.collectives import is_collective
-from . import micro
+from . import capacity, cut, means, micro, parts
 from .blocks import in_blocks
-from .moved import Cell, Place, copied, matched
+from .lists import alike
+from .moved import Cell, Place, Shapes, copied, matched, phase_of, shapes_of
 from .padding import padding
 
 SUM = "sum of ranks"
 ONE = "one device"
-SUMS, SCALING = "aten.sum", "aten.mul"
 ELSEWHERE = "(layers of one side)"
 """Layers that only one side names, such as those of a stage that counts its own from 0: they are compared by op."""
 NOTHING_SHARED = (
@@ -46,7 +45,6 @@ NOTHING_SHARED = (
     "so nothing shows whether all of them read one batch"
 )
 """Why whole layers on each rank are left unexplained."""
-_GRADIENTS = {INPUT_GRADIENT: BACKWARD, WEIGHT_GRADIENT: BACKWARD}
 _OF_BATCHES = (FORWARD, LOSS, BACKWARD, RECOMPUTATION)
 """Phases whose work grows with the batch. An optimizer's does not."""
 
@@ -72,19 +70,21 @@ class Sum:
         self._residuals: list[Residual] = []
 
     def statement(self) -> Statement:
-        """From the sum to the one device: by layer, or by op where the ranks name layers otherwise than the one device does."""
-        by_layer = self._statement(frozenset())
-        if not by_layer.residuals:
-            return by_layer
-        names = frozenset(row.layer for row in self.one.rows)
-        by_op = self._statement(names)
-        return by_layer if by_op.residuals else by_op
+        """From the sum to the one device: by layer, by the lists of layers that the ranks number otherwise, or by op."""
+        names, ranks = {r.layer for r in self.one.rows}, {r.layer for part in self.parts for r in part.trace.rows}
+        own = {name: name for name in names & ranks}
+        tried: list[Statement] = []
+        for layers in (own, alike(names, ranks), {}):
+            if not tried or layers != own:
+                tried.append(self._statement(layers))
+            if not tried[-1].residuals:
+                return tried[-1]
+        return tried[max(0, len(tried) - 2)]
 
-    def _statement(self, apart: frozenset[str]) -> Statement:
-        """Without the layers ``apart``, which are compared by op."""
+    def _statement(self, layers: Mapping[str, str]) -> Statement:
+        """By the names that ``layers`` have on both sides. All others are compared by op."""
         self._lines, self._residuals = [], []
-        both = {r.layer for part in self.parts for r in part.trace.rows} & {r.layer for r in self.one.rows} - apart
-        cells = self._cells(self._all(), lambda row: (row.layer if row.layer in both else ELSEWHERE, _phase(row), ""))
+        cells = self._cells(self._all(), lambda row: (layers.get(row.layer, ELSEWHERE), phase_of(row), ""))
         left = [each for place, cell in cells.items() for each in self._book(place, cell)]
         self._match(left)
         total = sum(part.count * self._work(part.trace.rows) for part in self.parts)
@@ -98,6 +98,17 @@ class Sum:
     def _times(self, place: Place) -> Fraction:
         """How many times the one device's work the ranks' batches are at this place."""
         return self.batches * self.share if place[1] in _OF_BATCHES else Fraction(1)
+
+    @cached_property
+    def _stages(self) -> list[tuple[int, frozenset[str]]]:
+        """How many ranks each part has, and the layers of a batch that it works for."""
+        return [
+            (
+                part.count,
+                frozenset(row.layer for row in part.trace.rows if phase_of(row) in _OF_BATCHES and any(row.work)),
+            )
+            for part in self.parts
+        ]
 
     def _all(self) -> Cell:
         return Cell({i: list(part.trace.rows) for i, part in enumerate(self.parts)}, list(self.one.rows))
@@ -127,28 +138,44 @@ class Sum:
             self._line(Cause.BLOCKS_SKIPPED, place, skipped)
             self._line(Cause.ATTENTION_IN_BLOCKS, place, -more - skipped)
             cell, beyond = found.cell, beyond - more
-        if place[0] != ELSEWHERE:  # what one layer does more than another does less is no explanation
-            cause = self._cause(place, cell, beyond) if beyond else None
-            if cause is not None:
-                self._line(cause, place, -beyond)
-            if cause is not None or not beyond:
-                return []
+        places = self._places if place[1] in _OF_BATCHES else capacity.NONE
+        rows, cell = capacity.in_places(cell, self._counts, self._times(place), places)
+        self._line(Cause.EXPERT_CAPACITY, place, -self.flops(rows))
+        beyond -= self.flops(rows)
+        # What one layer does more than another does less is no explanation.
+        if place[0] != ELSEWHERE and self._explained(place, cell, beyond):
+            return []
         left = []
         for inner, ops in self._cells(cell, lambda row: (place[0], place[1], self._op(row))).items():
             _, rest = self._more(inner, ops)
-            cause = self._cause(inner, ops, rest) if rest else None
-            if cause is not None:
-                self._line(cause, inner, -rest)
-            elif rest and place[0] == ELSEWHERE:
+            if self._explained(inner, ops, rest):
+                continue
+            if place[0] == ELSEWHERE and place[1] in _OF_BATCHES:
                 self._residuals.append(Residual(place[0], -rest, self._why(inner, rest)))
-            elif rest:
+            else:
                 left.append((inner, ops))
         return left
 
+    @cached_property
+    def _places(self) -> capacity.Places:
+        return capacity.places_of(self._all(), self._counts, self.batches * self.share)
+
+    def _explained(self, place: Place, cell: Cell, beyond: int) -> bool:
+        """Book what the ranks do beyond one device and their own batches, if all of it has causes."""
+        causes = self._causes(place, cell, beyond) if beyond else {}
+        for cause, amount in causes.items():
+            self._line(cause, place, -amount)
+        return not beyond or bool(causes)
+
     def _match(self, left: Sequence[tuple[Place, Cell]]) -> None:
         """Book what the ranks do the whole of in another place than one device, and what nothing explains."""
-        moved = micro.elsewhere(left, self._counts) if self._added else set()
-        left = [(place, cell) for place, cell in left if place[1:] not in moved]
+        often = parts.times_done(left, self._counts, self._times, lambda row: self.flops(row.work), _OF_BATCHES)
+        known = {key: times for key, times in often.items() if self._may(key[0], times)}
+        for place, cell in left:
+            copies = known.get(place[1:], {})
+            more = sum((copies[shapes_of(row)] - 1) * self.flops(row.work) for row in cell.one) if copies else 0
+            self._line(Cause.REPLICATED, place, -int(more * self._times(place)))
+        left = [(place, cell) for place, cell in left if place[1:] not in known]
         booked, rest = matched(left, self._counts, lambda place, cell: self._more(place, cell)[1], self._if_whole)
         for place, beyond in booked:
             self._line(Cause.REPLICATED, place, -beyond)
@@ -165,6 +192,16 @@ class Sum:
                     if place[:2] == (layer, phase)
                 ]
 
+    def _may(self, phase: str, often: Mapping[Shapes, int]) -> bool:
+        """Whether ranks may do calls this often: those of a batch once, or as often as ranks read it, and those of a weight as
+        often as ranks have the same part of it."""
+        if phase not in _OF_BATCHES:
+            return all(sum(self._counts) % times == 0 for times in often.values())
+        alike = set(often.values())
+        return bool(self._added) and (
+            alike == {1} or (self._sharing and alike == {parts.readers(self._stages, self.batches)})
+        )
+
     def _why(self, place: Place, left: int) -> str:
         if not self._sharing and place[1] in _OF_BATCHES and left > 0:
             return f"{place[0] or 'the model'}, {place[1]}: {NOTHING_SHARED}"
@@ -176,21 +213,19 @@ class Sum:
         if amount:
             self._lines.append(Adjustment(cause, place[0], place[2] or place[1], "", amount, ()))
 
-    def _cause(self, place: Place, cell: Cell, beyond: int) -> Cause | None:
+    def _causes(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         if all(is_collective(row.op) for rows in cell.parts.values() for row in rows) and not self._work(cell.one):
-            return Cause.ADDED_BETWEEN_RANKS
-        if self._averaged(cell):
-            return Cause.ADDED_BETWEEN_RANKS
+            return {Cause.ADDED_BETWEEN_RANKS: beyond}
+        if means.averaged(cell, self._reduced):
+            return {Cause.ADDED_BETWEEN_RANKS: beyond}
         if place[1] == RECOMPUTATION and not self._work(cell.one) and beyond > 0:
-            return Cause.RECOMPUTED
+            return {Cause.RECOMPUTED: beyond}
         if beyond > 0 and (self._replicated(place, cell) or self._copied(place, cell, beyond)):
-            return Cause.REPLICATED
-        if place[2] and (self._cut(place, cell) or self._cut_sum(place, cell, beyond)):
-            return Cause.MICRO_BATCHES if self._added and self._by_one(cell) else Cause.ADDED_BETWEEN_RANKS
-        if place[2] and self._added and beyond > 0 and self._of_parts(place, cell):
-            return Cause.MICRO_BATCHES
+            return {Cause.REPLICATED: beyond}
+        if place[2] and (found := self._cut(place, cell, beyond) or self._in_parts(place, cell, beyond)):
+            return found
         padded = padding(cell, self._counts, self.batches, lambda row: self.flops(row.work) * self._times(place))
-        return Cause.PADDED_SHARD if padded == beyond > 0 else None
+        return {Cause.PADDED_SHARD: beyond} if padded == beyond > 0 else {}
 
     @cached_property
     def _added(self) -> frozenset[tuple[Tensor, ...]]:
@@ -200,52 +235,32 @@ class Sum:
     def _op(self, row: TraceRow) -> str:
         return micro.ADDED if self._added and micro.adds_gradients(row) else row.op
 
-    def _of_parts(self, place: Place, cell: Cell) -> bool:
-        """Whether these ops are what a step with micro-batches does for each of them, or to put them together."""
-        alone = self._by_one(cell)
-        return place[2] == micro.ADDED or micro.scaled(cell, self._added) or (alone and micro.each(cell))
-
-    def _by_one(self, cell: Cell) -> bool:
-        """Whether one rank alone does these ops."""
-        return sum(self.parts[index].count for index, rows in cell.parts.items() if rows) == 1
-
-    def _averaged(self, cell: Cell) -> bool:
-        """Whether ranks scale the very tensors that they add, so that these are means; one device does no such thing."""
-        rows = [row for rows in cell.parts.values() for row in rows]
-        return not cell.one and all(row.op == SCALING and (_at(row), row.outputs) in self._reduced for row in rows)
+    def _in_parts(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
+        """What a step with micro-batches does for each of them, or to put them together, on one rank or on several."""
+        if not self._added:
+            return {}
+        if beyond > 0 and (place[2] == micro.ADDED or micro.scaled(cell, self._added)):
+            return {Cause.MICRO_BATCHES: beyond}
+        times, share = self._times(place), self.share if place[1] in _OF_BATCHES else Fraction(1)
+        ranks = parts.doing(cell, self._counts, share)
+        if ranks is None or ranks * share % times:
+            return {}
+        copies = (ranks * share - times) * self._work(cell.one)
+        if copies.denominator != 1 or (copies and not self._sharing):
+            return {}
+        return {Cause.REPLICATED: int(copies), Cause.MICRO_BATCHES: beyond - int(copies)}
 
     @cached_property
-    def _reduced(self) -> set[tuple[Place, tuple[Tensor, ...]]]:
-        """The tensors that collectives take, with their layers and phases."""
-        return {
-            (_at(row), (t,))
-            for part in self.parts
-            for row in part.trace.rows
-            if is_collective(row.op)
-            for t in row.inputs
-        }
+    def _reduced(self) -> frozenset[means.Reduced]:
+        return means.reduced(row for part in self.parts for row in part.trace.rows)
 
-    def _cut(self, place: Place, cell: Cell) -> bool:
-        """Whether ranks cut dot products: together they do one device's multiply-adds for more sums, which they add up later."""
-        times = self._times(place)
-        one = sum((row.work for row in cell.one), ZERO)
-        ranks = sum((row.work * self.parts[index].count for index, rows in cell.parts.items() for row in rows), ZERO)
-        names = [name for name in COMPONENTS if getattr(ranks, name) != getattr(one, name) * times]
-        return names == ["accumulators"] and ranks.accumulators > one.accumulators * times
-
-    def _cut_sum(self, place: Place, cell: Cell, beyond: int) -> bool:
-        """Whether ranks cut sums: together they add as many elements to more sums, each of which saves one addition."""
-        if place[2] != SUMS or not cell.one:
-            return False
-        times = self._times(place)
-        read = made = Fraction(0)
-        both = [(row, Fraction(self.parts[index].count)) for index, rows in cell.parts.items() for row in rows]
-        both += [(row, -times) for row in cell.one]
-        for row, count in both:
-            read += _elements(row.inputs) * row.calls * count
-            made += _elements(row.outputs) * row.calls * count
-        weight = self.convention.flops(Work(add=1))
-        return not read and made > 0 and -made * weight == beyond
+    def _cut(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
+        found = cut.sums(cell, self._counts, self._times(place), place[2])
+        if found is None:
+            return {}
+        causes = cut.why_cut(found, self.batches, bool(self._added))
+        weight = self.flops(found.work)
+        return {cause: amount * weight for cause, amount in causes.items()} if found.more * weight == beyond else {}
 
     def _replicated(self, place: Place, cell: Cell) -> bool:
         return self._whole_on_each(place, cell) and (self._sharing or place[1] not in _OF_BATCHES)
@@ -276,22 +291,10 @@ class Sum:
     def _sharing(self) -> bool:
         """Whether the ranks share some op of a batch: each of them does less than the whole of it. Without that, ranks that do
         the whole of a layer each may read one batch or several."""
-        cells = self._cells(self._all(), lambda row: (row.layer, _phase(row), row.op))
+        cells = self._cells(self._all(), lambda row: (row.layer, phase_of(row), row.op))
         for place, cell in cells.items():
             whole = self._work(cell.one) * self.share
             done = [work for rows in cell.parts.values() if (work := self._work(rows))]
             if place[1] in _OF_BATCHES and done and max(done) < whole:
                 return True
         return False
-
-
-def _at(row: TraceRow) -> Place:
-    return row.layer, _phase(row), ""
-
-
-def _elements(tensors: Sequence[Tensor]) -> int:
-    return sum(prod(int(size or 0) for size in tensor.shape or ()) for tensor in tensors)
-
-
-def _phase(row: TraceRow) -> str:
-    return _GRADIENTS.get(row.phase, row.phase)

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import sys
 import traceback
+from hashlib import sha256
 from json import dumps, load, loads
 from os import path as paths
 from typing import Any
@@ -180,7 +181,8 @@ class Ranks:
                 write(self._path(rank, counter + ".error.json"), dumps(failed))
             else:
                 write(self._path(rank, counter + ".json"), to_json(ledger))
-        write(self._path(rank, "told.json"), dumps(dict(step.told, digest=ranks.digest(trace.ops))))
+        read = [[name, _entries(ledgers[name])] for name in sorted(modules) if name not in nested]
+        write(self._path(rank, "told.json"), dumps(dict(step.told, digest=ranks.digest(trace.ops) + _word(read))))
 
     def _at_rest(self, counter: str, step: Any) -> Any:
         """What a formula counts for the model of this rank's step, or why it counts nothing."""
@@ -199,6 +201,15 @@ class Ranks:
         with open(self._path(rank, "told.json")) as file:
             told: dict[str, Any] = load(file)
         return told
+
+
+def _entries(ledger: Any) -> list[list[Any]]:
+    """What a formula counts of each parameter: ranks that do equal work may have other parts of them."""
+    return [] if isinstance(ledger, Exception) else [[entry.id, entry.value] for entry in ledger.entries]
+
+
+def _word(read: list[list[Any]]) -> str:
+    return sha256(dumps(read).encode()).hexdigest() if read else ""
 
 
 def main(path: str) -> int:

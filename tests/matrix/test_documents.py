@@ -142,7 +142,7 @@ for _ in range(3):
 """
 COUNTED = (ROOT / "tests" / "kernels" / "mixed.csv").read_text()
 """What an H100 counted in a call of docs/kernels.md's model."""
-RANKS, RING = (part.partition("```")[0] for part in PAGES["ranks.md"].split("```python\n")[1:])
+RANKS, RING, THREADS = (part.partition("```")[0] for part in PAGES["ranks.md"].split("```python\n")[1:])
 PAIR = (ROOT / "model_zoo" / "conv1x1.py").read_text()
 FILES = {
     r"--torch net:Net ": {"net.py": NET},
@@ -160,6 +160,7 @@ FILES = {
     r"--tf net:compiled ": {"net.py": COMPILED},
     r"--torch shared:": {"shared.py": RANKS},
     r"--torch ring:": {"ring.py": RING},
+    r"--torch threads:": {"threads.py": THREADS},
     r"torchrun .*train\.py": {"train.py": TOGETHER},
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
     r"--ncu net\.csv": {"net.py": files(PAGES["kernels.md"])["net.py"], "net.csv": COUNTED},
@@ -230,8 +231,9 @@ def shell(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     programs, folder = tmp_path / "bin", tmp_path / "here"
     programs.mkdir()
     folder.mkdir()
-    (programs / "reconcile").write_text(f'#!/bin/sh\nexec {sys.executable} -m reconcile "$@"\n')
-    (programs / "reconcile").chmod(0o755)
+    for name, module in (("reconcile", "reconcile"), ("torchrun", "torch.distributed.run")):
+        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} "$@"\n')
+        (programs / name).chmod(0o755)
     path = os.pathsep.join((str(programs), os.environ["PATH"]))
     return folder, {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
 
@@ -249,6 +251,9 @@ MINUTES = (
     "Correct the alignment",
     "A disclosure of training operations",
     "What your modules see",
+    "One command",
+    "Real processes",
+    "Threads with such numbers",
 )
 """Headings of sections that take up to a minute each: other tests run these commands on smaller models."""
 

@@ -33,10 +33,12 @@ NO_MODEL = {
     **dict.fromkeys(
         (
             "global-shape",
+            "local-parameters",
             "own-batch",
             "replicated",
             "recomputed",
             "padded-shard",
+            "expert-capacity",
             "added-between-ranks",
             "micro-batches",
             "attention-in-blocks",

@@ -24,7 +24,6 @@ from torch.utils.checkpoint import checkpoint
 
 VOCAB, DIM, HEADS, KV_HEADS, HIDDEN, LAYERS, BATCH, SEQ = 96, 64, 8, 4, 128, 4, 4, 16
 HEAD = DIM // HEADS
-EXPERTS, TOP = 8, 2
 Made = tuple[nn.Module, torch.Tensor]
 Step = Callable[[], None]
 
@@ -63,13 +62,14 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    def __init__(self, again: bool = False) -> None:
+    again = False  # whether blocks keep no activations
+
+    def __init__(self) -> None:
         super().__init__()
         self.embed: Any = nn.Embedding(VOCAB, DIM)
         self.layers = nn.ModuleDict({str(i): Block() for i in range(LAYERS)})
         self.norm: Any = nn.RMSNorm(DIM)
         self.head: Any = nn.Linear(DIM, VOCAB, bias=False)
-        self.again = again
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = x if self.embed is None else self.embed(x)
@@ -92,6 +92,16 @@ def mesh(**sizes: int) -> DeviceMesh:
 
 def world() -> int:
     return distributed.get_world_size()
+
+
+def again(make: Callable[[], Any]) -> Callable[[], Any]:
+    """The same with activation checkpointing."""
+
+    def made() -> Any:
+        Decoder.again = True
+        return make()
+
+    return made
 
 
 def plain() -> Made:
@@ -125,8 +135,7 @@ def tp() -> Made:
     return tensor(Decoder(), mesh(tp=world())), ids()
 
 
-def tp_again() -> Made:
-    return tensor(Decoder(again=True), mesh(tp=world())), ids()
+tp_again = again(tp)
 
 
 def tp_without_head() -> Made:
@@ -222,51 +231,29 @@ def interleaved() -> Step:
     return pipeline("ScheduleInterleaved1F1B", 2)
 
 
-def three_ways() -> Step:
-    """Stages of a pipeline, each of them sharded by data and by tensors."""
+def staged(whole: DeviceMesh, shared: Callable[[Decoder], Decoder]) -> Step:
+    """Two stages of a pipeline, each of them shared by several ranks."""
     from torch.distributed.pipelining import PipelineStage, schedules
 
-    whole = mesh(pp=2, dp=world() // 4, tp=2)
     index = whole.get_local_rank("pp")
-    net = sharded(tensor(stage(index, 2), whole["tp"]), whole["dp"])
-    one = PipelineStage(net, index, 2, torch.device("cpu"), group=whole.get_group("pp"))
+    one = PipelineStage(shared(stage(index, 2)), index, 2, torch.device("cpu"), group=whole.get_group("pp"))
     return stepping(schedules.Schedule1F1B(one, n_microbatches=4, loss_fn=loss), index == 0, index == 1)
 
 
-# Experts.
+def tensor_in_stages() -> Step:
+    whole = mesh(pp=2, tp=world() // 2)
+    return staged(whole, lambda net: tensor(net, whole["tp"]))
 
 
-class Experts(nn.Module):
-    """Each expert gets an equal part of the tokens; with a group, tokens go to the rank of their expert and come back."""
-
-    def __init__(self, group: Any = None) -> None:
-        super().__init__()
-        self.group, own = group, EXPERTS // (distributed.get_world_size(group) if group else 1)
-        self.router = nn.Linear(DIM, EXPERTS, bias=False)
-        self.experts = nn.ModuleList(
-            nn.Sequential(nn.Linear(DIM, HIDDEN, bias=False), nn.SiLU(), nn.Linear(HIDDEN, DIM, bias=False))
-            for _ in range(own)
-        )
-
-    def _passed(self, tokens: torch.Tensor) -> torch.Tensor:
-        from torch.distributed._functional_collectives import all_to_all_single_autograd
-
-        return all_to_all_single_autograd(tokens, None, None, self.group) if self.group else tokens
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        tokens = x.reshape(-1, DIM)
-        weight = self.router(tokens).softmax(-1).sum(-1, keepdim=True)
-        given = self._passed(tokens.repeat_interleave(TOP, 0)).chunk(len(self.experts))
-        out = self._passed(torch.cat([e(part) for e, part in zip(self.experts, given, strict=True)]))
-        return (out.reshape(-1, TOP, DIM).sum(1) * weight).reshape(x.shape)
+def three_ways() -> Step:
+    """Stages of a pipeline, each of them sharded by data and by tensors."""
+    whole = mesh(pp=2, dp=world() // 4, tp=2)
+    return staged(whole, lambda net: sharded(tensor(net, whole["tp"]), whole["dp"]))
 
 
-def experts() -> Made:
-    return Experts(), torch.randn(BATCH, SEQ, DIM)
-
-
-def experts_apart() -> Made:
-    return Experts(mesh(ep=world()).get_group()), torch.randn(BATCH, SEQ, DIM)
+gpipe_again, interleaved_again, one_forward_one_backward_again, tensor_in_stages_again, three_ways_again = map(
+    again, (gpipe, interleaved, one_forward_one_backward, tensor_in_stages, three_ways)
+)
 
 
 # A vocabulary that does not divide.

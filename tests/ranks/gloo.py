@@ -1,4 +1,4 @@
-"""One of the processes of a real world: it runs the step of decoder.py on gloo and writes the products that it recorded.
+"""One of the processes of a real world: it runs a step on gloo and writes the products that it recorded.
 
 python gloo.py NAME RANK WORLD STORE OUT
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import decoder
 import torch
 from torch import distributed, nn
 
@@ -37,7 +37,8 @@ def products(step: Any) -> list[list[Any]]:
 
 def main(name: str, rank: int, world: int, store: str, out: str) -> None:
     distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
-    made = getattr(decoder, name)()
+    module, _, function = name.partition(":")
+    made = getattr(import_module(module), function)()
     if isinstance(made, tuple):
         model, x = made
         inner = model.module if isinstance(model, nn.parallel.DistributedDataParallel) else model

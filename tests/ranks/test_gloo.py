@@ -29,7 +29,7 @@ WORLD = 2
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("decoder.py", "gloo.py"):
+    for name in ("decoder.py", "experts.py", "gloo.py"):
         shutil.copy(Path(__file__).with_name(name), tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -52,7 +52,8 @@ def really(name: str, folder: Path) -> list[list[list[object]]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fake_rank_multiplies_what_a_real_one_does(folder: Path, name: str) -> None:
-    request = run_request(torch=f"decoder:{name}", pass_="forward" if name in STEPS else "training")
+    where = f"experts:{name}" if name.startswith("experts") else f"decoder:{name}"
+    request = run_request(torch=where, pass_="forward" if name in STEPS else "training")
     faked = ranked.run(request, WORLD, tuple(range(WORLD)))
     rows = [
         [
@@ -62,5 +63,5 @@ def test_a_fake_rank_multiplies_what_a_real_one_does(folder: Path, name: str) ->
         ]
         for fold in faked.folds
     ]
-    assert json.loads(json.dumps(rows)) == really(name, folder)
+    assert json.loads(json.dumps(rows)) == really(where, folder)
     assert min(map(len, rows)) > 0

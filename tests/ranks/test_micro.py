@@ -52,16 +52,21 @@ def step(parts: int) -> list[TraceRow]:
     ]
 
 
-def settled(ranks: list[list[TraceRow]], one: list[TraceRow], convention: Convention = ALL) -> Statement:
+def settled(
+    ranks: list[list[TraceRow]], one: list[TraceRow], convention: Convention = ALL, count: int = 1, batches: int = 1
+) -> Statement:
+    """Each list is what ``count`` ranks do."""
+
     def trace(rows: list[TraceRow]) -> TraceResult:
         return TraceResult("t", "torch", State.EQUAL, "", True, "cpu", {}, tuple(rows), (), {}, {}, {}, ())
 
-    return Sum([Part(1, trace(rows)) for rows in ranks], trace(one), 1, Fraction(1), convention).statement()
+    parts = [Part(count, trace(rows)) for rows in ranks]
+    return Sum(parts, trace(one), batches, Fraction(1), convention).statement()
 
 
 def causes(found: Statement) -> dict[str, int]:
     assert (found.residual, found.state) == (0, State.EXPLAINED), found
-    return {cause.value: amount for cause, amount in found.by_cause().items()}
+    return {cause.value: amount for cause, amount in found.by_cause().items() if amount}
 
 
 @pytest.mark.parametrize("convention", [ALL, TEXTBOOK])
@@ -103,3 +108,78 @@ def test_a_division_of_something_else_is_none_either() -> None:
     rank = [*step(M), add("a", (N, K), WEIGHT_GRADIENT, M - 1), div((N, K + 1))]
     found = settled([rank], step(1))
     assert (found.state, found.residual) == (State.UNEXPLAINED, -N * (K + 1))
+
+
+SHARED, GRADIENTS = mm("w", B // M, K, N // 2, calls=M), add("w", (N // 2, K), WEIGHT_GRADIENT, M - 1)
+"""What each of two ranks does of a layer that they share, and of its gradient."""
+
+
+def test_what_two_ranks_of_a_stage_end_each_part_with() -> None:
+    """Both do the mean of the loss: one of them is replicated, and each divides for every micro-batch."""
+    rank = [SHARED, GRADIENTS, replace(mean(B // M, M), work=Work(add=B - M, div=2 * M))]
+    one = [mm("w", B, K, N), replace(mean(B), work=Work(add=B - 1, div=2))]
+    ends = (B - M + 2 * M) - (B - 1 + 2)
+    assert causes(settled([rank], one, count=2)) == {
+        "replicated": -(B - 1 + 2),
+        "micro-batches": -(2 * ends + 2 * (M - 1) * K * N // 2),
+    }
+
+
+def test_a_part_that_one_rank_does_too_often_is_neither() -> None:
+    rank = [SHARED, GRADIENTS, mean(B // M, M + 1)]
+    assert settled([rank], [mm("w", B, K, N), mean(B)], count=2).state is State.UNEXPLAINED
+
+
+def test_sums_that_micro_batches_cut_are_not_between_ranks() -> None:
+    """Two ranks have half of the outputs each: a sum over the inputs is whole, and one over the tokens is cut in four."""
+    gradients = add("w.weight", (N // 2, K), WEIGHT_GRADIENT, M - 1)
+    rank = [SHARED, mm("w", N // 2, B // M, K, WEIGHT_GRADIENT, M), gradients]
+    one = [mm("w", B, K, N), mm("w", N, B, K, WEIGHT_GRADIENT)]
+    assert causes(settled([rank], one, ALL, 2)) == {"micro-batches": -(M - 1) * N * K}
+    assert causes(settled([rank], one, TEXTBOOK, 2)) == {}  # each sum that is cut saves the addition of its parts
+
+
+def test_sums_that_ranks_and_micro_batches_cut() -> None:
+    """Two ranks have half of the inputs each, so that they cut every sum of the forward pass in two."""
+    rank = [
+        mm("w", B // M, 4, N, calls=M),
+        mm("w", N, B // M, 4, WEIGHT_GRADIENT, M),
+        add("w", (N, 4), WEIGHT_GRADIENT, 3),
+    ]
+    one = [mm("w", B, 8, N), mm("w", N, B, 8, WEIGHT_GRADIENT)]
+    assert causes(settled([rank], one, TEXTBOOK, 2)) == {"added-between-ranks": B * N}
+
+
+def test_ranks_of_a_stage_add_gradients_in_another_layer() -> None:
+    """Both add them, part by part, in the module that reads the stage's input first."""
+    rank = [SHARED, GRADIENTS, add("w", (B // M, K), INPUT_GRADIENT, M)]
+    one = [mm("w", B, K, N), mm("a", B, K, N), add("a", (B, K), INPUT_GRADIENT)]
+    found = causes(settled([[*rank, mm("a", B // M, K, N // 2, calls=M)]], one, count=2))
+    assert found == {"replicated": -B * K, "micro-batches": -2 * (M - 1) * K * N // 2}
+
+
+@pytest.mark.parametrize(("rows", "explained"), [(N // 2, True), (N // 3 + 1, True), (N + 1, False)])
+def test_parts_of_gradients_that_a_rank_keeps_are_scaled(rows: int, explained: bool) -> None:
+    rank = [*step(M), add("a", (N, K), WEIGHT_GRADIENT, M - 1), div((rows, K))]
+    found = settled([rank], step(1))
+    assert (found.state, found.residual) == ((State.EXPLAINED, 0) if explained else (State.UNEXPLAINED, -rows * K))
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_two_stages_of_two_ranks_each_add_gradients_elsewhere(more: int) -> None:
+    """Each call is done by both ranks of its stage: once more, and nothing explains it."""
+
+    def stage(number: int, calls: int) -> list[TraceRow]:
+        gradients = [
+            add(f"w{number}", (N // 2, K), WEIGHT_GRADIENT, M - 1),
+            add(f"w{number}", (B // M, K), INPUT_GRADIENT, calls),
+        ]
+        return [replace(SHARED, layer=f"w{number}"), mm(f"a{number}", B // M, K, N // 2, calls=M), *gradients]
+
+    one = [mm(f"{layer}{i}", B, K, N) for i in range(2) for layer in "wa"]
+    one += [add(f"a{i}", (B, K), INPUT_GRADIENT) for i in range(2)]
+    found = settled([stage(0, M), stage(1, M + more)], one, count=2)
+    if more:
+        assert found.state is State.UNEXPLAINED
+    else:
+        assert causes(found) == {"replicated": -2 * B * K, "micro-batches": -2 * 2 * (M - 1) * K * N // 2}

@@ -201,6 +201,27 @@ def test_dot_products_that_ranks_cut() -> None:
     assert causes(found) == {"added-between-ranks": 4 * 10 - 10}
 
 
+@pytest.mark.parametrize(("made", "explained"), [(5, True), (4, False)])
+def test_sums_over_the_tokens_of_several_batches(made: int, explained: bool) -> None:
+    """An expert's gradients add over the tokens of all batches: two times the products, and not one sum more."""
+    parts = [(2, [row("expert", 80, WEIGHT_GRADIENT, accumulators=made), row("w", 8)])]
+    one = [row("expert", 80, WEIGHT_GRADIENT, accumulators=10), row("w", 8)]
+    found = statement(parts, one, 2, convention=TEXTBOOK)
+    assert (found.state is State.EXPLAINED) is explained
+    if explained:
+        assert causes(found) == {"own-batch": -(2 * 80 + 2 * 8)}
+
+
+def test_experts_that_ranks_share_are_updated_once_and_routers_by_each() -> None:
+    def weights(router: int, experts: int) -> list[TraceRow]:
+        return [add("(optimizer)", (3, 8), router, OPTIMIZER), add("(optimizer)", (9, 8), experts, OPTIMIZER)]
+
+    found = statement([(3, [row("w", 5), *weights(1, 2)])], [row("w", 5), *weights(1, 6)], 3, convention=ALL)
+    assert causes(found) == {"own-batch": -2 * 2 * 5, "replicated": -2 * 3 * 8}
+    found = statement([(3, [row("w", 5), *weights(1, 2)])], [row("w", 5), *weights(1, 5)], 3, convention=ALL)
+    assert found.residual == -(2 * 3 + 9) * 8
+
+
 def test_sums_that_ranks_cut() -> None:
     def summed(rows: int) -> TraceRow:
         shapes = Tensor((rows, 5), "float32"), Tensor((5,), "float32")

@@ -24,7 +24,7 @@ from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of
 from .rules import BOOK
 from .table import parts
 from .terms import AGAIN, ATTENTION, HEAD, KINDS, PARAMETER, ROUTER, WEIGHTS, WINDOW, Term
-from .ties import attends, is_part, layer_of, products, softmaxes, tied
+from .ties import attends, is_part, layer_of, products, softmaxes, tied, whole_of
 from .ties import met as met_in
 
 PASSES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
@@ -92,7 +92,7 @@ class _Terms:
                 groups.setdefault(re.sub(r"experts\.\d+", "experts", str(facts["name"])), []).append(dict(facts))
         used = set[str]()
         for group in groups.values():
-            counted = sum(int(str(w["numel"])) * int(str(w["tokens"])) * int(str(w["a"])) for w in group)
+            counted = sum(int(str(whole_of(w)["numel"])) * int(str(w["tokens"])) * int(str(w["a"])) for w in group)
             ops = [op for w in group for op in self.tied[str(w["name"])] if op.phase == FORWARD]
             if not ops or sum_of(ops).mac * int(str(group[0]["E"])) == counted:
                 used.update(str(w["name"]) for w in group)
@@ -111,6 +111,10 @@ class _Terms:
         rule = BOOK.of(sighting.op, self.view.versions)
         return rule.compute(sighting.op) if rule is not None else ZERO
 
+    def _whole(self, sighting: Sighting) -> Work:
+        """What it would count of a parameter if this rank had all of it."""
+        return self._counted(sighting._replace(op=sighting.op._replace(attrs=dict(whole_of(sighting.op.attrs)))))
+
     def _term(self, term: Term, term_parts: Parts) -> list[Item]:
         base, cause = term_parts[0]
         facts, passes = base.op.attrs, int(base.op.attrs["passes"])
@@ -118,8 +122,10 @@ class _Terms:
             return self._again(base, passes) if passes and self._counted(base) else []
         if term.cause:
             return [self._made([base], passes, (), cause)] if self._counted(base) else []
-        if not any(self._counted(sighting) for sighting, _ in term_parts):
+        if not any(self._whole(sighting) for sighting, _ in term_parts):
             return []
+        if facts.get("padding"):
+            return [self._made([base], passes, (), Cause.PADDED_SHARD)]
         everything = [sighting for sighting, _ in term_parts]
         ops = self._ops(term.kind, base.op)
         frozen = [op for op in ops if op.id in self.frozen]
@@ -131,6 +137,8 @@ class _Terms:
             ops = frozen  # the weights that are trained beside them, such as adapters, are no weights of the formula
         self.claimed.update(op.id for op in ops)
         if term.kind == PARAMETER and not ops:
+            if not any(self._counted(sighting) for sighting in everything):
+                return []
             if not met_in(facts, self.ran):
                 return [self._made(everything, passes, (), None, gap=UNREAD)]
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
@@ -170,7 +178,7 @@ class _Terms:
 
     def _taken(self, parts: list[Sighting], forward: int) -> int:
         """How many parts, from the base on, are together the multiply-adds of the forward pass; 0 if none are."""
-        counts = accumulate(self._counted(part).mac for part in parts)
+        counts = accumulate(self._whole(part).mac for part in parts)
         return next((number for number, count in enumerate(counts, 1) if count == forward), 0)
 
     def _groups(self, kind: str, passes: int) -> list[tuple[int, tuple[str, ...]]]:
@@ -207,12 +215,15 @@ class _Terms:
     ) -> Item:
         """A term beside the products of some phases, with the reason why they differ; ``windowed`` if windows of keys ran."""
         counted, ran = sum((self._counted(s).mac for s in sightings), 0) * seen, sum_of(part).mac
+        whole = sum(self._whole(s).mac for s in sightings) * seen
         cause = None
         if counted != ran:
             cause = Cause.ATTENTION_WINDOWED if windowed else Cause.FORMULA_DIFFERS
             frozen = [op for op in ops if op.id in self.frozen]
             left = _forward(frozen) - sum_of([op for op in part if op.id in self.frozen]).mac
-            if ops and counted - ran == left:
+            if part and whole == ran:
+                cause = Cause.LOCAL_PARAMETERS
+            elif ops and whole - ran == left:
                 cause = Cause.FROZEN_NOT_DISCOUNTED
             elif not part and ops:
                 cause = Cause.BACKWARD_ASSUMED

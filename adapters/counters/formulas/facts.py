@@ -1,9 +1,11 @@
 """What a formula reads: the configuration of a model of transformers, its layers and its parameters. Python 3.6."""
 
 import re
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import torch
+
+from .flat import is_flat, padding, pieces, plain, product, views
 
 FIELDS = {
     "L": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -77,7 +79,7 @@ def layer_windows(config: Any, number: int) -> List[int]:
 def layer_paths(module: torch.nn.Module, number: int) -> List[str]:
     """The paths of the layers: the members of the one nn.ModuleList or nn.Sequential of this length, at the least depth."""
     lists = [
-        (path.count("."), path)
+        (plain(path).count("."), plain(path))
         for path, child in module.named_modules()
         if isinstance(child, (torch.nn.ModuleList, torch.nn.Sequential)) and len(child) == number
     ]
@@ -86,40 +88,79 @@ def layer_paths(module: torch.nn.Module, number: int) -> List[str]:
 
 
 def parameters(module: torch.nn.Module, facts: Dict[str, Any], layers: List[str]) -> List[Dict[str, Any]]:
-    """Every parameter once, under its first name, with the paths of all modules that hold it."""
+    """Every parameter once, under its first name, with the paths of all modules that hold it.
+
+    ``numel`` is how many elements a program reads of it.  One that FullyShardedDataParallel has flattened is given by its own
+    name and shape, with the elements that this rank has; what a flat tensor has beyond its parameters is ``padding``.
+    """
+    paths = {child: plain(path) for path, child in module.named_modules()}
+    shapes = views(module)
     known: Dict[int, Dict[str, Any]] = {}
-    experts = facts.get("E", 0)
-    for path, owner in module.named_modules():
+    found: List[Dict[str, Any]] = []
+    for owner, path in paths.items():
         for name, value in owner._parameters.items():
             if value is None:
                 continue
-            held = known.get(id(value))
-            table = isinstance(owner, torch.nn.Embedding) and name == "weight"
-            if held is not None:
-                held["owners"].append(path)
-                held["kinds"].append(_kind(owner))
-                held["embedding"] = held["embedding"] or table
-                continue
-            shape = [int(n) for n in value.shape]
-            in_list = re.search(r"(^|\.)experts\.\d+(\.|$)", path) is not None
-            vectors = all(p is None or p.dim() < 2 for p in owner._parameters.values())
-            known[id(value)] = {
-                "name": (path + "." if path else "") + name,
-                "shape": shape,
-                "numel": int(value.numel()),
-                "part": [int(n) for n in getattr(value, "_local_tensor", value).shape],
-                "trainable": bool(value.requires_grad),
-                "owners": [path],
-                "kinds": [_kind(owner)],
-                "embedding": table,
-                "positions": table and bool(layers) and _positions(shape[0], facts),
-                "inside": any(path == layer or path.startswith(layer + ".") for layer in layers),
-                "block_norm": path.rpartition(".")[0] in layers and vectors,
-                "routed": experts > 1 and "a" in facts and (in_list or (len(shape) == 3 and shape[0] == experts)),
-                "E": experts,
-                "a": facts.get("a", 0),
-            }
-    return list(known.values())
+            if is_flat(value):
+                if id(value) not in known:
+                    known[id(value)] = {}
+                    found += [_facts(paths, shapes, value, facts, layers, *part) for part in pieces(value)]
+                    more = padding(value)
+                    if more:
+                        flat = _facts(paths, shapes, value, facts, layers, [(owner, name)], [more], more)
+                        found.append(dict(flat, padding=True))
+            elif id(value) in known:
+                seen = known[id(value)]
+                seen["owners"].append(path)
+                seen["kinds"].append(_kind(owner))
+                seen["embedding"] = seen["embedding"] or _is_table(owner, name)
+            else:
+                shape = shapes.get((id(owner), name), [int(n) for n in value.shape])
+                known[id(value)] = _facts(
+                    paths, shapes, value, facts, layers, [(owner, name)], shape, int(value.numel())
+                )
+                found.append(known[id(value)])
+    return found
+
+
+def _facts(
+    paths: Dict[torch.nn.Module, str],
+    shapes: Dict[Tuple[int, str], List[int]],
+    value: Any,
+    facts: Dict[str, Any],
+    layers: List[str],
+    owners: List[Tuple[torch.nn.Module, str]],
+    shape: List[int],
+    numel: int,
+) -> Dict[str, Any]:
+    """One parameter, which ``value`` is, or is a part of."""
+    owner, name = owners[0]
+    path, experts = paths[owner], facts.get("E", 0)
+    table = any(_is_table(*each) for each in owners)
+    in_list = re.search(r"(^|\.)experts\.\d+(\.|$)", path) is not None
+    beside = [shapes.get((id(owner), n), p.shape) for n, p in owner._parameters.items() if p is not None]
+    beside += [other for (held_by, _), other in shapes.items() if held_by == id(owner)]
+    local = getattr(value, "_local_tensor", None)
+    return {
+        "name": (path + "." if path else "") + name,
+        "shape": shape,
+        "numel": numel,
+        "part": shape if local is None else [int(n) for n in local.shape],
+        "trainable": bool(value.requires_grad),
+        "owners": [paths[each] for each, _ in owners],
+        "kinds": [_kind(each) for each, _ in owners],
+        "embedding": table,
+        "positions": table and bool(layers) and _positions(shape[0], facts),
+        "inside": any(path == layer or path.startswith(layer + ".") for layer in layers),
+        "block_norm": path.rpartition(".")[0] in layers and all(len(other) < 2 for other in beside),
+        "routed": experts > 1 and "a" in facts and (in_list or (len(shape) == 3 and shape[0] == experts)),
+        "E": experts,
+        "a": facts.get("a", 0),
+    }
+
+
+def _is_table(owner: torch.nn.Module, name: str) -> bool:
+    return isinstance(owner, torch.nn.Embedding) and name == "weight"
 
 
 def _kind(owner: torch.nn.Module) -> str:
@@ -145,9 +186,9 @@ def matrices(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> int:
         [weight for weight in weights if weight["routed"] and len(weight["shape"]) > 1],
     )
     if routed:
-        return sum(int(weight["numel"]) for weight in routed) // (h * facts["fe"] * facts["E"])
+        return sum(product(weight["shape"]) for weight in routed) // (h * facts["fe"] * facts["E"])
     flat = [w for w in weights if len(w["shape"]) > 1 and h in w["shape"] and {f, 2 * f} & set(w["shape"][-2:])]
-    return sum(int(weight["numel"]) for weight in flat) // (h * f)
+    return sum(product(weight["shape"]) for weight in flat) // (h * f)
 
 
 def head_path(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:

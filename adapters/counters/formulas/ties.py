@@ -69,6 +69,11 @@ def is_part(facts: Facts, counted: int, ran: int) -> bool:
     return "part" in facts and 0 < part < whole and counted * part == ran * whole
 
 
+def whole_of(facts: Facts) -> Facts:
+    """The facts of a parameter of which this rank has a part alone, as if it had all of it."""
+    return dict(facts, numel=prod(facts["shape"])) if "numel" in facts and "padding" not in facts else facts
+
+
 def tied(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]:
     """The products that read each parameter of two or more dimensions, by the parameter's name. A product that reads several
     goes to the first of them."""

@@ -235,7 +235,7 @@ OF_XLA = {Cause.PADDING_NOT_COUNTED, Cause.COMPILER_REWROTE}
 """JAX is not installed here: tests/matrix/test_jax.py holds these causes to closed forms."""
 OF_RANKS = {
     Cause.GLOBAL_SHAPE, Cause.OWN_BATCH, Cause.REPLICATED, Cause.RECOMPUTED, Cause.PADDED_SHARD, Cause.ADDED_BETWEEN_RANKS,
-    Cause.MICRO_BATCHES, Cause.ATTENTION_IN_BLOCKS,
+    Cause.MICRO_BATCHES, Cause.ATTENTION_IN_BLOCKS, Cause.EXPERT_CAPACITY, Cause.LOCAL_PARAMETERS,
 }  # fmt: skip
 """Several processes share a model: tests/ranks hold these causes to closed forms."""
 OF_KERNELS = {Cause.TILE_PADDING, Cause.SCORES_AGAIN, Cause.SPLIT_PRECISION, Cause.BLOCKS_SKIPPED}

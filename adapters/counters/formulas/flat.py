@@ -1,0 +1,75 @@
+"""Parameters that FullyShardedDataParallel flattens: one tensor or several, of which a rank keeps a part. Python 3.6.
+
+The class keeps beside a flat tensor what it is made of (torch/distributed/fsdp/_flat_param.py, ``FlatParameter``): the module,
+name and shape of each parameter, and how much of it this rank has.  With ``use_orig_params`` its modules hold views of what the
+rank has.
+"""
+
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+import torch
+
+WRAPPERS = ("_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod")
+"""Names by which wrappers hold a module: the trace has none of them."""
+FLAT = "_param_infos"
+
+
+class Held(NamedTuple):
+    """A parameter of a flat tensor: the modules that hold it under a name, its shape, and how many elements this rank has."""
+
+    owners: List[Tuple[torch.nn.Module, str]]
+    shape: List[int]
+    numel: int
+
+
+def plain(path: str) -> str:
+    """The path of a module without the names of wrappers."""
+    return ".".join(word for word in path.split(".") if word not in WRAPPERS)
+
+
+def is_flat(value: Any) -> bool:
+    """Whether this is such a flat tensor."""
+    return hasattr(value, FLAT) and hasattr(value, "_shapes")
+
+
+def pieces(value: Any) -> List[Held]:
+    """The parameters of a flat tensor. A tensor that has all of them gives the whole of each."""
+    shapes = [[int(n) for n in shape] for shape in value._shapes]
+    parts = list(getattr(value, "_shard_param_infos", ()))
+    sizes = [product(shape) for shape in shapes]
+    if len(parts) == len(shapes) and int(value.numel()) < sum(sizes):
+        sizes = [int(part.numel_in_shard or 0) for part in parts]
+    found = []
+    for info, shape, size in zip(value._param_infos, shapes, sizes):
+        owners = [(info.module, info.param_name)]
+        for other in getattr(value, "_shared_param_infos", ()):
+            if (other.prim_module, other.prim_param_name) == owners[0]:
+                owners.append((other.module, other.param_name))
+        found.append(Held(owners, shape, size))
+    return found
+
+
+def padding(value: Any) -> int:
+    """How many elements of a flat tensor are of no parameter."""
+    return int(value.numel()) - sum(part.numel for part in pieces(value))
+
+
+def views(module: torch.nn.Module) -> Dict[Tuple[int, str], List[int]]:
+    """The shapes of parameters of which modules hold views, by the module's id and their name."""
+    found = {}
+    for child in module.modules():
+        handle = getattr(child, "_handle", None)
+        value = getattr(handle, "flat_param", None)
+        if is_flat(value):
+            for part in pieces(value):
+                for owner, name in part.owners:
+                    found[(id(owner), name)] = part.shape
+    return found
+
+
+def product(shape: List[int]) -> int:
+    """How many elements a tensor of this shape has."""
+    size = 1
+    for n in shape:
+        size *= n
+    return size
