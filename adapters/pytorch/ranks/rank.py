@@ -31,6 +31,9 @@ FAKED = (
 )
 
 
+ELSEWHERE = "the program's mesh is of %s devices, of which this machine has none: its ranks ran on the CPU"
+
+
 class Read:
     """How many elements the program gives to the module that it calls first: the first tensors of its calls."""
 
@@ -83,6 +86,7 @@ class RankStep:
             finally:
                 context.leave()
             notes = {FAKED: world > 1, PREPARED: seen.pipelines.prepared, ON_CPU: seen.ring}
+            notes.update((ELSEWHERE % kind, True) for kind in sorted(seen.lacking))
             self._notes = tuple(note for note, holds in notes.items() if holds)
             self.told = {
                 "mesh": mesh_of(seen.meshes, world),
