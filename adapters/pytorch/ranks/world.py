@@ -17,7 +17,7 @@ import torch
 from torch import distributed
 
 from ...shared.refusal import FactoryError
-from . import data_parallel, fsdp, pipelines, sequences
+from . import data_parallel, fsdp, pipelines, sequences, tokens
 
 NEAR = (__name__, "os", "_collections_abc", "collections.abc", "functools")
 """Modules between the program and the answer to its question."""
@@ -82,6 +82,7 @@ def install() -> None:
     data_parallel.put(put)
     fsdp.put(put)
     pipelines.put(put, asking)
+    tokens.put(put, asking)
 
 
 def put(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
