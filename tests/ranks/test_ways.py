@@ -15,7 +15,7 @@ from tests.ranks.test_worlds import STEP, by_rank, causes
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.frameworks, pytest.mark.zoo]
 
-TOKENS, EARLY = d.BATCH * d.SEQ, 48
+TOKENS = d.BATCH * d.SEQ
 TWO = 3 * 2 * (2 * TOKENS * 3 * d.DIM * d.HIDDEN) - 2 * 2 * TOKENS * d.DIM * d.HIDDEN
 """Two blocks of three products; the first input needs no gradient."""
 
@@ -62,10 +62,13 @@ def test_stages_pass_on_a_tensor_that_ranks_share() -> None:
     assert (result.totals["matmul"], causes(result)) == (TWO, {})
 
 
-@pytest.mark.parametrize("name", ["chosen_apart", "chosen_in_place"])
-def test_each_expert_gets_the_tokens_of_its_place(name: str) -> None:
-    """Ranks of equal batches: what each gets for its expert is as often there as there are ranks."""
-    result = run(name, 2, "ways:chosen", "forward")
+@pytest.mark.parametrize(
+    ("name", "given"), [("chosen_apart", [48, 16]), ("chosen_in_place", [48, 16]), ("chosen_apart", [16, 8, 24, 16])]
+)
+def test_each_expert_gets_the_tokens_of_its_place(name: str, given: list[int]) -> None:
+    """Ranks of equal batches: what each gets for its expert is as often there as there are ranks. The first and the last rank of
+    four do equal work, and those between them do not."""
+    result = run(name, len(given), "ways:chosen", "forward")
     each = 2 * d.DIM * d.HIDDEN
-    assert by_rank(result) == {0: 2 * EARLY * each, 1: 2 * (TOKENS - EARLY) * each}
-    assert causes(result) == {"own-batch": -TOKENS * each}
+    assert by_rank(result) == {rank: len(given) * tokens * each for rank, tokens in enumerate(given)}
+    assert causes(result) == {"own-batch": -(len(given) - 1) * TOKENS * each}

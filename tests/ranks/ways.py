@@ -11,8 +11,8 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
-EARLY = 48
-"""Of 64 tokens, those that the first expert takes."""
+GIVEN = {2: [48, 16], 4: [16, 8, 24, 16]}
+"""How many of 64 tokens each of so many experts takes. The first of four takes as many as the last."""
 
 
 def of_gpus() -> d.Made:
@@ -85,29 +85,29 @@ def stages_of_parts() -> d.Step:
 
 
 class Chosen(nn.Module):
-    """Two experts; with a group, the first rank has one and the second the other."""
+    """Two experts; with a group, each rank has one of its own."""
 
     def __init__(self, group: Any = None) -> None:
         super().__init__()
         self.group, own = group, 1 if group else 2
+        self.gives = GIVEN[distributed.get_world_size(group) if group else 2]
         self.experts = nn.ModuleList(nn.Linear(d.DIM, d.HIDDEN, bias=False) for _ in range(own))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         from torch.distributed._functional_collectives import all_to_all_single
 
-        gives = [EARLY, len(tokens) - EARLY]
         if self.group is None:
-            return torch.cat([e(part) for e, part in zip(self.experts, tokens.split(gives), strict=True)])
-        takes = all_to_all_single(torch.tensor(gives), None, None, self.group).tolist()
-        return self.experts[0](all_to_all_single(tokens, takes, gives, self.group))
+            return torch.cat([e(part) for e, part in zip(self.experts, tokens.split(self.gives), strict=True)])
+        takes = all_to_all_single(torch.tensor(self.gives), None, None, self.group).tolist()
+        return self.experts[0](all_to_all_single(tokens, takes, self.gives, self.group))
 
 
 def chosen() -> d.Made:
     return Chosen(), torch.randn(d.BATCH * d.SEQ, d.DIM)
 
 
-def chosen_apart() -> d.Made:
-    return Chosen(d.mesh(ep=2).get_group()), torch.randn(d.BATCH * d.SEQ, d.DIM)
+def chosen_apart() -> tuple[Chosen, torch.Tensor]:
+    return Chosen(d.mesh(ep=d.world()).get_group()), torch.randn(d.BATCH * d.SEQ, d.DIM)
 
 
 def chosen_in_place() -> d.Made:
@@ -115,7 +115,7 @@ def chosen_in_place() -> d.Made:
     net, tokens = chosen_apart()
 
     def forward(x: torch.Tensor) -> torch.Tensor:
-        gives = torch.tensor([EARLY, len(x) - EARLY])
+        gives = torch.tensor(net.gives)
         takes = torch.empty_like(gives)
         distributed.all_to_all_single(takes, gives, group=net.group)
         given = x.new_empty(int(takes.sum()), d.DIM)
