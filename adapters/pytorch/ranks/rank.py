@@ -27,7 +27,7 @@ from .world import standing
 
 FAKED = (
     "one process ran as each rank on a process group that sends nothing: what other ranks send is this rank's own data, so work "
-    "that depends on values, such as the choice of an expert, is that of a world of equal batches"
+    "that depends on values, such as the choice of an expert, may be other work in a real world"
 )
 
 
