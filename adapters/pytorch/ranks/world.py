@@ -151,7 +151,7 @@ def _mesh(held: Any) -> Any:
 
 def _lacking(kind: str) -> bool:
     """Whether these are devices that PyTorch knows, and this machine has none of."""
-    handle = getattr(torch, kind, None)
+    handle: Any = getattr(torch, kind, None)
     return hasattr(handle, "is_available") and not handle.is_available()
 
 
