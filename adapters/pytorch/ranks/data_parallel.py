@@ -27,7 +27,7 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
 
         return registered
 
-    def forward(held: Any) -> Any:
+    def before(held: Any) -> Any:  # a call of the model, or of one that torch.distributed._composable.replicate holds
         def called(self: Any, *args: Any, **kwargs: Any) -> Any:
             if not self._rank_hooked:
                 self.register_comm_hook(None, lambda _, bucket: _added(self, bucket.buffer()))
@@ -37,7 +37,7 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
 
     replace(DistributedDataParallel, "__init__", init)
     replace(DistributedDataParallel, "register_comm_hook", hooked)
-    replace(DistributedDataParallel, "forward", forward)
+    replace(DistributedDataParallel, "_pre_forward", before)
 
 
 def _added(model: Any, gradients: torch.Tensor) -> Any:

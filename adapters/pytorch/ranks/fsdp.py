@@ -21,8 +21,10 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
     except ImportError:
         return
 
-    def init(held: Any) -> Any:
-        def made(self: Any, *args: Any, **kwargs: Any) -> None:
+    def settled(held: Any) -> Any:
+        """Before the first step: a program may have given values to its weights since it sharded them."""
+
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
             held(self, *args, **kwargs)
             if any(param.sharded_param.device.type != "meta" for param in self.fsdp_params):
                 return
@@ -30,12 +32,12 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
                 each.device = META
             self._all_gather_output = self._all_gather_output.to(META)
 
-        return made
+        return init
 
     def handle(held: Any) -> Any:
         return lambda kind: held("cpu" if kind == "meta" else kind)  # streams and events that do nothing
 
-    replace(groups.FSDPParamGroup, "__init__", init)
+    replace(groups.FSDPParamGroup, "lazy_init", settled)
     replace(groups.FSDPParamGroup, "_validate_no_meta_params", lambda _held: lambda _self: None)
     for module in (groups, collectives):
         replace(module, "_get_device_handle", handle)

@@ -37,6 +37,7 @@ def batches_of(models: list[torch.nn.Module]) -> list[list[int]]:
 
 
 def _lines(module: Any) -> list[list[int]]:
+    module = _replicated(module) or module
     if isinstance(module, torch.nn.parallel.DistributedDataParallel):
         return [distributed.get_process_group_ranks(module.process_group)]
     state = getattr(module, "_get_fsdp_state", None)
@@ -47,6 +48,15 @@ def _lines(module: Any) -> list[list[int]]:
     if type(module).__name__ == "FullyShardedDataParallel" and group is not None:
         return [distributed.get_process_group_ranks(group)]
     return []
+
+
+def _replicated(module: Any) -> Any:
+    """What adds the gradients of a module that ``replicate`` left in its place; None of any other, and before its first call."""
+    try:
+        from torch.distributed._composable.replicate import DDP, replicate
+    except ImportError:
+        return None
+    return getattr(replicate.state(module), "_ddp", None) if isinstance(module, DDP) else None
 
 
 def _of_mesh(mesh: Any) -> list[list[int]]:

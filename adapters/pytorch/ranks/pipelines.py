@@ -86,8 +86,10 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
 
     def recv(_held: Any) -> Any:
         def received(self: Any, src_stage: int) -> Any:
-            if src_stage > self.stage_index:  # gradients have the shapes of what they are taken of
-                return stages._StageBackwardMeta(backward_metas=stages._derive_grad_metas(self._stage_meta.outputs))
+            outputs = self._stage_meta.outputs
+            if src_stage > self.stage_index and not any(isinstance(each, stages._DTensorMeta) for each in outputs):
+                # Gradients have the shapes of what they are taken of. How ranks share them, the next stage alone knows.
+                return stages._StageBackwardMeta(backward_metas=stages._derive_grad_metas(outputs))
             line = torch.distributed.get_process_group_ranks(self.group)
             first = line[self.stage_index_to_group_rank[src_stage]]
             mark = os.path.join(asking().pipelines.exchange, RUNNING % first)

@@ -27,8 +27,11 @@ from .world import standing
 
 FAKED = (
     "one process ran as each rank on a process group that sends nothing: what other ranks send is this rank's own data, so work "
-    "that depends on values, such as the choice of an expert, is that of a world of equal batches"
+    "that depends on values, such as the choice of an expert, may be other work in a real world"
 )
+
+
+ELSEWHERE = "the program's mesh is of %s devices, of which this machine has none: its ranks ran on the CPU"
 
 
 class Read:
@@ -83,6 +86,7 @@ class RankStep:
             finally:
                 context.leave()
             notes = {FAKED: world > 1, PREPARED: seen.pipelines.prepared, ON_CPU: seen.ring}
+            notes.update((ELSEWHERE % kind, True) for kind in sorted(seen.lacking))
             self._notes = tuple(note for note, holds in notes.items() if holds)
             self.told = {
                 "mesh": mesh_of(seen.meshes, world),

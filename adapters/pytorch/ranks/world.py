@@ -17,7 +17,7 @@ import torch
 from torch import distributed
 
 from ...shared.refusal import FactoryError
-from . import data_parallel, fsdp, pipelines, sequences
+from . import data_parallel, fsdp, pipelines, sequences, tokens
 
 NEAR = (__name__, "os", "_collections_abc", "collections.abc", "functools")
 """Modules between the program and the answer to its question."""
@@ -35,6 +35,7 @@ class Seen:
         self.ring = False  # whether they computed attention in blocks on the CPU
         self.lines: list[list[int]] = []
         self.where = ""
+        self.lacking: set[str] = set()  # devices that the program's meshes are of, and that this machine lacks
         self.pipelines = pipelines.Pipelines()
 
     def asked(self, line: Callable[[], list[int] | None]) -> None:
@@ -81,6 +82,7 @@ def install() -> None:
     data_parallel.put(put)
     fsdp.put(put)
     pipelines.put(put, asking)
+    tokens.put(put, asking)
 
 
 def put(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
@@ -137,11 +139,20 @@ def _group_rank(held: Any) -> Any:
 
 
 def _mesh(held: Any) -> Any:
-    def init(mesh: Any, *args: Any, **kwargs: Any) -> None:
-        held(mesh, *args, **kwargs)
+    def init(mesh: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+        if _lacking(device_type):
+            asking().lacking.add(device_type)
+            device_type = "cpu"
+        held(mesh, device_type, *args, **kwargs)
         asking().meshes.append(mesh)
 
     return init
+
+
+def _lacking(kind: str) -> bool:
+    """Whether these are devices that PyTorch knows, and this machine has none of."""
+    handle: Any = getattr(torch, kind, None)
+    return hasattr(handle, "is_available") and not handle.is_available()
 
 
 def _place(held: Any) -> Any:
