@@ -26,7 +26,8 @@ class Call(NamedTuple):
     """One call of a model: ``function(*arguments)`` on shapes, which returns the model's outputs and whatever it writes.
 
     ``root`` is the scope that stands for the whole model, or ''.  The floating arrays of the first argument are what a training
-    step trains; ``paths`` are their names.  ``linen`` is a module of Flax linen with the arguments of its call.
+    step trains; ``paths`` are their names.  ``linen`` is a module of Flax linen with the arguments of its call.  ``devices`` is
+    how many devices are told apart: 1 where the call is taken as a whole.
     """
 
     function: Callable[..., Any]
@@ -34,6 +35,7 @@ class Call(NamedTuple):
     root: str = ""
     paths: tuple[str, ...] = ()
     linen: tuple[Any, tuple[Any, ...], dict[str, Any]] | None = None
+    devices: int = 1
 
 
 def versions() -> dict[str, str]:
@@ -46,10 +48,13 @@ def versions() -> dict[str, str]:
 
 
 def abstract(leaf: Any) -> Any:
-    """An array, or an input that a pair states, as its shape and dtype; anything else unchanged."""
+    """An array, or an input that a pair states, as its shape and dtype; anything else unchanged. One that lies on several devices
+    says so: where it lies is a part of the program."""
     if not adapter.is_leaf(leaf) or isinstance(leaf, jax.ShapeDtypeStruct):
         return leaf
-    return jax.ShapeDtypeStruct(tuple(leaf.shape), leaf.dtype)
+    sharding = None if isinstance(leaf, jax.core.Tracer) else getattr(leaf, "sharding", None)
+    several = sharding is not None and len(sharding.device_set) > 1
+    return jax.ShapeDtypeStruct(tuple(leaf.shape), leaf.dtype, **({"sharding": sharding} if several else {}))
 
 
 def of_linen(value: Any) -> bool:
@@ -78,10 +83,13 @@ def without_arrays(value: Any) -> Any:
 
 
 def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
-    """A factory that allocates nothing: it runs on shapes where the model keeps its arrays itself, otherwise as it is."""
+    """A factory that allocates nothing: it runs on shapes where the model keeps its arrays itself, otherwise as it is. With
+    several devices it runs as it is: shapes do not say on which of them an array lies."""
 
     @functools.wraps(maker)
     def made(*positional: Any, **named: Any) -> Any:
+        if jax.device_count() > 1:
+            return maker(*positional, **named)
         results: list[Any] = []
 
         def run() -> None:
@@ -103,6 +111,8 @@ def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
 
 def on_shapes(function: Callable[[], Any]) -> Any:
     """What a function returns, with shapes in the place of arrays where that is possible."""
+    if jax.device_count() > 1:
+        return function()
     results: list[Any] = []
 
     def run() -> None:
