@@ -19,21 +19,30 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ....core.causes import Cause
-from ....core.records import Op, Sighting, Trace
+from ....core.records import WHOLE, Op, Sighting, Trace
 from ....core.work import SINGLE
 from ....work import COMPONENTS, Work, is_integer_op
 from .. import SUM
 from ..bridge import Bridge, Item, View, known_work, make_item, unknown_of, unmet
+from ..op_bridge import whole_of
 from ..rulebook import NotCounted, Rule, apply
 from . import LOWERED, TARGET
-from .lowerings import PRODUCTS, Part, Place, parts, place
+from .lowerings import ALL_REDUCE, PRODUCTS, Part, Place, parts, place
 from .rounding import rounding
 from .rules import BOOK, unpadded
+from .shares import AT_THE_CUT, part_of
 
 EQUATIONS = "equations"
 COMPILED = "xla@compiled"
 REWROTE = "the program that XLA counts has not as many of it"
-PLACED = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding")
+PLACED = (
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "xla.sdy.FuncResultSharding",
+    "xla.sdy.GlobalToLocalShape",
+    "xla.sdy.LocalToGlobalShape",
+)
 """Custom calls that only say on which devices an array is: nothing runs, and XLA counts -1 for any custom call."""
 IN_A_LOOP = "XLA counts the body of a loop once"
 REST = tuple(name for name in COMPONENTS if name != "mac")
@@ -78,7 +87,7 @@ class Wanted(NamedTuple):
 
 def bridge(view: View, trace: Trace) -> Bridge:
     """Items of every instruction that XLA met, of what ran and XLA left out, and of the sum in float32."""
-    wanted, left_out = _wanted(trace)
+    wanted, left_out = _wanted(trace, uncut=view.counter != COMPILED)
     before = [sighting for sighting in view.sightings if sighting.op.attrs.get(LOWERED)]
     counted = [sighting for sighting in view.sightings if not sighting.op.attrs.get(LOWERED)]
     placed = [one for one in counted if _places(one.op)]
@@ -108,8 +117,9 @@ def _places(op: Op) -> bool:
     return op.attrs.get(TARGET) in PLACED and not is_integer_op(op)
 
 
-def _wanted(trace: Trace) -> tuple[Wanted, list[Item]]:
-    """The instructions that the trace needs, and items for the work of primitives whose instructions are not stated."""
+def _wanted(trace: Trace, *, uncut: bool) -> tuple[Wanted, list[Item]]:
+    """The instructions that the trace needs, and items for the work of primitives whose instructions are not stated. A program
+    that is ``uncut`` has the whole of what the trace has one device's part of."""
     wanted, left_out = Wanted({}, {}, {}), list[Item]()
     for op in trace.ops:
         if is_integer_op(op):
@@ -121,8 +131,9 @@ def _wanted(trace: Trace) -> tuple[Wanted, list[Item]]:
                 wanted.routines.setdefault(op.layer, op)
             left_out += _left_out(op)
             continue
-        for part in stated:
-            wanted.at.setdefault((op.layer, part.place), []).append((op, part))
+        shown = parts(whole_of(op)) if uncut and WHOLE in op.attrs else stated
+        for part, met in zip(stated, shown or (), strict=True):
+            wanted.at.setdefault((op.layer, met.place), []).append((op, part))
     return wanted, left_out
 
 
@@ -225,6 +236,9 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
     if view.counter == COMPILED and (found.times if found else 0) == _equations(taken):
         wanted = taken  # the compiler drops a loop that does not run
     equations = [int(op.attrs.get(EQUATIONS, 1)) * part.times for op, part in wanted]
+    if found is None and view.counter != COMPILED and {op.op for op, _ in wanted} == {ALL_REDUCE}:
+        yield from (unmet(op, part.ran, Cause.OP_NOT_COUNTED, AT_THE_CUT) for op, part in wanted)
+        return
     if found is None or found.times != sum(equations):
         has = found.times if found else 0
         products = [part.ran for _, part in wanted] + ([found.counted] if found else [])
@@ -244,14 +258,23 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
         if not op.calls:
             yield replace(_one(found, seen, Cause.UNTAKEN_BRANCH), ops=(op.id,))
             continue
-        padded = found.counted.mac != part.ran.mac and seen == op.calls * part.times
+        if WHOLE in op.attrs and view.counter != COMPILED:
+            mine = _part(found, op, view)
+            if place(mine.op, mine.counted) != part.place:
+                gap = another(op.layer, f"one device's part of {op.op} is not a part of {found.op.op}")
+                yield from (unmet(op, part.ran, None, "", gap=gap), _one(found, seen, None, gap))
+                continue
+            yield _others(found, mine, op, seen)
+        else:
+            mine = found
+        padded = mine.counted.mac != part.ran.mac and seen == op.calls * part.times
         only = ("mac",) if padded else part.only
         yield make_item(
-            found.op,
-            found.rule,
+            mine.op,
+            mine.rule,
             layer=op.layer,
             op=op.op,
-            counted=found.counted,
+            counted=mine.counted,
             seen=0 if found.missed else seen,
             ran=part.ran.only(only) if only else part.ran,
             times=op.calls * part.times,
@@ -264,6 +287,22 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
         )
         if padded:
             yield unmet(op, part.ran.only(REST), None, "", only=REST)
+
+
+def _part(found: Met, op: Op, view: View) -> Met:
+    """What XLA would count for the part of an instruction that one device has."""
+    part = part_of(found.op, op)
+    return Met(part, found.rule, apply(found.rule, part, why_not)[0], found.missed)
+
+
+def _others(found: Met, mine: Met, op: Op, seen: int) -> Item:
+    """What XLA counts of the parts that other devices have."""
+    whole = part_of(found.op, whole_of(op)) if found.op.op == "hlo.dot" else found.op
+    item = make_item(
+        whole, found.rule, layer=op.layer, op=op.op, counted=found.counted - mine.counted, seen=0 if found.missed else seen,
+        cause=Cause.GLOBAL_SHAPE, entry=SUM,
+    )  # fmt: skip
+    return replace(item, sightings=(whole._replace(calls=1), mine.op._replace(calls=-1)))
 
 
 def _rewritten(found: Met | None, wanted: list[tuple[Op, Part]]) -> Iterable[Item]:
