@@ -56,7 +56,7 @@ class Adapter(adapter.Adapter):
 
     def ranks(self) -> Any:
         """See Adapter.ranks: devices of one program."""
-        from .ranks import rank
+        from .devices import rank
 
         return rank
 

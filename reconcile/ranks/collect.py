@@ -17,8 +17,8 @@ from ..core.signals import passed_on
 from ..engine.settle import Collected
 from ..launch.choose import find_models
 from ..launch.request import RunRequest
-from ..launch.user_models import counters_of
 from ..launch.runner import counters_of_request, lacking
+from ..launch.user_models import counters_of
 from ..launch.workers import alone, written
 from ..launch.workers.scratch import scratch
 from ..steps.count import chosen_counters

@@ -224,7 +224,18 @@ def _is_quantised(op: Op) -> bool:
     return any(t.dtype.startswith(("qint", "quint")) for t in op.inputs)
 
 
-_OURS = {"aten", "higher_order", "hlo", "lax", "onnx", "prim", "prims", "quantized", "quantized_decomposed", "torchvision"}
+_OURS = {
+    "aten",
+    "higher_order",
+    "hlo",
+    "lax",
+    "onnx",
+    "prim",
+    "prims",
+    "quantized",
+    "quantized_decomposed",
+    "torchvision",
+}
 """Prefixes of op names (before the dot) whose products all have formulas here."""
 
 

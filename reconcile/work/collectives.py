@@ -1,5 +1,5 @@
-"""Operators by which processes pass tensors to each other (torch.distributed, XLA's collectives): one part of the processes' work, as this one
-runs it.
+"""Operators by which processes pass tensors to each other (torch.distributed, XLA's collectives): one part of the processes'
+work, as this one runs it.
 
 None has products of matrices.  Operators that only pass values on do no arithmetic.  Operators that reduce also add, compare or
 multiply: of N elements that D processes reduce in a ring, each process adds all but the chunk that it sends first,
@@ -102,7 +102,10 @@ def _check(op: Op) -> Work:
 
 
 _SENT: dict[str, tuple[str, Callable[[int], Fraction] | None]] = {
-    "all_reduce": ("allreduce allreduce_coalesced all_reduce all_reduce_coalesced all-reduce", lambda n: Fraction(2 * (n - 1), n)),
+    "all_reduce": (
+        "allreduce allreduce_coalesced all_reduce all_reduce_coalesced all-reduce",
+        lambda n: Fraction(2 * (n - 1), n),
+    ),
     "all_gather": (
         "_allgather_base allgather allgather_coalesced allgather_into_tensor_coalesced all_gather_into_tensor "
         "all_gather_into_tensor_coalesced all_gather_into_tensor_out all-gather",
@@ -113,7 +116,10 @@ _SENT: dict[str, tuple[str, Callable[[int], Fraction] | None]] = {
         "reduce-scatter",
         lambda n: Fraction(n - 1),
     ),
-    "all_to_all": ("alltoall alltoall_base all_to_all_single shard_dim_alltoall all-to-all", lambda n: Fraction(n - 1, n)),
+    "all_to_all": (
+        "alltoall alltoall_base all_to_all_single shard_dim_alltoall all-to-all",
+        lambda n: Fraction(n - 1, n),
+    ),
     "broadcast": ("broadcast collective-broadcast", lambda _n: Fraction(1)),
     "reduce": ("reduce", lambda _n: Fraction(1)),
     "gather": ("gather", lambda _n: Fraction(1)),

@@ -25,24 +25,20 @@ from ....work import COMPONENTS, Work, is_integer_op
 from .. import SUM
 from ..bridge import Bridge, Item, View, known_work, make_item, unknown_of, unmet
 from ..op_bridge import whole_of
-from ..rulebook import NotCounted, Rule, apply
+from ..rulebook import apply
 from . import LOWERED, TARGET
 from .lowerings import ALL_REDUCE, PRODUCTS, Part, Place, parts, place
 from .rounding import rounding
 from .rules import BOOK, unpadded
-from .shares import AT_THE_CUT, part_of
+from .shares import AT_THE_CUT, Met, of_one, of_others, why_not
 
 EQUATIONS = "equations"
 COMPILED = "xla@compiled"
 REWROTE = "the program that XLA counts has not as many of it"
 PLACED = (
-    "Sharding",
-    "SPMDFullToShardShape",
-    "SPMDShardToFullShape",
-    "xla.sdy.FuncResultSharding",
-    "xla.sdy.GlobalToLocalShape",
-    "xla.sdy.LocalToGlobalShape",
-)
+    "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
+    "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape",
+)  # fmt: skip
 """Custom calls that only say on which devices an array is: nothing runs, and XLA counts -1 for any custom call."""
 IN_A_LOOP = "XLA counts the body of a loop once"
 REST = tuple(name for name in COMPONENTS if name != "mac")
@@ -55,20 +51,6 @@ def another(layer: str, difference: str) -> str:
         "the program that XLA counts is not the one that was traced, or JAX hands it over in a way that reconcile does not know: "
         f"{where}, {difference}"
     )
-
-
-def why_not(op: Op) -> str:
-    """The reason why an instruction without a rule is not counted."""
-    return f"XLA's cost analysis counts 0 for {op.op.partition('.')[2]}"
-
-
-class Met:
-    """Instructions of one layer, kind and size: what the rules count for one, and how often XLA met one."""
-
-    def __init__(self, op: Op, rule: Rule | None, counted: Work, missed: NotCounted | None) -> None:
-        self.op, self.rule, self.counted, self.missed = op, rule, counted, missed
-        self.times = 0
-        self.primitives = set[str]()
 
 
 Key = tuple[str, Place]
@@ -259,12 +241,12 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
             yield replace(_one(found, seen, Cause.UNTAKEN_BRANCH), ops=(op.id,))
             continue
         if WHOLE in op.attrs and view.counter != COMPILED:
-            mine = _part(found, op, view)
+            mine = of_one(found, op)
             if place(mine.op, mine.counted) != part.place:
                 gap = another(op.layer, f"one device's part of {op.op} is not a part of {found.op.op}")
                 yield from (unmet(op, part.ran, None, "", gap=gap), _one(found, seen, None, gap))
                 continue
-            yield _others(found, mine, op, seen)
+            yield of_others(found, mine, op, seen)
         else:
             mine = found
         padded = mine.counted.mac != part.ran.mac and seen == op.calls * part.times
@@ -287,22 +269,6 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
         )
         if padded:
             yield unmet(op, part.ran.only(REST), None, "", only=REST)
-
-
-def _part(found: Met, op: Op, view: View) -> Met:
-    """What XLA would count for the part of an instruction that one device has."""
-    part = part_of(found.op, op)
-    return Met(part, found.rule, apply(found.rule, part, why_not)[0], found.missed)
-
-
-def _others(found: Met, mine: Met, op: Op, seen: int) -> Item:
-    """What XLA counts of the parts that other devices have."""
-    whole = part_of(found.op, whole_of(op)) if found.op.op == "hlo.dot" else found.op
-    item = make_item(
-        whole, found.rule, layer=op.layer, op=op.op, counted=found.counted - mine.counted, seen=0 if found.missed else seen,
-        cause=Cause.GLOBAL_SHAPE, entry=SUM,
-    )  # fmt: skip
-    return replace(item, sightings=(whole._replace(calls=1), mine.op._replace(calls=-1)))
 
 
 def _rewritten(found: Met | None, wanted: list[tuple[Op, Part]]) -> Iterable[Item]:

@@ -10,7 +10,7 @@ import jax
 
 from ....core.records import FLOP, LIVE, Entry, Ledger, Op, Sighting, Tensor
 from ...jax import hlo
-from ...jax.ranks.program import partitions
+from ...jax.devices.program import partitions
 from ...jax.model import KEYS, Call, versions
 from ...jax.records import layer_of
 from ...shared.refusal import BeyondCounter
@@ -20,7 +20,8 @@ from . import LOWERED, TARGET
 CALLS = {"call": ("to_apply",), "fusion": ("calls",), "while": ("body", "condition"), "async-start": ("calls",)}
 """Instructions that run whole computations, and the attributes that name them, in the order in which they are added."""
 ONE_DEVICE = (
-    "the compiled program is that of one of %d devices, and the trace is the work of all of them: count one device with --ranks %d"
+    "the compiled program is that of one of %d devices, and the trace is the work of all of them: count one device with "
+    "--ranks %d"
 )
 PROGRAM = "jit(reconciled)"
 """How the name of an instruction begins that is given from the whole program on."""

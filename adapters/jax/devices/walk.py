@@ -14,7 +14,7 @@ from typing import Any
 from ....core.records import CUT, GROUP, WHOLE, Op, Tensor
 from .. import hlo, records
 from ..trace import ONCE, OVER_DEVICES, Runs, Walk
-from .program import COLLECTIVES, LOOPS, Found, Part, group_of
+from .program import COLLECTIVES, LOOPS, DeviceProgram, Piece, group_of
 from .tags import tag_of
 
 PRODUCTS = {"dot_general": "dot", "conv_general_dilated": "convolution"}
@@ -23,24 +23,33 @@ OTHER_PRODUCTS = ("ragged_dot_general",)
 OF_A_FUNCTION = ("reduce", "reduce_window")
 """Reductions by a user's function, which runs as often as the whole array says."""
 LOST = "one device's program has no product of it, or it is not known which one"
-SEVERAL = "XLA cut it into products of several shapes"
+SEVERAL = "XLA cut it into several products, or into products of several shapes"
 IN_A_LOOP = "XLA cut it into a loop of its own"
 LESS = "all devices together do less than the whole of it in the products that are known"
 NOT_FOLLOWED = "how XLA cuts it is not known here"
 UNREAD = "the instructions of one device's program do not show its part"
-PASSING = ("all_gather", "all_to_all", "ppermute", "all_gather_invariant", "all_gather_reduced", "psum_scatter", "pgather")
+PASSING = (
+    "all_gather",
+    "all_to_all",
+    "ppermute",
+    "all_gather_invariant",
+    "all_gather_reduced",
+    "psum_scatter",
+    "pgather",
+)
 """Primitives besides OVER_DEVICES of which XLA makes a collective, which stands for them."""
 _KINDS = {"add": "sum", "multiply": "product", "maximum": "max", "minimum": "min"}
-_MOVES = frozenset(
-    "parameter constant broadcast reshape transpose slice dynamic-slice copy bitcast iota pad concatenate tuple reverse "
-    "get-tuple-element partition-id replica-id dynamic-update-slice call opt-barrier optimization-barrier".split()
-)
+_MOVES = (
+    "parameter", "constant", "broadcast", "reshape", "transpose", "slice", "dynamic-slice", "dynamic-update-slice", "copy",
+    "bitcast", "iota", "pad", "concatenate", "tuple", "get-tuple-element", "reverse", "partition-id", "replica-id", "call",
+    "opt-barrier", "optimization-barrier",
+)  # fmt: skip
 
 
 class LocalWalk(Walk):
     """Goes through a program with numbers on its equations (tags.py) as one ``rank`` of the devices of its ``part``."""
 
-    def __init__(self, root: str, part: Part, rank: int) -> None:
+    def __init__(self, root: str, part: DeviceProgram, rank: int) -> None:
         super().__init__(root)
         self.part, self.rank = part, rank
 
@@ -66,7 +75,8 @@ class LocalWalk(Walk):
         op = self._op(equation, runs, names)
         found = self._made_of(equation)
         if name in PRODUCTS:
-            why, made = self._product(op, [each for each in found if each.opcode == PRODUCTS[name]])
+            products = [each for each in found if each.opcode == PRODUCTS[name]]
+            why, made = self._product(op, products, runs.copies)
             if made is None:
                 self._problem(equation, why, names)
                 return
@@ -78,17 +88,17 @@ class LocalWalk(Walk):
             op = self._single(op, found)
         self.add(op, runs.copies)
 
-    def _made_of(self, equation: Any) -> Sequence[Found]:
+    def _made_of(self, equation: Any) -> Sequence[Piece]:
         tag = tag_of("/".join(records.scopes(equation)))
         return () if tag is None else self.part.at.get(tag, ())
 
-    def _product(self, op: Op, found: Sequence[Found]) -> tuple[str, Op | None]:
-        """The product with this device's shapes, or why it is not known."""
+    def _product(self, op: Op, found: Sequence[Piece], copies: int) -> tuple[str, Op | None]:
+        """The product with this device's shapes, or why it is not known; XLA has so many ``copies`` of it before it cuts them."""
         if not found:
             return LOST, None
         if any(each.looped for each in found):
             return IN_A_LOOP, None
-        if len({(each.inputs, each.outputs) for each in found}) > 1:
+        if len(found) > copies or len({(each.inputs, each.outputs) for each in found}) > 1:
             return SEVERAL, None
         shapes = [tensor.shape for tensor in (*found[0].inputs, *found[0].outputs)]
         if not _is_alike(op, found[0]) or not _parts_of(shapes, [tensor.shape for tensor in (*op.inputs, *op.outputs)]):
@@ -97,7 +107,7 @@ class LocalWalk(Walk):
         others = self.part.devices // math.prod(self.axes.values())
         return (LESS, None) if _products(own) * others < _products(op) else ("", own)
 
-    def _single(self, op: Op, found: Sequence[Found]) -> Op:
+    def _single(self, op: Op, found: Sequence[Piece]) -> Op:
         """An op without products, with this device's shapes where its instructions show them."""
         shapes = [tensor.shape for tensor in (*op.inputs, *op.outputs)]
         if not any(shapes) or not op.outputs:
@@ -110,12 +120,17 @@ class LocalWalk(Walk):
                 ((given, made),) = seen
                 if _parts_of([given, made], [op.inputs[0].shape, out]):
                     return _with(op, [given], [made] * len(op.outputs))
-        elif all(shape in (out, ()) for shape in shapes):
-            sizes = {each.outputs[0].shape for each in found if each.opcode not in (*_MOVES, *COLLECTIVES) and each.outputs}
+        elif all(_spreads(shape, out) for shape in shapes):
+            sizes = {
+                each.outputs[0].shape for each in found if each.opcode not in (*_MOVES, *COLLECTIVES) and each.outputs
+            }
             if len(sizes) == 1:
                 (made,) = sizes
                 if _parts_of([made], [out]):
-                    own = [made if shape == out else shape for shape in shapes]
+                    own = [
+                        [1 if n == 1 else m for n, m in zip(shape, made or (), strict=True)] if shape else ()
+                        for shape in shapes
+                    ]
                     return _with(op, own[: len(op.inputs)], own[len(op.inputs) :])
         return op._replace(attrs=dict(op.attrs, **{CUT: UNREAD}))
 
@@ -132,7 +147,7 @@ class LocalWalk(Walk):
             if each.opcode.removesuffix("-start") in COLLECTIVES:
                 self._collective(each, ONCE, "", not each.turned)
 
-    def _collective(self, each: Found, runs: Runs, layer: str, known: bool) -> None:
+    def _collective(self, each: Piece, runs: Runs, layer: str, known: bool) -> None:
         """Without its group if it is not ``known`` how often it runs."""
         kind = each.opcode.removesuffix("-start")
         group = group_of(each.attrs, self.rank, self.part.devices) if known else None
@@ -143,7 +158,7 @@ class LocalWalk(Walk):
         self.add(Op("", f"hlo.{kind}", layer, each.inputs, each.outputs, attrs, runs.calls, runs.phase), runs.copies)
 
 
-def _is_alike(op: Op, found: Found) -> bool:
+def _is_alike(op: Op, found: Piece) -> bool:
     """Whether an instruction multiplies along the dimensions that the equation names, in as many groups."""
     if found.opcode == "dot":
         (contracted, _), _ = op.attrs["dimension_numbers"]
@@ -170,6 +185,11 @@ def _parts_of(parts: Sequence[Any], whole: Sequence[Any]) -> bool:
         and all(a is not None and b is not None and a <= b for a, b in zip(part, each, strict=True))
         for part, each in zip(parts, whole, strict=True)
     )  # fmt: skip
+
+
+def _spreads(shape: Any, out: Any) -> bool:
+    """Whether values of this shape meet those of another element by element: a single value, or one along some dimensions."""
+    return not shape or (len(shape) == len(out or ()) and all(n in (1, m) for n, m in zip(shape, out, strict=True)))
 
 
 def _products(op: Op) -> int:

@@ -35,9 +35,9 @@ _MESH = re.compile(r"^mesh\[(.*?)\](.*?)\{(.*)\}$")
 _IOTA = re.compile(r"^\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?$")
 
 
-class Found(NamedTuple):
-    """An instruction of one device's program. ``step`` is what a reduction does with two values; ``turned`` says that it stands in
-    a loop, and ``looped`` that this is one of the cutter's own."""
+class Piece(NamedTuple):
+    """An instruction of one device's program. ``step`` is what a reduction does with two values; ``turned`` says that it stands
+    in a loop, and ``looped`` that this is one of the cutter's own."""
 
     opcode: str
     inputs: tuple[Tensor, ...]
@@ -48,14 +48,14 @@ class Found(NamedTuple):
     looped: bool
 
 
-class Part(NamedTuple):
+class DeviceProgram(NamedTuple):
     """The program of one of ``devices``: its instructions by the number of the equation of which each was made."""
 
     devices: int
-    at: Mapping[int | None, Sequence[Found]]
+    at: Mapping[int | None, Sequence[Piece]]
 
 
-def cut(closed: Any, arguments: Sequence[Any], devices: int, numbers: Mapping[int, str]) -> Part:
+def cut(closed: Any, arguments: Sequence[Any], devices: int, numbers: Mapping[int, str]) -> DeviceProgram:
     """Compile a program that has ``numbers`` on its equations, for so many devices. Raises FactoryError for a program that runs
     on others, and whatever XLA raises."""
     function = jax.extend.core.jaxpr_as_fun(closed)
@@ -69,7 +69,7 @@ def cut(closed: Any, arguments: Sequence[Any], devices: int, numbers: Mapping[in
         files = list(Path(folder).glob(f"*.after_{CUT}.*"))
         if len(files) != 1:
             raise FactoryError(UNCUT % jax.__version__)
-        return Part(devices, _found(hlo.parsed(files[0].read_text()), numbers))
+        return DeviceProgram(devices, _found(hlo.parsed(files[0].read_text()), numbers))
 
 
 def partitions(module: Any) -> int:
@@ -78,15 +78,17 @@ def partitions(module: Any) -> int:
     return int(head[1]) if head else 1
 
 
-def _found(module: hlo.Module, numbers: Mapping[int, str]) -> dict[int | None, list[Found]]:
-    turned = _within(module, [each for each in _loops(module)])
-    strange = _within(module, [each for each in _loops(module) if numbers.get(_known(tag_of(each.op_name))) not in LOOPS])
-    found: dict[int | None, list[Found]] = {}
+def _found(module: hlo.Module, numbers: Mapping[int, str]) -> dict[int | None, list[Piece]]:
+    turned = _within(module, _loops(module))
+    strange = _within(
+        module, [each for each in _loops(module) if numbers.get(_known(tag_of(each.op_name))) not in LOOPS]
+    )
+    found: dict[int | None, list[Piece]] = {}
     for name, instructions in module.computations.items():
         types = {each.name: each.outputs for each in instructions}
         for each in instructions:
             inputs = tuple(tensor for operand in each.operands for tensor in types.get(operand, ()))
-            own = Found(
+            own = Piece(
                 each.opcode, inputs, each.outputs, each.attrs, _step(module, each), name in turned, name in strange
             )
             found.setdefault(tag_of(each.op_name), []).append(own)
@@ -126,12 +128,25 @@ def _called(instruction: hlo.Instruction) -> list[str]:
 
 
 def group_of(attrs: Mapping[str, str], rank: int, devices: int) -> list[int] | None:
-    """The ranks that take part in a collective with this one; None where its form is not known. The forms are ``{{0,1},{2,3}}``,
+    """The ranks that take part in a collective with this one; None where its form is not known. Those of a permutation are given
+    by pairs (source, target), and take part if they are linked. The forms of the others are ``{{0,1},{2,3}}``,
     ``[2,2]<=[4]``, ``[2,2]<=[2,2]T(1,0)`` and ``mesh['a'=2,'b'=2] {'b'}`` (xla/hlo/ir/replica_group.cc)."""
+    if "source_target_pairs" in attrs:
+        return _linked(hlo.numbers(attrs["source_target_pairs"]), rank)
     text = attrs.get("replica_groups", "").strip()
     groups = _groups(text, devices)
     found = [group for group in groups or () if rank in group]
     return found[0] if len(found) == 1 else None
+
+
+def _linked(numbers: Sequence[int], rank: int) -> list[int] | None:
+    linked, size = {rank}, 0
+    while len(linked) > size:
+        size = len(linked)
+        linked |= {
+            each for pair in zip(numbers[::2], numbers[1::2], strict=True) for each in pair if linked & set(pair)
+        }
+    return sorted(linked) if size > 1 else None
 
 
 def _groups(text: str, devices: int) -> list[list[int]] | None:
@@ -144,13 +159,15 @@ def _groups(text: str, devices: int) -> list[list[int]] | None:
         whole = np.arange(devices).reshape(of)
         return [list(map(int, row)) for row in (whole.transpose(order) if order else whole).reshape(sizes)]
     if (found := _MESH.match(text)) is not None and not found[2].strip():
-        names, sizes = zip(*(axis.split("=") for axis in found[1].split(",")), strict=True)
+        axes = [axis.split("=") for axis in found[1].split(",")]
+        names = [name for name, _ in axes]
         along = [names.index(name.strip()) for name in found[3].split(",") if name.strip() in names]
         if len(along) != len(found[3].split(",")):
             return None
         others = [axis for axis in range(len(names)) if axis not in along]
-        rows = np.arange(devices).reshape(list(map(int, sizes))).transpose([*others, *along])
-        width = int(np.prod([int(sizes[axis]) for axis in along]))
+        lengths = [int(size) for _, size in axes]
+        rows = np.arange(devices).reshape(lengths).transpose([*others, *along])
+        width = int(np.prod([lengths[axis] for axis in along]))
         return [list(map(int, row)) for row in rows.reshape(-1, width)]
     return None
 

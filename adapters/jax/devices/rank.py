@@ -113,8 +113,11 @@ step = RankStep
 """What worker/ranks.py makes for each rank."""
 
 
-def install() -> None:
-    """Nothing to prepare: each rank sets its number of devices before it imports JAX."""
+def _nothing() -> None:
+    """Each rank sets its number of devices before it imports JAX: there is nothing to prepare."""
+
+
+install = _nothing
 
 
 def waits(error: BaseException) -> int | None:
