@@ -175,9 +175,8 @@ class Walk:
         """The body runs on every device of the axes that it is mapped over."""
         params, before = equation.params, self.axes
         sizes = dict(params["mesh"].shape)
-        mapped = {
-            axis: sizes[axis] for axis in params.get("manual_axes") or sizes if axis not in params.get("auto", ())
-        }
+        manual = params.get("newly_manual_axes") or params.get("manual_axes") or sizes  # the former from JAX 0.10 on
+        mapped = {axis: sizes[axis] for axis in manual if axis not in params.get("auto", ())}
         self.axes = {**before, **mapped}
         self.through(params["jaxpr"], [None] * len(given), runs.times(self.devices(math.prod(mapped.values()))), names)
         self.axes = before

@@ -22,7 +22,7 @@ PRODUCTS = {"dot_general": "dot", "conv_general_dilated": "convolution"}
 OTHER_PRODUCTS = ("ragged_dot_general",)
 OF_A_FUNCTION = ("reduce", "reduce_window")
 """Reductions by a user's function, which runs as often as the whole array says."""
-LOST = "one device's program has no product of it, or it is not known which one"
+LOST = "one device's program has no product of its own for it: XLA merged it with an equal one, or left it out"
 SEVERAL = "XLA cut it into several products, or into products of several shapes"
 IN_A_LOOP = "XLA cut it into a loop of its own"
 LESS = "all devices together do less than the whole of it in the products that are known"
