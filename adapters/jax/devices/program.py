@@ -114,7 +114,7 @@ def _within(module: hlo.Module, loops: Sequence[hlo.Instruction]) -> set[str]:
 def _step(module: hlo.Module, instruction: hlo.Instruction) -> str:
     """What a reduction does with two values, if it is one instruction."""
     computation = module.computations.get(instruction.attrs.get("to_apply", "").lstrip("%"), ())
-    steps = [each.opcode for each in computation if each.opcode != "parameter"]
+    steps = [each.opcode for each in computation if each.opcode not in ("parameter", "copy")]
     return steps[0] if len(steps) == 1 else ""
 
 

@@ -136,18 +136,25 @@ class LocalWalk(Walk):
 
     def _passed(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         """The collectives that XLA made of this equation, or for it."""
+        name = equation.primitive.name
         for each in self._made_of(equation):
-            if each.opcode.removesuffix("-start") in COLLECTIVES:
-                known = not each.looped and not (each.turned and equation.primitive.name in LOOPS)
-                self._collective(each, runs, records.layer_of(names, self.root), known)
+            if _is_passing(each):
+                known = not each.looped and not (each.turned and name in LOOPS)
+                op = self._collective(each, runs, records.layer_of(names, self.root), known)
+                whole = self._op(equation, runs, names)
+                if name in OVER_DEVICES and len(whole.inputs) == len(op.inputs) == 1:
+                    shapes = [tensor.shape for tensor in (*op.inputs, *op.outputs)]
+                    attrs = {**op.attrs, **_with(whole, shapes[:1], shapes[1:]).attrs}
+                    op = op._replace(attrs={key: attrs[key] for key in (GROUP, WHOLE) if key in attrs})
+                self.add(op, runs.copies)
 
     def unplaced(self) -> None:
         """Add the collectives that XLA made of no equation, such as those for an argument."""
         for each in self.part.at.get(None, ()):
-            if each.opcode.removesuffix("-start") in COLLECTIVES:
-                self._collective(each, ONCE, "", not each.turned)
+            if _is_passing(each):
+                self.add(self._collective(each, ONCE, "", not each.turned))
 
-    def _collective(self, each: Piece, runs: Runs, layer: str, known: bool) -> None:
+    def _collective(self, each: Piece, runs: Runs, layer: str, known: bool) -> Op:
         """Without its group if it is not ``known`` how often it runs."""
         kind = each.opcode.removesuffix("-start")
         group = group_of(each.attrs, self.rank, self.part.devices) if known else None
@@ -155,7 +162,11 @@ class LocalWalk(Walk):
         if group is not None:
             reduce = _KINDS.get(each.step, each.step)
             attrs[GROUP] = {"ranks": group, "place": group.index(self.rank), "reduce": reduce}
-        self.add(Op("", f"hlo.{kind}", layer, each.inputs, each.outputs, attrs, runs.calls, runs.phase), runs.copies)
+        return Op("", f"hlo.{kind}", layer, each.inputs, each.outputs, attrs, runs.calls, runs.phase)
+
+
+def _is_passing(each: Piece) -> bool:
+    return each.opcode.removesuffix("-start") in COLLECTIVES
 
 
 def _is_alike(op: Op, found: Piece) -> bool:
