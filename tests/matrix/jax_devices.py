@@ -47,6 +47,10 @@ def blurred(kernel, image):
     return jax.lax.conv_general_dilated(image, kernel, (1, 1), "SAME", dimension_numbers=numbers)
 
 
+def running(up, x):
+    return jnp.cumsum(x @ up, axis=1)
+
+
 COLUMNS, ROWS = P(None, "tp"), P("tp", None)
 
 
@@ -137,6 +141,11 @@ def rows_of_images():
     return jax.jit(blurred, in_shardings=placed(on, P(), P(None, "tp"))), (KERNEL, IMAGE)
 
 
+def cumulative():
+    """XLA adds up along the columns that it cut in a way of its own."""
+    return jax.jit(running, in_shardings=placed(mesh(), COLUMNS, P())), (UP, X)
+
+
 def merged():
     def squared(up, x):
         return (x @ up) * jnp.sin(x @ up)
@@ -163,6 +172,7 @@ ALONE = {
     stack: (LAYERS, X),
     wide: (WIDE, X),
     blurred: (KERNEL, IMAGE),
+    running: (UP, X),
 }
 PROGRAMS = {
     mlp: (tensor, data, both, on_each, half, put, mapped, mapped_along_one, merged, by_place, no_shard),
@@ -170,6 +180,7 @@ PROGRAMS = {
     stack: (scanned,),
     wide: (uneven,),
     blurred: (rows_of_images,),
+    running: (cumulative,),
 }
 """By the function that one device runs."""
 

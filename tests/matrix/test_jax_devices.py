@@ -136,6 +136,8 @@ def test_xla_counts_one_device_once_it_has_cut(found: dict[str, Any]) -> None:
         assert held["counters"][COMPILED]["outside-convention"] == -RELU // N - added
         assert "global-shape" not in held["counters"][COMPILED]
         assert held["counters"][LOWERED]["global-shape"] == -(MLP + RELU) * (N - 1) // N
+    sums = found["tensor"]["all"]["counters"][LOWERED]["op-not-counted"]  # XLA adds them when it cuts
+    assert sums == ring(OUT, N)
     assert "global-shape" not in found["mapped"]["matmul"]["counters"][LOWERED]  # the program has a device's shapes
 
 
@@ -145,6 +147,13 @@ def test_what_is_not_followed_is_withheld_by_name(found: dict[str, Any], name: s
         held = found[name][convention]
         assert (held["each"], held["sum"], held["state"]) == (None, None, "not_comparable")
         assert reason in held["reason"]
+
+
+def test_single_operations_are_withheld_alone(found: dict[str, Any]) -> None:
+    matmul, every = found["cumulative"]["matmul"], found["cumulative"]["all"]
+    assert (matmul["each"], matmul["sum"], matmul["state"]) == (PRODUCT // N, PRODUCT, "equal")
+    assert (every["each"], every["state"]) == (None, "not_comparable")
+    assert "lax.cumsum: the instructions of one device's program do not show its part" in every["reason"]
 
 
 def test_a_program_on_fewer_devices_is_refused(found: dict[str, Any]) -> None:
@@ -189,16 +198,18 @@ def test_a_program_mapped_along_one_axis_runs_there(found: dict[str, Any]) -> No
     assert found["mapped_along_one"]["whole"] == [2, 2]  # of a mesh of 2 x 2
 
 
-def test_the_command_of_the_page(python: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "each"), [("tensor", MLP // N), ("copies", MLP)])
+def test_the_command_of_the_page(name: str, each: int, python: Path, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "ranks.md").read_text()
     (tmp_path / "sharded.py").write_text(files(page)["sharded.py"])
     command = next(line for line in page.splitlines() if line.startswith("reconcile run --jax sharded:tensor"))
-    words = [str(python), "-m", *command.split(), "--out", "out"]
+    words = [str(python), "-m", *command.replace("tensor", name).split(), "--out", "out"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(words, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (file,) = (tmp_path / "out").glob("*.ranks.json")
     report = json.loads(file.read_text())
-    assert [(entry["ranks"], entry["totals"]["matmul"]) for entry in report["ranks"]] == [([0, 1, 2, 3], MLP // N)]
-    assert report["sum"]["matmul"] == MLP
+    assert [(entry["ranks"], entry["totals"]["matmul"]) for entry in report["ranks"]] == [([0, 1, 2, 3], each)]
+    assert report["sum"]["matmul"] == N * each
+    assert "; 1 ran)" in done.stdout
     assert report["statements"][0]["residual"] == 0
