@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ import jax
 
 from ..shared import adapter, keras_model
 from . import closures, layers
+from .devices import FLAG
 
 KEYS = ("params", "dropout")
 """Purposes for which a module of Flax linen may draw random numbers."""
@@ -82,13 +84,18 @@ def without_arrays(value: Any) -> Any:
     return jax.tree.map(abstract, value) if is_tree(value) else value
 
 
+def apart() -> bool:
+    """Whether the user, or --ranks, made several devices of the host, so that it matters on which of them an array lies."""
+    return FLAG in os.environ.get("XLA_FLAGS", "") and jax.device_count() > 1
+
+
 def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
     """A factory that allocates nothing: it runs on shapes where the model keeps its arrays itself, otherwise as it is. With
-    several devices it runs as it is: shapes do not say on which of them an array lies."""
+    several devices of the host it runs as it is: shapes do not say on which of them an array lies."""
 
     @functools.wraps(maker)
     def made(*positional: Any, **named: Any) -> Any:
-        if jax.device_count() > 1:
+        if apart():
             return maker(*positional, **named)
         results: list[Any] = []
 
@@ -111,7 +118,7 @@ def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
 
 def on_shapes(function: Callable[[], Any]) -> Any:
     """What a function returns, with shapes in the place of arrays where that is possible."""
-    if jax.device_count() > 1:
+    if apart():
         return function()
     results: list[Any] = []
 

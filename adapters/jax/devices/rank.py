@@ -14,8 +14,8 @@ from typing import Any
 
 from ....core.records import CALLED_WITH, Op, Trace
 from ...shared import adapter, nested
+from . import FLAG
 
-FLAG = "--xla_force_host_platform_device_count"
 FAKED = (
     "one process compiled the program for %d devices of the host, and XLA cut it as it says there: on other devices the compiler "
     "may cut it otherwise where the program leaves it a choice"
