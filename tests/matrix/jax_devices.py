@@ -244,16 +244,20 @@ if __name__ == "__main__":
         return Rank(tuple(ranks), Collected(meta, (found,), tuple(ledgers)), told)
 
     def said(answer, each, convention):
-        """The state of each counter, its causes, and whether the evidence of each line has its amount."""
+        """The state of each counter, its causes, and those whose evidence has another amount."""
         booked = {}
         (found,) = each.collected.traces
         ops = {f"jax:{op.id}": op for op in found.ops}
         versions = {ledger.counter: ledger.versions for ledger in each.collected.ledgers}
         for statement in answer.statements:
             causes = {cause.value: amount for cause, amount in statement.by_cause().items()}
-            alike = [recompute(line, ops, versions, convention) == line.amount for line in statement.adjustments]
+            others = [
+                line.cause.value
+                for line in statement.adjustments
+                if recompute(line, ops, versions, convention) != line.amount
+            ]
             booked[statement.from_] = {
-                "state": statement.state.value, "residual": statement.residual, "recomputed": all(alike), **causes
+                "state": statement.state.value, "residual": statement.residual, "recomputed": others, **causes
             }  # fmt: skip
         return booked
 

@@ -56,8 +56,8 @@ class DeviceProgram(NamedTuple):
 
 
 def cut(closed: Any, arguments: Sequence[Any], devices: int, numbers: Mapping[int, str]) -> DeviceProgram:
-    """Compile a program that has ``numbers`` on its equations, for so many devices. Raises FactoryError for a program that runs
-    on others, and whatever XLA raises."""
+    """Compile a program that has ``numbers`` on its equations, for this number of devices. Raises FactoryError for a program that
+    runs on others, and whatever XLA raises."""
     function = jax.extend.core.jaxpr_as_fun(closed)
     with tempfile.TemporaryDirectory() as folder:
         options = {"xla_dump_to": folder, "xla_dump_hlo_pass_re": CUT, "xla_dump_hlo_as_text": True}

@@ -93,7 +93,7 @@ class LocalWalk(Walk):
         return () if tag is None else self.part.at.get(tag, ())
 
     def _product(self, op: Op, found: Sequence[Piece], copies: int) -> tuple[str, Op | None]:
-        """The product with this device's shapes, or why it is not known; XLA has so many ``copies`` of it before it cuts them."""
+        """The product with this device's shapes, or why it is not known; XLA has ``copies`` of it before it cuts them."""
         if not found:
             return LOST, None
         if any(each.looped for each in found):
