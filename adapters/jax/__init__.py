@@ -43,6 +43,7 @@ FRAMEWORK = Framework(
     ),
     lends=False,
     backend="jax",
+    ranks=True,
     watched=("jax", "JAX"),
     order=4,
 )

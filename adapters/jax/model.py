@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ import jax
 
 from ..shared import adapter, keras_model
 from . import closures, layers
+from .devices import FLAG
 
 KEYS = ("params", "dropout")
 """Purposes for which a module of Flax linen may draw random numbers."""
@@ -26,7 +28,8 @@ class Call(NamedTuple):
     """One call of a model: ``function(*arguments)`` on shapes, which returns the model's outputs and whatever it writes.
 
     ``root`` is the scope that stands for the whole model, or ''.  The floating arrays of the first argument are what a training
-    step trains; ``paths`` are their names.  ``linen`` is a module of Flax linen with the arguments of its call.
+    step trains; ``paths`` are their names.  ``linen`` is a module of Flax linen with the arguments of its call.  ``devices`` is
+    how many devices are told apart: 1 where the call is taken as a whole.
     """
 
     function: Callable[..., Any]
@@ -34,6 +37,7 @@ class Call(NamedTuple):
     root: str = ""
     paths: tuple[str, ...] = ()
     linen: tuple[Any, tuple[Any, ...], dict[str, Any]] | None = None
+    devices: int = 1
 
 
 def versions() -> dict[str, str]:
@@ -46,10 +50,13 @@ def versions() -> dict[str, str]:
 
 
 def abstract(leaf: Any) -> Any:
-    """An array, or an input that a pair states, as its shape and dtype; anything else unchanged."""
+    """An array, or an input that a pair states, as its shape and dtype; anything else unchanged. One that lies on several devices
+    says so: where it lies is a part of the program."""
     if not adapter.is_leaf(leaf) or isinstance(leaf, jax.ShapeDtypeStruct):
         return leaf
-    return jax.ShapeDtypeStruct(tuple(leaf.shape), leaf.dtype)
+    sharding = None if isinstance(leaf, jax.core.Tracer) else getattr(leaf, "sharding", None)
+    several = sharding is not None and len(sharding.device_set) > 1
+    return jax.ShapeDtypeStruct(tuple(leaf.shape), leaf.dtype, **({"sharding": sharding} if several else {}))
 
 
 def of_linen(value: Any) -> bool:
@@ -77,11 +84,19 @@ def without_arrays(value: Any) -> Any:
     return jax.tree.map(abstract, value) if is_tree(value) else value
 
 
+def apart() -> bool:
+    """Whether the user, or --ranks, made several devices of the host, so that it matters on which of them an array lies."""
+    return FLAG in os.environ.get("XLA_FLAGS", "") and jax.device_count() > 1
+
+
 def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
-    """A factory that allocates nothing: it runs on shapes where the model keeps its arrays itself, otherwise as it is."""
+    """A factory that allocates nothing: it runs on shapes where the model keeps its arrays itself, otherwise as it is. With
+    several devices of the host it runs as it is: shapes do not say on which of them an array lies."""
 
     @functools.wraps(maker)
     def made(*positional: Any, **named: Any) -> Any:
+        if apart():
+            return maker(*positional, **named)
         results: list[Any] = []
 
         def run() -> None:
@@ -103,6 +118,8 @@ def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
 
 def on_shapes(function: Callable[[], Any]) -> Any:
     """What a function returns, with shapes in the place of arrays where that is possible."""
+    if apart():
+        return function()
     results: list[Any] = []
 
     def run() -> None:

@@ -88,6 +88,14 @@ class Walk:
         self.axes: dict[Any, int] = {}
         self.equations: dict[Any, int] = {}
 
+    def fresh(self) -> Walk:
+        """A walk of the same kind that has met nothing yet."""
+        return Walk(self.root)
+
+    def devices(self, mapped: int) -> int:
+        """On how many of these devices the walk goes through a program that is mapped over them: on all."""
+        return mapped
+
     def through(self, closed: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         """Every equation of a jaxpr that runs so often within these scopes, called with what is known of its inputs."""
         known = scalars.Known(closed, given)
@@ -140,7 +148,7 @@ class Walk:
 
     def _untaken(self, closed: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         """The body of a loop that does not run: XLA counts it all the same."""
-        walk = Walk(self.root)
+        walk = self.fresh()
         walk.axes = self.axes
         walk.through(closed, given, runs, names)
         for key, op in walk.ops.items():
@@ -154,7 +162,7 @@ class Walk:
             return
         walks = []
         for branch in branches:
-            walk = Walk(self.root)
+            walk = self.fresh()
             walk.axes = self.axes
             walk.through(branch, given[1:], runs, names)
             walks.append(walk)
@@ -167,11 +175,10 @@ class Walk:
         """The body runs on every device of the axes that it is mapped over."""
         params, before = equation.params, self.axes
         sizes = dict(params["mesh"].shape)
-        mapped = {
-            axis: sizes[axis] for axis in params.get("manual_axes") or sizes if axis not in params.get("auto", ())
-        }
+        manual = params.get("newly_manual_axes") or params.get("manual_axes") or sizes  # the former from JAX 0.10 on
+        mapped = {axis: sizes[axis] for axis in manual if axis not in params.get("auto", ())}
         self.axes = {**before, **mapped}
-        self.through(params["jaxpr"], [None] * len(given), runs.times(math.prod(mapped.values())), names)
+        self.through(params["jaxpr"], [None] * len(given), runs.times(self.devices(math.prod(mapped.values()))), names)
         self.axes = before
 
     def _linear_solve(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:

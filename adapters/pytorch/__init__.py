@@ -42,6 +42,7 @@ FRAMEWORK = Framework(
     forks=True,
     placed=True,
     steps=True,
+    ranks=True,
     watched=("torch", "PyTorch"),
     libraries=(
         ("transformers", ".adapters.pytorch.libraries.transformers"),

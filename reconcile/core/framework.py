@@ -37,6 +37,7 @@ class Framework(NamedTuple):
     because each release of Keras names its nodes differently. ``backend`` is its name in Keras 3, '' for none. ``forks`` says
     whether a process that has imported it can be forked: one with threads of its own cannot. ``placed`` says whether its
     counters run a model on the device that the user names, and ``steps`` whether a program's own step is recorded where it runs.
+    ``ranks`` says whether the ranks of a world are told apart (worker/ranks.py).
     ``watched`` is the module after whose import a program is watched for its step (worker/watch.py), and its name in words; ()
     for none.
 
@@ -76,6 +77,7 @@ class Framework(NamedTuple):
     forks: bool = False
     placed: bool = False
     steps: bool = False
+    ranks: bool = False
     watched: Tuple[str, ...] = ()
     optimizers: Tuple[str, ...] = ()
     exports: str = ""

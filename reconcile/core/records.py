@@ -105,6 +105,9 @@ WHOLE = "tag:whole"
 """Attribute of an op on this process's part of tensors that several processes share: the shapes of the whole ``inputs`` and
 ``outputs``."""
 
+CUT = "tag:cut"
+"""Attribute of an op without products of which this process does a part that is not known: why. (A product is a Problem.)"""
+
 GROUP = "tag:group"
 """Attribute of an op by which processes pass tensors to each other: the ``ranks`` that take part, this one's ``place`` among
 them, and how they ``reduce``, '' if they do not."""

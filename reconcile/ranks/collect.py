@@ -18,6 +18,7 @@ from ..engine.settle import Collected
 from ..launch.choose import find_models
 from ..launch.request import RunRequest
 from ..launch.runner import counters_of_request, lacking
+from ..launch.user_models import counters_of
 from ..launch.workers import alone, written
 from ..launch.workers.scratch import scratch
 from ..steps.count import chosen_counters
@@ -46,7 +47,10 @@ def collect(request: RunRequest, world: int, chosen: Sequence[int] = (), against
 
 
 def _counters(framework: Framework, asked: Sequence[str]) -> list[str]:
-    """Those that count the step as it runs, and formulas, which read its model afterwards. Raises UsageError."""
+    """Those that count the step as it runs, and formulas, which read its model afterwards; where no step is recorded as it runs,
+    those of a program. Raises UsageError."""
+    if not framework.steps:
+        return list(counters_of({framework.name: ""}, asked))
     known = known_counters()
     formulas = [
         name for name in asked if name in known and known[name].quoted and known[name].framework == framework.name
@@ -56,7 +60,7 @@ def _counters(framework: Framework, asked: Sequence[str]) -> list[str]:
 
 
 def _framework(request: RunRequest) -> Framework:
-    able = [record for record in frameworks().values() if record.steps]
+    able = [record for record in frameworks().values() if record.ranks]
     options = " or ".join(f"--{record.name} MODULE:FUNCTION" for record in able)
     if len(request.factories) != 1 or next(iter(request.factories)) not in [record.name for record in able]:
         raise UsageError(f"--ranks takes one model of your own: {options}.")

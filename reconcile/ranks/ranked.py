@@ -94,7 +94,9 @@ class Ranked:
         if unknown is not None:
             return blocked(SUM, ONE, State.NOT_COMPARABLE, unknown.reason, totals)
         parts = [Part(len(fold.ranks), fold.trace) for fold in self.folds]
-        return Sum(parts, trace, self.world.batches, self.world.share, self.convention).statement()
+        world = self.world
+        whole = Sum(parts, trace, world.batches, world.share, self.convention, one_batch=world.one_batch)
+        return whole.statement()
 
     @property
     def exit_code(self) -> int:

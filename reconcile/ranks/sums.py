@@ -58,14 +58,23 @@ class Part:
 
 
 class Sum:
-    """``batches`` is how many batches the ranks read, and ``share`` how much of the one device's batch each of these is."""
+    """``batches`` is how many batches the ranks read, and ``share`` how much of the one device's batch each of these is.
+    ``one_batch`` says that the program itself shows one batch of all ranks, whatever they share."""
 
     def __init__(
-        self, parts: Sequence[Part], one: TraceResult, batches: int, share: Fraction, convention: Convention
+        self,
+        parts: Sequence[Part],
+        one: TraceResult,
+        batches: int,
+        share: Fraction,
+        convention: Convention,
+        *,
+        one_batch: bool = False,
     ) -> None:
         self.parts, self.one, self.batches, self.share = parts, one, batches, share
         self.flops = convention.flops
         self.convention = convention
+        self.one_batch = one_batch
         self._lines: list[Adjustment] = []
         self._residuals: list[Residual] = []
 
@@ -291,6 +300,8 @@ class Sum:
     def _sharing(self) -> bool:
         """Whether the ranks share some op of a batch: each of them does less than the whole of it. Without that, ranks that do
         the whole of a layer each may read one batch or several."""
+        if self.one_batch:
+            return True
         cells = self._cells(self._all(), lambda row: (row.layer, phase_of(row), row.op))
         for place, cell in cells.items():
             whole = self._work(cell.one) * self.share

@@ -60,6 +60,11 @@ class World:
         return count
 
     @property
+    def one_batch(self) -> bool:
+        """Whether the program of all ranks is written for one batch: arrays of JAX are whole, and a device has a part of each."""
+        return all(rank.told.get("one_batch") for rank in self.ranks)
+
+    @property
     def share(self) -> Fraction:
         """How much of the one device's batch a rank reads: the first rank, which has the first stage of a pipeline."""
         first = next((rank for rank in self.ranks if self.mesh.first in rank.ranks), None)

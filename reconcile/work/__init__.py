@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..core.errors import ReconcileError, UsageError, described
 from ..core.framework import Framework, absolute
-from ..core.records import POINTWISE, REGISTERED, STORED, Op
+from ..core.records import CUT, POINTWISE, REGISTERED, STORED, Op
 from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
@@ -185,6 +185,8 @@ def work_of(op: Op) -> Work:
         return ZERO
     if _is_of_integers(op):
         return _products_of_integers(op, entry)
+    if CUT in op.attrs:
+        raise UnknownWork(f"{op.op}: {op.attrs[CUT]}", SINGLE)
     try:
         return checked(entry.compute(op))
     except (UnknownWork, ReconcileError):
@@ -222,7 +224,18 @@ def _is_quantised(op: Op) -> bool:
     return any(t.dtype.startswith(("qint", "quint")) for t in op.inputs)
 
 
-_OURS = {"aten", "higher_order", "lax", "onnx", "prim", "prims", "quantized", "quantized_decomposed", "torchvision"}
+_OURS = {
+    "aten",
+    "higher_order",
+    "hlo",
+    "lax",
+    "onnx",
+    "prim",
+    "prims",
+    "quantized",
+    "quantized_decomposed",
+    "torchvision",
+}
 """Prefixes of op names (before the dot) whose products all have formulas here."""
 
 

@@ -1,5 +1,5 @@
-"""Operators by which processes pass tensors to each other (torch.distributed): one part of the processes' work, as this one
-runs it.
+"""Operators by which processes pass tensors to each other (torch.distributed, XLA's collectives): one part of the processes'
+work, as this one runs it.
 
 None has products of matrices.  Operators that only pass values on do no arithmetic.  Operators that reduce also add, compare or
 multiply: of N elements that D processes reduce in a ring, each process adds all but the chunk that it sends first,
@@ -28,6 +28,7 @@ _MOVING = {
     irecv isend wait_tensor""",
     "fsdp": "all_gather_copy_in chunk_cat copy split_with_sizes_copy",
     "_dtensor": "shard_dim_alltoall",
+    "hlo": "all-gather all-to-all collective-permute collective-broadcast",
 }
 _REDUCING = {
     "c10d": """_reduce_scatter_base allreduce allreduce_coalesced reduce reduce_scatter
@@ -36,6 +37,7 @@ _REDUCING = {
     reduce_scatter_tensor_out""",
     "_c10d_functional_autograd": "reduce_scatter_tensor",
     "c10d_functional": "all_reduce all_reduce_coalesced reduce_scatter_tensor reduce_scatter_tensor_coalesced",
+    "hlo": "all-reduce reduce-scatter",
 }
 
 
@@ -100,24 +102,31 @@ def _check(op: Op) -> Work:
 
 
 _SENT: dict[str, tuple[str, Callable[[int], Fraction] | None]] = {
-    "all_reduce": ("allreduce allreduce_coalesced all_reduce all_reduce_coalesced", lambda n: Fraction(2 * (n - 1), n)),
+    "all_reduce": (
+        "allreduce allreduce_coalesced all_reduce all_reduce_coalesced all-reduce",
+        lambda n: Fraction(2 * (n - 1), n),
+    ),
     "all_gather": (
         "_allgather_base allgather allgather_coalesced allgather_into_tensor_coalesced all_gather_into_tensor "
-        "all_gather_into_tensor_coalesced all_gather_into_tensor_out",
+        "all_gather_into_tensor_coalesced all_gather_into_tensor_out all-gather",
         lambda n: Fraction(n - 1),
     ),
     "reduce_scatter": (
-        "_reduce_scatter_base reduce_scatter reduce_scatter_tensor_coalesced reduce_scatter_tensor reduce_scatter_tensor_out",
+        "_reduce_scatter_base reduce_scatter reduce_scatter_tensor_coalesced reduce_scatter_tensor reduce_scatter_tensor_out "
+        "reduce-scatter",
         lambda n: Fraction(n - 1),
     ),
-    "all_to_all": ("alltoall alltoall_base all_to_all_single shard_dim_alltoall", lambda n: Fraction(n - 1, n)),
-    "broadcast": ("broadcast", lambda _n: Fraction(1)),
+    "all_to_all": (
+        "alltoall alltoall_base all_to_all_single shard_dim_alltoall all-to-all",
+        lambda n: Fraction(n - 1, n),
+    ),
+    "broadcast": ("broadcast collective-broadcast", lambda _n: Fraction(1)),
     "reduce": ("reduce", lambda _n: Fraction(1)),
     "gather": ("gather", lambda _n: Fraction(1)),
     "scatter": ("scatter", None),
     "send": ("send isend", lambda _n: Fraction(1)),
     "recv": ("recv recv_any_source irecv", lambda _n: Fraction(0)),
-    "p2p": ("batch_p2p_ops", None),
+    "p2p": ("batch_p2p_ops collective-permute", None),
 }
 """Kinds of collectives, and what a process sends in a ring of n, over the bytes of its part: nccl-tests doc/PERFORMANCE.md."""
 

@@ -93,6 +93,9 @@ class Ranks:
             self._leave({"folded": [[rank, [rank]] for rank in ran], "ran": ran})
             return
         ran = self._ran([0])
+        if ran[0].get("one_program"):  # all devices run it, on parts of equal shapes
+            self._leave({"folded": [[0, list(range(self.world))]], "ran": ran})
+            return
         if self.world > 1:
             self._ready_for_all(ran[0])
         while missing := (plan := Plan(ran)).missing():

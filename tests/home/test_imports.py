@@ -23,7 +23,7 @@ HELP = "import runpy, sys; sys.argv = ['reconcile', '--help']; runpy.run_module(
 
 def travelling() -> set[str]:
     """What runs beside a framework: captures, tracers and the zoo, with everything that they import."""
-    own = r"adapters\.\w+\.(trace|training|twin|step|files\.torchvision_kernels|(libraries|lists|steps|ranks)\.\w+)"
+    own = r"adapters\.\w+\.(trace|training|twin|step|files\.torchvision_kernels|(libraries|lists|steps|ranks|devices)\.\w+)"
     beside = rf"reconcile\.(adapters\.counters\..*\.(capture|nested)|{own}|model_zoo\.)"
     pending = [m for m in MODULES if re.match(beside, m)]
     found: set[str] = set()

@@ -41,6 +41,7 @@ ELSEWHERE = {
     r"pip install -e mine$": "test",
     r"reconcile counter (conform|draft) mine$": "test",
     r"reconcile run --jax ": "matrix",
+    r"reconcile run --torch (titan|olmo):": "fresh",
     r"reconcile llm config\.json ": "llm",
     r"reconcile mfu .*--config config\.json": "llm",
 }
@@ -142,7 +143,7 @@ for _ in range(3):
 """
 COUNTED = (ROOT / "tests" / "kernels" / "mixed.csv").read_text()
 """What an H100 counted in a call of docs/kernels.md's model."""
-RANKS, RING, THREADS = (part.partition("```")[0] for part in PAGES["ranks.md"].split("```python\n")[1:])
+RANKS, RING, _SHARDED, THREADS = (part.partition("```")[0] for part in PAGES["ranks.md"].split("```python\n")[1:])
 PAIR = (ROOT / "model_zoo" / "conv1x1.py").read_text()
 FILES = {
     r"--torch net:Net ": {"net.py": NET},

@@ -30,6 +30,8 @@ TORCH = (
     "torchvision.",
     *PROCESSES,
 )
+OTHERS = ("lax.", "onnx.", "hlo.")
+"""What is looked up in neither framework: primitives of JAX, operators of ONNX, and XLA's collectives."""
 NO_TENSORS = ("_dtensor.mesh_get_process_group",)
 """The operator of torch.distributed that has no tensor, and no formula."""
 
@@ -39,7 +41,7 @@ def test_every_formula_has_a_source_and_an_exact_name():
     for name, entry in FORMULAS.items():
         assert entry.op == name
         assert len(entry.source) > 10, name
-        assert name.startswith(TORCH + ("lax.", "onnx.")) or name.isidentifier(), name
+        assert name.startswith(TORCH + OTHERS) or name.isidentifier(), name
         assert not name.startswith("aten.") or not name.endswith("_") or name.endswith("__"), name
 
 
@@ -66,7 +68,7 @@ def test_torch_and_tensorflow_know_the_names():
     unknown += [n for n in names if n.startswith(PROCESSES) and n not in FORMULAS and n not in NO_TENSORS]
     assert unknown == []
     defs = set(tensorflow.raw_ops.__dict__)
-    missing = {n for n in FORMULAS if not n.startswith(TORCH + ("lax.", "onnx.")) and n not in defs}
+    missing = {n for n in FORMULAS if not n.startswith(TORCH + OTHERS) and n not in defs}
     assert [name for name in sorted(missing) if not _op_def(name)] == []
 
 

@@ -19,21 +19,26 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ....core.causes import Cause
-from ....core.records import Op, Sighting, Trace
+from ....core.records import WHOLE, Op, Sighting, Trace
 from ....core.work import SINGLE
 from ....work import COMPONENTS, Work, is_integer_op
 from .. import SUM
 from ..bridge import Bridge, Item, View, known_work, make_item, unknown_of, unmet
-from ..rulebook import NotCounted, Rule, apply
+from ..op_bridge import whole_of
+from ..rulebook import apply
 from . import LOWERED, TARGET
-from .lowerings import PRODUCTS, Part, Place, parts, place
+from .lowerings import ALL_REDUCE, PRODUCTS, Part, Place, parts, place
 from .rounding import rounding
 from .rules import BOOK, unpadded
+from .shares import AT_THE_CUT, Met, of_one, of_others, why_not
 
 EQUATIONS = "equations"
 COMPILED = "xla@compiled"
 REWROTE = "the program that XLA counts has not as many of it"
-PLACED = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding")
+PLACED = (
+    "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
+    "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape",
+)  # fmt: skip
 """Custom calls that only say on which devices an array is: nothing runs, and XLA counts -1 for any custom call."""
 IN_A_LOOP = "XLA counts the body of a loop once"
 REST = tuple(name for name in COMPONENTS if name != "mac")
@@ -46,20 +51,6 @@ def another(layer: str, difference: str) -> str:
         "the program that XLA counts is not the one that was traced, or JAX hands it over in a way that reconcile does not know: "
         f"{where}, {difference}"
     )
-
-
-def why_not(op: Op) -> str:
-    """The reason why an instruction without a rule is not counted."""
-    return f"XLA's cost analysis counts 0 for {op.op.partition('.')[2]}"
-
-
-class Met:
-    """Instructions of one layer, kind and size: what the rules count for one, and how often XLA met one."""
-
-    def __init__(self, op: Op, rule: Rule | None, counted: Work, missed: NotCounted | None) -> None:
-        self.op, self.rule, self.counted, self.missed = op, rule, counted, missed
-        self.times = 0
-        self.primitives = set[str]()
 
 
 Key = tuple[str, Place]
@@ -78,7 +69,7 @@ class Wanted(NamedTuple):
 
 def bridge(view: View, trace: Trace) -> Bridge:
     """Items of every instruction that XLA met, of what ran and XLA left out, and of the sum in float32."""
-    wanted, left_out = _wanted(trace)
+    wanted, left_out = _wanted(trace, uncut=view.counter != COMPILED)
     before = [sighting for sighting in view.sightings if sighting.op.attrs.get(LOWERED)]
     counted = [sighting for sighting in view.sightings if not sighting.op.attrs.get(LOWERED)]
     placed = [one for one in counted if _places(one.op)]
@@ -108,8 +99,9 @@ def _places(op: Op) -> bool:
     return op.attrs.get(TARGET) in PLACED and not is_integer_op(op)
 
 
-def _wanted(trace: Trace) -> tuple[Wanted, list[Item]]:
-    """The instructions that the trace needs, and items for the work of primitives whose instructions are not stated."""
+def _wanted(trace: Trace, *, uncut: bool) -> tuple[Wanted, list[Item]]:
+    """The instructions that the trace needs, and items for the work of primitives whose instructions are not stated. A program
+    that is ``uncut`` has the whole of what the trace has one device's part of."""
     wanted, left_out = Wanted({}, {}, {}), list[Item]()
     for op in trace.ops:
         if is_integer_op(op):
@@ -121,8 +113,9 @@ def _wanted(trace: Trace) -> tuple[Wanted, list[Item]]:
                 wanted.routines.setdefault(op.layer, op)
             left_out += _left_out(op)
             continue
-        for part in stated:
-            wanted.at.setdefault((op.layer, part.place), []).append((op, part))
+        shown = parts(whole_of(op)) if uncut and WHOLE in op.attrs else stated
+        for part, met in zip(stated, shown or (), strict=True):
+            wanted.at.setdefault((op.layer, met.place), []).append((op, part))
     return wanted, left_out
 
 
@@ -225,6 +218,9 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
     if view.counter == COMPILED and (found.times if found else 0) == _equations(taken):
         wanted = taken  # the compiler drops a loop that does not run
     equations = [int(op.attrs.get(EQUATIONS, 1)) * part.times for op, part in wanted]
+    if found is None and view.counter != COMPILED and {op.op for op, _ in wanted} == {ALL_REDUCE}:
+        yield from (unmet(op, part.ran, Cause.OP_NOT_COUNTED, AT_THE_CUT) for op, part in wanted)
+        return
     if found is None or found.times != sum(equations):
         has = found.times if found else 0
         products = [part.ran for _, part in wanted] + ([found.counted] if found else [])
@@ -244,14 +240,23 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
         if not op.calls:
             yield replace(_one(found, seen, Cause.UNTAKEN_BRANCH), ops=(op.id,))
             continue
-        padded = found.counted.mac != part.ran.mac and seen == op.calls * part.times
+        if WHOLE in op.attrs and view.counter != COMPILED:
+            mine = of_one(found, op)
+            if place(mine.op, mine.counted) != part.place:
+                gap = another(op.layer, f"one device's part of {op.op} is not a part of {found.op.op}")
+                yield from (unmet(op, part.ran, None, "", gap=gap), _one(found, seen, None, gap))
+                continue
+            yield of_others(found, mine, op, seen)
+        else:
+            mine = found
+        padded = mine.counted.mac != part.ran.mac and seen == op.calls * part.times
         only = ("mac",) if padded else part.only
         yield make_item(
-            found.op,
-            found.rule,
+            mine.op,
+            mine.rule,
             layer=op.layer,
             op=op.op,
-            counted=found.counted,
+            counted=mine.counted,
             seen=0 if found.missed else seen,
             ran=part.ran.only(only) if only else part.ran,
             times=op.calls * part.times,

@@ -9,14 +9,20 @@ from typing import Any
 import jax
 
 from ....core.records import FLOP, LIVE, Entry, Ledger, Op, Sighting, Tensor
+from ...jax import hlo
+from ...jax.devices.program import partitions
 from ...jax.model import KEYS, Call, versions
 from ...jax.records import layer_of
 from ...shared.refusal import BeyondCounter
 from .. import SUM
-from . import LOWERED, TARGET, hlo
+from . import LOWERED, TARGET
 
 CALLS = {"call": ("to_apply",), "fusion": ("calls",), "while": ("body", "condition"), "async-start": ("calls",)}
 """Instructions that run whole computations, and the attributes that name them, in the order in which they are added."""
+ONE_DEVICE = (
+    "the compiled program is that of one of %d devices, and the trace is the work of all of them: count one device with "
+    "--ranks %d"
+)
 PROGRAM = "jit(reconciled)"
 """How the name of an instruction begins that is given from the whole program on."""
 MOVES = frozenset(
@@ -95,6 +101,8 @@ def capture(counter: str, call: Call) -> Ledger:
     if counter.endswith("compiled"):
         compiled = stage.compile()
         (module,) = compiled.runtime_executable().hlo_modules()
+        if partitions(module) != call.devices:
+            raise BeyondCounter(ONE_DEVICE % (partitions(module), partitions(module)))
         costs = compiled.cost_analysis()
         sightings = [*seen(module, call.root), *(_before(one) for one in seen(handed, call.root))]
     else:

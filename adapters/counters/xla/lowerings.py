@@ -35,6 +35,8 @@ WINDOWED = {
 }  # fmt: skip
 """Reductions and the instruction that is one step of them."""
 PRODUCTS = ("dot", "convolution")
+ALL_REDUCE = "hlo.all-reduce"
+"""A sum of devices, which XLA's program of one device has, and a trace of one device as well."""
 
 
 FILLED = "FILL_OR_DROP"
@@ -69,6 +71,8 @@ def place(op: Op, counted: Work) -> Place:
 def parts(op: Op) -> list[Part] | None:
     """The instructions of a primitive that the trace has; None for one whose instructions are not stated here."""
     name, work = op.op.partition(".")[2], known_work(op) or ZERO
+    if op.op == ALL_REDUCE:
+        return [Part((name, _size(op.outputs[0])), work)]
     if name == "dot_general":
         return [Part(("products", work.mac), work)]
     if name == "conv_general_dilated":

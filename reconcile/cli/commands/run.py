@@ -59,8 +59,9 @@ def run(
     prefill lets a PyTorch language model read the prompt and fill its cache. --pass decode --context N lets it read one more
     token of each sequence, with N tokens in its cache.
 
-    --ranks N runs your PyTorch model as each rank of a world of N processes, in one process without a network. --against
-    names the model of one device: the statement leads to it from the sum of the ranks. --ncu compares the kernels that ran on
+    --ranks N runs your PyTorch model as each rank of a world of N processes, in one process without a network, or counts one of
+    the N devices that share your JAX program. --against names the model of one device: the statement leads to it from the sum of
+    the ranks. --ncu compares the kernels that ran on
     your GPU with the trace.
 
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed,
