@@ -212,7 +212,7 @@ def test_sums_over_the_tokens_of_several_batches(made: int, explained: bool) -> 
         assert causes(found) == {"own-batch": -(2 * 80 + 2 * 8)}
 
 
-def test_experts_that_ranks_share_are_updated_once_and_routers_by_each() -> None:
+def test_shared_experts_are_updated_once_and_routers_by_each() -> None:
     def weights(router: int, experts: int) -> list[TraceRow]:
         return [add("(optimizer)", (3, 8), router, OPTIMIZER), add("(optimizer)", (9, 8), experts, OPTIMIZER)]
 
