@@ -233,7 +233,7 @@ class Sum:
         return micro.added([part.trace.rows for part in self.parts], self.one.rows)
 
     def _op(self, row: TraceRow) -> str:
-        return micro.ADDED if self._added and micro.adds_gradients(row) else row.op
+        return micro.ADDED if self._added and micro.adds_gradients(row) else means.named(row, self._reduced)
 
     def _in_parts(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         """What a step with micro-batches does for each of them, or to put them together, on one rank or on several."""
