@@ -36,6 +36,15 @@ NONE = Places()
 """Those of a world whose experts have none."""
 
 
+def choices(one: Iterable[TraceRow]) -> tuple[int, ...]:
+    """How many rows each choice of experts asks one device for."""
+    return tuple(
+        prod([int(size or 0) for size in row.outputs[0].shape or ()]) * row.calls
+        for row in one
+        if row.op == CHOICE and row.phase == FORWARD and row.outputs
+    )
+
+
 def places_of(whole: Cell, counts: Sequence[int], times: Fraction) -> Places:
     """The places of the ranks' experts: none if nothing proves that they have some.
 
@@ -43,11 +52,7 @@ def places_of(whole: Cell, counts: Sequence[int], times: Fraction) -> Places:
     chose, and the sums differ by one rate.  ``counts`` are how many ranks each part has, ``times`` how many times one device's
     work their batches are.
     """
-    chosen = tuple(
-        prod([int(size or 0) for size in row.outputs[0].shape or ()]) * row.calls
-        for row in whole.one
-        if row.op == CHOICE and row.phase == FORWARD and row.outputs
-    )
+    chosen = choices(whole.one)
     products = Cell(
         {index: [r for r in rows if r.work.mac and r.phase == FORWARD] for index, rows in whole.parts.items()},
         [r for r in whole.one if r.work.mac and r.phase == FORWARD],

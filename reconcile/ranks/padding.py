@@ -11,11 +11,14 @@ from ..core.results import TraceRow
 from .moved import Cell
 
 
-def padding(cell: Cell, counts: Sequence[int], batches: int, work: Callable[[TraceRow], Fraction]) -> Fraction:
+def padding(
+    cell: Cell, counts: Sequence[int], batches: int, work: Callable[[TraceRow], Fraction], chosen: Sequence[int] = ()
+) -> Fraction:
     """The FLOPs that the ranks do for padding: 0 unless their ops have the one device's shapes but for one dimension, which is
     longer when the parts of all ranks are added, and not by a whole number of times.
 
-    ``counts`` are how many ranks each part has; ``work`` gives a row of the one device in FLOPs, for all batches.
+    ``counts`` are how many ranks each part has; ``work`` gives a row of the one device in FLOPs, for all batches. Rows for which
+    tokens have ``chosen`` experts are no dimension that ranks share.
     """
     padded = Fraction(0)
     for index, row in enumerate(cell.one):
@@ -32,7 +35,8 @@ def padding(cell: Cell, counts: Sequence[int], batches: int, work: Callable[[Tra
         if len(sizes) != 1:
             return Fraction(0)
         ((whole, together),) = sizes.items()
-        if together % (whole * batches) == 0:  # several copies of its parts, or parts of several batches
+        # Several copies of its parts, or parts of several batches, are no padding either.
+        if whole in chosen or together % (whole * batches) == 0:
             return Fraction(0)
         padded += work(row) * Fraction(together - whole * batches, whole * batches)
     return padded

@@ -72,8 +72,7 @@ class Sum:
         one_batch: bool = False,
     ) -> None:
         self.parts, self.one, self.batches, self.share = parts, one, batches, share
-        self.flops = convention.flops
-        self.convention = convention
+        self.flops, self.convention = convention.flops, convention
         self.one_batch = one_batch
         self._lines: list[Adjustment] = []
         self._residuals: list[Residual] = []
@@ -82,9 +81,9 @@ class Sum:
         """From the sum to the one device: by layer, by the lists of layers that the ranks number otherwise, or by op."""
         names, ranks = {r.layer for r in self.one.rows}, {r.layer for part in self.parts for r in part.trace.rows}
         own = {name: name for name in names & ranks}
-        tried: list[Statement] = []
+        tried = [self._statement(own)]
         for layers in (own, alike(names, ranks), {}):
-            if not tried or layers != own:
+            if layers != own:
                 tried.append(self._statement(layers))
             if not tried[-1].residuals:
                 return tried[-1]
@@ -233,7 +232,8 @@ class Sum:
             return {Cause.REPLICATED: beyond}
         if place[2] and (found := self._cut(place, cell, beyond) or self._in_parts(place, cell, beyond)):
             return found
-        padded = padding(cell, self._counts, self.batches, lambda row: self.flops(row.work) * self._times(place))
+        rate, chosen = self._times(place), capacity.choices(self.one.rows)
+        padded = padding(cell, self._counts, self.batches, lambda row: self.flops(row.work) * rate, chosen)
         return {Cause.PADDED_SHARD: beyond} if padded == beyond > 0 else {}
 
     @cached_property
@@ -242,7 +242,7 @@ class Sum:
         return micro.added([part.trace.rows for part in self.parts], self.one.rows)
 
     def _op(self, row: TraceRow) -> str:
-        return micro.ADDED if self._added and micro.adds_gradients(row) else row.op
+        return micro.ADDED if self._added and micro.adds_gradients(row) else means.named(row, self._reduced)
 
     def _in_parts(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         """What a step with micro-batches does for each of them, or to put them together, on one rank or on several."""

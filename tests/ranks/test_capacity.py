@@ -99,3 +99,17 @@ def test_every_op_of_the_experts_has_as_many_rows() -> None:
     more = [*expert(0, 8), *expert(1, 8), op("experts.0", "aten.mm", ((6, N), (N, K)), (6, K), FORWARD, mac=6 * K * N)]
     assert Cause.EXPERT_CAPACITY in settled([*expert(0, 8), *expert(1, 8)]).by_cause()
     assert settled(more).state is State.UNEXPLAINED
+
+
+def test_experts_in_one_product_are_neither_in_places_nor_padded() -> None:
+    """Its rows are all choices of tokens. Nothing shows whether the ranks have more of them for places."""
+
+    def fused(rows: int) -> TraceRow:
+        return op("experts", "aten.mm", ((rows, K), (K, N)), (rows, N), FORWARD, mac=rows * K * N)
+
+    def trace(rows: list[TraceRow]) -> TraceResult:
+        return TraceResult("t", "torch", State.EQUAL, "", True, "cpu", {}, tuple(rows), (), {}, {}, {}, ())
+
+    parts = [Part(2, trace([*router(), fused(TOKENS * TOP + 5)]))]
+    found = Sum(parts, trace([*router(), fused(TOKENS * TOP)]), 2, Fraction(1), MATMUL).statement()
+    assert (found.state, found.residual) == (State.UNEXPLAINED, -2 * 2 * 5 * K * N)

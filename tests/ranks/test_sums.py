@@ -240,6 +240,10 @@ def test_gradients_that_are_means() -> None:
     assert causes(statement([(2, own)], [row("a", 8)], 2, convention=ALL)) == {
         "own-batch": -2 * 8, "added-between-ranks": -2 * (12 + 6)
     }  # fmt: skip
+    beside = row("a", 0, WEIGHT_GRADIENT, "aten.mul", (3, 2), mul=6)
+    assert causes(statement([(2, [*own, beside])], [row("a", 8), beside], 2, convention=ALL)) == {
+        "own-batch": -(2 * 8 + 6), "added-between-ranks": -2 * (12 + 6)
+    }  # fmt: skip
     other = [row("a", 8), op("aten.mul", 11, mul=11), op("c10d.allreduce", add=6)]
     assert statement([(2, other)], [row("a", 8)], 2, convention=ALL).state is State.UNEXPLAINED
 

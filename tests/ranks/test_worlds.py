@@ -145,25 +145,25 @@ def test_a_model_that_ranks_share(run: Run, name: str) -> None:
 
 
 @pytest.mark.zoo
-@pytest.mark.parametrize("convention", ["all", "textbook"])
 @pytest.mark.parametrize("name", ["tp", "tp_again", "sequence", "fsdp"])
-def test_single_operations_have_causes_too(run: Run, name: str, convention: str) -> None:
+def test_single_operations_have_causes_too(run: Run, name: str) -> None:
     """Norms that each rank does, gradients that it adds where a tensor of the ranks ends, and sums that they cut."""
-    assert "added-between-ranks" in causes(run(name, 4, "plain", "training", convention))
+    found = each_convention(run(name, 4, "plain", "training"))
+    assert all("added-between-ranks" in found[convention] for convention in ("all", "textbook"))
 
 
 @pytest.mark.zoo
-@pytest.mark.parametrize("convention", ["all", "textbook"])
-def test_gradients_of_data_parallel_ranks_are_scaled_and_added(run: Run, convention: str) -> None:
-    result = run("ddp", 2, "plain", "training", convention)
-    assert causes(result)["added-between-ranks"] == -2 * (WEIGHTS + WEIGHTS // 2)
+def test_gradients_of_data_parallel_ranks_are_scaled_and_added(run: Run) -> None:
+    found = each_convention(run("ddp", 2, "plain", "training"))
+    for convention in ("all", "textbook"):
+        assert found[convention]["added-between-ranks"] == -2 * (WEIGHTS + WEIGHTS // 2)
 
 
 @pytest.mark.zoo
-@pytest.mark.parametrize("convention", ["all", "textbook"])
-def test_two_ranks_update_the_same_part_of_a_weight(run: Run, convention: str) -> None:
-    result = run("hsdp", 4, "plain", "training", convention)
-    assert causes(result)["replicated"] == -2 * WEIGHTS  # SGD multiplies and adds
+def test_two_ranks_update_the_same_part_of_a_weight(run: Run) -> None:
+    found = each_convention(run("hsdp", 4, "plain", "training"))
+    for convention in ("all", "textbook"):
+        assert found[convention]["replicated"] == -2 * WEIGHTS  # SGD multiplies and adds
 
 
 def of_micro_batches(norms: int = NORMS) -> dict[str, int]:

@@ -77,7 +77,7 @@ class RankStep:
             modules = [unwrapped(model)] if isinstance(model, torch.nn.Module) else []
             self.context = context = StepContext(modules, self.nested)
             seen.pipelines.recorder = context.recorder
-            context.recorder.path.parts([stage.submod for stage in seen.pipelines.stages])
+            context.recorder.path.parts([unwrapped(stage.submod) for stage in seen.pipelines.stages])
             read = Read(context.recorder)
             step = self._step(model, arguments)
             context.enter()
