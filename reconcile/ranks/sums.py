@@ -261,9 +261,9 @@ class Sum:
 
     def _copied(self, place: Place, cell: Cell, beyond: int) -> bool:
         """Whether ranks share weights, and several of them have the same part, as with HSDP. What a part of a batch is done by
-        twice may be of two batches: this says nothing of that."""
+        twice may be of two batches: this says nothing of that, unless the program shows one batch."""
         world, whole = sum(self._counts), self._work(cell.one)
-        if place[1] in _OF_BATCHES or not whole or beyond % whole or world % (beyond // whole + 1):
+        if (place[1] in _OF_BATCHES and not self.one_batch) or not whole or beyond % whole or world % (beyond // whole + 1):
             return False
         return copied(cell, self._counts, world // (beyond // whole + 1))
 
