@@ -57,7 +57,7 @@ FRAMEWORKS = {
         *("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_functional.", "fsdp.", "_dtensor."),
     ),
     "ONNX": ("onnx.",),
-    "JAX": ("lax.",),
+    "JAX": ("lax.", "hlo."),
     "TensorFlow": ("",),
 }
 """Title -> how the names of its operations begin; the first that fits."""

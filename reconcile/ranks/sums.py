@@ -62,18 +62,11 @@ class Sum:
     ``one_batch`` says that the program itself shows one batch of all ranks, whatever they share."""
 
     def __init__(
-        self,
-        parts: Sequence[Part],
-        one: TraceResult,
-        batches: int,
-        share: Fraction,
-        convention: Convention,
-        *,
-        one_batch: bool = False,
-    ) -> None:
+        self, parts: Sequence[Part], one: TraceResult, batches: int, share: Fraction, convention: Convention,
+        *, one_batch: bool = False,
+    ) -> None:  # fmt: skip
         self.parts, self.one, self.batches, self.share = parts, one, batches, share
-        self.flops, self.convention = convention.flops, convention
-        self.one_batch = one_batch
+        self.flops, self.convention, self.one_batch = convention.flops, convention, one_batch
         self._lines: list[Adjustment] = []
         self._residuals: list[Residual] = []
 
@@ -276,9 +269,10 @@ class Sum:
 
     def _copied(self, place: Place, cell: Cell, beyond: int) -> bool:
         """Whether ranks share weights, and several of them have the same part, as with HSDP. What a part of a batch is done by
-        twice may be of two batches: this says nothing of that."""
+        twice may be of two batches: this says nothing of that, unless the program shows one batch."""
         world, whole = sum(self._counts), self._work(cell.one)
-        if place[1] in _OF_BATCHES or not whole or beyond % whole or world % (beyond // whole + 1):
+        apart = place[1] in _OF_BATCHES and not self.one_batch
+        if apart or not whole or beyond % whole or world % (beyond // whole + 1):
             return False
         return copied(cell, self._counts, world // (beyond // whole + 1))
 

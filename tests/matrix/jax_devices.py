@@ -30,6 +30,13 @@ def mlp(up, down, x):
     return jax.nn.relu(x @ up) @ down
 
 
+def in_layers(up, down, x):
+    with jax.named_scope("first"):
+        hidden = jax.nn.relu(x @ up)
+    with jax.named_scope("second"):
+        return hidden @ down
+
+
 def gradients(weights, x):
     return jax.grad(lambda weights, x: mlp(*weights, x).sum())(weights, x)
 
@@ -79,6 +86,20 @@ def half():
         return hidden @ down
 
     return jax.jit(halved, in_shardings=placed(on, COLUMNS, P(), P())), (UP, DOWN, X)
+
+
+def pairs():
+    """The second layer's product is on two devices each the same: they have one half of the batch."""
+    on = mesh(2, 2)
+
+    def layers(up, down, x):
+        with jax.named_scope("first"):
+            hidden = jax.nn.relu(x @ up)
+        hidden = jax.lax.with_sharding_constraint(hidden, NamedSharding(on, P("dp")))
+        with jax.named_scope("second"):
+            return hidden @ down
+
+    return jax.jit(layers, in_shardings=placed(on, COLUMNS, P(), P("dp"))), (UP, DOWN, X)
 
 
 def put():
@@ -169,6 +190,7 @@ def no_shard():
 ALONE = {
     gradients: ((UP, DOWN), X),
     mlp: (UP, DOWN, X),
+    in_layers: (UP, DOWN, X),
     stack: (LAYERS, X),
     wide: (WIDE, X),
     blurred: (KERNEL, IMAGE),
@@ -176,6 +198,7 @@ ALONE = {
 }
 PROGRAMS = {
     mlp: (tensor, data, both, on_each, half, put, mapped, mapped_along_one, merged, by_place, no_shard),
+    in_layers: (pairs,),
     gradients: (tensor_gradients, data_gradients, both_gradients),
     stack: (scanned,),
     wide: (uneven,),

@@ -32,6 +32,7 @@ EACH = {
     **dict.fromkeys(("tensor", "data", "both", "put", "mapped", "mapped_along_one"), MLP // N),
     "on_each": MLP,
     "half": PRODUCT // N + PRODUCT,
+    "pairs": PRODUCT // N + PRODUCT // 2,
     **dict.fromkeys(("tensor_gradients", "data_gradients", "both_gradients"), GRADIENTS // N),
     "scanned": 6 * MLP // N,
     "uneven": 2 * ROWS * WIDTH * COLUMNS,
@@ -47,6 +48,7 @@ ONE.update(dict.fromkeys(("tensor_gradients", "data_gradients", "both_gradients"
 CAUSES = {
     "on_each": {"replicated": -(N - 1) * MLP},
     "half": {"replicated": -(N - 1) * PRODUCT},
+    "pairs": {"replicated": -PRODUCT},
     "uneven": {"padded-shard": -2 * ROWS * WIDTH * (N * COLUMNS - VOCABULARY)},
 }
 
@@ -104,15 +106,17 @@ def test_a_device_multiplies_its_part(found: dict[str, Any], name: str) -> None:
 def test_what_devices_add_is_all_that_they_do_more(found: dict[str, Any], name: str) -> None:
     held, matmul = found[name]["all"], found[name]["matmul"]
     causes = dict(CAUSES.get(name, {}))
-    if "replicated" in causes:  # and the activation: the whole of it on each device
+    if name in {"on_each", "half"}:  # and the activation: the whole of it on each device
         causes["replicated"] -= (N - 1) * RELU
+    if name == "pairs":  # of its half of the batch, on each device
+        causes["replicated"] -= RELU
     if name in ADDED:
         causes["added-between-ranks"] = -N * ADDED[name]
     assert held["causes"] == causes
     elements = {"tensor_gradients": 2, "data_gradients": 2, "both_gradients": 2, "scanned": 6}.get(name, 1) * RELU
     if name in {"uneven", "rows_of_images"}:
         elements = 0
-    singly = elements if name in {"on_each", "half"} else elements // N
+    singly = elements // {"on_each": 1, "half": 1, "pairs": 2}.get(name, N)
     assert held["each"] - matmul["each"] == singly + ADDED.get(name, 0)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ....core.causes import Cause
 from ....core.records import Op
-from ....work import Work
+from ....work import Work, numel
 from .. import SUM
 from ..bridge import Item, make_item
 from ..op_bridge import whole_of
@@ -56,9 +56,9 @@ def _with_shapes(instruction: Op, op: Op) -> Op:
         return instruction._replace(inputs=op.inputs[:2], outputs=op.outputs)
     whole = whole_of(op)
     pairs = zip((*whole.inputs, *whole.outputs), (*op.inputs, *op.outputs), strict=True)
-    shapes = {each.shape: own.shape for each, own in pairs}
+    shapes = {numel(each.shape): own.shape for each, own in pairs}  # instructions of one size stand for each other
     inputs, outputs = (
-        tuple(t._replace(shape=shapes.get(t.shape, t.shape)) for t in side)
+        tuple(t._replace(shape=shapes.get(numel(t.shape), t.shape)) for t in side)
         for side in (instruction.inputs, instruction.outputs)
     )
     return instruction._replace(inputs=inputs, outputs=outputs)
