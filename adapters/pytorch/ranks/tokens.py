@@ -44,7 +44,7 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
         return passed
 
     functions: Any = import_module(FUNCTIONS)
-    resolve = getattr(functions, "_resolve_group", None)  # of a mesh, too
+    resolve: Any = getattr(functions, "_resolve_group", None)  # of a mesh, too
     if resolve is not None:
         replace(functions, "all_to_all_single", functional)
     for module in (distributed, distributed.distributed_c10d):
