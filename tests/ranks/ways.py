@@ -85,21 +85,21 @@ def stages_of_parts() -> d.Step:
 
 
 class Chosen(nn.Module):
-    """Two experts; with a group, each rank has one of its own."""
+    """Two experts; with a mesh, each rank has one of its own."""
 
-    def __init__(self, group: Any = None) -> None:
+    def __init__(self, line: DeviceMesh | None = None) -> None:
         super().__init__()
-        self.group, own = group, 1 if group else 2
-        self.gives = GIVEN[distributed.get_world_size(group) if group else 2]
+        self.line, own = line, 1 if line else 2
+        self.gives = GIVEN[line.size() if line else 2]
         self.experts = nn.ModuleList(nn.Linear(d.DIM, d.HIDDEN, bias=False) for _ in range(own))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         from torch.distributed._functional_collectives import all_to_all_single
 
-        if self.group is None:
+        if self.line is None:
             return torch.cat([e(part) for e, part in zip(self.experts, tokens.split(self.gives), strict=True)])
-        takes = all_to_all_single(torch.tensor(self.gives), None, None, self.group).tolist()
-        return self.experts[0](all_to_all_single(tokens, takes, self.gives, self.group))
+        takes = all_to_all_single(torch.tensor(self.gives), None, None, self.line).tolist()
+        return self.experts[0](all_to_all_single(tokens, takes, self.gives, self.line.get_group()))
 
 
 def chosen() -> d.Made:
@@ -107,19 +107,21 @@ def chosen() -> d.Made:
 
 
 def chosen_apart() -> tuple[Chosen, torch.Tensor]:
-    return Chosen(d.mesh(ep=d.world()).get_group()), torch.randn(d.BATCH * d.SEQ, d.DIM)
+    return Chosen(d.mesh(ep=d.world())), torch.randn(d.BATCH * d.SEQ, d.DIM)
 
 
 def chosen_in_place() -> d.Made:
     """By the function that writes what it receives into a tensor of the program's."""
     net, tokens = chosen_apart()
+    assert net.line is not None
+    group = net.line.get_group()
 
     def forward(x: torch.Tensor) -> torch.Tensor:
         gives = torch.tensor(net.gives)
         takes = torch.empty_like(gives)
-        distributed.all_to_all_single(takes, gives, group=net.group)
+        distributed.all_to_all_single(takes, gives, group=group)
         given = x.new_empty(int(takes.sum()), d.DIM)
-        distributed.all_to_all_single(given, x, takes.tolist(), gives.tolist(), group=net.group)
+        distributed.all_to_all_single(given, x, takes.tolist(), gives.tolist(), group=group)
         return net.experts[0](given)
 
     net.forward = forward  # type: ignore[method-assign]

@@ -24,7 +24,7 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
     def functional(held: Any) -> Any:
         def passed(given: Any, takes: Any, gives: Any, group: Any, *args: Any, **kwargs: Any) -> Any:
             out = held(given, takes, gives, group, *args, **kwargs)
-            found = functions._group_or_group_name(group)
+            found = resolve(group)
             if isinstance(found, str):
                 found = distributed.distributed_c10d._resolve_process_group(found)
             _fill(asking, getattr(out, "elem", out), given, takes, gives, found)
@@ -44,7 +44,9 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
         return passed
 
     functions: Any = import_module(FUNCTIONS)
-    replace(functions, "all_to_all_single", functional)
+    resolve: Any = getattr(functions, "_resolve_group", None)  # of a mesh, too
+    if resolve is not None:
+        replace(functions, "all_to_all_single", functional)
     for module in (distributed, distributed.distributed_c10d):
         replace(module, "all_to_all_single", inplace)
 

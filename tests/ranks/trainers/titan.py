@@ -27,10 +27,10 @@ def llama(**degrees: int) -> Any:
     return small(llama3_debugmodel_ce_loss(), degrees)
 
 
-def deepseek(**degrees: int) -> Any:
-    """Its experts get equal numbers of tokens, by torchtitan's own switch."""
+def deepseek(balanced: bool = True, **degrees: int) -> Any:
+    """If ``balanced``, its experts get equal numbers of tokens, by torchtitan's own switch, which does not run with tp."""
     made = deepseek_v3_debugmodel()
-    made.loss, made.debug.moe_force_load_balance = made.loss.loss_fn, True
+    made.loss, made.debug.moe_force_load_balance = made.loss.loss_fn, balanced
     return small(made, degrees)
 
 
@@ -159,7 +159,7 @@ def experts() -> Step:
 
 
 def experts_tp() -> Step:
-    return shared(deepseek(tensor_parallel=world()))
+    return shared(deepseek(balanced=False, tensor_parallel=world()))
 
 
 def ep() -> Step:
