@@ -149,7 +149,7 @@ def test_a_model_that_ranks_share(run: Run, name: str) -> None:
 def test_single_operations_have_causes_too(run: Run, name: str) -> None:
     """Norms that each rank does, gradients that it adds where a tensor of the ranks ends, and sums that they cut."""
     found = each_convention(run(name, 4, "plain", "training"))
-    assert all("added-between-ranks" in found[convention] for convention in ("all", "textbook"))
+    assert [name for name in ("all", "textbook") if "added-between-ranks" not in found[name]] == []
 
 
 @pytest.mark.zoo
