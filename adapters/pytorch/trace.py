@@ -25,6 +25,7 @@ from .tracing import higher_order, nested_paths, proof
 from .tracing.call_records import RECURRENT, dispatched, recurrent, stand_in
 from .tracing.elsewhere import THREAD, noticed
 from .tracing.followed_calls import Tangents, is_followed
+from .tracing.launches import see, unsee
 from .tracing.module_path import AfterForward, ModulePath
 from .tracing.outside import LEFT, Crossings
 from .tracing.records import plain, tensor_record, tensors_in
@@ -62,6 +63,14 @@ class Recorder(TorchDispatchMode):
         self.crossings = Crossings()
         self.tangents = Tangents()
         self.elsewhere: list[Problem] = []
+
+    def __enter__(self) -> Any:
+        see()
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        unsee()
+        return super().__exit__(*error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -157,6 +157,7 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     recorder.unfollowed = UNFOLLOWED
     calls = TrainedFusedCalls(recorder)
     threads = threads_followed(lambda: Unrecorded(path))
-    with noticed(path, recorder.elsewhere), torch.enable_grad(), calls, recorder, path, threads:
+    elsewhere = noticed(path, recorder.elsewhere, where=recorder.where)
+    with elsewhere, torch.enable_grad(), calls, recorder, path, threads:
         step(module, inputs, update_of(model), recorder, calls)
     return recorder

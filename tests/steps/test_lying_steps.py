@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import threading
 from collections.abc import Callable
@@ -180,6 +181,12 @@ def through_numpy(net: nn.Module) -> None:
     train(net, rows() + torch.from_numpy(array @ array.T).sum())
 
 
+def by_a_kernel(net: nn.Module) -> None:
+    out = torch.empty_like(rows())
+    ctypes.memmove(out.data_ptr(), rows().data_ptr(), out.nbytes)
+    train(net, out)
+
+
 def in_a_process(net: nn.Module) -> None:
     subprocess.run(["true"], check=True)
     net(rows())
@@ -189,6 +196,7 @@ WITHHELD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a thread": (on_a_thread, "it ran on another thread"),
     "a backward pass on a thread": (back_on_a_thread, "it ran on another thread"),
     "numpy between tensors": (through_numpy, "its values left for numpy here"),
+    "a kernel of an extension": (by_a_kernel, "memory that was made here had values before"),
     "a process": (in_a_process, "a process was started here"),
     "nothing": (lambda net: None, "nothing ran in the step"),
 }

@@ -1,7 +1,9 @@
-"""Work of a call that PyTorch's modes do not reach: on threads that ran before the call, and in other processes.
+"""Work of a call that PyTorch's modes do not reach: on threads that ran before the call, in other processes, and by kernels
+without an operator.
 
-Threads are watched only if there are any.  PyTorch's profiler sees the ops of all threads; where it cannot, a thread that was
-busy during the call may have run some.  A process counts if it is started during the call, or if a tensor comes back from it.
+Threads are watched only if there are any, and a GPU only if it is used.  PyTorch's profiler sees the ops of all threads and the
+kernels; where it cannot, a thread that was busy during the call may have run some.  A process counts if it is started during
+the call, or if a tensor comes back from it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ except ImportError:  # a PyTorch that was built without it
     reductions = None
 
 from ....core.records import Problem
+from . import gpu
 from .module_path import ModulePath
+from .written import memory_followed
 
 THREAD, PROCESS = "(thread)", "(process)"
 RAN = (
@@ -61,16 +65,22 @@ RECEIVING = tuple(
 
 
 @contextmanager
-def noticed(path: ModulePath, problems: list[Problem], apart: Callable[[], bool] = lambda: False) -> Iterator[None]:
+def noticed(
+    path: ModulePath,
+    problems: list[Problem],
+    apart: Callable[[], bool] = lambda: False,
+    where: Callable[[], str] | None = None,
+) -> Iterator[None]:
     """Meanwhile, note as problems of the trace what runs where no mode reaches; ``apart()`` says that what a process does now is
-    no part of it."""
+    no part of it, ``where()`` which layer runs now, if that is not the module of the path."""
     layers: list[str] = []
 
     def note() -> None:
         if not apart():
             layers.append(path.current)
 
-    with _other_threads(path, problems), _processes(note):
+    memory = memory_followed(where or (lambda: path.current), problems)
+    with _profiled(path, problems), _processes(note), memory:
         yield
     problems.extend(Problem(layer, PROCESS, layer, STARTED) for layer in dict.fromkeys(layers))
 
@@ -79,30 +89,35 @@ def noticed(path: ModulePath, problems: list[Problem], apart: Callable[[], bool]
 
 
 @contextmanager
-def _other_threads(path: ModulePath, problems: list[Problem]) -> Iterator[None]:
+def _profiled(path: ModulePath, problems: list[Problem]) -> Iterator[None]:
+    """Meanwhile a profiler looks at threads that were there before and at a GPU, if there are any."""
     others = [thread for thread in threading.enumerate() if not _is_own(thread)]
-    if not others:
-        yield
-        return
-    profiler = _started_profiler()
+    on_gpu = torch.cuda.is_initialized()
+    profiler = _started_profiler(on_gpu) if others or on_gpu else None
     began, clocks = time.perf_counter(), {} if profiler else _clocks(others)
     try:
         yield
     finally:
         events = profiler().events() if profiler else ()
-    if path.unseen:  # modules ran there, and have their names
-        return
-    # others' by the system's number: the workers of PyTorch's own pool run parts of an op that the caller called
+    why = gpu.outside(events) if on_gpu else ""
+    if why:
+        problems.append(Problem("", gpu.KERNEL, "", why))
+    if others and not path.unseen:  # modules that ran there have their names
+        _judge(path, problems, others, events)
+        elapsed = time.perf_counter() - began
+        busy = [name for name, clock in clocks.items() if clock() > BUSY_SHARE * elapsed]
+        problems.extend(Problem("", THREAD, "", BUSY % name) for name in busy)
+
+
+def _judge(path: ModulePath, problems: list[Problem], others: list[threading.Thread], events: Any) -> None:
+    """Note the ops of threads that were there before; the workers of PyTorch's own pool run parts of an op that the caller
+    called, and are none by the system's number."""
     theirs = {thread.native_id for thread in [*others, *threading.enumerate()]} - path.threads
     ops = dict.fromkeys(_op(event) for event in events if event.device_resource_id() in theirs)
     names = [name for name in ops if name]
     if names:
         shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
         problems.append(Problem("", THREAD, "", RAN % shown))
-    elapsed = time.perf_counter() - began
-    for name, clock in clocks.items():
-        if clock() > BUSY_SHARE * elapsed:
-            problems.append(Problem("", THREAD, "", BUSY % name))
 
 
 def _is_own(thread: threading.Thread) -> bool:
@@ -118,8 +133,9 @@ def _op(event: Any) -> str:
     return "" if not name or space == "profiler" else f"{space}.{name}"
 
 
-def _started_profiler() -> Callable[[], Any] | None:
-    """Profile the ops of all threads; what ends that and gives the result.  None if this PyTorch cannot, or profiles already."""
+def _started_profiler(on_gpu: bool) -> Callable[[], Any] | None:
+    """Profile the ops of all threads, and a GPU's kernels; what ends that and gives the result.  None if this PyTorch cannot, or
+    profiles already."""
     autograd = torch._C._autograd
     told = LEVEL in os.environ
     try:
@@ -130,8 +146,9 @@ def _started_profiler() -> Callable[[], Any] | None:
         every = _ExperimentalConfig(profile_all_threads=True)
         config = ProfilerConfig(ProfilerState.KINETO, False, False, False, False, False, every)
         os.environ.setdefault(LEVEL, "99")
-        autograd._prepare_profiler(config, {ProfilerActivity.CPU})
-        autograd._enable_profiler(config, {ProfilerActivity.CPU})
+        activities = {ProfilerActivity.CPU} | ({ProfilerActivity.CUDA} if on_gpu else set())
+        autograd._prepare_profiler(config, activities)
+        autograd._enable_profiler(config, activities)
     except (ImportError, AttributeError, TypeError, RuntimeError):
         return None
     finally:

@@ -1,0 +1,52 @@
+"""Kernels that ran on a GPU within no operator: of CuPy, Numba, or an extension that launches its own.
+
+PyTorch's profiler gives each kernel the operator that launched it.  One without an operator reached no dispatcher, so no trace
+has it.  Copies and fills multiply nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+KERNEL = "(kernel)"
+OUTSIDE = "%s ran on the GPU within no operator of PyTorch: nothing of it is recorded"
+SHOWN = 3
+"""Kernels that a reason names."""
+MOVES = ("Memcpy", "Memset")
+NO_OPERATORS = ("autograd::", "profiler::")
+"""Ranges of the engine and of profilers, which are named as operators are."""
+
+
+def outside(events: Iterable[Any]) -> str:
+    """Why a trace lacks work, of all that a profiler saw: kernels that no operator launched; '' if there are none."""
+    on_cpu, on_gpu = [], []
+    for event in events:
+        (on_gpu if event.device_type().name in ("CUDA", "HIP") else on_cpu).append(event)
+    ranges = {event.correlation_id(): event for event in on_cpu if not event.is_async()}
+    operators = [event for event in on_cpu if _is_operator(event.name())]
+    names: dict[str, None] = {}
+    for kernel in on_gpu:
+        if kernel.name().startswith(MOVES) or not kernel.duration_ns():
+            continue
+        launched = ranges.get(kernel.linked_correlation_id())
+        if launched is None or not (_is_operator(launched.name()) or _is_within(launched, operators)):
+            names[_plain(kernel.name())] = None
+    shown = ", ".join(list(names)[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+    return OUTSIDE % shown if names else ""
+
+
+def _is_operator(name: str) -> bool:
+    space, colons, _ = name.partition("::")
+    return bool(colons) and space.isidentifier() and not name.startswith(NO_OPERATORS)
+
+
+def _is_within(range_: Any, operators: list[Any]) -> bool:
+    """Whether an operator was running on that thread when the range began."""
+    begun, thread = range_.start_ns(), range_.device_resource_id()
+    return any(o.device_resource_id() == thread and o.start_ns() <= begun <= o.end_ns() for o in operators)
+
+
+def _plain(name: str) -> str:
+    """A kernel's name without its return type, templates and arguments."""
+    return name.removeprefix("void ").partition("<")[0].partition("(")[0]
