@@ -130,11 +130,18 @@ class Adapter(adapter.Adapter):
 
         return described(batch)
 
-    def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
+    def watch(
+        self,
+        nested: Tuple[Any, ...],
+        steps: Tuple[int, int],
+        call: int,
+        done: Callable[[Any], None],
+        marks: bool = False,
+    ) -> Any:
         """See Adapter.watch."""
         from .steps.watch import Watch
 
-        return Watch(nested, steps[0], steps[1], call, done)
+        return Watch(nested, steps[0], steps[1], call, done, marks)
 
     def capture(self, request: Any, pair: Any) -> "Capture":
         """See Adapter.capture. Raises FactoryError for a device that is not there, before anything runs."""

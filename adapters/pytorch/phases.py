@@ -105,7 +105,7 @@ class TrainingRecorder(Recorder):
             return func(*args, **kwargs)
         if is_higher_order(func):
             raise FactoryError(OPENED % func.name())
-        out = func(*args, **kwargs)
+        out = self.ran(func, args, kwargs)
         if self.paused or not is_work(func):
             return out
         node = torch._C._current_autograd_node()

@@ -32,6 +32,7 @@ from .tracing.records import plain, tensor_record, tensors_in
 from .tracing.threads import followed
 from .tracing.trace_notes import depends_on, of_ways
 from .tracing.wrappers import is_fake, is_jagged, is_wrapper
+from .tracing.written import MAKING, MEMORY, UNSEEN, Written
 
 ELSEWHERE = (
     "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
@@ -63,6 +64,7 @@ class Recorder(TorchDispatchMode):
         self.crossings = Crossings()
         self.tangents = Tangents()
         self.elsewhere: list[Problem] = []
+        self.memory = Written(self.where)
 
     def __enter__(self) -> Any:
         see()
@@ -80,9 +82,23 @@ class Recorder(TorchDispatchMode):
             return func(*args, **kwargs)
         if higher_order.is_higher_order(func):
             return self.opened(func, args, kwargs)
-        out = func(*args, **kwargs)
+        out = self.ran(func, args, kwargs)
         if not self.paused and is_work(func):
             self.add(self.record(func, args, kwargs, out, self.path.current))
+        return out
+
+    def where(self) -> str:
+        """Layer of what runs now."""
+        return self.path.current
+
+    def ran(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], around: Any = None) -> Any:
+        """What a dispatched call returns; ``around`` calls it, if something does. Memory is followed that it makes or reads."""
+        if self.memory.made:
+            self.memory.meet(func, args, kwargs)
+        out = func(*args, **kwargs) if around is None else around(func, args, kwargs)
+        byte = MAKING.get(func)
+        if byte is not None:
+            self.memory.make(out, byte)
         return out
 
     def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, layer: str) -> Op:
@@ -128,6 +144,7 @@ class Recorder(TorchDispatchMode):
         """On a thread of the model's own, started in that layer: what it runs is recorded here, too."""
         twin = Recorder(self.path)
         twin.ops, twin.lock, twin.crossings, twin.on_thread = self.ops, self.lock, self.crossings, True
+        twin.memory = self.memory
         with FusedCalls(twin), twin, self.path.within(layer):
             yield
 
@@ -303,6 +320,7 @@ def finished(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Trace:
     layers = tuple(dict.fromkeys(op.layer for op in ops))
     problems = [Problem(layer, THREAD, layer, recorder.unfollowed) for layer in dict.fromkeys(recorder.path.unseen)]
     problems += recorder.elsewhere
+    problems += [Problem(layer, MEMORY, layer, UNSEEN) for layer in dict.fromkeys(recorder.memory.unseen)]
     problems += [Problem(layer, "(numpy)", layer, LEFT) for layer in dict.fromkeys(recorder.crossings.back)]
     notes += tuple(depends_on(ops))
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)

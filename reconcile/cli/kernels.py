@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from ..kernels.ncu import Counted
     from ..launch.request import RunRequest
 
-STRANGE = "no operator of this run is around the kernels of --ncu: give the model that you recorded, and its --pass."
+STRANGE = (
+    "no operator of this run is around the kernels of --ncu: give the model that you recorded, and its --pass or --steps."
+)
 
 
 def option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,6 +26,11 @@ def option(function: Callable[..., Any]) -> Callable[..., Any]:
     function = click.option(
         "--witness", is_flag=True, help="Hold the trace to the log of the CPU's math libraries, too (docs/witness.md)."
     )(function)
+    return file(function)
+
+
+def file(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a command with the file of Nsight Compute alone."""
     text = "What ncu counted on a GPU in your own run: compare its kernels with the trace (docs/kernels.md)."
     return click.option("--ncu", type=click.Path(path_type=Path), metavar="FILE.csv", help=text)(function)
 
@@ -47,8 +54,9 @@ def compare(
     answer: Answer,
     counted: tuple[Counted, ...],
     out: Path,
-    formats: tuple[str, ...],
+    stem: str,
     command: str,
+    formats: tuple[str, ...],
     *,
     quiet: bool,
     verbose: bool,
@@ -57,7 +65,6 @@ def compare(
     from ..core import atomic
     from ..kernels import report
     from ..kernels.witness import witness
-    from ..report import reports
     from .screen import printing
     from .streams import say
 
@@ -69,7 +76,6 @@ def compare(
         say(f"The kernels of --ncu are not compared: {trace.name} is incomplete.", err=True)
         return answer.exit_code
     found = witness(trace, counted)
-    stem = reports.stem(answer.model, pass_=answer.pass_)
     kept = atomic.write(out, stem, report.render(found, formats, answer.model, command))
     printing(lambda console: report.show(found, console, kept, quiet=quiet, verbose=verbose))
     return found.exit_code

@@ -32,6 +32,7 @@ class Script:
 
     ``module`` says that ``name`` is a module's name, as after ``python -m``; ``go_on`` that the program runs to its end.
     ``python`` is the interpreter of the user's own, '' for this one, and ``version`` its version, such as ``3.11``.
+    ``marks`` says that Nsight Compute runs around this command, and gets the step's kernels with the operators around them.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Script:
     go_on: bool = False
     python: str = ""
     version: str = ""
+    marks: bool = False
 
     @property
     def stem(self) -> str:
@@ -72,7 +74,7 @@ def _run(script: Script, request: RunRequest) -> tuple[Collected, str]:
     if script.version and tuple(map(int, script.version.split("."))) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise UsageError(f"--python is Python {script.version}, and a step is watched in Python {oldest} or later.")
-    recording = [record for record in frameworks().values() if record.watched]
+    recording = [record for record in frameworks().values() if record.watched and (record.steps or not script.marks)]
     counters = _counters([record.name for record in recording], request.counters)
     with passed_on(), scratch() as folder:
         asked = {
@@ -84,6 +86,7 @@ def _run(script: Script, request: RunRequest) -> tuple[Collected, str]:
             "steps": [script.first, script.last],
             "call": script.call,
             "go_on": script.go_on,
+            "marks": script.marks,
         }
         alone.run(asked, folder, WATCH, script.python)
         return _read(script, folder, counters, request.counters)

@@ -79,7 +79,8 @@ class Program:
         self.seen["imported"].append(framework.name)
         done = partial(self._done, framework, counters)
         steps, call = tuple(self.asked["steps"]), self.asked["call"]
-        self.watches.append(adapter_of(framework).watch(tuple(nested), steps, call, done))
+        marks = {"marks": True} if self.asked["marks"] else {}
+        self.watches.append(adapter_of(framework).watch(tuple(nested), steps, call, done, **marks))
 
     def _done(self, framework: Framework, counters: dict[str, Any], taken: Any) -> None:
         """The step is over, or ready to run: leave what was recorded, and end the program unless it is to go on.

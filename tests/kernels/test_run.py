@@ -30,7 +30,7 @@ def answer(name: str) -> Answer:
 @pytest.mark.parametrize(("name", "code"), [("mixed", 0), ("convs32-training", 1)])
 def test_the_files_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, code: int) -> None:
     _, counted = model(name)
-    assert compare(answer(name), counted, tmp_path, ("md", "json"), "again", quiet=False, verbose=True) == code
+    assert compare(answer(name), counted, tmp_path, name, "again", ("md", "json"), quiet=False, verbose=True) == code
     data = json.loads((tmp_path / f"{name}.kernels.json").read_text())
     assert data["exit_code"] == code
     (statement,) = data["statements"]
@@ -45,7 +45,7 @@ def test_the_files_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_kernels_of_another_model(tmp_path: Path) -> None:
     _, counted = model("convs")
     with pytest.raises(UsageError, match="give the model that you recorded"):
-        compare(answer("blocks"), counted, tmp_path, ("md",), "", quiet=True, verbose=False)
+        compare(answer("blocks"), counted, tmp_path, "blocks", "", ("md",), quiet=True, verbose=False)
 
 
 @pytest.mark.parametrize(

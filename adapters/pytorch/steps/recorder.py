@@ -117,7 +117,7 @@ class StepRecorder(PassRecorder):
             with self:
                 return func.decompose(*args, **kwargs)
         around = self.around if kind else None
-        out = func(*args, **kwargs) if around is None else around(func, args, kwargs)
+        out = self.ran(func, args, kwargs, around)
         if kind and not self.paused:
             self._place(func, args, kwargs, out)
             if self._whole is None:

@@ -8,7 +8,8 @@ trace says so.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -26,7 +27,22 @@ BELOW = (
 )
 
 
+NO_GPU = "--mark names the kernels of a GPU for Nsight Compute, and this PyTorch has none"
+
 MARK = "reconcile/run"
+
+
+@contextmanager
+def marked() -> Iterator[None]:
+    """Meanwhile Nsight Compute counts, and each kernel stands in ranges that name the operators around it with their sizes."""
+    torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    try:
+        with torch.autograd.profiler.emit_nvtx(record_shapes=True):
+            yield
+        torch.cuda.synchronize()
+    finally:
+        torch.cuda.profiler.stop()
 
 
 def met() -> str:
@@ -44,7 +60,8 @@ def met() -> str:
 class Watch:
     """``begins`` and ``ends`` are the first and the last step that are counted, from 1; or ``call`` is the call that is.
 
-    ``done`` gets the context when it has left, in the middle of the program.
+    ``done`` gets the context when it has left, in the middle of the program, or None where it cannot go on. With ``marks`` the
+    step's kernels are named for Nsight Compute.
     """
 
     def __init__(
@@ -54,15 +71,17 @@ class Watch:
         ends: int,
         call: int,
         done: Callable[[StepContext], None],
+        marks: bool = False,
     ) -> None:
         self.nested, self.begins, self.ends, self.call, self.done = nested, begins, ends, call, done
+        self.marks = ExitStack() if marks else None
         self.calls = self.steps = self.left_out = 0
         self.depth = 0  # modules that run
         self.optimizing = 0  # optimizers that step
         self.context: StepContext | None = None
         self.finished = False
         self.trains = False  # whether the step has called a model with gradients
-        self.below = False
+        self.below = ""  # why a step that began is not recorded
         self.run = ""
         self._eager = eager()
         self._eager.__enter__()  # for good: what is compiled before the step costs minutes and is not counted
@@ -95,9 +114,14 @@ class Watch:
 
     def _begin(self, module: torch.nn.Module, inputs: Any) -> None:
         if torch._C._len_torch_dispatch_stack():
-            self.below = True
+            self.below = BELOW
             return
+        if self.marks is not None and not torch.cuda.is_available():
+            self.below = NO_GPU
+            self.done(None)
         self.run = met()  # now: the process that keeps the store may end before this one's step does
+        if self.marks is not None:
+            self.marks.enter_context(marked())
         self.context = StepContext((), self.nested, optimizers_told=True)
         self.context.enter()
         self.context.recorder.path._push(module, inputs)
@@ -132,6 +156,8 @@ class Watch:
         assert self.context is not None
         self.finished = True
         self.context.leave()
+        if self.marks is not None:
+            self.marks.close()
         self.run = self.run or met()
         if self.left_out:
             self.context.notes.append(LEFT_OUT % (self.left_out, "" if self.left_out == 1 else "s"))
@@ -139,4 +165,4 @@ class Watch:
 
     def told(self) -> dict[str, Any]:
         """What it has seen of the program, where that ends before its step does."""
-        return {"calls": self.calls, "steps": self.steps, "below": BELOW if self.below else "", "run": self.run}
+        return {"calls": self.calls, "steps": self.steps, "below": self.below, "run": self.run}

@@ -28,7 +28,6 @@ except ImportError:  # a PyTorch that was built without it
 from ....core.records import Problem
 from . import gpu
 from .module_path import ModulePath
-from .written import memory_followed
 
 THREAD, PROCESS = "(thread)", "(process)"
 RAN = (
@@ -65,22 +64,16 @@ RECEIVING = tuple(
 
 
 @contextmanager
-def noticed(
-    path: ModulePath,
-    problems: list[Problem],
-    apart: Callable[[], bool] = lambda: False,
-    where: Callable[[], str] | None = None,
-) -> Iterator[None]:
+def noticed(path: ModulePath, problems: list[Problem], apart: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """Meanwhile, note as problems of the trace what runs where no mode reaches; ``apart()`` says that what a process does now is
-    no part of it, ``where()`` which layer runs now, if that is not the module of the path."""
+    no part of it."""
     layers: list[str] = []
 
     def note() -> None:
         if not apart():
             layers.append(path.current)
 
-    memory = memory_followed(where or (lambda: path.current), problems)
-    with _profiled(path, problems), _processes(note), memory:
+    with _profiled(path, problems), _processes(note):
         yield
     problems.extend(Problem(layer, PROCESS, layer, STARTED) for layer in dict.fromkeys(layers))
 

@@ -134,5 +134,17 @@ def run(
     code = result.exit_code
     if counted:
         command = again(ctx, (), *beside, "--ncu", str(ncu.name if ncu else ""))
-        code = max(code, kernels.compare(result, counted, out, formats, command, quiet=quiet, verbose=verbose))
+        code = max(
+            code,
+            kernels.compare(
+                result,
+                counted,
+                out,
+                reports.stem(result.model, pass_=result.pass_),
+                command,
+                formats,
+                quiet=quiet,
+                verbose=verbose,
+            ),
+        )
     ctx.exit(code)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from .. import kernels
 from ..options import PATH, declared, options, pictures
 from ..streams import say
 
@@ -27,6 +28,8 @@ def _steps(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
 @click.option("--calls", type=click.IntRange(min=1), metavar="N", help="Count the N-th call of a model, not a step.")
 @click.option("--continue", "go_on", is_flag=True, help="Let the script run to its end.")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module, as after python -m.")
+@click.option("--mark", is_flag=True, help="Name the step's kernels for ncu, which runs around this command.")
+@kernels.file
 @options("convention", "convention-file", "counter", "from", "to", "formulas")
 @options(
     declared("python", metavar="PATH", help="Run in your own environment: the path of its interpreter."),
@@ -41,6 +44,8 @@ def watch(
     steps: tuple[int, int],
     calls: int | None,
     go_on: bool,
+    mark: bool,
+    ncu: Path | None,
     module: bool,
     from_: str | None,
     to: str | None,
@@ -82,9 +87,12 @@ def watch(
 
     if calls and ctx.get_parameter_source("steps") is ParameterSource.COMMANDLINE:
         raise UsageError("--steps and --calls name two things to count: give one of them.")
+    if mark and ncu:
+        raise UsageError("--mark is for ncu's own run, and --ncu reads what it wrote: give one of them.")
     request = run_request(**asked, formats=formats)
+    counted = () if ncu is None else kernels.read(ncu)
     place, version = user_interpreter(python) if python else ("", "")
-    program = Script(script, arguments, module, *steps, calls or 0, go_on, str(place), version)
+    program = Script(script, arguments, module, *steps, calls or 0, go_on, str(place), version, mark)
     atomic.prepare(out)
     result = watch(program, request)
     stem = files.named(program.stem)
@@ -98,7 +106,11 @@ def watch(
     if said := reports.left_out(result, formats):
         say(said, err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)
-    ctx.exit(result.exit_code)
+    code = result.exit_code
+    if counted:
+        command = again(ctx, (), "--ncu", str(ncu.name if ncu else ""), script, *arguments)
+        code = max(code, kernels.compare(result, counted, out, stem, command, formats, quiet=quiet, verbose=verbose))
+    ctx.exit(code)
 
 
 @click.command()
