@@ -27,6 +27,7 @@ except ImportError:  # a PyTorch that was built without it
 
 from ....core.records import Problem
 from . import gpu
+from .launches import launches
 from .module_path import ModulePath
 
 THREAD, PROCESS = "(thread)", "(process)"
@@ -70,7 +71,7 @@ def noticed(path: ModulePath, problems: list[Problem], apart: Callable[[], bool]
     layers: list[str] = []
 
     def note() -> None:
-        if not apart():
+        if not apart() and not launches():
             layers.append(path.current)
 
     with _profiled(path, problems), _processes(note):

@@ -23,8 +23,9 @@ def outside(events: Iterable[Any]) -> str:
     on_cpu, on_gpu = [], []
     for event in events:
         (on_gpu if event.device_type().name in ("CUDA", "HIP") else on_cpu).append(event)
-    ranges = {event.correlation_id(): event for event in on_cpu if not event.is_async()}
-    operators = [event for event in on_cpu if _is_operator(event.name())]
+    # calls of CUDA's own functions are numbered by themselves, and linked to a range as kernels are
+    ranges = {event.correlation_id(): event for event in on_cpu if not event.linked_correlation_id()}
+    operators = [event for event in ranges.values() if _is_operator(event.name())]
     names: dict[str, None] = {}
     for kernel in on_gpu:
         if kernel.name().startswith(MOVES) or not kernel.duration_ns():
@@ -43,8 +44,8 @@ def _is_operator(name: str) -> bool:
 
 def _is_within(range_: Any, operators: list[Any]) -> bool:
     """Whether an operator was running on that thread when the range began."""
-    begun, thread = range_.start_ns(), range_.device_resource_id()
-    return any(o.device_resource_id() == thread and o.start_ns() <= begun <= o.end_ns() for o in operators)
+    begun, thread = range_.start_ns(), range_.start_thread_id()
+    return any(o.start_thread_id() == thread and o.start_ns() <= begun <= o.end_ns() for o in operators)
 
 
 def _plain(name: str) -> str:

@@ -49,6 +49,11 @@ def see() -> None:
         _depth.append(1)
 
 
+def launches() -> bool:
+    """Whether a kernel is being launched on this thread: at the first launch Triton starts its compiler."""
+    return getattr(_now, "launch", None) is not None
+
+
 def unsee() -> None:
     """See ``see``."""
     with _lock:
@@ -69,7 +74,7 @@ def _classes() -> list[Any]:
 
 def _seen(run: Callable[..., Any]) -> Callable[..., Any]:
     def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("warmup") or getattr(_now, "launch", None) is not None:
+        if kwargs.get("warmup") or launches():
             return run(self, *args, **kwargs)
         given = dict(zip(self.arg_names, args), **{k: v for k, v in kwargs.items() if k in self.arg_names})
         given[GRID] = _grid(kwargs.get(GRID), given)
