@@ -64,6 +64,7 @@ class Recorder(TorchDispatchMode):
         self.crossings = Crossings()
         self.tangents = Tangents()
         self.elsewhere: list[Problem] = []
+        self.remarks: list[str] = []
         self.memory = Written(self.where)
 
     def __enter__(self) -> Any:
@@ -322,7 +323,7 @@ def finished(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Trace:
     problems += recorder.elsewhere
     problems += [Problem(layer, MEMORY, layer, UNSEEN) for layer in dict.fromkeys(recorder.memory.unseen)]
     problems += [Problem(layer, "(numpy)", layer, LEFT) for layer in dict.fromkeys(recorder.crossings.back)]
-    notes += tuple(depends_on(ops))
+    notes += tuple(depends_on(ops)) + tuple(recorder.remarks)
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
 
 
@@ -332,7 +333,7 @@ def _record(model: TorchModel, device: str) -> Recorder:
     path = ModulePath(module)
     recorder = Recorder(path)
     threads = followed(lambda: recorder.beside(path.current))
-    elsewhere = noticed(path, recorder.elsewhere)
+    elsewhere = noticed(path, recorder.elsewhere, recorder.remarks)
     ways = nested_paths.taken()
     with elsewhere, torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path, threads, ways:
         module(*inputs)

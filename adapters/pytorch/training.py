@@ -157,7 +157,7 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     recorder.unfollowed = UNFOLLOWED
     calls = TrainedFusedCalls(recorder)
     threads = threads_followed(lambda: Unrecorded(path))
-    elsewhere = noticed(path, recorder.elsewhere)
+    elsewhere = noticed(path, recorder.elsewhere, recorder.remarks)
     with elsewhere, torch.enable_grad(), calls, recorder, path, threads:
         step(module, inputs, update_of(model), recorder, calls)
     return recorder

@@ -3,6 +3,7 @@
 ``h100.csv`` has operators one by one, in ranges ``case:NAME``.  The other files are each one model, beside the products of its
 trace on that GPU (PyTorch 2.11.0, cuDNN 9.19): ``mixed`` is docs/kernels.md's, ``blocks`` a transformer's block in bfloat16 with
 causal attention, ``convs`` and ``convs32`` three convolutions in half and single precision; ``-training``: a step with SGD.
+``mixed-watched`` is that step once more: the second one of a script, named by ``reconcile watch --mark --steps 2``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from reconcile.work import load, work_of
 from tests.work.records_by_hand import make
 
 FOLDER = Path(__file__).parent
-CAUSAL = ("blocks", "blocks-training", "mixed", "mixed-training")
+CAUSAL = ("blocks", "blocks-training", "mixed", "mixed-training", "mixed-watched")
 MODELS = (
     "blocks",
     "blocks-training",
@@ -33,6 +34,7 @@ MODELS = (
     "convs32-training",
     "mixed",
     "mixed-training",
+    "mixed-watched",
 )
 
 
@@ -43,7 +45,8 @@ def trace(rows: Iterable[TraceRow]) -> TraceResult:
 def model(name: str) -> tuple[TraceResult, tuple[ncu.Counted, ...]]:
     """The trace of a model as the GPU ran it, and its kernels. A causal mask discards the positions above the diagonal."""
     rows = []
-    for index, op in enumerate(json.loads((FOLDER / f"{name}.json").read_text())["ops"]):
+    traced = FOLDER / f"{name.replace('watched', 'training')}.json"
+    for index, op in enumerate(json.loads(traced.read_text())["ops"]):
         inputs, outputs = (tuple(Tensor(tuple(shape), "") for shape in op[side]) for side in ("inputs", "outputs"))
         above = 0
         if "attention" in op["op"] and name in CAUSAL:

@@ -176,7 +176,7 @@ class StepContext:
         recorder.unfollowed = UNFOLLOWED
         with ExitStack() as stack:
             for each in (
-                noticed(path, recorder.elsewhere, self._loads),
+                noticed(path, recorder.elsewhere, recorder.remarks, self._loads),
                 eager(),
                 uncompiled(),
                 uncompiled_branches(recorder.opens),

@@ -65,16 +65,18 @@ RECEIVING = tuple(
 
 
 @contextmanager
-def noticed(path: ModulePath, problems: list[Problem], apart: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Meanwhile, note as problems of the trace what runs where no mode reaches; ``apart()`` says that what a process does now is
-    no part of it."""
+def noticed(
+    path: ModulePath, problems: list[Problem], notes: list[str], apart: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
+    """Meanwhile, keep as problems or notes of the trace what runs where no mode reaches; ``apart()`` says that what a process
+    does now is no part of it."""
     layers: list[str] = []
 
     def note() -> None:
         if not apart() and not launches():
             layers.append(path.current)
 
-    with _profiled(path, problems), _processes(note):
+    with _profiled(path, problems, notes), _processes(note):
         yield
     problems.extend(Problem(layer, PROCESS, layer, STARTED) for layer in dict.fromkeys(layers))
 
@@ -83,7 +85,7 @@ def noticed(path: ModulePath, problems: list[Problem], apart: Callable[[], bool]
 
 
 @contextmanager
-def _profiled(path: ModulePath, problems: list[Problem]) -> Iterator[None]:
+def _profiled(path: ModulePath, problems: list[Problem], notes: list[str]) -> Iterator[None]:
     """Meanwhile a profiler looks at threads that were there before and at a GPU, if there are any."""
     others = [thread for thread in threading.enumerate() if not _is_own(thread)]
     on_gpu = torch.cuda.is_initialized()
@@ -95,7 +97,7 @@ def _profiled(path: ModulePath, problems: list[Problem]) -> Iterator[None]:
         events = profiler().events() if profiler else ()
     why = gpu.outside(events) if on_gpu else ""
     if why:
-        problems.append(Problem("", gpu.KERNEL, "", why))
+        notes.append(why)
     if others and not path.unseen:  # modules that ran there have their names
         _judge(path, problems, others, events)
         elapsed = time.perf_counter() - began

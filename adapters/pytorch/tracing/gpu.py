@@ -1,7 +1,8 @@
 """Kernels that ran on a GPU within no operator: of CuPy, Numba, or an extension that launches its own.
 
 PyTorch's profiler gives each kernel the operator that launched it.  One without an operator reached no dispatcher, so no trace
-has it.  Copies and fills multiply nothing.
+has it.  Copies and fills multiply nothing.  A note says so and withholds nothing: this was not yet seen on a GPU to be right
+of every kernel.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-KERNEL = "(kernel)"
-OUTSIDE = "%s ran on the GPU within no operator of PyTorch: nothing of it is recorded"
+OUTSIDE = "%s ran on the GPU within no operator of PyTorch, as its profiler tells: nothing of it is recorded"
 SHOWN = 3
 """Kernels that a reason names."""
 MOVES = ("Memcpy", "Memset")
@@ -19,7 +19,8 @@ NO_OPERATORS = ("autograd::", "profiler::")
 
 
 def outside(events: Iterable[Any]) -> str:
-    """Why a trace lacks work, of all that a profiler saw: kernels that no operator launched; '' if there are none."""
+    """What a trace lacks, of all that a profiler saw: kernels that no operator launched. '' if there are none, or if the profiler
+    gave no kernel at all an operator."""
     on_cpu, on_gpu = [], []
     for event in events:
         (on_gpu if event.device_type().name in ("CUDA", "HIP") else on_cpu).append(event)
@@ -27,14 +28,17 @@ def outside(events: Iterable[Any]) -> str:
     ranges = {event.correlation_id(): event for event in on_cpu if not event.linked_correlation_id()}
     operators = [event for event in ranges.values() if _is_operator(event.name())]
     names: dict[str, None] = {}
+    launched_by_operators = 0
     for kernel in on_gpu:
         if kernel.name().startswith(MOVES) or not kernel.duration_ns():
             continue
         launched = ranges.get(kernel.linked_correlation_id())
-        if launched is None or not (_is_operator(launched.name()) or _is_within(launched, operators)):
+        if launched is not None and (_is_operator(launched.name()) or _is_within(launched, operators)):
+            launched_by_operators += 1
+        else:
             names[_plain(kernel.name())] = None
     shown = ", ".join(list(names)[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-    return OUTSIDE % shown if names else ""
+    return OUTSIDE % shown if names and launched_by_operators else ""
 
 
 def _is_operator(name: str) -> bool:
