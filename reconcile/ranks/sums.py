@@ -151,10 +151,7 @@ class Sum:
             _, rest = self._more(inner, ops)
             if self._explained(inner, ops, rest):
                 continue
-            if place[0] == ELSEWHERE and place[1] in _OF_BATCHES:
-                self._residuals.append(Residual(place[0], -rest, self._why(inner, rest)))
-            else:
-                left.append((inner, ops))
+            left.append((inner, ops))
         return left
 
     @cached_property
