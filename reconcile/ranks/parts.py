@@ -7,7 +7,7 @@ tell both apart: of p equal parts of one dimension, p calls for each of one devi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from ..core.results import TraceRow
@@ -31,6 +31,21 @@ def doing(cell: Cell, counts: Sequence[int], share: Fraction) -> int | None:
                 return None
         taking += counts[index]
     return taking or None
+
+
+def ran_before(cell: Cell, forward: Sequence[Mapping[tuple[str, str, Shapes], int]]) -> bool:
+    """Whether each rank computes again what it computed in its own forward pass, and no call more often than it did there; as
+    often in all if it does so more than once (a checkpoint in another one). ``forward`` are each part's calls there."""
+    for index, rows in cell.parts.items():
+        often = {Fraction(row.calls, forward[index].get(call_of(row), 0) or 1) for row in rows}
+        if any(call_of(row) not in forward[index] for row in rows) or (max(often, default=0) > 1 and len(often) > 1):
+            return False
+    return True
+
+
+def call_of(row: TraceRow) -> tuple[str, str, Shapes]:
+    """Its layer, its op, and the shapes of its tensors."""
+    return row.layer, row.op, shapes_of(row)
 
 
 def times_done(

@@ -3,7 +3,7 @@
 Work is compared by layer and phase, and where that does not come out, by op as well.  With B batches that ranks read, each of
 them ``share`` of what the one device reads, the ranks have B x share times its work (own-batch).  What is left is
 
-- recomputed: work of the recomputation, which the one device has none of;
+- recomputed: work of the recomputation, which the one device has none of, and which the rank did in its forward pass;
 - replicated: each rank that takes part does the whole of it, as one device does with as many tokens, while the ranks share
   another op of the batch, or several ranks update the same part of each weight;
 - expert-capacity: rows of places that no token chose, or tokens without a place (capacity.py);
@@ -17,7 +17,7 @@ What none of these explains is the residual, by layer.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -216,7 +216,7 @@ class Sum:
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
         if means.averaged(cell, self._reduced):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
-        if place[1] == RECOMPUTATION and not self._work(cell.one) and beyond > 0:
+        if place[1] == RECOMPUTATION and not self._work(cell.one) and parts.ran_before(cell, self._forward):
             return {Cause.RECOMPUTED: beyond}
         if beyond > 0 and (self._replicated(place, cell) or self._copied(place, cell, beyond)):
             return {Cause.REPLICATED: beyond}
@@ -248,6 +248,15 @@ class Sum:
         if copies.denominator != 1 or (copies and not self._sharing):
             return {}
         return {Cause.REPLICATED: int(copies), Cause.MICRO_BATCHES: beyond - int(copies)}
+
+    @cached_property
+    def _forward(self) -> list[Counter[tuple[str, str, Shapes]]]:
+        """How often each part's calls run in its forward pass."""
+        found = [Counter[tuple[str, str, Shapes]]() for _ in self.parts]
+        for calls, part in zip(found, self.parts, strict=True):
+            for row in part.trace.rows:
+                calls[parts.call_of(row)] += row.calls * (row.phase == FORWARD)
+        return [+calls for calls in found]
 
     @cached_property
     def _reduced(self) -> frozenset[means.Reduced]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
@@ -123,6 +124,17 @@ def test_recomputation_that_one_device_lacks() -> None:
     assert causes(statement(parts, [row("a", 100)])) == {"recomputed": -2 * 80}
     both = [row("a", 100), row("a", 80, RECOMPUTATION)]
     assert causes(statement(parts, both)) == {}
+
+
+def test_recomputation_of_what_never_ran_has_no_cause() -> None:
+    """An op of another kind, or a call too many. A checkpoint in another one computes all of it twice."""
+    one, layer = [row("a", 50), row("a", 30, shape=(3,))], [row("a", 25), row("a", 15, shape=(3,))]
+    again = [replace(each, phase=RECOMPUTATION) for each in layer]
+    strange = row("a", 10, RECOMPUTATION, op="aten.bmm")
+    assert statement([(2, [*layer, *again, strange])], one).residual == -2 * 2 * 10
+    twice = [replace(each, calls=2, work=each.work * 2) for each in again]
+    assert statement([(2, [*layer, twice[0], again[1]])], one).residual == -2 * 2 * (2 * 25 + 15)
+    assert causes(statement([(2, [*layer, *twice])], one)) == {"recomputed": -2 * 2 * 2 * (25 + 15)}
 
 
 def test_padding_of_a_dimension() -> None:
