@@ -33,6 +33,18 @@ def added(parts: Iterable[Sequence[TraceRow]], one: Sequence[TraceRow]) -> froze
     )
 
 
+def fewer_than_made(cell: Cell, parts: Sequence[Sequence[TraceRow]]) -> bool:
+    """Whether each rank adds the gradients of a layer fewer times than it makes some there: m gradients take m - 1 additions."""
+    for index, rows in cell.parts.items():
+        made: dict[str, int] = {}
+        for row in parts[index]:
+            if row.phase == WEIGHT_GRADIENT and not adds_gradients(row):
+                made[row.layer] = max(made.get(row.layer, 0), row.calls)
+        if any(row.calls >= made.get(row.layer, row.calls + 1) for row in rows):
+            return False
+    return True
+
+
 def _additions(rows: Iterable[TraceRow]) -> Counter[tuple[Tensor, ...]]:
     calls = Counter[tuple[Tensor, ...]]()
     for row in rows:

@@ -238,7 +238,8 @@ class Sum:
         """What a step with micro-batches does for each of them, or to put them together, on one rank or on several."""
         if not self._added:
             return {}
-        if beyond > 0 and (place[2] == micro.ADDED or micro.scaled(cell, self._added)):
+        adds = place[2] == micro.ADDED and micro.fewer_than_made(cell, [part.trace.rows for part in self.parts])
+        if beyond > 0 and (adds or micro.scaled(cell, self._added)):
             return {Cause.MICRO_BATCHES: beyond}
         times, share = self._times(place), self.share if place[1] in _OF_BATCHES else Fraction(1)
         ranks = parts.doing(cell, self._counts, share)

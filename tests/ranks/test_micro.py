@@ -104,6 +104,12 @@ def test_an_addition_too_many_is_no_micro_batch() -> None:
     assert (found.state, found.residual) == (State.UNEXPLAINED, -(B // M) * K)
 
 
+def test_as_many_additions_as_gradients_are_one_too_many() -> None:
+    rank = [*step(M), add("a", (N, K), WEIGHT_GRADIENT, M), div((N, K))]
+    found = settled([rank], step(1))
+    assert (found.state, found.residual) == (State.UNEXPLAINED, -M * N * K)
+
+
 def test_a_division_of_something_else_is_none_either() -> None:
     rank = [*step(M), add("a", (N, K), WEIGHT_GRADIENT, M - 1), div((N, K + 1))]
     found = settled([rank], step(1))
