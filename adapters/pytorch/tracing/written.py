@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from .groups import PROCESSES
 from .records import tensors_in
 from .wrappers import is_wrapper
 
@@ -41,9 +42,11 @@ LOOKS = ("size", "stride", "storage_offset", "numel", "is_contiguous", "record_s
 
 
 class Made(NamedTuple):
-    """Memory that no operator has written yet: a weak reference, each byte that it has, and the layer that made it."""
+    """Memory that no operator has written yet: a weak reference and its address, each byte that it has, and the layer that made
+    it."""
 
     storage: Any
+    address: int
     byte: int
     layer: str
 
@@ -64,7 +67,7 @@ class Written:
         storage = tensor.untyped_storage()
         if byte:
             _bytes(storage).fill_(byte)
-        self.made[storage._cdata] = Made(StorageWeakRef(storage), byte, self.layer())
+        self.made[storage._cdata] = Made(StorageWeakRef(storage), storage.data_ptr(), byte, self.layer())
 
     def meet(self, func: Any, args: Any, kwargs: Any) -> None:
         """An operator is called: what it reads is looked at, and what it may write is followed no longer."""
@@ -75,23 +78,27 @@ class Written:
         if name in LOOKS or name.endswith("_like") or name.startswith("new_"):
             return
         own = func.namespace not in ("aten", "prims")  # other libraries' schemas need not say what they write
+        fills = (
+            func.namespace in PROCESSES
+        )  # what other processes send comes into memory that is taken for it, again and again
         for position, argument in enumerate(schema.arguments):
             value = args[position] if position < len(args) else kwargs.get(argument.name)
             writes = own or (argument.alias_info is not None and argument.alias_info.is_write)
             for tensor in tensors_in(value):
-                self._look(tensor, writes)
+                self._look(tensor, writes, fills)
 
-    def _look(self, tensor: torch.Tensor, writes: bool) -> None:
+    def _look(self, tensor: torch.Tensor, writes: bool, fills: bool) -> None:
         if tensor.layout is not torch.strided or tensor.is_meta or is_wrapper(type(tensor)):
             return
         storage = tensor.untyped_storage()
         made = self.made.get(storage._cdata)
         if made is None:
             return
-        same = bool((_bytes(storage) == made.byte).all())
+        given_back = storage.data_ptr() != made.address  # FSDP frees memory and takes other for the same tensor
+        same = fills or given_back or bool((_bytes(storage) == made.byte).all())
         if not same:
             self.unseen.append(made.layer)
-        if writes or not same:
+        if writes or given_back or not same:
             del self.made[storage._cdata]
 
 

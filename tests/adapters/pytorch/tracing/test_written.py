@@ -83,6 +83,15 @@ def freed_and_made_again(x):
     return x
 
 
+def freed_and_taken_again(x):
+    out = torch.empty(3, 4)
+    storage, size = out.untyped_storage(), out.nbytes
+    storage.resize_(0)
+    kept = torch.ones(3, 4)  # the same memory again would be no other
+    storage.resize_(size)
+    return x + out * 0 + kept
+
+
 HARMLESS = {
     "written in parts": filled,
     "written as out": given_as_out,
@@ -91,6 +100,7 @@ HARMLESS = {
     "zeros": lambda x: x + torch.zeros_like(x),
     "its shape alone": lambda x: x + torch.ones_like(torch.empty(3, 4)),
     "address of freed memory": freed_and_made_again,
+    "freed and taken again": freed_and_taken_again,
     "integers": lambda x: x + torch.empty(3, 4, dtype=torch.int64).zero_(),
     "nothing in it": lambda x: torch.cat([x, torch.empty(0, 4)]),
     "half precision": lambda x: x + torch.empty(3, 4, dtype=torch.bfloat16),
