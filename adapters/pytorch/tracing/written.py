@@ -19,8 +19,8 @@ from .wrappers import is_wrapper
 
 MEMORY = "(memory)"
 UNSEEN = (
-    "memory that was made here had values before any operator wrote it: a kernel that PyTorch's dispatcher does not meet "
-    "computed them, and nothing of it is recorded"
+    "memory that was made here had values before any operator wrote it: a kernel that PyTorch's dispatcher does not meet (or "
+    "numpy) computed them, and nothing of it is recorded"
 )
 
 MARK = 0x2D
