@@ -299,6 +299,10 @@ def _of_meta(
             return on_meta, "meta", (proof.PROVEN,)
         model.device = "cpu"  # counters have to run where the trace ran
         return real, "cpu", (proof.OTHERWISE % other,)
+    except NotImplementedError:  # PyTorch's: a kernel of a GPU alone
+        if on_meta is None:
+            raise
+        return on_meta, "meta", (UNCHECKED,)
     except OutOfMemory as error:
         if on_meta is not None:
             return on_meta, "meta", (UNCHECKED,)

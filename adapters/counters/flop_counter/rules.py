@@ -19,7 +19,8 @@ FILE = "torch/utils/flop_counter.py"
 
 
 def of_library(op: Op) -> Rule | None:
-    """The rule of an op whose library registered a formula: the FLOPs that this formula gave for the call, as multiply-adds."""
+    """The rule of an op whose library registered a formula: the FLOPs that this formula gave for the call, as multiply-adds. A
+    kernel's gradients stand in a trace in four parts, and the formula is of all four: it is the first one's."""
     flops = op.attrs.get(REGISTERED)
     if not isinstance(flops, int) or flops < 0 or flops % 2:
         return None
@@ -27,7 +28,7 @@ def of_library(op: Op) -> Rule | None:
         f"{COUNTERS[0].family}/{op.op}",
         op.op,
         SpecifierSet(),
-        lambda op: Work(mac=int(op.attrs[REGISTERED]) // 2),
+        lambda op: Work(mac=int(op.attrs[REGISTERED]) // 2 if op.attrs.get("part") in (None, PARTS[0]) else 0),
         f"{FILE}:49",
         "the formula that the library of the op registered (register_flop_formula)",
         SpecifierSet(),

@@ -20,6 +20,7 @@ from ....core.records import (
     Tensor,
 )
 from .groups import PROCESSES, with_group
+from .outside import NUMBERS
 from .records import (
     is_in_place,
     meeting,
@@ -123,18 +124,23 @@ USED = ("seqused_k", "seqlen_k")
 
 
 def lengths_of(given: dict[str, Any], kwargs: dict[str, Any]) -> list[list[int]] | None:
-    """The lengths of the packed sequences of a call: of their queries and of their keys; None of another call, and on meta."""
+    """The lengths of the packed sequences of a call: of their queries and of their keys; None of another call, and on meta of
+    offsets that the program did not write as numbers."""
     names = {**given, **kwargs}
     used = [names[name] for name in USED if isinstance(names.get(name), torch.Tensor)]
     for pair in OFFSETS:
         offsets = [names[name] for name in pair if isinstance(names.get(name), torch.Tensor)]
-        if not offsets or any(t.device.type == "meta" for t in [*offsets, *used]):
+        if not offsets or any(t.is_meta and not hasattr(t, NUMBERS) for t in [*offsets, *used]):
             continue
         with _python_dispatch._disable_current_modes():  # what reads a value is no op of the model
-            ends: list[list[int]] = [t.tolist() for t in offsets]
+            ends = [_numbers(t) for t in offsets]
             lengths = [[b - a for a, b in zip(row, row[1:])] for row in ends]
-            return [lengths[0], used[0].tolist() if used else lengths[-1]]
+            return [lengths[0], _numbers(used[0]) if used else lengths[-1]]
     return None
+
+
+def _numbers(tensor: torch.Tensor) -> list[int]:
+    return [int(value) for value in (getattr(tensor, NUMBERS) if tensor.is_meta else tensor.tolist())]
 
 
 def unpacked(value: Any) -> Tensor | None:

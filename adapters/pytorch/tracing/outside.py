@@ -10,12 +10,15 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 LEFT = (
     "its values left for numpy here, and an array came back later in the call: the work done in between is not recorded"
 )
 LEAVING = ("numpy", "__array__", "__dlpack__")
 MAKING = ("tensor", "as_tensor", "asarray")
+NUMBERS = "_reconcile_numbers"
+"""Attribute of a tensor on meta: the program's own numbers, which it was made of."""
 
 
 class Crossings:
@@ -46,14 +49,30 @@ class Crossings:
             return func(*args, **kwargs)
         self.constant = not type(value).__module__.startswith("numpy")
         try:
-            return func(*args, **kwargs)
+            made = func(*args, **kwargs)
         finally:
             self.constant = False
+        return kept(made, value)
 
     def lifted(self, value: Any) -> None:
         """A tensor was made of fresh data: of an array, if it is no constant."""
         if self.left and not self.constant and isinstance(value, torch.Tensor) and is_data(value):
             self.back, self.left = self.back + self.left, []
+
+
+def kept(made: Any, value: Any) -> Any:
+    """The tensor that was made of ``value``; on meta it keeps the numbers that the program wrote."""
+    if isinstance(value, (list, tuple)) and isinstance(made, torch.Tensor) and made.is_meta:
+        setattr(made, NUMBERS, value)
+    return made
+
+
+class Numbers(TorchFunctionMode):
+    """Keeps the numbers of tensors on meta where no other mode does."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        return kept(made, args[0]) if func is torch.tensor and args else made
 
 
 def is_data(tensor: torch.Tensor) -> bool:

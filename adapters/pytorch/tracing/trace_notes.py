@@ -17,6 +17,8 @@ OF_LIBRARY = (
     "%s is counted by the formula that its library registered with torch.utils.flop_counter, which nothing here checks, unless "
     "you give one of your own: flop_counter agrees with it because it uses the same one, so this says nothing about %s"
 )
+OWN = ("torch_attn.", "flash_attn.", "flashattn.")
+"""Libraries' operators that home has formulas for: it reads what they registered as a counter's number alone."""
 FAST_PATH = (
     "nn.MultiheadAttention is traced op by op, as hooks and traces see it; in inference mode PyTorch may run it, or the "
     "encoder layer around it, as one fused op: the same products, but only the query is scaled, and no row is tested for "
@@ -46,7 +48,7 @@ def depends_on(ops: tuple[Op, ...]) -> Iterator[str]:
     sized = list(dict.fromkeys(op.op for op in ops if op.op in SIZED_BY_VALUES)) + masked
     if sized:
         yield BY_VALUES % ", ".join(sized)
-    for name in dict.fromkeys(op.op for op in ops if REGISTERED in op.attrs):
+    for name in dict.fromkeys(op.op for op in ops if REGISTERED in op.attrs and not op.op.startswith(OWN)):
         yield OF_LIBRARY % (name, name)
 
 
