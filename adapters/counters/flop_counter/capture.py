@@ -20,7 +20,7 @@ from ....core.records import FLOP, Ledger
 from ...pytorch.model import TorchModel, versions
 from ...pytorch.trace import Recorder
 from ...pytorch.tracing.module_path import ModulePath
-from ...pytorch.tracing.outside import Numbers
+from ...pytorch.tracing.outside import numbers_kept
 from ...pytorch.tracing.threads import followed
 from ...shared.refusal import BeyondCounter
 from ..dispatched import Added
@@ -94,7 +94,7 @@ def _called(model: TorchModel, frozen: bool = False) -> tuple[Recorder, Watched]
     recorder = Recorder(path)
     watched = Watched(lambda: path.current)
     threads = followed(lambda: recorder.beside(path.current))  # where the counter sees nothing
-    with Numbers(), torch.no_grad(), path, recorder, watched, threads:
+    with numbers_kept(), torch.no_grad(), path, recorder, watched, threads:
         module(*inputs)
     return recorder, watched
 
@@ -116,7 +116,7 @@ def _trained(model: TorchModel) -> tuple[Recorder, Watched]:
     path = TrainingPath(module)
     recorder = TrainingRecorder(path, module)
     watched = Watched(recorder.where)
-    with Numbers(), torch.enable_grad(), path, recorder, watched:
+    with numbers_kept(), torch.enable_grad(), path, recorder, watched:
         step(module, inputs, update_of(model), recorder)
     return recorder, watched
 

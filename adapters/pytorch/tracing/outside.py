@@ -7,10 +7,11 @@ that a program takes on them are no work of the model.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Callable
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 LEFT = (
     "its values left for numpy here, and an array came back later in the call: the work done in between is not recorded"
@@ -67,12 +68,20 @@ def kept(made: Any, value: Any) -> Any:
     return made
 
 
-class Numbers(TorchFunctionMode):
-    """Keeps the numbers of tensors on meta where no other mode does."""
+@contextmanager
+def numbers_kept() -> Iterator[None]:
+    """Meanwhile ``torch.tensor`` keeps the numbers of tensors on meta. No mode of functions does it: PyTorch takes no fast path
+    within one."""
+    make = torch.tensor
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        return kept(made, args[0]) if func is torch.tensor and args else made
+    def tensor(data: Any, *args: Any, **kwargs: Any) -> Any:
+        return kept(make(data, *args, **kwargs), data)
+
+    torch.tensor = tensor
+    try:
+        yield
+    finally:
+        torch.tensor = make
 
 
 def is_data(tensor: torch.Tensor) -> bool:
