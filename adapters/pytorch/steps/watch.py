@@ -70,7 +70,7 @@ class Watch:
         begins: int,
         ends: int,
         call: int,
-        done: Callable[[StepContext], None],
+        done: Callable[[StepContext | None], None],
         marks: bool = False,
     ) -> None:
         self.nested, self.begins, self.ends, self.call, self.done = nested, begins, ends, call, done

@@ -21,7 +21,8 @@ NO_OPERATORS = ("autograd::", "profiler::")
 def outside(events: Iterable[Any]) -> str:
     """What a trace lacks, of all that a profiler saw: kernels that no operator launched. '' if there are none, or if the profiler
     gave no kernel at all an operator."""
-    on_cpu, on_gpu = [], []
+    on_cpu: list[Any] = []
+    on_gpu: list[Any] = []
     for event in events:
         (on_gpu if event.device_type().name in ("CUDA", "HIP") else on_cpu).append(event)
     # calls of CUDA's own functions are numbered by themselves, and linked to a range as kernels are
