@@ -1,0 +1,161 @@
+"""From the nodes that TensorFlow ran to the ops of its graph as it was written.
+
+Before it runs a graph, TensorFlow rewrites it: a product, its bias and its activation become one node with the name of the last,
+a transpose goes into the product behind it, a call is inlined. So a node is looked up by its name; a fused one is the nearest
+product before the op whose name it has, and a call that was not inlined stands for the products within it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ....core.records import Op
+from ...tensorflow.graphs.graph import CALLS, canonical
+from ...tensorflow.trace import Tracer
+from ...tensorflow.training import TrainingTracer
+from ..cpu_libraries import PRODUCTS
+from .executed import Ran
+from .rules import REMOVED, agrees, is_product, products_of
+
+_REWRITTEN = re.compile(r"(?:ArithmeticOptimizer|ConstantFolding)/\w+?_")
+_KIND = re.compile(r"^_(?:Mkl(?:Native)?)?(?:Fused)?")
+FARTHEST = 6
+"""Ops that TensorFlow fuses behind one product: a reshape, a bias, a sum, an activation of a few ops."""
+
+
+class Graph:
+    """The ops of a walk, by id, and the nodes of the graphs that they are."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Any] = {}
+
+    def note(self, graph: Any, name: str, id: str) -> None:
+        """An op of the walk is this node."""
+        self.nodes[id] = graph.get_operation_by_name(name)
+
+    def before(self, id: str) -> Iterator[str]:
+        """Ids of the ops whose results the op takes, and of those before them, the nearest first."""
+        node = self.nodes.get(id)
+        if node is None:
+            return
+        prefix = id[: len(id) - len(canonical(node.name))]
+        wave, seen = [node], {node.name}
+        for _ in range(FARTHEST):
+            wave = [t.op for n in wave for t in n.inputs if t.op.name not in seen]
+            seen.update(n.name for n in wave)
+            yield from (canonical(prefix + n.name) for n in wave)
+
+
+class InferenceWalk(Tracer):
+    """The walk of a call, with its nodes."""
+
+    edges: Graph
+
+    def layer_and_phase(self, graph: Any, name: str, id: str, layer: str, within: tuple[str, ...]) -> tuple[str, str]:
+        """See Tracer.layer_and_phase."""
+        self.edges.note(graph, name, id)
+        return super().layer_and_phase(graph, name, id, layer, within)
+
+
+class TrainingWalk(TrainingTracer):
+    """The walk of a training step, with its nodes."""
+
+    edges: Graph
+
+    def layer_and_phase(self, graph: Any, name: str, id: str, layer: str, within: tuple[str, ...]) -> tuple[str, str]:
+        """See Tracer.layer_and_phase."""
+        self.edges.note(graph, name, id)
+        return super().layer_and_phase(graph, name, id, layer, within)
+
+
+class Placed:
+    """What was written, at the ops of the walk; ``strays`` are nodes with products that no op of the walk is."""
+
+    def __init__(self, ops: Sequence[Op], edges: Graph, nodes: Sequence[Ran]) -> None:
+        self._ops = {op.id: op for op in ops}
+        self._edges = edges
+        self._nodes = nodes
+        self._own: dict[str, Ran] = {}
+        self._inside: dict[str, list[Op]] = {}
+        for op in ops:
+            for call in op.within if is_product(op) else ():
+                self._inside.setdefault(call, []).append(op)
+        self.strays: list[Ran] = []
+        self._runs: dict[str, list[Ran]] = {}
+        self._place()
+
+    def _place(self) -> None:
+        left = []
+        for node in self._nodes:
+            op = self._named(node.name)
+            if op is not None and is_product(op) and op.id not in self._runs:
+                self._runs[op.id] = [node]
+            else:
+                left.append((node, op))
+        for node, op in left:
+            fused = self._fused(node, op)
+            if fused is not None:
+                self._runs[fused.id] = [node]
+            elif op is not None and op.op in CALLS and op.id in self._inside:
+                self._called(node, self._inside[op.id])
+            elif node.lines:
+                self.strays.append(node)
+
+    def _named(self, name: str) -> Op | None:
+        """The op of a node's name; of a rewritten node's, of the name that it had."""
+        id = canonical(name)
+        return self._ops.get(id) or self._ops.get(_REWRITTEN.sub("", id))
+
+    def _fused(self, node: Ran, op: Op | None) -> Op | None:
+        """The product before the op whose name a fused node has: the nearest one of its type that no other node is."""
+        if op is None or op.op in CALLS:
+            return None
+        kind = _KIND.sub("", node.kind)
+        for id in self._edges.before(op.id) if kind != node.kind else ():
+            found = self._ops.get(id)
+            if found is not None and is_product(found) and kind in (found.op, found.op + "WithBias") and id not in self._runs:
+                return found
+        return None
+
+    def _called(self, node: Ran, inside: list[Op]) -> None:
+        """Products of a call that is compiled as a whole: all are its only op's, or each is of the op that it agrees with."""
+        for op in inside:
+            own = {}
+            for text, lines in node.products.items():
+                taken = lines if len(inside) == 1 else _subset(op, lines)
+                if taken:
+                    own[text] = taken
+            if own:
+                lines_of = {text: node.lines[text] for text in own}
+                self._runs[op.id] = [node._replace(lines=lines_of, products=own)]
+
+    def ops(self) -> Iterator[Op]:
+        """The ops of the walk, each product with what was written and as often as it ran."""
+        for op in self._ops.values():
+            if not is_product(op):
+                yield op
+                continue
+            if op.id not in self._runs:
+                yield op._replace(attrs=dict(op.attrs, **{REMOVED: True}))
+            for node in self._runs.get(op.id, ()):
+                yield from _runs(op, node)
+
+
+def _runs(op: Op, node: Ran) -> Iterator[Op]:
+    for text, calls in node.lines.items():
+        yield op._replace(calls=calls, attrs=dict(op.attrs, **{PRODUCTS: node.products[text]}))
+    silent = node.calls - sum(node.lines.values())
+    if silent > 0:
+        yield op._replace(calls=silent)
+
+
+def _subset(op: Op, lines: list[Any]) -> list[Any]:
+    """Those of the lines, alike in size, that are all products of the op; none if no such lines are."""
+    for text in Counter(map(repr, lines)):
+        alike = [line for line in lines if repr(line) == text]
+        if agrees(op, products_of(op._replace(attrs={PRODUCTS: alike}))):
+            return alike
+    return []
