@@ -11,6 +11,7 @@ from ..cpu_libraries import PRODUCTS
 from ..cpu_libraries.log import Product
 from ..log_bridge import Logbook, hold
 from .rules import BOOK, REMOVED, agrees, products_of
+from .sides import UNPADDED
 
 SILENT = "not witnessed: oneDNN wrote no line while {op} ran, so Eigen or another kernel of TensorFlow's computed it"
 GONE = (
@@ -36,4 +37,4 @@ def _silent(op: Op) -> str:
     return (GONE if REMOVED in op.attrs else SILENT).format(op=op.op)
 
 
-LOG = Logbook(BOOK, (PRODUCTS, REMOVED), products_of, agrees, _unexplained, _silent, UNSAID, NOT_LOGGED)
+LOG = Logbook(BOOK, (PRODUCTS, REMOVED, UNPADDED), products_of, agrees, _unexplained, _silent, UNSAID, NOT_LOGGED)

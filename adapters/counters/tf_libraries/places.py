@@ -19,9 +19,11 @@ from ...tensorflow.training import TrainingTracer
 from ..cpu_libraries import PRODUCTS
 from .executed import Ran
 from .rules import REMOVED, agrees, is_product, products_of
+from .sides import UNPADDED
 
 _REWRITTEN = re.compile(r"(?:ArithmeticOptimizer|ConstantFolding)/\w+?_")
-_KIND = re.compile(r"^_(?:Mkl(?:Native)?)?(?:Fused)?")
+_KIND = re.compile(r"^_(?:Mkl(?:Native)?)?(PadWith)?(?:Fused)?")
+PADS = ("Pad", "PadV2")
 FARTHEST = 6
 """Ops that TensorFlow fuses behind one product: a reshape, a bias, a sum, an activation of a few ops."""
 
@@ -85,6 +87,7 @@ class Placed:
                 self._inside.setdefault(call, []).append(op)
         self.strays: list[Ran] = []
         self._runs: dict[str, list[Ran]] = {}
+        self._unpadded: dict[str, list[int]] = {}
         self._place()
 
     def _place(self) -> None:
@@ -93,12 +96,14 @@ class Placed:
             op = self._named(node.name)
             if op is not None and is_product(op) and op.id not in self._runs:
                 self._runs[op.id] = [node]
+                self._pads(node, op)
             else:
                 left.append((node, op))
         for node, op in left:
             fused = self._fused(node, op)
             if fused is not None:
                 self._runs[fused.id] = [node]
+                self._pads(node, fused)
             elif op is not None and op.op in CALLS and op.id in self._inside:
                 self._called(node, self._inside[op.id])
             elif node.lines:
@@ -120,6 +125,15 @@ class Placed:
                 return found
         return None
 
+    def _pads(self, node: Ran, op: Op) -> None:
+        """A node that pads its data, too, has the shape before that."""
+        found = _KIND.match(node.kind)
+        if found is not None and found[1]:
+            before = (self._ops.get(id) for id in self._edges.before(op.id))
+            pad = next((each for each in before if each is not None and each.op in PADS), None)
+            if pad is not None:
+                self._unpadded[op.id] = [size or 0 for size in pad.inputs[0].shape or ()]
+
     def _called(self, node: Ran, inside: list[Op]) -> None:
         """Products of a call that is compiled as a whole: all are its only op's, or each is of the op that it agrees with."""
         for op in inside:
@@ -140,6 +154,8 @@ class Placed:
                 continue
             if op.id not in self._runs:
                 yield op._replace(attrs=dict(op.attrs, **{REMOVED: True}))
+            if op.id in self._unpadded:
+                op = op._replace(attrs=dict(op.attrs, **{UNPADDED: self._unpadded[op.id]}))
             for node in self._runs.get(op.id, ()):
                 yield from _runs(op, node)
 
