@@ -30,9 +30,10 @@ def nothing_beside(_sighting: Sighting) -> list[Item]:
 class Logbook:
     """What is known of one log. ``ignored`` are attributes that the counter adds to an op.
 
-    ``products_of`` gives an op's lines, and ``agrees`` says whether they are just its products. ``explained`` is the cause and the
-    reason why they are not, None if there is none; ``silent`` is the reason why an op has no line. ``products_alone`` says why
-    nothing but products stands there. ``beside`` makes items of products that no op of the trace is about.
+    ``products_of`` gives an op's lines, and ``agrees`` says whether they are just its products. ``explained`` is the cause and
+    the reason why they are not, None if there is none; ``silent`` is the reason why an op has no line, and ``unsaid`` that of one
+    without sizes. ``products_alone`` says why nothing but products stands there. ``beside`` makes items of products that no op of
+    the trace is about.
     """
 
     book: RuleBook

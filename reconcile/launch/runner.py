@@ -104,7 +104,7 @@ def start_workers(
                 **models[framework.name],
             )
             nursery = warm.nursery_of(body, python) if (warm.OPEN or warm.OFFERED) and not variables else None
-            place = folder / framework.name / str(number)
+            place = folder / (f"{framework.name}-{number}" if number else framework.name)
             supervisors.append(
                 Supervisor(body, place, request.timeout, progress, tool, python, folder, nursery, variables)
             )
@@ -138,7 +138,7 @@ def _groups(request: RunRequest, counters: Sequence[str]) -> list[tuple[dict[str
     needs variables before its framework is imported has one of its own."""
     alone = [c for c in counters if known_counters()[c].variables]
     together = [*([TRACE] if request.trace else []), *(c for c in counters if c not in alone)]
-    groups = [({}, together)] if together or not alone else []
+    groups: list[tuple[dict[str, str], list[str]]] = [({}, together)] if together or not alone else []
     return [*groups, *((dict(known_counters()[c].variables), [c]) for c in alone)]
 
 

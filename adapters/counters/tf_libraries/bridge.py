@@ -10,13 +10,18 @@ from ..bridge import Bridge, View
 from ..cpu_libraries import PRODUCTS
 from ..cpu_libraries.log import Product
 from ..log_bridge import Logbook, hold
-from .rules import BOOK, REMOVED, agrees, products_of
+from .matches import REMOVED, agrees, products_of, with_zeros
+from .rules import BOOK
 from .sides import UNPADDED
 
 SILENT = "not witnessed: oneDNN wrote no line while {op} ran, so Eigen or another kernel of TensorFlow's computed it"
 GONE = (
-    "not witnessed: no node of {op} ran, because TensorFlow optimised it away: it folded a constant, or took the result of an "
-    "equal product"
+    "not witnessed: no node that TensorFlow ran is this {op}: it optimises a graph first, and removed it, took the result of an "
+    "equal one, or made another node of it"
+)
+ZEROS = (
+    "XLA compiles this gradient of a convolution, and makes it a convolution over zeros, too: those of padding, and those "
+    "between groups"
 )
 UNSAID = "not witnessed: oneDNN wrote a line of {op}, {routine}, without its sizes"
 NOT_LOGGED = "oneDNN's log is read for products alone"
@@ -27,9 +32,9 @@ def bridge(view: View, trace: Trace) -> Bridge:
     return hold(view, trace, LOG)
 
 
-def _unexplained(_op: Op, _products: Sequence[Product]) -> tuple[Cause, str] | None:
-    """Lines of other products than the op's have no cause that is known."""
-    return None
+def _explained(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:
+    """Why the lines are other products than those of the trace's op."""
+    return (Cause.FORMULA_DIFFERS, ZEROS) if not agrees(op, products) and with_zeros(op, products) else None
 
 
 def _silent(op: Op) -> str:
@@ -37,4 +42,4 @@ def _silent(op: Op) -> str:
     return (GONE if REMOVED in op.attrs else SILENT).format(op=op.op)
 
 
-LOG = Logbook(BOOK, (PRODUCTS, REMOVED, UNPADDED), products_of, agrees, _unexplained, _silent, UNSAID, NOT_LOGGED)
+LOG = Logbook(BOOK, (PRODUCTS, REMOVED, UNPADDED), products_of, agrees, _explained, _silent, UNSAID, NOT_LOGGED)

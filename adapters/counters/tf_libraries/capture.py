@@ -1,7 +1,7 @@
 """Ledger of what oneDNN wrote while TensorFlow ran a model's graph, one entry per layer and op.
 
-The logs are on in this process from its start (the counter's ``variables``), and nothing else counts in it. The graph runs twice on
-the same input: TensorFlow rewrites it in the first run, and the second one is read.
+The logs are on in this process from its start (the counter's ``variables``), and nothing else counts in it. The graph runs
+twice on the same input: TensorFlow rewrites it in the first run, and the second one is read.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ...tensorflow.graphs import graph as tf_graph
 from ...tensorflow.model import TfModel
 from ...tensorflow.training import TrainingModel
 from ..cpu_libraries import PRODUCTS
-from ..cpu_libraries.capture import notes_of
 from ..cpu_libraries.log import Product
+from ..cpu_libraries.notes import notes_of
 from . import COUNTERS
 from .executed import Ran, nodes_in
+from .matches import products_of
 from .places import Graph, InferenceWalk, Placed, TrainingWalk
-from .rules import products_of
 
 LATE = (
     "oneDNN's log has to be on before TensorFlow starts: run it as `reconcile run --witness`, or with isolated=True, which give "
@@ -48,9 +48,7 @@ def capture(counter: str, model: TfModel) -> Ledger:
     ran = list(placed.ops())
     entries, total = entries_of(ran, placed.strays, model.layers())
     sightings = tuple(Sighting(op, _entry(op.layer, op.op)) for op in ran)
-    return Ledger(
-        counter, "tf", MAC, "cpu", model.versions(), total, entries, sightings, {}, notes_of(sightings)
-    )
+    return Ledger(counter, "tf", MAC, "cpu", model.versions(), total, entries, sightings, {}, notes_of(sightings))
 
 
 def _walked(model: TfModel) -> tuple[list[Op], Graph]:

@@ -1,7 +1,8 @@
 """The log of one run: the nodes that TensorFlow's executor took up, each with the products that oneDNN wrote meanwhile.
 
-The executor writes a line before it computes a node (core/common_runtime/executor.cc, ``VLOG(1) << "Process node: "``), and oneDNN
-one after each product. With one thread between the ops nothing else runs meanwhile, so a product belongs to the node above it.
+The executor writes a line before it computes a node (core/common_runtime/executor.cc, ``VLOG(1) << "Process node: "``), and
+oneDNN one after each product. With one thread between the ops nothing else runs meanwhile, so a product belongs to the node
+above it.
 """
 
 from __future__ import annotations

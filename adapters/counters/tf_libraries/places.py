@@ -18,7 +18,7 @@ from ...tensorflow.trace import Tracer
 from ...tensorflow.training import TrainingTracer
 from ..cpu_libraries import PRODUCTS
 from .executed import Ran
-from .rules import REMOVED, agrees, is_product, products_of
+from .matches import REMOVED, agrees, is_product, products_of, with_zeros
 from .sides import UNPADDED
 
 _REWRITTEN = re.compile(r"(?:ArithmeticOptimizer|ConstantFolding)/\w+?_")
@@ -121,7 +121,12 @@ class Placed:
         kind = _KIND.sub("", node.kind)
         for id in self._edges.before(op.id) if kind != node.kind else ():
             found = self._ops.get(id)
-            if found is not None and is_product(found) and kind in (found.op, found.op + "WithBias") and id not in self._runs:
+            if (
+                found is not None
+                and is_product(found)
+                and kind in (found.op, found.op + "WithBias")
+                and id not in self._runs
+            ):
                 return found
         return None
 
@@ -135,16 +140,16 @@ class Placed:
                 self._unpadded[op.id] = [size or 0 for size in pad.inputs[0].shape or ()]
 
     def _called(self, node: Ran, inside: list[Op]) -> None:
-        """Products of a call that is compiled as a whole: all are its only op's, or each is of the op that it agrees with."""
+        """Products of a call that is compiled as a whole: each is of the op that it can be of, and the rest is of none."""
+        rest: dict[str, list[Any]] = dict(node.products)
         for op in inside:
-            own = {}
-            for text, lines in node.products.items():
-                taken = lines if len(inside) == 1 else _subset(op, lines)
-                if taken:
-                    own[text] = taken
+            own = {text: taken for text, lines in rest.items() if (taken := _subset(op, lines))}
             if own:
-                lines_of = {text: node.lines[text] for text in own}
-                self._runs[op.id] = [node._replace(lines=lines_of, products=own)]
+                self._runs[op.id] = [node._replace(lines={text: node.lines[text] for text in own}, products=own)]
+            rest = {text: _without(lines, own.get(text, [])) for text, lines in rest.items()}
+        left = {text: lines for text, lines in rest.items() if lines}
+        if left:
+            self.strays.append(node._replace(lines={text: node.lines[text] for text in left}, products=left))
 
     def ops(self) -> Iterator[Op]:
         """The ops of the walk, each product with what was written and as often as it ran."""
@@ -172,6 +177,18 @@ def _subset(op: Op, lines: list[Any]) -> list[Any]:
     """Those of the lines, alike in size, that are all products of the op; none if no such lines are."""
     for text in Counter(map(repr, lines)):
         alike = [line for line in lines if repr(line) == text]
-        if agrees(op, products_of(op._replace(attrs={PRODUCTS: alike}))):
+        products = products_of(op._replace(attrs={PRODUCTS: alike}))
+        if agrees(op, products) or with_zeros(op, products):
             return alike
     return []
+
+
+def _without(lines: list[Any], taken: list[Any]) -> list[Any]:
+    """The lines that are not taken."""
+    left = Counter(map(repr, taken))
+    rest = []
+    for line in lines:
+        left[repr(line)] -= 1
+        if left[repr(line)] < 0:
+            rest.append(line)
+    return rest

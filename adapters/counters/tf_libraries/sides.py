@@ -28,7 +28,7 @@ UNPADDED = "tag:unpadded"
 
 
 class Sides(NamedTuple):
-    """Samples, channels and filters, groups, and one tuple over the axes of the kernel, of the wide side and of the narrow one."""
+    """Samples, channels and filters, groups, and the sizes of the kernel, of the wide side and of the narrow one, by axis."""
 
     samples: int
     channels: int
@@ -114,3 +114,18 @@ def matrices_of_convolution(op: Op) -> Ways:
         }[CONVOLUTIONS[op.op]]
         ways.append((sizes, times))
     return ways
+
+
+def matrices_of_xla(op: Op) -> Ways:
+    """A gradient as XLA computes it on a CPU, as a convolution forward (compiler/tf2xla/kernels/conv_op_helpers.cc).
+
+    That of the data reads the other gradient at each position of the wide side, where most of the padding is zeros. That of a
+    filter of groups takes the groups as samples, and has the products of each group with all others.
+    """
+    sides, kind = sides_of(op), CONVOLUTIONS[op.op]
+    taps, each = prod(sides.kernel), (sides.channels // sides.groups, sides.filters // sides.groups)
+    if kind == DATA:
+        return [((sides.samples * prod(sides.wide), each[0], taps * each[1]), sides.groups)]
+    if kind == FILTER:
+        return [((taps * sides.channels, each[1], sides.samples * prod(sides.narrow) * sides.groups), 1)]
+    return []
