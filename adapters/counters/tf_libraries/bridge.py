@@ -14,7 +14,9 @@ from .matches import REMOVED, agrees, products_of, with_zeros
 from .rules import BOOK
 from .sides import UNPADDED
 
-SILENT = "not witnessed: oneDNN wrote no line while {op} ran, so Eigen or another kernel of TensorFlow's computed it"
+SILENT = (
+    "not witnessed: oneDNN wrote no line while {op} ran, so a kernel without a log did: one of Eigen's, or of XLA's"
+)
 GONE = (
     "not witnessed: no node that TensorFlow ran is this {op}: it optimises a graph first, and removed it, took the result of an "
     "equal one, or made another node of it"

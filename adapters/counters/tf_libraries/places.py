@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ....core.records import Op
@@ -17,6 +17,7 @@ from ...tensorflow.graphs.graph import CALLS, canonical
 from ...tensorflow.trace import Tracer
 from ...tensorflow.training import TrainingTracer
 from ..cpu_libraries import PRODUCTS
+from ..cpu_libraries.log import Product
 from .executed import Ran
 from .matches import REMOVED, agrees, is_product, products_of, with_zeros
 from .sides import UNPADDED
@@ -143,7 +144,7 @@ class Placed:
         """Products of a call that is compiled as a whole: each is of the op that it can be of, and the rest is of none."""
         rest: dict[str, list[Any]] = dict(node.products)
         for op in inside:
-            own = {text: taken for text, lines in rest.items() if (taken := _subset(op, lines))}
+            own = {text: taken for text, lines in rest.items() if (taken := _part(op, lines, len(inside)))}
             if own:
                 self._runs[op.id] = [node._replace(lines={text: node.lines[text] for text in own}, products=own)]
             rest = {text: _without(lines, own.get(text, [])) for text, lines in rest.items()}
@@ -173,14 +174,42 @@ def _runs(op: Op, node: Ran) -> Iterator[Op]:
         yield op._replace(calls=silent)
 
 
-def _subset(op: Op, lines: list[Any]) -> list[Any]:
-    """Those of the lines, alike in size, that are all products of the op; none if no such lines are."""
-    for text in Counter(map(repr, lines)):
-        alike = [line for line in lines if repr(line) == text]
-        products = products_of(op._replace(attrs={PRODUCTS: alike}))
-        if agrees(op, products) or with_zeros(op, products):
-            return alike
+ALIKE: tuple[Callable[[Product], Any], ...] = (
+    lambda _: (),
+    lambda product: product.sizes,
+    lambda product: (product.sizes.get("n"), product.sizes.get("k")),
+    lambda product: (product.sizes.get("m"), product.sizes.get("k")),
+)
+"""What the lines of one op have in common: all of a call, those of one size, and those that one side of a matrix was cut into."""
+
+
+def _part(op: Op, lines: list[Any], ops: int) -> list[Any]:
+    """Those of the lines that are just the products of the op, one of so many; none if no such lines are."""
+    for alike in ALIKE:
+        groups: dict[str, list[Any]] = {}
+        for line in lines:
+            groups.setdefault(repr(alike(Product(*line))), []).append(line)
+        for group in groups.values():
+            for equal in range(1, ops + 1):  # ops of one size share a group
+                part = _share(group, equal)
+                products = products_of(op._replace(attrs={PRODUCTS: part}))
+                if part and (agrees(op, products) or with_zeros(op, products)):
+                    return part
     return []
+
+
+def _share(lines: list[Any], parts: int) -> list[Any]:
+    """One of so many equal parts of the lines; none if there are no such parts."""
+    counts = Counter(map(repr, lines))
+    if any(count % parts for count in counts.values()):
+        return []
+    left = Counter({text: count // parts for text, count in counts.items()})
+    taken = []
+    for line in lines:
+        left[repr(line)] -= 1
+        if left[repr(line)] >= 0:
+            taken.append(line)
+    return taken
 
 
 def _without(lines: list[Any], taken: list[Any]) -> list[Any]:
