@@ -24,9 +24,9 @@ HEAD = (
     "# What MKL and oneDNN say that they multiplied",
     "",
     "Written by `make witness`: one call of each pair on the CPU, at its own size, beside the libraries' log: MKL's and oneDNN's",
-    "in PyTorch, oneDNN's in TensorFlow. [What that proves](../docs/witness.md). *Witnessed* are multiply-adds of ops whose lines",
-    "are just their products, each of the right sizes. *Not witnessed* are those of ops that wrote no line with sizes or that did",
-    "not run as they are in the graph, and blocks that a causal kernel leaves out. Of a pair that is *unexplained* nothing is",
+    "in PyTorch, oneDNN's in TensorFlow. [What that proves](../docs/witness.md). *Witnessed* are multiply-adds of ops whose",
+    "lines are just their products, each of the right sizes. *Not witnessed* are those of ops that wrote no line with sizes or",
+    "that TensorFlow optimised away, and blocks that a causal kernel leaves out. Of a pair that is *unexplained* nothing is",
     "taken for witnessed.",
 )
 TABLE = (

@@ -7,7 +7,7 @@ import pytest
 from reconcile.adapters.counters.tf_libraries.executed import UNPLACED, nodes_in
 from reconcile.adapters.shared.refusal import CannotCount
 
-INNER = "onednn_verbose,v1,primitive,exec,cpu,inner_product,x64:gemm:jit,forward_training,src:f32::blocked:ab::f0,,,mb8ic64oc128,0.1"
+INNER = "onednn_verbose,v1,primitive,exec,cpu,inner_product,x64:gemm:jit,forward_training,src:f32::blocked:ab,,,mb8ic64oc128,0.1"
 MATMUL = "onednn_verbose,v1,primitive,exec,cpu,gemm_api,,undef,src_f32::blocked:ab:f0,,,4x3:3x5,0.01"
 REORDER = "onednn_verbose,v1,primitive,exec,cpu,reorder,jit:uni,undef,src:f32::blocked:ab::f0,,,16x8,0.1"
 
