@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ....core.causes import Cause
 from ....core.records import Op, Trace
+from ...tensorflow.graphs.graph import CALLS
 from ..bridge import Bridge, View
 from ..cpu_libraries import PRODUCTS
 from ..cpu_libraries.log import Product
@@ -44,4 +45,6 @@ def _silent(op: Op) -> str:
     return (GONE if REMOVED in op.attrs else SILENT).format(op=op.op)
 
 
-LOG = Logbook(BOOK, (PRODUCTS, REMOVED, UNPADDED), products_of, agrees, _explained, _silent, UNSAID, NOT_LOGGED)
+NAMES = tuple(name for names in CALLS.values() for name in names)
+"""Attributes that name functions, by numbers that differ between processes."""
+LOG = Logbook(BOOK, (PRODUCTS, REMOVED, UNPADDED, *NAMES), products_of, agrees, _explained, _silent, UNSAID, NOT_LOGGED)

@@ -89,6 +89,7 @@ class Placed:
         self.strays: list[Ran] = []
         self._runs: dict[str, list[Ran]] = {}
         self._unpadded: dict[str, list[int]] = {}
+        self._compiled: set[str] = set()
         self._place()
 
     def _place(self) -> None:
@@ -142,6 +143,7 @@ class Placed:
 
     def _called(self, node: Ran, inside: list[Op]) -> None:
         """Products of a call that is compiled as a whole: each is of the op that it can be of, and the rest is of none."""
+        self._compiled.update(op.id for op in inside if node.calls)
         rest: dict[str, list[Any]] = dict(node.products)
         for op in inside:
             own = {text: taken for text, lines in rest.items() if (taken := _part(op, lines, len(inside)))}
@@ -158,7 +160,9 @@ class Placed:
             if not is_product(op):
                 yield op
                 continue
-            if op.id not in self._runs:
+            if op.id not in self._runs and op.id in self._compiled:
+                yield op
+            elif op.id not in self._runs:
                 yield op._replace(attrs=dict(op.attrs, **{REMOVED: True}))
             if op.id in self._unpadded:
                 op = op._replace(attrs=dict(op.attrs, **{UNPADDED: self._unpadded[op.id]}))
