@@ -51,6 +51,14 @@ class Graph:
             seen.update(n.name for n in wave)
             yield from (canonical(prefix + n.name) for n in wave)
 
+    def padding(self, id: str) -> list[int] | None:
+        """Positions that a Pad adds before the first one of each axis; None if the graph has no constant of them."""
+        import tensorflow as tf
+
+        node = self.nodes.get(id)
+        values = None if node is None else tf.get_static_value(node.inputs[1])
+        return None if values is None else [int(before) for before, _ in values]
+
 
 class InferenceWalk(Tracer):
     """The walk of a call, with its nodes."""
@@ -88,7 +96,7 @@ class Placed:
                 self._inside.setdefault(call, []).append(op)
         self.strays: list[Ran] = []
         self._runs: dict[str, list[Ran]] = {}
-        self._unpadded: dict[str, list[int]] = {}
+        self._unpadded: dict[str, list[list[int]]] = {}
         self._compiled: set[str] = set()
         self._place()
 
@@ -138,8 +146,9 @@ class Placed:
         if found is not None and found[1]:
             before = (self._ops.get(id) for id in self._edges.before(op.id))
             pad = next((each for each in before if each is not None and each.op in PADS), None)
-            if pad is not None:
-                self._unpadded[op.id] = [size or 0 for size in pad.inputs[0].shape or ()]
+            first = None if pad is None else self._edges.padding(pad.id)
+            if pad is not None and first is not None:
+                self._unpadded[op.id] = [[size or 0 for size in pad.inputs[0].shape or ()], first]
 
     def _called(self, node: Ran, inside: list[Op]) -> None:
         """Products of a call that is compiled as a whole: each is of the op that it can be of, and the rest is of none."""

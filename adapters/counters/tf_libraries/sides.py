@@ -24,7 +24,8 @@ CONVOLUTIONS = {
 }
 """The convolutions whose sizes are known, and what oneDNN calls each."""
 UNPADDED = "tag:unpadded"
-"""Attribute of a convolution that TensorFlow fused with the padding before it: the shape of the data before that."""
+"""Attribute of a convolution that TensorFlow fused with the padding before it: the shape of the data before that, and the
+positions that are added before the first one of each axis."""
 
 
 class Sides(NamedTuple):
@@ -86,14 +87,13 @@ def described(op: Op, product: Product) -> bool:
     if not product.routine.startswith(f"convolution:{CONVOLUTIONS[op.op]}"):
         return False
     wanted = {"mb": sides.samples, "ic": sides.channels, "oc": sides.filters}
-    outer = _apart(op, op.attrs[UNPADDED])[2] if UNPADDED in op.attrs else sides.wide
-    steps = zip("dhw"[3 - rank :], _axes(op, "strides", rank), _axes(op, "dilations", rank), strict=True)
-    for i, (axis, stride, dilation) in enumerate(steps):
-        wanted |= {"i" + axis: outer[i], "o" + axis: sides.narrow[i], "k" + axis: sides.kernel[i]}
-        wanted |= {"s" + axis: stride, "d" + axis: dilation - 1, "p" + axis: _before(op, i, sides, stride, dilation)}
-        if outer is not sides.wide:
-            first = product.sizes.get("p" + axis, -1)
-            wanted["p" + axis] = first if 0 <= first <= sides.wide[i] - outer[i] else 0
+    strides, dilations = _axes(op, "strides", rank), _axes(op, "dilations", rank)
+    wide, before = list(sides.wide), [_before(op, i, sides, strides[i], dilations[i]) for i in range(rank)]
+    if UNPADDED in op.attrs:
+        wide, before = (list(_apart(op, each)[2]) for each in op.attrs[UNPADDED])
+    for i, axis in enumerate("dhw"[3 - rank :]):
+        wanted |= {"i" + axis: wide[i], "o" + axis: sides.narrow[i], "k" + axis: sides.kernel[i]}
+        wanted |= {"s" + axis: strides[i], "d" + axis: dilations[i] - 1, "p" + axis: before[i]}
     rest = {name: size for name, size in product.sizes.items() if name not in wanted and name != "g"}
     plain = all(size == (0 if name[0] in "dp" else 1) for name, size in rest.items())
     same = {name: product.sizes.get(name) for name in wanted} == wanted

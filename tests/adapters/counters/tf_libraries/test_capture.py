@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +18,11 @@ from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.core.records import Ledger, Op, Trace
 from reconcile.work import known_part
 
-from .layers import MACS
+from .layers import DOCUMENTED, MACS
 
 pytestmark = pytest.mark.frameworks
+
+DOCS = Path(__file__).parents[4] / "docs" / "witness.md"
 
 
 def gaps(ledger: Ledger, trace: Trace) -> list[str]:
@@ -39,20 +42,41 @@ def unwitnessed(ledger: Ledger, trace: Trace) -> list[tuple[str, int, str]]:
 
 
 def by_layer(ledger: Ledger) -> dict[str, int]:
+    """The amounts of the outermost layers."""
     found = Counter[str]()
     for entry in ledger.entries:
-        found[entry.layer] += entry.value
+        found[entry.layer.partition(".")[0]] += entry.value
     return dict(found)
 
 
 def test_the_log_has_the_products_of_each_layer(heard: Callable[..., Any]) -> None:
     ledger, trace = heard("network")
-    found = Counter[str]()
-    for layer, value in by_layer(ledger).items():
-        found[layer.partition(".")[0]] += value
-    assert found == MACS
+    assert by_layer(ledger) == MACS
     assert ledger.total == sum(MACS.values())
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
+
+
+def test_the_table_of_the_documentation(heard: Callable[..., Any]) -> None:
+    ledger, trace = heard("documented")
+    assert by_layer(ledger) == DOCUMENTED
+    assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
+    table = DOCS.read_text(encoding="utf-8").split("## TensorFlow")[1].split("## A training step")[0]
+    figures = [line.split("|")[2].strip() for line in table.splitlines() if line.startswith("| `")]
+    assert figures == [f"{macs:,}" for macs in DOCUMENTED.values()]
+    (strides,) = [s.op for s in ledger.sightings if s.op.layer == "strides" and PRODUCTS in s.op.attrs]
+    assert products_of(strides)[0].routine.startswith("convolution:forward")
+    (turned,) = [s.op for s in ledger.sightings if s.op.layer == "transposed" and PRODUCTS in s.op.attrs]
+    assert products_of(turned)[0].routine == "convolution:backward_data"
+    steps = [
+        (s.op.calls, p.routine, p.sizes)
+        for s in ledger.sightings
+        if s.op.layer.startswith("lstm")
+        for p in products_of(s.op)
+    ]
+    assert sorted((calls, routine, sizes["k"]) for calls, routine, sizes in steps) == [
+        (5, "gemm_api", 10),
+        (5, "gemm_api", 20),
+    ]
 
 
 def test_a_training_step_has_the_products_of_its_gradients(heard: Callable[..., Any]) -> None:

@@ -139,12 +139,15 @@ def test_a_descriptor_is_the_convolutions_in_each_size(asked: Any, way: str, siz
 
 
 def test_a_fused_padding_has_the_sizes_before_it() -> None:
-    asked = op("Conv2D", [(1, 20, 19, 3), (5, 5, 3, 8)], [(1, 16, 15, 8)], **VALID, **{UNPADDED: [1, 17, 16, 3]})
+    before = [[1, 17, 16, 3], [0, 1, 3, 0]]  # 1 + 2 rows and 3 + 0 columns are added
+    asked = op("Conv2D", [(1, 20, 19, 3), (5, 5, 3, 8)], [(1, 16, 15, 8)], **VALID, **{UNPADDED: before})
     sizes = {"mb": 1, "ic": 3, "oc": 8, "ih": 17, "oh": 16, "kh": 5, "sh": 1, "dh": 0, "ph": 1}
     sizes |= {"iw": 16, "ow": 15, "kw": 5, "sw": 1, "dw": 0, "pw": 3}
     assert agrees(asked, described("forward_training", sizes))
-    for name, lie in (("ih", 18), ("iw", 19), ("ph", 4), ("pw", 4)):  # 20 - 17 = 3 rows of padding, and 3 columns
-        assert not agrees(asked, described("forward_training", dict(sizes, **{name: lie}))), name
+    for name in sizes:
+        for step in (-1, 1):
+            lie = dict(sizes, **{name: max(sizes[name] + step, 0)})
+            assert lie == sizes or not agrees(asked, described("forward_training", lie)), name
 
 
 def test_a_grouped_convolution_as_products_of_patches() -> None:
