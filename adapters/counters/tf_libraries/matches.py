@@ -50,7 +50,7 @@ def with_zeros(op: Op, products: Sequence[Product]) -> bool:
 
 
 def covers(products: Sequence[Product], m: int, n: int, k: int, times: int) -> bool:
-    """Whether these are products (m, k) x (k, n), so often, each whole or in blocks that a grid cuts out of it."""
+    """Whether these are products (m, k) x (k, n), ``times`` of them, each whole or in blocks that a grid cuts out of it."""
     blocks: Counter[Matrices] = Counter()
     for product in products:
         block = block_of(product)

@@ -197,7 +197,7 @@ ALIKE: tuple[Callable[[Product], Any], ...] = (
 
 
 def _part(op: Op, lines: list[Any], ops: int) -> list[Any]:
-    """Those of the lines that are just the products of the op, one of so many; none if no such lines are."""
+    """Those of the lines that are just the products of the op, which is one of ``ops``; none if no such lines are."""
     for alike in ALIKE:
         groups: dict[str, list[Any]] = {}
         for line in lines:
@@ -212,7 +212,7 @@ def _part(op: Op, lines: list[Any], ops: int) -> list[Any]:
 
 
 def _share(lines: list[Any], parts: int) -> list[Any]:
-    """One of so many equal parts of the lines; none if there are no such parts."""
+    """One of ``parts`` equal parts of the lines; none if there are no such parts."""
     counts = Counter(map(repr, lines))
     if any(count % parts for count in counts.values()):
         return []

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from ....core.records import Op
 from ..cpu_libraries.log import Product
-from .sizes import Ways, result_of, shapes_of
+from ..cpu_libraries.shares import result_of, shapes_of
+from .sizes import Ways
 
 FORWARD, DATA, FILTER = "forward", "backward_data", "backward_weights"
 CONVOLUTIONS = {

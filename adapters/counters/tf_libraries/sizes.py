@@ -5,20 +5,11 @@ from __future__ import annotations
 from math import prod
 
 from ....core.records import Op
+from ..cpu_libraries.shares import result_of, shapes_of
 
 Matrices = tuple[int, int, int]
 """M, N, K of (M, K) x (K, N)."""
 Ways = list[tuple[Matrices, int]]
-
-
-def shapes_of(op: Op) -> list[tuple[int, ...]]:
-    """The shapes of the tensors that go in; a size that the graph leaves open is 0."""
-    return [tuple(d or 0 for d in t.shape or ()) for t in op.inputs]
-
-
-def result_of(op: Op) -> tuple[int, ...]:
-    """The shape of the first tensor that comes out."""
-    return tuple(d or 0 for d in op.outputs[0].shape or ())
 
 
 def matrices_of_product(op: Op) -> Ways:

@@ -29,7 +29,7 @@ def described(way: str, sizes: dict[str, int]) -> list[Product]:
 
 
 def cut(whole: int, parts: int, chance: random.Random) -> list[int]:
-    """A size in so many parts."""
+    """A size in that many parts."""
     at = sorted(chance.sample(range(1, whole), parts - 1))
     return [b - a for a, b in zip([0, *at], [*at, whole], strict=True)]
 
