@@ -78,7 +78,8 @@ def _same(view: View, met: Sequence[Sighting], ran: Sequence[Op], log: Logbook) 
         items = [booked(s.op, s.entry, log, gap=where) for s in met]
         return items + [unmet(op, known_work(op) or ZERO, None, where, gap=where) for op in ran]
     ids = tuple(op.id for op in ran)
-    return [item for s in met for item in _judged(s, ids, log)]
+    items = [item for s in met for item in _judged(s, (s.op.id,) if s.op.id in ids else ids, log)]
+    return items + _rest(met[0].op, calls[0], ids, log)
 
 
 def booked(op: Op, entry: str, log: Logbook, gap: str) -> Item:
@@ -91,7 +92,7 @@ def booked(op: Op, entry: str, log: Logbook, gap: str) -> Item:
 
 
 def _judged(sighting: Sighting, ids: tuple[str, ...], log: Logbook) -> list[Item]:
-    """The products of an op beside its lines, and the rest of its work, of which a log of products says nothing."""
+    """The products of an op beside its lines."""
     op, products = sighting.op, log.products_of(sighting.op)
     work, unknown = known_work(op), unknown_of([op])
     if work is None or "mac" in unknown:
@@ -121,14 +122,19 @@ def _judged(sighting: Sighting, ids: tuple[str, ...], log: Logbook) -> list[Item
             cause=cause, entry=sighting.entry if products else "", ops=ids, reason=reason, gap=gap, only=("mac",),
         )  # fmt: skip
         items.append(replace(item, formula=reason) if reason else item)
-    rest = work.only((*REST, MASKED))
-    if rest or unknown:
-        item = make_item(
-            op, None, layer=op.layer, op=op.op, ran=rest, times=op.calls, cause=Cause.OP_NOT_COUNTED, ops=ids,
-            reason=log.products_alone, only=(*REST, MASKED), unknown=unknown,
-        )  # fmt: skip
-        items.append(item)
     return items
+
+
+def _rest(op: Op, calls: int, ids: tuple[str, ...], log: Logbook) -> list[Item]:
+    """The rest of the work of all calls of an op, of which a log of products says nothing."""
+    work, unknown = known_work(op), unknown_of([op])
+    if work is None or "mac" in unknown or not (work.only((*REST, MASKED)) or unknown):
+        return []
+    item = make_item(
+        op, None, layer=op.layer, op=op.op, ran=work.only((*REST, MASKED)), times=calls, cause=Cause.OP_NOT_COUNTED, ops=ids,
+        reason=log.products_alone, only=(*REST, MASKED), unknown=unknown,
+    )  # fmt: skip
+    return [item]
 
 
 def _lines(products: Sequence[Product]) -> str:
