@@ -55,6 +55,11 @@ def test_a_grid_of_blocks_is_its_product_and_one_off_is_not(seed: int) -> None:
                 assert not covers([*blocks[:at], blocks[at]._replace(sizes=sizes), *blocks[at + 1 :]], m, n, k, times)
 
 
+def test_depths_of_two_products_are_not_one_products() -> None:
+    assert covers([gemm(4, 6, 2), gemm(4, 6, 1)] * 2, 4, 6, 3, 2)
+    assert not covers([gemm(4, 6, 2)] * 3, 4, 6, 3, 2)  # as deep as both together, and not as each
+
+
 def test_equal_work_of_other_sizes_is_another_product() -> None:
     asked = op("MatMul", [(4, 6), (6, 10)], [(4, 10)])
     assert agrees(asked, [gemm(4, 10, 6)])
