@@ -142,7 +142,7 @@ def _index() -> Iterator[str]:
     yield "- [The command line](cli.md): every command and option."
     yield "- [Reading a report](reports.md): the tables, the number to publish, the files, the HTML page."
     yield "- [Python](api.md): `reconcile.run`, and [a notebook](example.ipynb)."
-    yield "- [A second witness](witness.md): the log of MKL and oneDNN, which the trace and the counters have no hand in."
+    yield "- [A second witness](witness.md): the log of MKL and oneDNN in PyTorch and TensorFlow, which no counter has a hand in."
     yield "- [Your own step](steps.md): what a step of your own loop costs, phase by phase, as it runs (`reconcile.count`)."
     yield "- [Kernels of a GPU](kernels.md): what a GPU counted by itself, kernel by kernel, beside the trace."
     yield "- [Many ranks](ranks.md): what each process multiplies when several share a model, and what the step costs in all."

@@ -21,6 +21,9 @@ STRANGE = (
 )
 
 
+UNHEARD = "{} writes no log of its products on a CPU; --witness takes models of {} (docs/witness.md)."
+
+
 def option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate ``run`` with its witnesses: the log of a CPU's math libraries, and the file of Nsight Compute."""
     function = click.option(
@@ -37,10 +40,16 @@ def file(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def witnessed(request: RunRequest) -> RunRequest:
     """The request with the counters that bear witness beside those that it has. Raises UsageError as a run does."""
-    from ..core.registry import leading
+    from ..core.registry import known_counters, leading, title
     from ..launch.choose import choose_counters
 
-    return replace(request, counters=tuple(dict.fromkeys([*choose_counters(request), *leading("witness")])))
+    every = {name: known_counters()[name].framework for name in leading("witness")}
+    able = [name for name, framework in every.items() if framework in request.factories or not request.factories]
+    if not able:
+        raise UsageError(
+            UNHEARD.format(" and ".join(map(title, request.factories)), " and ".join(map(title, every.values())))
+        )
+    return replace(request, counters=tuple(dict.fromkeys([*choose_counters(request), *able])))
 
 
 def read(path: Path) -> tuple[Counted, ...]:

@@ -42,6 +42,9 @@ class Counter(NamedTuple):
 
     ``nested`` says whether it counts a program's own step beside the trace, in one execution: its module ``nested`` makes it.
 
+    ``variables`` are those of the environment that have to be set before its framework is imported: it runs in a process of its
+    own, which has them.
+
     ``folder`` is the folder that holds its top-level package if another package registered it (core/registry.py): a worker
     imports it from there.
     """
@@ -65,6 +68,7 @@ class Counter(NamedTuple):
     checked: Tuple[str, str] = ("", "")
     leads: Tuple[str, ...] = ()
     nested: bool = False
+    variables: Tuple[Tuple[str, str], ...] = ()
 
     @property
     def family(self) -> str:

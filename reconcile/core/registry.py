@@ -47,6 +47,7 @@ COUNTER_FOLDERS = (
     "formulas",
     "xla",
     "cpu_libraries",
+    "tf_libraries",
 )
 """Folders below ``adapters/counters/``, in the order in which reports show their counters."""
 

@@ -71,7 +71,7 @@ def start_workers(
     counting: bool = True,
 ) -> tuple[dict[str, Any], dict[str, dict[str, Outcome]]]:
     """Run one supervisor per framework, side by side. Returns the pair's metadata and {framework: {task: outcome}}."""
-    supervisors = {}
+    supervisors = []
     tool = pack(folder)
     lent = str(lend(folder / "lent", request.user_python)) if request.user_python else ""
     python = Interpreter(Path(request.python), bool(request.user_python)) if request.python else Interpreter()
@@ -82,41 +82,45 @@ def start_workers(
         if not own_counters and (counted or framework.name not in request.factories):
             continue  # no counter of this framework was asked for
         seeing = [c for c in own_counters if not (request.training and known_counters()[c].blind)]
-        tasks = [*([TRACE] if request.trace else []), *(seeing if counting else [])]
-        body = WorkerRequest(
-            framework=framework,
-            tasks=tuple(at_point(task, index) for index in range(len(points) or 1) for task in tasks),
-            out="",
-            counters=counters_of_request(seeing),
-            known=packages,
-            lent=lent,
-            brought=_brought(framework, seeing),
-            device=request.device,
-            recipe=known_counters()[own_counters[0]].recipe if own_counters and not request.factories else "",
-            training=request.training,
-            standard=request.standard,
-            context=request.context,
-            lacking=lacking(framework, request),
-            points=tuple(
-                (dict(p.overrides), tuple((i.name, i.shape, i.dtype) for i in p.inputs), p.fused) for p in points
-            ),
-            **models[framework.name],
-        )
-        nursery = warm.nursery_of(body, python) if warm.OPEN or warm.OFFERED else None
-        supervisors[framework.name] = Supervisor(
-            body, folder / framework.name, request.timeout, progress, tool, python, folder, nursery
-        )
+        for number, (variables, together) in enumerate(_groups(request, seeing if counting else [])):
+            own = [c for c in seeing if c in together]
+            body = WorkerRequest(
+                framework=framework,
+                tasks=tuple(at_point(task, index) for index in range(len(points) or 1) for task in together),
+                out="",
+                counters=counters_of_request(own),
+                known=packages,
+                lent=lent,
+                brought=_brought(framework, own),
+                device=request.device,
+                recipe=known_counters()[own_counters[0]].recipe if own_counters and not request.factories else "",
+                training=request.training,
+                standard=request.standard,
+                context=request.context,
+                lacking=lacking(framework, request),
+                points=tuple(
+                    (dict(p.overrides), tuple((i.name, i.shape, i.dtype) for i in p.inputs), p.fused) for p in points
+                ),
+                **models[framework.name],
+            )
+            nursery = warm.nursery_of(body, python) if (warm.OPEN or warm.OFFERED) and not variables else None
+            place = folder / (f"{framework.name}-{number}" if number else framework.name)
+            supervisors.append(
+                Supervisor(body, place, request.timeout, progress, tool, python, folder, nursery, variables)
+            )
+    outcomes: dict[str, dict[str, Outcome]] = {}
     with ThreadPoolExecutor(max_workers=len(supervisors)) as pool:
         try:
-            futures = {name: pool.submit(s.run) for name, s in supervisors.items()}
-            for ended in wait(futures.values(), return_when=FIRST_EXCEPTION).done:
+            futures = [pool.submit(s.run) for s in supervisors]
+            for ended in wait(futures, return_when=FIRST_EXCEPTION).done:
                 ended.result()
-            outcomes = {name: future.result() for name, future in futures.items()}
+            for supervisor, future in zip(supervisors, futures, strict=True):
+                outcomes.setdefault(supervisor.framework, {}).update(future.result())
         except BaseException:
-            for supervisor in supervisors.values():
+            for supervisor in supervisors:
                 supervisor.stop()
             raise
-    metas = [s.meta for s in supervisors.values() if s.meta is not None]
+    metas = [s.meta for s in supervisors if s.meta is not None]
     if not metas:
         reason = next(outcome.reason for tasks in outcomes.values() for outcome in tasks.values())
         raise UsageError(f"the model could not be read in any worker: {reason.rstrip('.')}.")
@@ -127,6 +131,15 @@ def start_workers(
             f"{request.model} has no {kinds} model for {', '.join(counters)}: name a counter of {' or '.join(map(title, sides))}."
         )
     return {**metas[0], "frameworks": sides}, outcomes
+
+
+def _groups(request: RunRequest, counters: Sequence[str]) -> list[tuple[dict[str, str], list[str]]]:
+    """The tasks of each process of a framework, with its variables: the trace and most counters run in one, and a counter that
+    needs variables before its framework is imported has one of its own."""
+    alone = [c for c in counters if known_counters()[c].variables]
+    together = [*([TRACE] if request.trace else []), *(c for c in counters if c not in alone)]
+    groups: list[tuple[dict[str, str], list[str]]] = [({}, together)] if together or not alone else []
+    return [*groups, *((dict(known_counters()[c].variables), [c]) for c in alone)]
 
 
 def read_records(

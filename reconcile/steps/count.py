@@ -66,7 +66,8 @@ def count(
 
     framework = framework_of(models)
     if witness:
-        counters = tuple(dict.fromkeys([*chosen_counters(framework, counters), *leading("witness")]))
+        able = [name for name in leading("witness") if known_counters()[name].framework == framework.name]
+        counters = tuple(dict.fromkeys([*chosen_counters(framework, counters), *able]))
     request = run_request(
         convention=convention, convention_files=convention_files, counters=counters, formulas=formulas
     )

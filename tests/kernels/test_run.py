@@ -13,7 +13,6 @@ from reconcile.cli import cli
 from reconcile.cli.kernels import compare, witnessed
 from reconcile.core.conventions import MATMUL
 from reconcile.core.errors import UsageError
-from reconcile.core.registry import leading
 from reconcile.engine.answer import Answer
 from reconcile.launch.choose import choose_counters
 from reconcile.launch.request import RunRequest
@@ -61,8 +60,24 @@ def test_bad_input_is_one_sentence(words: list[str], said: str) -> None:
     assert said in " ".join(done.output.split())
 
 
-def test_the_witness_joins_the_counters_that_run() -> None:
-    request = RunRequest(factories={"torch": "net:make"})
-    usual = choose_counters(request)
-    assert witnessed(request).counters == (*usual, *leading("witness"))
-    assert witnessed(replace(request, counters=usual[:1])).counters == (usual[0], *leading("witness"))
+@pytest.mark.parametrize(
+    ("request_", "own"),
+    [
+        (RunRequest(factories={"torch": "net:make"}), ("cpu_libraries",)),
+        (RunRequest(factories={"tf": "net:make"}), ("tf_libraries",)),
+        (RunRequest(factories={"tf": "net:make", "torch": "net:make"}), ("cpu_libraries", "tf_libraries")),
+        (RunRequest(factories={"torch": "net:make", "jax": "net:make"}), ("cpu_libraries",)),
+        (RunRequest("gru_demo", {}), ("cpu_libraries", "tf_libraries")),
+    ],
+)
+def test_the_witnesses_of_its_models_join_the_counters(request_: RunRequest, own: tuple[str, ...]) -> None:
+    usual = choose_counters(request_)
+    assert witnessed(request_).counters == (*usual, *own)
+    assert witnessed(replace(request_, counters=usual[:1])).counters == (usual[0], *own)
+
+
+def test_a_framework_without_a_log_is_refused_by_name() -> None:
+    done = CliRunner().invoke(cli, ["run", "--jax", "net:make", "--witness"])
+    assert done.exit_code == 2
+    said = "JAX writes no log of its products on a CPU; --witness takes models of PyTorch and TensorFlow (docs/witness.md)."
+    assert said in " ".join(done.output.split())

@@ -22,8 +22,9 @@ _ADDED = re.compile(r" sizes:(\d+),(\d+),(\d+),(\d+)$")
 _SIZE = re.compile(r"([a-z]+)(\d+)")
 BOTH_GRADIENTS = "rnn:backward"
 """The line of a recurrent layer's gradients: those of its activations and those of its weights, as many products each."""
-BY_ROWS = ("matmul", "gemm_api")
+BY_ROWS = ("matmul", "gemm_api", "inner_product")
 """Products of matrices that oneDNN writes row by row."""
+_INNER = "inner_product"
 _GATES = {"vanilla_rnn": 1, "vanilla_lstm": 4, "vanilla_gru": 3, "lbr_gru": 3}
 
 
@@ -97,8 +98,8 @@ def _of_onednn(line: str) -> Product | None:
     if kind in ("convolution", "deconvolution"):
         sizes = {name: int(size) for name, size in _SIZE.findall(problem)}
         return Product(f"{kind}:{fields[at + 4]}", sizes, algorithm, dtype, padded)
-    if kind in (*BY_ROWS, "inner_product"):
-        return Product(kind, _of_matmul(problem) if kind in BY_ROWS else {}, algorithm, dtype, padded)
+    if kind in BY_ROWS:
+        return Product(kind, (_of_layer if kind == _INNER else _of_matmul)(problem), algorithm, dtype, padded)
     if kind == "rnn":
         sizes = {name: int(size) for name, size in _SIZE.findall(problem)}
         both = "unidirectional" not in line
@@ -111,6 +112,13 @@ def _of_matmul(problem: str) -> dict[str, int]:
     left, right = ([int(d) for d in side.split("x")] for side in problem.split(":")[:2])
     batch = prod(max(a, b) for a, b in zip(left[:-2], right[:-2], strict=True))
     return {"b": batch, "m": left[-2], "n": right[-1], "k": left[-1]}
+
+
+def _of_layer(problem: str) -> dict[str, int]:
+    """Sizes of ``mb8ic64oc128``, or ``mb8ic64ih7iw7oc128``: rows by all that they hold."""
+    sizes = {name: int(size) for name, size in _SIZE.findall(problem)}
+    held = prod(size for name, size in sizes.items() if name.startswith("i"))
+    return {"m": sizes["mb"], "n": sizes["oc"], "k": held}
 
 
 def _macs(routine: str, sizes: dict[str, int], algorithm: str) -> int:

@@ -16,8 +16,9 @@ from ...pytorch.steps.recorder import StepRecorder
 from ...pytorch.tracing.records import tensors_in
 from ...pytorch.tracing.wrappers import is_distributed
 from ...shared.refusal import BeyondCounter
-from .capture import COUNTER, ON_META, entries_of, notes_of
+from .capture import COUNTER, ON_META, entries_of
 from .listening import Listening, check
+from .notes import notes_of
 from .recorders import Log, reading, with_lines
 
 CONTEXTS = "another context of reconcile listens to MKL and oneDNN already, and a process has one standard output"

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +49,7 @@ class Supervisor:
     """Runs tasks in a worker process, and starts another for the rest if one dies. ``meta`` is set once it is known.
 
     ``run`` is the folder of the whole run, which is removed if this process is killed; None stands for ``folder``.  With a
-    ``nursery`` the worker is forked from there.
+    ``nursery`` the worker is forked from there.  ``variables`` are added to those of its environment.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Supervisor:
         python: Interpreter,
         run: Path | None = None,
         nursery: Offered | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self.framework = request.framework.name
         self.request = request
@@ -73,6 +74,7 @@ class Supervisor:
         self.run_folder = run or folder
         self.python = python
         self.nursery = nursery
+        self.variables = dict(variables or {})
         self.meta: dict[str, Any] | None = None
         self._is_factory = request.model is not None and request.file is None
         self._confined = request.file is not None and not request.file.trusted
@@ -189,7 +191,7 @@ class Supervisor:
         worker = [str(self.python.path), "-u", str(self.tool), str(request)]
         caches = {name: str(temporary) for name in CACHES} if self._confined else {}
         confined = folder if self._confined else None
-        own = {**caches, "TMPDIR": str(temporary), MARK: mark}
+        own = {**caches, **self.variables, "TMPDIR": str(temporary), MARK: mark}
         with (folder / "worker.log").open("wb") as log:
             if self.nursery is not None:
                 return self.nursery.fork(request, self.run_folder, log, own)

@@ -17,7 +17,8 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from reconcile.adapters.counters.cpu_libraries import bridge as bridging  # noqa: E402
-from reconcile.adapters.counters.cpu_libraries.capture import IN_BLOCKS, OTHERWISE, capture, notes_of  # noqa: E402
+from reconcile.adapters.counters.cpu_libraries.capture import capture  # noqa: E402
+from reconcile.adapters.counters.cpu_libraries.notes import IN_BLOCKS, OTHERWISE, notes_of  # noqa: E402
 from reconcile.adapters.shared.refusal import BeyondCounter  # noqa: E402
 
 from .witnessed import both, gaps, macs, model_of, unwitnessed  # noqa: E402

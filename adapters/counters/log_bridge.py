@@ -1,0 +1,145 @@
+"""From the log of a math library to the trace: op by op, by the sizes in the lines that stand at each op.
+
+An op of the trace is witnessed if the run beside the log met the same op on the same tensors, as often, and the lines of each
+call are that op's products. An op that ran and left no line is not witnessed. An op that only one of the two runs has, or whose
+lines have other sizes, is a residual. The matching takes records alone, so it holds for any log whose lines are placed at ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+
+from ...core.causes import Cause
+from ...core.records import Op, Sighting, Trace
+from ...work import COMPONENTS, MASKED, ZERO
+from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
+from .cpu_libraries.log import Product
+from .rulebook import RuleBook
+
+OTHER = "the log says other sizes at {layer}: {op} asks for {mac:,} multiply-adds, and {lines} stand in the log"
+REST = tuple(name for name in COMPONENTS if name != "mac")
+
+
+def nothing_beside(_sighting: Sighting) -> list[Item]:
+    """No products but those of the trace's ops."""
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Logbook:
+    """What is known of one log. ``ignored`` are attributes that the counter adds to an op.
+
+    ``products_of`` gives an op's lines, and ``agrees`` says whether they are just its products. ``explained`` is the cause and
+    the reason why they are not, None if there is none; ``silent`` is the reason why an op has no line, and ``unsaid`` that of one
+    without sizes. ``products_alone`` says why nothing but products stands there. ``beside`` makes items of products that no op of
+    the trace is about.
+    """
+
+    book: RuleBook
+    ignored: tuple[str, ...]
+    products_of: Callable[[Op], list[Product]]
+    agrees: Callable[[Op, Sequence[Product]], bool]
+    explained: Callable[[Op, Sequence[Product]], tuple[Cause, str] | None]
+    silent: Callable[[Op], str]
+    unsaid: str
+    products_alone: str
+    beside: Callable[[Sighting], list[Item]] = nothing_beside
+
+
+def hold(view: View, trace: Trace, log: Logbook) -> Bridge:
+    """Items of every op that either run has."""
+    met: dict[Hashable, list[Sighting]] = {}
+    for sighting in view.sightings:
+        met.setdefault(_key(sighting.op, log), []).append(sighting)
+    ran: dict[Hashable, list[Op]] = {}
+    for op in trace.ops:
+        ran.setdefault(_key(op, log), []).append(op)
+    items: list[Item] = []
+    for key in dict.fromkeys((*ran, *met)):
+        items += _same(view, met.get(key, []), ran.get(key, []), log)
+    return Bridge(tuple(items))
+
+
+def _key(op: Op, log: Logbook) -> Hashable:
+    """What makes two records one op: all but what the counter adds, the number of calls, and the id."""
+    attrs = sorted((name, repr(value)) for name, value in op.attrs.items() if name not in log.ignored)
+    return op.op, op.layer, op.phase, op.inputs, op.outputs, tuple(attrs)
+
+
+def _same(view: View, met: Sequence[Sighting], ran: Sequence[Op], log: Logbook) -> list[Item]:
+    """Items of one op on one kind of tensors."""
+    calls = sum(s.op.calls for s in met), sum(op.calls for op in ran)
+    if calls[0] != calls[1]:
+        any_op = ran[0] if ran else met[0].op
+        where = other_ops(
+            view.counter, any_op.layer, f"{any_op.op} ran {calls[0]} times there and {calls[1]} times in the trace"
+        )
+        items = [booked(s.op, s.entry, log, gap=where) for s in met]
+        return items + [unmet(op, known_work(op) or ZERO, None, where, gap=where) for op in ran]
+    ids = tuple(op.id for op in ran)
+    items = [item for s in met for item in _judged(s, (s.op.id,) if s.op.id in ids else ids, log)]
+    return items + _rest(met[0].op, calls[0], ids, log)
+
+
+def booked(op: Op, entry: str, log: Logbook, gap: str) -> Item:
+    """The lines of an op, of which nothing can be said."""
+    rule = log.book.of(op, {})
+    counted = rule.compute(op) if rule else ZERO
+    return make_item(
+        op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls, times=op.calls, entry=entry, gap=gap
+    )  # fmt: skip
+
+
+def _judged(sighting: Sighting, ids: tuple[str, ...], log: Logbook) -> list[Item]:
+    """The products of an op beside its lines."""
+    op, products = sighting.op, log.products_of(sighting.op)
+    work, unknown = known_work(op), unknown_of([op])
+    if work is None or "mac" in unknown:
+        if products:
+            gap = f"the work of {op.op} is unknown, and {_lines(products)} stand in the log"
+            return [booked(op, sighting.entry, log, gap)]
+        return [unmet(op, ZERO, Cause.CALL_NOT_SEEN, log.silent(op))]
+    rule = log.book.of(op, {})
+    counted = rule.compute(op) if rule else ZERO
+    gap, cause, reason = "", None, ""
+    if products and not all(p.sizes for p in products):
+        cause = Cause.CALL_NOT_SEEN
+        routine = next(p.routine for p in products if not p.sizes)
+        reason = log.unsaid.format(op=op.op, routine=routine)
+        gap = "" if not counted.mac else reason  # some lines have sizes: what they are of is not known
+    elif products and (said := log.explained(op, products)) is not None:
+        cause, reason = said
+    elif products and not (log.agrees(op, products) and counted.mac == work.mac):
+        gap = OTHER.format(layer=op.layer or "the root", op=op.op, mac=work.mac, lines=_lines(products))
+    elif not products and work.mac:
+        cause, reason = Cause.CALL_NOT_SEEN, log.silent(op)
+    ran = work.only(("mac",))
+    items = log.beside(sighting)
+    if products or ran:
+        item = make_item(
+            op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls if products else 0, ran=ran, times=op.calls,
+            cause=cause, entry=sighting.entry if products else "", ops=ids, reason=reason, gap=gap, only=("mac",),
+        )  # fmt: skip
+        items.append(replace(item, formula=reason) if reason else item)
+    return items
+
+
+def _rest(op: Op, calls: int, ids: tuple[str, ...], log: Logbook) -> list[Item]:
+    """The rest of the work of all calls of an op, of which a log of products says nothing."""
+    work, unknown = known_work(op), unknown_of([op])
+    if work is None or "mac" in unknown or not (work.only((*REST, MASKED)) or unknown):
+        return []
+    item = make_item(
+        op, None, layer=op.layer, op=op.op, ran=work.only((*REST, MASKED)), times=calls, cause=Cause.OP_NOT_COUNTED, ops=ids,
+        reason=log.products_alone, only=(*REST, MASKED), unknown=unknown,
+    )  # fmt: skip
+    return [item]
+
+
+def _lines(products: Sequence[Product]) -> str:
+    """``2 x SGEMM(k 8, m 16, n 16)``: the first three lines of an op in words."""
+    words = [f"{p.routine}({', '.join(f'{n} {s}' for n, s in sorted(p.sizes.items()))})" for p in products]
+    kinds = list(dict.fromkeys(words))
+    text = ", ".join(f"{words.count(kind)} x {kind}" for kind in kinds[:3])
+    return text + (f" and {len(kinds) - 3} more" if len(kinds) > 3 else "")

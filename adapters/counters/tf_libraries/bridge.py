@@ -1,0 +1,50 @@
+"""From the log of oneDNN in TensorFlow to the trace (log_bridge.py): node by node, by sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....core.causes import Cause
+from ....core.records import Op, Trace
+from ...tensorflow.graphs.graph import CALLS
+from ..bridge import Bridge, View
+from ..cpu_libraries import PRODUCTS
+from ..cpu_libraries.log import Product
+from ..log_bridge import Logbook, hold
+from .matches import REMOVED, agrees, products_of, with_zeros
+from .rules import BOOK
+from .sides import UNPADDED
+
+SILENT = (
+    "not witnessed: oneDNN wrote no line while {op} ran, so a kernel without a log did: one of Eigen's, or of XLA's"
+)
+GONE = (
+    "not witnessed: no node that TensorFlow ran is this {op}: it optimises a graph first, and removed it, took the result of an "
+    "equal one, or made another node of it"
+)
+ZEROS = (
+    "XLA compiles this gradient of a convolution, and makes it a convolution over zeros, too: those of padding, and those "
+    "between groups"
+)
+UNSAID = "not witnessed: oneDNN wrote a line of {op}, {routine}, without its sizes"
+NOT_LOGGED = "oneDNN's log is read for products alone"
+
+
+def bridge(view: View, trace: Trace) -> Bridge:
+    """Items of every op that the trace or the run beside the log has."""
+    return hold(view, trace, LOG)
+
+
+def _explained(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:
+    """Why the lines are other products than those of the trace's op."""
+    return (Cause.FORMULA_DIFFERS, ZEROS) if not agrees(op, products) and with_zeros(op, products) else None
+
+
+def _silent(op: Op) -> str:
+    """Why an op has no line."""
+    return (GONE if REMOVED in op.attrs else SILENT).format(op=op.op)
+
+
+NAMES = tuple(name for names in CALLS.values() for name in names)
+"""Attributes that name functions, by numbers that differ between processes."""
+LOG = Logbook(BOOK, (PRODUCTS, REMOVED, UNPADDED, *NAMES), products_of, agrees, _explained, _silent, UNSAID, NOT_LOGGED)

@@ -1,0 +1,77 @@
+"""The log of one run: the nodes that TensorFlow's executor took up, each with the products that oneDNN wrote meanwhile.
+
+The executor writes a line before it computes a node (core/common_runtime/executor.cc, ``VLOG(1) << "Process node: "``), and
+oneDNN one after each product. With one thread between the ops nothing else runs meanwhile, so a product belongs to the node
+above it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ...shared.refusal import CannotCount
+from ..cpu_libraries.log import is_of_library, product_of
+
+_NODE = re.compile(r"\S+ \S+ +(\d+) executor\.cc:\d+\] Process node: \d+ step -?\d+ \{\{node ([^}]*)\}\} = (\w+)")
+DEAD = " is dead device: "
+SEVERAL = "TensorFlow's executor ran in %d threads, so which op a line of oneDNN is about is not known"
+UNPLACED = "oneDNN wrote a product before TensorFlow's executor named a node"
+
+
+class Ran(NamedTuple):
+    """A node: its type after all rewriting, how often it was computed, and how many of these times it left which products.
+
+    ``lines`` has the text of the products, ``products`` what each text stands for, as records of the log's Product in lists.
+    """
+
+    name: str
+    kind: str
+    calls: int
+    lines: dict[str, int]
+    products: dict[str, list[Any]]
+
+
+class _Node:
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.calls = 0
+        self.lines: Counter[str] = Counter()
+        self.products: dict[str, list[Any]] = {}
+
+    def wrote(self, products: list[Any]) -> None:
+        if products:
+            text = repr(products)
+            self.lines[text] += 1
+            self.products[text] = products
+
+
+def nodes_in(lines: Iterable[str]) -> list[Ran]:
+    """The nodes of a log, in the order in which they first ran. Raises CannotCount where lines cannot be placed."""
+    nodes: dict[str, _Node] = {}
+    threads: set[str] = set()
+    node: _Node | None = None
+    open_: list[Any] = []
+    for line in lines:
+        found = _NODE.match(line)
+        if found is not None:
+            if node is not None:
+                node.wrote(open_)
+            open_ = []
+            thread, name, kind = found.groups()
+            threads.add(thread)
+            node = nodes.setdefault(name, _Node(kind))
+            node.calls += DEAD not in line
+        elif is_of_library(line):
+            product = product_of(line)
+            if product is not None and node is None:
+                raise CannotCount(UNPLACED)
+            if product is not None:
+                open_.append(list(product))
+    if node is not None:
+        node.wrote(open_)
+    if len(threads) > 1:
+        raise CannotCount(SEVERAL % len(threads))
+    return [Ran(name, n.kind, n.calls, dict(n.lines), n.products) for name, n in nodes.items()]

@@ -1,0 +1,22 @@
+"""The rule of oneDNN's log: each line counts what it says was multiplied."""
+
+from __future__ import annotations
+
+from ....core.records import Op
+from ....work import Work
+from ..cpu_libraries import PRODUCTS
+from ..rulebook import RuleBook
+from .matches import products_of
+
+BOOK = RuleBook("tf_libraries", "tensorflow", {"onednn": "src/common/verbose.cpp"})
+
+
+@BOOK.pattern(
+    "an op with lines in the log",
+    lambda op: PRODUCTS in op.attrs,
+    source="onednn:1",
+    formula="M N K of each line that oneDNN wrote",
+)
+def logged(op: Op) -> Work:
+    """Multiply-adds of the lines."""
+    return Work(mac=sum(p.macs for p in products_of(op)))
