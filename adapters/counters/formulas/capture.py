@@ -11,7 +11,19 @@ from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
 from ...pytorch.documents import Documents
 from ...pytorch.model import TorchModel, versions
 from ...shared.refusal import BeyondCounter
-from .facts import FIELDS, configured, head_path, layer_paths, layer_windows, matrices, own, parameters, tied
+from .facts import (
+    FIELDS,
+    beyond,
+    configured,
+    head_path,
+    indexed,
+    layer_paths,
+    layer_windows,
+    matrices,
+    own,
+    parameters,
+    tied,
+)
 from .table import FORMULAS, count_of, parts
 from .terms import ATTENTION, HEAD, PARAMETER, WHOLE, Formula, Term
 
@@ -55,7 +67,8 @@ def _read(model: TorchModel) -> Read:
     facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training), context=model.context or 0)
     layers = layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)
-    facts["tied"] = tied(weights)
+    last = own(weights, layers[-1]) if layers else []
+    facts.update(tied=tied(weights), beyond=beyond(weights, facts), last=any(weight["routed"] for weight in last))
     if layers and {"h", "f"} <= set(facts):
         facts["m"] = matrices(own(weights, layers[0]), dict(facts))
     windows = layer_windows(config, len(layers))
@@ -78,15 +91,11 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         HEAD: [(read.head, facts)],
         WHOLE: [("", facts)],
     }
-    inside: List[Place] = [
-        (
-            layer,
-            dict(
-                facts, layer=layer, index=i, window=read.windows[i], moe=any(w["routed"] for w in own(weights, layer))
-            ),
-        )
-        for i, layer in enumerate(layers)
-    ]
+    inside: List[Place] = []
+    for i, layer in enumerate(layers):
+        held = own(weights, layer)
+        moe, index = any(weight["routed"] for weight in held), indexed(held)
+        inside.append((layer, dict(facts, layer=layer, index=i, window=read.windows[i], moe=moe, indexed=index)))
     parted = list(parts(name).items())
     if PARAMETER not in [
         term.kind for term in formula.terms

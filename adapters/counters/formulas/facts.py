@@ -28,8 +28,16 @@ FIELDS = {
     "frequency": ("moe_layer_freq",),
     "step": ("interleave_moe_layer_step",),
     "positions": ("max_position_embeddings", "n_positions"),
+    "hi": ("index_n_heads",),
+    "di": ("index_head_dim",),
+    "topk": ("index_topk",),
+    "often": ("index_topk_freq",),
+    "skip": ("index_skip_topk_offset",),
+    "nextn": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_num_layers"),
 }
 """The names under which a configuration states each fact."""
+INDEX = "indexer"
+"""The name of the module that chooses the keys of sparse attention, in every model of transformers that has one."""
 OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's starts at 2."""
 
@@ -200,3 +208,15 @@ def head_path(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:
 def tied(weights: List[Dict[str, Any]]) -> bool:
     """Whether a table of nn.Embedding is another module's weight as well."""
     return any(w["embedding"] and len(w["owners"]) > 1 for w in weights)
+
+
+def indexed(weights: List[Dict[str, Any]]) -> bool:
+    """Whether one of these parameters is an indexer's."""
+    return any(INDEX in weight["name"].split(".") for weight in weights)
+
+
+def beyond(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:
+    """The first matrix outside of the layers that is neither a table nor as large as the head; '' if there is none."""
+    wide = [facts.get("V"), facts.get("h")]
+    own = [w for w in weights if not (w["inside"] or w["embedding"]) and len(w["shape"]) > 1 and w["shape"] != wide]
+    return str(own[0]["name"]) if own else ""
