@@ -39,9 +39,9 @@ class Quote:
 class Page:
     """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens, with documents of ``lengths`` packed into each.
     ``trained`` of the model's ``parameters`` are not frozen. ``recurrent`` is the work inside layers that reads no weight and is
-    not attention's, as that of a scan. ``further`` layers of multi-token prediction stand in the configuration and not in the model.
-    An indexer, whose work is ``indexer``, chooses ``topk`` keys for a token (0: there is none); ``attention`` is the work on all keys
-    that then ran, 0 where that of others ran.
+    not attention's, as that of a scan. ``further`` layers of multi-token prediction stand in the configuration alone.
+    An indexer, whose work is ``indexer``, chooses ``topk`` keys for a token (0: there is none); ``attention`` is the work on all
+    keys that then ran, 0 where that of others ran.
 
     ``ran`` is all work that ran, and ``again`` the part of it for recomputed activations.  ``causal`` is the work that ran once
     and that no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen``
@@ -153,7 +153,7 @@ def _flops(ops: Iterable[Op], phase: str = "") -> int:
     """FLOPs of products, without recomputed ones, or of one phase."""
     from ..adapters.counters.bridge import sum_of
 
-    return 2 * sum_of([op for op in ops if op.phase == phase or not phase and op.phase != RECOMPUTATION]).mac
+    return 2 * sum_of([op for op in ops if op.phase == phase or (not phase and op.phase != RECOMPUTATION)]).mac
 
 
 def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
@@ -180,10 +180,10 @@ def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
         parameters=facts["parameters"],
         trained=facts["trained"],
         recurrent=facts["recurrent"],
-        further=0 if facts["beyond"] else facts.get("nextn", 0),
-        topk=facts.get("topk", 0) if facts["indexer"] else 0,
-        indexer=facts["indexer"],
-        attention=facts["attention"],
+        further=0 if facts.get("beyond") else facts.get("nextn", 0),
+        topk=facts.get("topk", 0) if facts.get("indexer") else 0,
+        indexer=facts.get("indexer", 0),
+        attention=facts.get("attention", 0),
         ran=ran,
         causal=None if kept is None else kept - _again(trace, CAUSAL),
         unseen=gap.reason if gap is not None else masks(CAUSAL, result.traces),
