@@ -13,13 +13,13 @@ from ...pytorch.model import TorchModel, versions
 from ...shared.refusal import BeyondCounter
 from .facts import (
     FIELDS,
-    beyond,
     configured,
     head_path,
     indexed,
     layer_paths,
     layer_windows,
     matrices,
+    other_matrix,
     own,
     parameters,
     tied,
@@ -68,7 +68,7 @@ def _read(model: TorchModel) -> Read:
     layers = layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)
     last = own(weights, layers[-1]) if layers else []
-    facts.update(tied=tied(weights), beyond=beyond(weights, facts), last=any(weight["routed"] for weight in last))
+    facts.update(tied=tied(weights), beyond=other_matrix(weights, facts), last=any(weight["routed"] for weight in last))
     if layers and {"h", "f"} <= set(facts):
         facts["m"] = matrices(own(weights, layers[0]), dict(facts))
     windows = layer_windows(config, len(layers))
@@ -93,9 +93,9 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     }
     inside: List[Place] = []
     for i, layer in enumerate(layers):
-        held = own(weights, layer)
-        moe, index = any(weight["routed"] for weight in held), indexed(held)
-        inside.append((layer, dict(facts, layer=layer, index=i, window=read.windows[i], moe=moe, indexed=index)))
+        mine = own(weights, layer)
+        moe, chooses = any(weight["routed"] for weight in mine), indexed(mine)
+        inside.append((layer, dict(facts, layer=layer, index=i, window=read.windows[i], moe=moe, indexed=chooses)))
     parted = list(parts(name).items())
     if PARAMETER not in [
         term.kind for term in formula.terms

@@ -215,7 +215,7 @@ def indexed(weights: List[Dict[str, Any]]) -> bool:
     return any(INDEX in weight["name"].split(".") for weight in weights)
 
 
-def beyond(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:
+def other_matrix(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:
     """The first matrix outside of the layers that is neither a table nor as large as the head; '' if there is none."""
     wide = [facts.get("V"), facts.get("h")]
     own = [w for w in weights if not (w["inside"] or w["embedding"]) and len(w["shape"]) > 1 and w["shape"] != wide]

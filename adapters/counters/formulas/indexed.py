@@ -27,7 +27,7 @@ PAIRED = "B hi (di + 1) T^2"
 
 def index_weights(facts: Facts) -> int:
     """The three weights of a layer's indexer; its queries are made of the input where those of attention have no rank."""
-    if not facts["indexed"]:
+    if not facts.get("indexed"):
         return 0
     h, heads, width = int(facts["h"]), int(facts["hi"]), int(facts["di"])
     return (int(facts.get("rq") or h) * heads * width + h * width + h * heads) * int(facts["tokens"])
@@ -35,7 +35,7 @@ def index_weights(facts: Facts) -> int:
 
 def index_scores(facts: Facts) -> int:
     """The scores of all pairs in each head of an indexer, and their sum over the heads unless ``sums`` is 0."""
-    if not facts["indexed"]:
+    if not facts.get("indexed"):
         return 0
     return attention(dict(facts, n=facts["hi"], dqk=facts["di"], dv=facts.get("sums", 1)))
 
@@ -97,7 +97,7 @@ def ragged(facts: Facts) -> str:
     return "its source takes one mean length for sparse attention, and these documents have several" if several else ""
 
 
-def beyond(facts: Facts) -> str:
+def predicts_itself(facts: Facts) -> str:
     """A model whose products outside of the layers may be those that predict further tokens."""
     found = facts.get("beyond")
     return (
@@ -112,26 +112,26 @@ def mtp_refuses(facts: Facts) -> str:
     """Megatron-LM with --mtp-num-layers, where the configuration states how many."""
     if not facts.get("nextn"):
         return "the configuration states no multi-token prediction (num_nextn_predict_layers)"
-    return beyond(facts)
+    return predicts_itself(facts)
 
 
 def dsa_refuses(facts: Facts) -> str:
     """Megatron-LM with --experimental-attention-variant dsa."""
     if not (facts.get("topk") and facts.get("hi") and facts.get("di")):
         return "its source counts sparse attention, and this model has no indexer (index_topk)"
-    return beyond(facts) or ragged(facts)
+    return predicts_itself(facts) or ragged(facts)
 
 
 def bridge_refuses(facts: Facts) -> str:
     """Megatron-Bridge has an indexer in GLM-5's models alone (glm5_bridge.py)."""
     if facts.get("topk") and facts["model_type"] != "glm_moe_dsa":
         return "its source has sparse attention for GLM-5 alone"
-    return beyond(facts) or ragged(facts)
+    return predicts_itself(facts) or ragged(facts)
 
 
 def _last(facts: Facts) -> Facts:
     """The facts of the last layer, whose like predicts a further token."""
-    return dict(facts, moe=facts["last"], index=facts["L"], window=0)
+    return dict(facts, moe=facts.get("last", False), index=facts["L"], window=0)
 
 
 def _predicted(facts: Facts, seen: Facts) -> int:

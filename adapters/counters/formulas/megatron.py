@@ -73,7 +73,7 @@ BRIDGE_HALF = HALF._replace(
 )
 
 
-def plain(predicts: bool) -> tuple:
+def of_all_keys(predicts: bool) -> tuple:
     """The terms of a model without sparse attention."""
     further = Term(
         WHOLE, predicted, FURTHER, MAIN + ":1042-1048, 1288-1303", cause=PREDICTED, name="multi-token prediction"
@@ -89,13 +89,13 @@ def plain(predicts: bool) -> tuple:
 MEGATRON: Dict[str, Formula] = {
     "megatron": Formula(
         "Megatron-LM, num_floating_point_operations: the products of a layer, attention on T^2 / 2 pairs, and the head",
-        plain(False),
+        of_all_keys(False),
         reads=SIZES,
         packed=True,
     ),
     "megatron-mtp": Formula(
         "Megatron-LM with --mtp-num-layers: the same, and a layer, a product that joins it and logits for each further token",
-        plain(True),
+        of_all_keys(True),
         reads=SIZES,
         packed=True,
         refuses=mtp_refuses,
