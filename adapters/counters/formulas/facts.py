@@ -187,7 +187,11 @@ def own(weights: List[Dict[str, Any]], layer: str) -> List[Dict[str, Any]]:
 
 
 def matrices(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> int:
-    """How many matrices of h x f the feed-forward of a layer has: the weights of its experts, or those f or 2 f wide."""
+    """How many matrices of h x f the feed-forward of a layer has: the weights of its experts, or those f or 2 f wide.
+
+    Where attention is as wide as the feed-forward (GLM-4.5: 96 heads of 128, f = 12,288), a matrix of a module of attention is no
+    part of it.
+    """
     h, f, routed = (
         facts["h"],
         facts["f"],
@@ -196,6 +200,8 @@ def matrices(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> int:
     if routed:
         return sum(product(weight["shape"]) for weight in routed) // (h * facts["fe"] * facts["E"])
     flat = [w for w in weights if len(w["shape"]) > 1 and h in w["shape"] and {f, 2 * f} & set(w["shape"][-2:])]
+    if facts.get("n", 0) * facts.get("d", 0) in (f, 2 * f):
+        flat = [w for w in flat if not any("att" in word for word in w["owners"][0].split("."))]
     return sum(product(weight["shape"]) for weight in flat) // (h * f)
 
 

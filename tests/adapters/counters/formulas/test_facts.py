@@ -11,7 +11,7 @@ from reconcile.core.causes import Cause
 from tests.adapters.counters.test_formulas import causes_of
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.facts import configured, parameters  # noqa: E402
+from reconcile.adapters.counters.formulas.facts import configured, matrices, parameters  # noqa: E402
 from tests.adapters.counters.formula_decoders import B, Decoder, F, H, L, N, T  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
@@ -77,3 +77,12 @@ def test_a_product_without_weight_and_softmax_is_no_attention() -> None:
     _, causes = causes_of(Decoder(), "6n")
     assert causes[Cause.ATTENTION_LEFT_OUT] == 6 * L * B * N * 2 * Decoder().config.head_dim * T**2
     assert Cause.OP_NOT_COUNTED not in causes
+
+
+@pytest.mark.parametrize("width", [F, 12])
+def test_attention_as_wide_as_the_feed_forward_is_none(width: int) -> None:
+    layer = nn.ModuleDict({"self_attn": nn.ModuleDict(), "mlp": nn.ModuleDict()})
+    layer["self_attn"].update({"q": nn.Linear(H, width), "k": nn.Linear(H, 4), "o": nn.Linear(width, H)})
+    layer["mlp"].update({"gate": nn.Linear(H, F), "up": nn.Linear(H, F), "down": nn.Linear(F, H)})
+    facts = {"h": H, "f": F, "n": width // 4, "d": 4}
+    assert matrices(parameters(layer, facts, []), facts) == 3
