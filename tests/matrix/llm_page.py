@@ -1,4 +1,4 @@
-"""The page of six language models: `make llm` writes reports/llm.md with `reconcile llm`, in an environment with transformers.
+"""The page of nine language models: `make llm` writes reports/llm.md with `reconcile llm`, in an environment with transformers.
 
 A section is what the command prints for one configuration of this folder's ``llm/`` in one pass at one length.
 """
@@ -28,8 +28,11 @@ MODELS = {
     "mixtral-8x7b": (2048, 8192),
     "gpt2": (1024,),
     "deepseek-v3": (2048, 8192),
+    "glm-4.5": (4096,),
+    "qwen3-next": (4096,),
+    "glm-5.2": (4096, 32768, 131072),
 }
-"""Lengths of the sequence; gpt2 has a table of 1,024 positions."""
+"""Lengths of the sequence; gpt2 has a table of 1,024 positions, and GLM-5.2 the lengths of NVIDIA/Megatron-LM#6148."""
 PASSES = {"training": "training step", "forward": "forward pass"}
 """What a step of each pass is called in a title."""
 Case = tuple[str, str, int]

@@ -38,6 +38,9 @@ LATENT = {
     "v_head_dim": DV,
 }
 ROUTED = {"n_routed_experts": E, "num_experts_per_tok": A, "moe_intermediate_size": FE, "n_shared_experts": 1}
+HI, DI, TOPK = 3, 16, 8
+INDEX = {"index_n_heads": HI, "index_head_dim": DI, "index_topk": TOPK}
+DSA = {**LATENT, **ROUTED, **INDEX, "first_k_dense_replace": 1, "n_group": 2, "topk_group": 1}
 DK, DV_LINEAR, KH, VH, SHARED = 8, 16, 2, 4, 40
 DELTA = {
     "linear_key_head_dim": DK,
@@ -68,6 +71,11 @@ def latent() -> int:
     keys = H * (RKV + ROPE) + RKV * N * (NOPE + DV)
     attention = queries + keys + N * DV * H + T * N * (NOPE + ROPE + DV)
     return T * (L * attention + 3 * H * F + (L - 1) * (H * E + (A + 1) * 3 * H * FE) + HEAD)
+
+
+def indexer() -> int:
+    """Three weights, a score of every pair in each head, and their sum over the heads. It runs forward alone, in every pass."""
+    return T * (RQ * HI * DI + H * DI + H * HI) + T * T * HI * (DI + 1)
 
 
 def shared() -> int:
@@ -119,6 +127,12 @@ LOCAL = {**SIZES, "sliding_window": WINDOW}
 CASES = {
     "deepseek_v3": Case(
         {**SIZES, **LATENT, **ROUTED, "first_k_dense_replace": 1, "n_group": 2, "topk_group": 1}, latent
+    ),
+    "deepseek_v32": Case({**SIZES, **DSA}, lambda: latent() + L * indexer(), -2 * L * indexer()),
+    "glm_moe_dsa": Case(
+        {**SIZES, **DSA, "index_topk_freq": 2, "index_skip_topk_offset": 1, "num_nextn_predict_layers": 2},
+        lambda: latent() + L // 2 * indexer(),
+        -L * indexer(),
     ),
     "glm4_moe": Case({**SIZES, **ROUTED, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1}, shared),
     "gpt_oss": Case({**LOCAL, "num_local_experts": E, "num_experts_per_tok": A}, sinks),
@@ -195,3 +209,16 @@ def test_an_encoder_with_a_decoder_is_refused_in_a_sentence(kind: str, told: Cal
     done = told(kind)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert "describes an encoder and a decoder, and formulas count one stack of layers" in done.stderr
+
+
+def test_sparse_attention_and_further_tokens_are_said(told: Callable[..., Done]) -> None:
+    page = json.loads(told("glm_moe_dsa", "--seq", str(T)).stdout)
+    attention = 6 * L * T * T * N * (NOPE + ROPE + DV)
+    assert (page["topk"], page["indexer"], page["attention"]) == (TOPK, L * indexer(), attention)
+    assert page["chosen_keys"] == page["ran"] - attention * (T - TOPK) // T
+    assert page["further"] == 2
+    causes = {formula["name"]: formula["causes"] for formula in page["formulas"]}
+    counts_further = [name for name, found in causes.items() if "prediction-layers-counted" in found]
+    assert counts_further == ["formula:megatron-mtp", "formula:megatron-dsa"]
+    plain = json.loads(told("gpt_oss", "--seq", str(T)).stdout)
+    assert [plain[name] for name in ("further", "topk", "indexer", "chosen_keys")] == [0, 0, 0, None]
