@@ -37,7 +37,8 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens, with documents of ``lengths`` packed into each.
+    """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens, with documents of ``lengths`` packed into each;
+    ``sides`` if an encoder and a decoder have as many each.
     ``trained`` of the model's ``parameters`` are not frozen. ``recurrent`` is the work inside layers that reads no weight and is
     not attention's, as that of a scan. ``further`` layers of multi-token prediction stand in the configuration alone.
     An indexer, whose work is ``indexer``, chooses ``topk`` keys for a token (0: there is none); ``attention`` is the work on all
@@ -53,6 +54,7 @@ class Page:
     batch: int
     seq: int
     lengths: tuple[int, ...]
+    sides: bool
     parameters: int
     trained: int
     recurrent: int
@@ -77,7 +79,7 @@ class Page:
     def step(self) -> str:
         """``a training step of 1 x 8,192 tokens in documents of 4 x 2,048``."""
         step = f"a {'training step' if self.training else 'forward pass'} of {self.batch} x {number(self.seq)} tokens"
-        step += f" in documents of {self.documents}" if self.lengths else ""
+        step += f" in documents of {self.documents}" if self.lengths else " on each side" if self.sides else ""
         frozen = self.training and self.trained < self.parameters
         return f"{step} that trains {number(self.trained)} of {number(self.parameters)} parameters" if frozen else step
 
@@ -177,6 +179,7 @@ def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
         batch=facts["B"],
         seq=facts["T"],
         lengths=tuple(facts.get("lengths") or ()),
+        sides=bool(facts.get("sides")),
         parameters=facts["parameters"],
         trained=facts["trained"],
         recurrent=facts["recurrent"],

@@ -64,6 +64,16 @@ def packed(page: Page) -> list[str]:
     ]
 
 
+def both(page: Page) -> list[str]:
+    """What a token is of an encoder with a decoder, in a sentence."""
+    if not page.sides:
+        return []
+    return [
+        f"The encoder and the decoder have {number(page.seq)} tokens each: a token is one of the encoder with one of the "
+        "decoder. What ran has the decoder's attention on the encoder's tokens."
+    ]
+
+
 def further(page: Page) -> list[str]:
     """That the model lacks the layers of its configuration that predict further tokens, in a sentence."""
     if not page.further:
@@ -156,6 +166,7 @@ def text(page: Page, *, verbose: bool = False) -> str:
         "",
         *packed(page),
         *scanned(page),
+        *both(page),
         *further(page),
         *sparse(page),
         *numerators(page),
@@ -198,7 +209,10 @@ def markdown(page: Page) -> str:
         "",
         choice(page),
         "",
-        *(f"- {line}" for line in (*packed(page), *scanned(page), *further(page), *sparse(page), *numerators(page))),
+        *(
+            f"- {line}"
+            for line in (*packed(page), *scanned(page), *both(page), *further(page), *sparse(page), *numerators(page))
+        ),
         "",
         f"> {cite(page)}",
         "",
@@ -227,6 +241,7 @@ def data(page: Page) -> str:
         "batch": page.batch,
         "seq": page.seq,
         "lengths": list(page.lengths),
+        "sides": page.sides,
         "parameters": page.parameters,
         "trained": page.trained,
         "recurrent": page.recurrent,

@@ -22,6 +22,7 @@ from .facts import (
     other_matrix,
     own,
     parameters,
+    stacks,
     tied,
 )
 from .table import FORMULAS, count_of, parts
@@ -65,7 +66,7 @@ def _read(model: TorchModel) -> Read:
     if isinstance(module, Documents):
         facts["lengths"] = list(module.lengths)
     facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training), context=model.context or 0)
-    layers = layer_paths(module, facts["L"]) if "L" in facts else []
+    layers = stacks(module, config) if facts["sides"] else layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)
     last = own(weights, layers[-1]) if layers else []
     facts.update(tied=tied(weights), beyond=other_matrix(weights, facts), last=any(weight["routed"] for weight in last))
@@ -127,6 +128,10 @@ def capture(counter: str, model: TorchModel) -> Ledger:
 
 def _applies(formula: Formula, facts: Dict[str, Any], layers: List[str]) -> None:
     """Refuse, in a sentence, a configuration that the formula cannot read or does not cover."""
+    if formula.reads and facts["sides"]:
+        raise BeyondCounter(
+            "its source counts one stack of layers on one sequence, and this model has an encoder and a decoder"
+        )
     lacking = [fact for fact in formula.reads if fact not in facts]
     if lacking or (formula.reads and not layers):
         fields = [FIELDS[fact][0] for fact in lacking if fact in FIELDS]

@@ -38,6 +38,8 @@ FIELDS = {
 """The names under which a configuration states each fact."""
 INDEX = "indexer"
 """The name of the module that chooses the keys of sparse attention, in every model of transformers that has one."""
+STACKS = ("num_layers", "num_decoder_layers", "num_hidden_layers", "encoder_layers", "decoder_layers")
+"""The names of the numbers of layers in a configuration with an encoder and a decoder."""
 OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's starts at 2."""
 
@@ -71,6 +73,7 @@ def configured(config: Any) -> Dict[str, Any]:
         getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
     )
     window = getattr(config, "sliding_window", None)
+    facts["sides"] = bool(getattr(config, "is_encoder_decoder", False))
     facts.update(sliding=window if isinstance(window, int) else 0, windowless=sliding and not isinstance(window, int))
     return facts
 
@@ -93,6 +96,18 @@ def layer_paths(module: torch.nn.Module, number: int) -> List[str]:
     ]
     least = [path for depth, path in lists if depth == min(lists)[0]]
     return [f"{least[0]}.{i}" for i in range(number)] if len(least) == 1 and least[0] else []
+
+
+def stacks(module: torch.nn.Module, config: Any) -> List[str]:
+    """The paths of the layers of an encoder and a decoder: the outermost lists of modules as long as the configuration says."""
+    numbers = {getattr(config, name, None) for name in STACKS}
+    lists = {
+        plain(path): len(child)
+        for path, child in module.named_modules()
+        if isinstance(child, torch.nn.ModuleList) and len(child) in numbers
+    }
+    outer = [path for path in lists if not any(path.startswith(other + ".") for other in lists)]
+    return [f"{path}.{i}" for path in outer for i in range(lists[path])]
 
 
 def parameters(module: torch.nn.Module, facts: Dict[str, Any], layers: List[str]) -> List[Dict[str, Any]]:
