@@ -38,8 +38,8 @@ def factory(
     Of a model that reads images as well it is the language model: its text_config. An encoder with a decoder is called with as
     many tokens on each side. Attention and experts are those that transformers takes by default, where the model has them:
     scaled_dot_product_attention and grouped products in bfloat16, which need no values; attention of two sides is plain
-    products, since BART reads its mask. Their work is that of every other implementation. Raises UsageError, with one sentence, for a
-    configuration that describes no such model.
+    products, since BART reads its mask. Their work is that of every other implementation. Raises UsageError, with one sentence,
+    for a configuration that describes no such model.
     """
     settings, file = _settings(source), title(source)
     try:

@@ -36,7 +36,7 @@ def products(c: dict[str, Any]) -> tuple[int, int]:
         gate = h * c["num_attention_heads"] * c["head_dim"]
         return few * (attention + gate) + (layers - few) * before + layers * experts + head, few * pairs
     if "n_routed_experts" in c:
-        experts = c["num_experts_per_tok"] + c["n_shared_experts"]
+        experts = c["num_experts_per_tok"] + c.get("n_shared_experts", 1)
         routed = h * c["n_routed_experts"] + experts * 3 * h * c["moe_intermediate_size"]
         dense = c["first_k_dense_replace"]
         return layers * attention + dense * gated + (layers - dense) * routed + head, layers * pairs
