@@ -91,6 +91,15 @@ class Indexer(nn.Module):  # type: ignore[name-defined, misc]
         return (self.heads(x).unsqueeze(-2) @ scores).squeeze(-2).topk(TOPK).indices
 
 
+class Trained(Indexer):
+    """An indexer with a loss of its own, through which no gradient leaves it."""
+
+    def forward(self, x: Any, q: Any) -> Any:
+        x, q = x.detach(), q.detach()
+        scores = torch.relu(self.q(q).view(B, T, HI, DI) @ self.k(x).transpose(1, 2).unsqueeze(1))
+        return self.heads(x).unsqueeze(-2) @ scores
+
+
 class Kept(nn.Linear):  # type: ignore[name-defined, misc]
     """The ranks of the queries, which the indexer reads as well."""
 
@@ -102,19 +111,19 @@ class Kept(nn.Linear):  # type: ignore[name-defined, misc]
 class Chosen(Latent):
     """Latent attention on all keys, beside an indexer."""
 
-    def __init__(self) -> None:
+    def __init__(self, indexer: Any) -> None:
         super().__init__()
-        self.q_a, self.indexer = Kept(H, RQ, bias=False), Indexer()
+        self.q_a, self.indexer = Kept(H, RQ, bias=False), indexer
 
     def forward(self, x: Any) -> Any:
         attended = super().forward(x)
-        return attended + 0 * self.indexer(x, self.q_a.rows).sum()
+        return attended + self.indexer(x, self.q_a.rows).sum()
 
 
-def indexed(**stated: Any) -> Any:
+def indexed(indexer: Any = Indexer, **stated: Any) -> Any:
     """A decoder whose second layer takes the keys that the first one chose."""
     model = Decoder(latent=True, experts=A, **{**CONFIG, "index_topk_freq": 2, **stated})
-    model.layers[0].attention = Chosen()
+    model.layers[0].attention = Chosen(indexer())
     return model
 
 
@@ -160,6 +169,20 @@ def test_sparse_attention_of_megatron() -> None:
     check("megatron-dsa", sparse)
     further = -6 * 2 * FURTHER - 6 * B * CORE * KEPT - 3 * SCORES - 4 * INDEX
     check("megatron-dsa", sparse | {C.PREDICTION_LAYERS_COUNTED: further}, num_nextn_predict_layers=2)
+
+
+def test_the_gradients_of_an_indexer_that_is_trained() -> None:
+    """Those of its weights alone, and both of its scores and of their sum."""
+    causes = {
+        C.OP_NOT_COUNTED: ROUTER,
+        C.PARAMETERS_AS_PRODUCTS: NORMS,
+        C.FORMULA_DIFFERS: PADDING,
+        C.ATTENTION_SPARSE: 6 * L * B * CORE * (T * T - T * TOPK),
+        C.ATTENTION_HALVED: 3 * L * B * CORE * TOPK**2 + 3 * SCORES,
+        C.INDEXER_LEFT_OUT: 6 * SUM,
+    }
+    ran = RAN + 2 * INDEX + 4 * (SCORES + SUM)
+    assert causes_of(indexed(Trained), "megatron-dsa") == (ran - sum(causes.values()), causes)
 
 
 def test_sparse_attention_of_the_bridge() -> None:
