@@ -11,7 +11,7 @@ from reconcile.core.causes import Cause
 from tests.adapters.counters.test_formulas import causes_of
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.facts import configured, matrices, parameters  # noqa: E402
+from reconcile.adapters.counters.formulas.facts import configured, matrices, parameters, stacks  # noqa: E402
 from tests.adapters.counters.formula_decoders import B, Decoder, F, H, L, N, T  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
@@ -117,6 +117,7 @@ class Sides(nn.Module):  # type: ignore[name-defined, misc]
 
 
 def test_an_encoder_and_a_decoder_are_one_after_the_other() -> None:
+    assert stacks(Sides(), Sides().config) == ["encoder.0", "encoder.1", "decoder.0"]
     rows = torch.randn(B, T, H)
     weights, pairs = B * T * H * H, B * T * T * H
     total, causes = causes_of(Sides(), "6n-active", rows, "forward")
