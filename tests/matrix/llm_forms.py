@@ -69,13 +69,13 @@ def apart(c: dict[str, Any], pass_: str, seq: int) -> int:
         _, rule = delta(c, 64)
         taps = (TAPS - 1) * TAPS * (2 * keys + heads * values)
         more = heads * (seq // 64 * 64 * 64 * (wide + values) - 4 * 64 * wide * values)
-        return layers * ((3 if training else 1) * (taps + seq // 64 * rule) + (more if training else 0))
+        return int(layers * ((3 if training else 1) * (taps + seq // 64 * rule) + (more if training else 0)))
     if "index_topk" in c:
         h, heads, width = c["hidden_size"], c["index_n_heads"], c["index_head_dim"]
         offset, often = c["index_skip_topk_offset"], c["index_topk_freq"]
         layers = sum(max(i + 1 - offset, 0) % often == 0 for i in range(c["num_hidden_layers"]))
         weights = c["q_lora_rank"] * heads * width + h * width + h * heads
-        return layers * (seq * weights + seq * seq * heads * (width + 1))
+        return int(layers * (seq * weights + seq * seq * heads * (width + 1)))
     return 0
 
 

@@ -30,8 +30,9 @@ from tests.adapters.counters.formula_decoders import (  # noqa: E402
     N,
     T,
     V,
-    nn,
 )
+
+nn = torch.nn
 
 pytestmark = pytest.mark.frameworks
 
@@ -85,10 +86,10 @@ class Indexer(nn.Module):  # type: ignore[name-defined, misc]
         self.q, self.k = nn.Linear(RQ, HI * DI, bias=False), nn.Linear(H, DI, bias=False)
         self.heads = nn.Linear(H, HI, bias=False)
 
-    @torch.no_grad()
     def forward(self, x: Any, q: Any) -> Any:
-        scores = torch.relu(self.q(q).view(B, T, HI, DI) @ self.k(x).transpose(1, 2).unsqueeze(1))
-        return (self.heads(x).unsqueeze(-2) @ scores).squeeze(-2).topk(TOPK).indices
+        with torch.no_grad():
+            scores = torch.relu(self.q(q).view(B, T, HI, DI) @ self.k(x).transpose(1, 2).unsqueeze(1))
+            return (self.heads(x).unsqueeze(-2) @ scores).squeeze(-2).topk(TOPK).indices
 
 
 class Trained(Indexer):
