@@ -53,7 +53,8 @@ HEAD = """\
 Which formula is right for your model? Each section is what `reconcile llm config.json --seq T --format md` prints: one training
 step of the full-size model on meta, recorded op by op, and every formula that people quote beside it. The sections with
 `--pass forward` follow: a formula whose source states a training step only has no number there. GLM-4.5, Qwen3-Next
-and GLM-5.2 have their training steps alone. What each formula counts, and where its source is: [formulas](../docs/counters/formula.md). What the causes mean: [causes](../docs/causes/README.md).
+and GLM-5.2 have their training steps alone. What each formula counts, and where its source is:
+[formulas](../docs/counters/formula.md). What the causes mean: [causes](../docs/causes/README.md).
 
 The ratio is to all products that ran, with whole attention. A trainer that counts half of it is not wrong: it divides by another
 number. Say which one you divide by. Of a formula with an empty cell, the source has no term for the model.
