@@ -61,7 +61,8 @@ LAYERS = (
     "vllm", *MEGATRON, "maxtext", "levanter", "verl", "trl", "trl-1.9", "nemo", "nemo-llama3", *MHA, *COOKBOOK,
 )  # fmt: skip
 NARROWED = (
-    "nanogpt", "nanochat", "nanochat-prefill", "nanochat-decode", "litgpt", "llm-foundry", "levanter", "nemo-llama3", *MHA, *COOKBOOK,
+    "nanogpt", "nanochat", "nanochat-prefill", "nanochat-decode", "litgpt", "llm-foundry", "levanter", "nemo-llama3",
+    *MHA, *COOKBOOK,
 )  # fmt: skip
 HALVED = ("kaplan", *MEGATRON, "maxtext", "verl")
 ROUTED = ("maxtext", "levanter", "verl", "trl", "trl-1.9")
