@@ -30,20 +30,21 @@ Source = Path | Mapping[str, Any]
 
 def factory(
     source: Source, batch: int, seq: int, lengths: Sequence[int] = (), lora: Lora | None = None
-) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
+) -> Callable[[], tuple[Any, Any]]:
     """A function that makes the model of a configuration and its token ids, int64 (batch, seq). No weight is allocated.
     ``lengths`` are those of documents that are packed into each sequence, and ``seq`` is their sum; with ``lora`` the weights are
     frozen and adapters are trained.
 
-    Of a model that reads images as well it is the language model: its text_config. Attention and experts are those that
-    transformers takes by default: scaled_dot_product_attention and grouped products in bfloat16, which need no values, where the
-    model has them. Their work is that of every other implementation. Raises UsageError, with one sentence, for a configuration
-    that describes no such model.
+    Of a model that reads images as well it is the language model: its text_config. An encoder with a decoder is called with as
+    many tokens on each side. Attention and experts are those that transformers takes by default, where the model has them:
+    scaled_dot_product_attention and grouped products in bfloat16, which need no values; attention of two sides is plain
+    products, since BART reads its mask. Their work is that of every other implementation. Raises UsageError, with one sentence,
+    for a configuration that describes no such model.
     """
     settings, file = _settings(source), title(source)
     try:
         import torch
-        from transformers import AutoConfig, AutoModelForCausalLM
+        from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
         from .documents import Documents
         from .libraries.lora import adapted
@@ -57,26 +58,27 @@ def factory(
     except Exception as error:
         raise UsageError(f"{file} is not a configuration that transformers reads: {described(error)}.") from error
     whole, config = config, config.get_text_config()
-    if config.is_encoder_decoder:
-        raise UsageError(
-            f"{file} describes an encoder and a decoder, and formulas count one stack of layers on one sequence: count its step "
-            "with reconcile run --torch MODULE:FUNCTION --pass training."
-        )
+    sides = bool(config.is_encoder_decoder)
+    if sides and lengths:
+        raise UsageError(f"{file} describes an encoder and a decoder, in which no documents are packed: give --seq.")
+    auto = AutoModelForSeq2SeqLM if sides else AutoModelForCausalLM
+    chosen = {"attn_implementation": "eager"} if sides else {}
 
     @functools.cache  # it has no values that a step could change: the trace and every formula read one model
-    def make() -> tuple[Any, tuple[Any, ...]]:
+    def make() -> tuple[Any, Any]:
         with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+            model = auto.from_config(config, dtype=torch.bfloat16, **chosen)
             model = adapted(model, lora.rank, lora.targets) if lora is not None else model
             model = Documents(model, lengths) if lengths else model
-            return model, (torch.zeros(batch, seq, dtype=torch.int64),)
+            ids = [torch.zeros(batch, seq, dtype=torch.int64) for _ in range(1 + sides)]
+            return model, dict(zip(("input_ids", "decoder_input_ids"), ids, strict=True)) if sides else tuple(ids)
 
     try:
         tables = [m for m in make()[0].modules() if isinstance(m, torch.nn.Embedding)]
     except FactoryError as error:
         raise UsageError(str(error)) from error
     except Exception as error:
-        raise UsageError(f"transformers makes no causal language model of {file}: {described(error)}.") from error
+        raise UsageError(f"transformers makes no language model of {file}: {described(error)}.") from error
     stated = int(getattr(config, "max_position_embeddings", 0) or 0)
     most = max(lengths, default=seq)
     longest = stated if any(0 <= table.num_embeddings - stated <= OFFSET for table in tables if stated) else most

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..core.causes import ORDER, Cause
 from ..core.conventions import CAUSAL, Convention
-from ..core.records import RECOMPUTATION, Ledger, Trace
+from ..core.records import FORWARD, RECOMPUTATION, Ledger, Op, Trace
 from ..core.results import TraceResult
 from ..core.text import number
 from ..engine.answer import Answer
@@ -37,9 +37,12 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens, with documents of ``lengths`` packed into each.
+    """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens, with documents of ``lengths`` packed into each;
+    ``sides`` if an encoder and a decoder have as many each.
     ``trained`` of the model's ``parameters`` are not frozen. ``recurrent`` is the work inside layers that reads no weight and is
-    not attention's, as that of a scan.
+    not attention's, as that of a scan. ``further`` layers of multi-token prediction stand in the configuration alone.
+    An indexer, whose work is ``indexer``, chooses ``topk`` keys for a token (0: there is none); ``attention`` is the work on all
+    keys that then ran, 0 where that of others ran.
 
     ``ran`` is all work that ran, and ``again`` the part of it for recomputed activations.  ``causal`` is the work that ran once
     and that no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen``
@@ -51,9 +54,14 @@ class Page:
     batch: int
     seq: int
     lengths: tuple[int, ...]
+    sides: bool
     parameters: int
     trained: int
     recurrent: int
+    further: int
+    topk: int
+    indexer: int
+    attention: int
     ran: int
     causal: int | None
     unseen: str
@@ -71,7 +79,7 @@ class Page:
     def step(self) -> str:
         """``a training step of 1 x 8,192 tokens in documents of 4 x 2,048``."""
         step = f"a {'training step' if self.training else 'forward pass'} of {self.batch} x {number(self.seq)} tokens"
-        step += f" in documents of {self.documents}" if self.lengths else ""
+        step += f" in documents of {self.documents}" if self.lengths else " on each side" if self.sides else ""
         frozen = self.training and self.trained < self.parameters
         return f"{step} that trains {number(self.trained)} of {number(self.parameters)} parameters" if frozen else step
 
@@ -87,6 +95,13 @@ class Page:
     def once(self) -> int:
         """FLOPs of a step if nothing is recomputed: the numerator of MFU."""
         return self.ran - self.again
+
+    @property
+    def chosen(self) -> int:
+        """FLOPs of a step if attention were on the chosen keys alone, with nothing recomputed."""
+        lengths = self.lengths or (self.seq,)
+        pairs = sum(length * min(length, self.topk) for length in lengths)
+        return self.once - self.attention + self.attention * pairs // sum(length**2 for length in lengths)
 
     @property
     def row(self) -> str:
@@ -110,23 +125,37 @@ class Page:
 
 def facts_of(collected: Collected) -> Mapping[str, Any] | None:
     """B, T and the lengths of packed documents, as the formulas read them; the numbers of ``parameters`` and of those that are
-    ``trained``; and the FLOPs that are ``recurrent``. None if no formula could read the model."""
-    from ..adapters.counters.bridge import sum_of
-    from ..adapters.counters.formulas.ties import recurrent
+    ``trained``; and the FLOPs that are ``recurrent``, those of an ``indexer``, and those of ``attention`` on all keys. None if no
+    formula could read the model."""
+    from ..adapters.counters.formulas.terms import attention
+    from ..adapters.counters.formulas.ties import attended, indexes, products, recurrent
 
     ledgers = (ledger for ledger in collected.ledgers if isinstance(ledger, Ledger) and ledger.sightings)
     read = [sighting.op.attrs for sighting in next((ledger.sightings for ledger in ledgers), ())]
     if not read:
         return None
-    weights = {facts["name"]: facts for facts in read if "numel" in facts}.values()
-    counts = {"parameters": weights, "trained": [facts for facts in weights if facts["trainable"]]}
-    scans = [op for t in collected.traces if isinstance(t, Trace) for op in recurrent(weights, read[0]["layers"], t)]
-    flops = 2 * sum_of([op for op in scans if op.phase != RECOMPUTATION]).mac
+    facts, layers = read[0], read[0]["layers"]
+    weights = {held["name"]: held for held in read if "numel" in held}.values()
+    counts = {"parameters": weights, "trained": [held for held in weights if held["trainable"]]}
+    (trace,) = (t for t in collected.traces if isinstance(t, Trace))
+    scores = attended(layers, trace)
+    whole = {"n", "dqk", "dv"} <= set(facts) and _flops(scores, FORWARD) == 2 * len(layers) * attention(
+        dict(facts, window=0)
+    )
     return {
-        **read[0],
-        "recurrent": flops,
-        **{name: sum(facts["numel"] for facts in held) for name, held in counts.items()},
+        **facts,
+        "recurrent": _flops(recurrent(weights, layers, trace)),
+        "indexer": _flops([op for op in products(trace) if indexes(op)]),
+        "attention": _flops(scores) if whole else 0,
+        **{name: sum(held["numel"] for held in of) for name, of in counts.items()},
     }
+
+
+def _flops(ops: Iterable[Op], phase: str = "") -> int:
+    """FLOPs of products, without recomputed ones, or of one phase."""
+    from ..adapters.counters.bridge import sum_of
+
+    return 2 * sum_of([op for op in ops if op.phase == phase or (not phase and op.phase != RECOMPUTATION)]).mac
 
 
 def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
@@ -150,9 +179,14 @@ def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
         batch=facts["B"],
         seq=facts["T"],
         lengths=tuple(facts.get("lengths") or ()),
+        sides=bool(facts.get("sides")),
         parameters=facts["parameters"],
         trained=facts["trained"],
         recurrent=facts["recurrent"],
+        further=0 if facts.get("beyond") else facts.get("nextn", 0),
+        topk=facts.get("topk", 0) if facts.get("indexer") else 0,
+        indexer=facts.get("indexer", 0),
+        attention=facts.get("attention", 0),
         ran=ran,
         causal=None if kept is None else kept - _again(trace, CAUSAL),
         unseen=gap.reason if gap is not None else masks(CAUSAL, result.traces),

@@ -64,6 +64,42 @@ def packed(page: Page) -> list[str]:
     ]
 
 
+def both(page: Page) -> list[str]:
+    """What a token is of an encoder with a decoder, in a sentence."""
+    if not page.sides:
+        return []
+    return [
+        f"The encoder and the decoder have {number(page.seq)} tokens each: a token is one of the encoder with one of the "
+        "decoder. What ran has the decoder's attention on the encoder's tokens."
+    ]
+
+
+def further(page: Page) -> list[str]:
+    """That the model lacks the layers of its configuration that predict further tokens, in a sentence."""
+    if not page.further:
+        return []
+    layers = f"{page.further} layers" if page.further > 1 else "a layer"
+    return [
+        f"The configuration states {layers} of multi-token prediction. The model that ran has none, so neither what ran nor MFU "
+        "has its work; a formula that counts it has the cause prediction-layers-counted."
+    ]
+
+
+def sparse(page: Page) -> list[str]:
+    """How sparse attention ran, in a sentence."""
+    if not page.topk:
+        return []
+    told = [f"The indexer of sparse attention takes {per_token(page, page.indexer)} FLOPs per token."]
+    if page.attention and page.chosen != page.once:
+        told.append(
+            f"Attention on all keys ran, {per_token(page, page.attention)}, with a mask for those that it did not choose. A "
+            f"kernel that reads {number(page.topk)} keys for a token at most makes that "
+            f"{per_token(page, page.attention - page.once + page.chosen)}, and {per_token(page, page.chosen)} of the whole step: "
+            "say which of both your MFU is."
+        )
+    return [" ".join(told)]
+
+
 def numerators(page: Page) -> list[str]:
     """The numbers to use, each in a sentence: for MFU and HFU, or of a forward pass."""
     if not page.training:
@@ -130,6 +166,9 @@ def text(page: Page, *, verbose: bool = False) -> str:
         "",
         *packed(page),
         *scanned(page),
+        *both(page),
+        *further(page),
+        *sparse(page),
         *numerators(page),
         "",
         f"To publish: {cite(page)}",
@@ -170,7 +209,10 @@ def markdown(page: Page) -> str:
         "",
         choice(page),
         "",
-        *(f"- {line}" for line in (*packed(page), *scanned(page), *numerators(page))),
+        *(
+            f"- {line}"
+            for line in (*packed(page), *scanned(page), *both(page), *further(page), *sparse(page), *numerators(page))
+        ),
         "",
         f"> {cite(page)}",
         "",
@@ -199,9 +241,15 @@ def data(page: Page) -> str:
         "batch": page.batch,
         "seq": page.seq,
         "lengths": list(page.lengths),
+        "sides": page.sides,
         "parameters": page.parameters,
         "trained": page.trained,
         "recurrent": page.recurrent,
+        "further": page.further,
+        "topk": page.topk,
+        "indexer": page.indexer,
+        "attention": page.attention,
+        "chosen_keys": page.chosen if page.topk and page.attention else None,
         "ran": page.ran,
         "recomputation": page.again,
         "not_masked": page.causal,

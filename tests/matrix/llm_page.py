@@ -1,4 +1,4 @@
-"""The page of six language models: `make llm` writes reports/llm.md with `reconcile llm`, in an environment with transformers.
+"""The page of nine language models: `make llm` writes reports/llm.md with `reconcile llm`, in an environment with transformers.
 
 A section is what the command prints for one configuration of this folder's ``llm/`` in one pass at one length.
 """
@@ -28,12 +28,23 @@ MODELS = {
     "mixtral-8x7b": (2048, 8192),
     "gpt2": (1024,),
     "deepseek-v3": (2048, 8192),
+    "glm-4.5": (4096,),
+    "qwen3-next": (4096,),
+    "glm-5.2": (4096, 32768, 131072),
 }
-"""Lengths of the sequence; gpt2 has a table of 1,024 positions."""
+"""Lengths of the sequence; gpt2 has a table of 1,024 positions, and GLM-5.2 the lengths of NVIDIA/Megatron-LM#6148."""
 PASSES = {"training": "training step", "forward": "forward pass"}
 """What a step of each pass is called in a title."""
 Case = tuple[str, str, int]
-CASES = [(pass_, name, seq) for pass_ in PASSES for name, lengths in MODELS.items() for seq in lengths]
+TRAINED = {"glm-4.5", "qwen3-next", "glm-5.2"}
+"""Models whose sections take a minute or more each: the page has their training steps alone."""
+CASES = [
+    (pass_, name, seq)
+    for pass_ in PASSES
+    for name, lengths in MODELS.items()
+    for seq in lengths
+    if pass_ == "training" or name not in TRAINED
+]
 HEAD = """\
 # FLOPs of a language model
 
@@ -41,8 +52,9 @@ HEAD = """\
 
 Which formula is right for your model? Each section is what `reconcile llm config.json --seq T --format md` prints: one training
 step of the full-size model on meta, recorded op by op, and every formula that people quote beside it. The sections with
-`--pass forward` follow: a formula whose source states a training step only has no number there. What each formula counts, and
-where its source is: [formulas](../docs/counters/formula.md). What the causes mean: [causes](../docs/causes/README.md).
+`--pass forward` follow: a formula whose source states a training step only has no number there. GLM-4.5, Qwen3-Next
+and GLM-5.2 have their training steps alone. What each formula counts, and where its source is:
+[formulas](../docs/counters/formula.md). What the causes mean: [causes](../docs/causes/README.md).
 
 The ratio is to all products that ran, with whole attention. A trainer that counts half of it is not wrong: it divides by another
 number. Say which one you divide by. Of a formula with an empty cell, the source has no term for the model.
@@ -91,7 +103,7 @@ def by_source(text: str) -> dict[str, str]:
 
 
 def _table(sections: Mapping[Case, str], pass_: str) -> str:
-    columns = [(name, lengths[0]) for name, lengths in MODELS.items()]
+    columns = [(name, lengths[0]) for name, lengths in MODELS.items() if (pass_, name, lengths[0]) in CASES]
     told = [ratios(sections[pass_, name, seq]) for name, seq in columns]
     lines = [
         f"| {PASSES[pass_]} | " + " | ".join(f"{name}, {seq:,}" for name, seq in columns) + " |",

@@ -1,4 +1,4 @@
-"""reports/llm.md: six full-size models, what ran by closed forms of their configurations, and the disputed numbers by cause."""
+"""reports/llm.md: nine full-size models, what ran by closed forms of their configurations, and the disputed numbers by cause."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.matrix.llm_forms import flops, products
 from tests.matrix.llm_page import (
     CASES,
     CONFIGURATIONS,
@@ -27,8 +28,6 @@ from tests.matrix.llm_quoted import QUOTED, SEQ
 from tests.own.one_process import Commands
 
 STALE = "reports/llm.md is stale: run `make llm` and commit what changed"
-TIMES = {"training": 6, "forward": 2}
-"""FLOPs of a step for each multiply-add of its forward pass: two, and twice as many for the gradients."""
 
 
 def sections() -> dict[Case, str]:
@@ -54,30 +53,6 @@ def config(name: str) -> dict[str, Any]:
     return stated
 
 
-def products(c: dict[str, Any]) -> tuple[int, int]:
-    """Multiply-adds per token: those that read weights, and those of attention per token of the sequence."""
-    if c["model_type"] == "gpt2":
-        h, layers = c["n_embd"], c["n_layer"]
-        return layers * 12 * h * h + h * c["vocab_size"], layers * 2 * h
-    h, layers, heads = c["hidden_size"], c["num_hidden_layers"], c["num_attention_heads"]
-    gated = 3 * h * c["intermediate_size"]
-    if c["model_type"] == "deepseek_v3":
-        rope, inner, value = c["qk_rope_head_dim"], c["qk_nope_head_dim"], c["v_head_dim"]
-        queries = h * c["q_lora_rank"] + c["q_lora_rank"] * heads * (inner + rope)
-        keys = h * (c["kv_lora_rank"] + rope) + c["kv_lora_rank"] * heads * (inner + value)
-        latent = queries + keys + heads * value * h
-        experts = c["num_experts_per_tok"] + c["n_shared_experts"]
-        routed = h * c["n_routed_experts"] + experts * 3 * h * c["moe_intermediate_size"]
-        dense = c["first_k_dense_replace"]
-        weights = layers * latent + dense * gated + (layers - dense) * routed
-        return weights + h * c["vocab_size"], layers * heads * (inner + rope + value)
-    width = heads * c.get("head_dim", h // heads)
-    attention = 2 * h * width + 2 * h * width * c["num_key_value_heads"] // heads
-    if "num_local_experts" in c:
-        gated = h * c["num_local_experts"] + c["num_experts_per_tok"] * gated
-    return layers * (attention + gated) + h * c["vocab_size"], layers * 2 * width
-
-
 def test_the_overview_follows_from_the_sections() -> None:
     assert PAGE.read_text() == HEAD + overview(SECTIONS) + "".join(SECTIONS.values()), STALE
     exact = [key for key in CASES if "exact" in ratios(SECTIONS[key]).values()]
@@ -93,20 +68,18 @@ def test_every_model_is_there_at_every_length() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_what_ran_is_a_closed_form_of_the_configuration(case: Case) -> None:
     pass_, name, seq = case
-    weights, pairs = products(config(name))
-    assert row(case, "*what ran*")[0] == TIMES[pass_] * (weights + pairs * seq)
+    assert row(case, "*what ran*")[0] * seq == flops(config(name), pass_, seq)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_formula_and_its_causes_give_what_ran(case: Case) -> None:
     pass_, name, seq = case
-    weights, pairs = products(config(name))
     names = re.findall(r"^\| ([a-z0-9.-]+) \|", SECTIONS[case], re.MULTILINE)
     names.remove("formula")
     assert len(names) >= (14 if pass_ == "training" else 4)
     told = {n: row(case, n) for n in names}
-    ran = TIMES[pass_] * (weights + pairs * seq)
-    assert [n for n, (token, causes) in told.items() if token * seq + sum(causes.values()) != ran * seq] == []
+    ran = flops(config(name), pass_, seq)
+    assert [n for n, (token, causes) in told.items() if token * seq + sum(causes.values()) != ran] == []
 
 
 def test_the_disputed_numbers() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.matrix.llm_forms import flops, latent
 from tests.own.documents import consoles, not_printed
 from tests.own.one_process import Commands
 
@@ -53,3 +55,39 @@ def test_its_numbers_are_closed_forms() -> None:
     assert f"-{2 * T * (WEIGHTS + FIRST):,} frozen-not-discounted" in text
     assert f"+{2 * T * (3 * ADAPTERS - 3 * R * H):,} op-not-counted" in text
     assert f"+{6 * PAIRS * T * T:,} attention-left-out" in text
+
+
+def test_sparse_attention_and_both_sides_are_closed_forms() -> None:
+    page = (ROOT / "docs" / "llm.md").read_text()
+    text = " ".join(page.split())
+    found = configuration()
+    glm = json.loads(found["glm.json"])
+    ran = flops(glm, "training", T)
+    weights, pairs = latent(glm)
+    attention = 6 * glm["num_hidden_layers"] * pairs * T
+    h, experts = glm["hidden_size"], glm["num_experts_per_tok"] + 1
+    norms = glm["q_lora_rank"] + glm["kv_lora_rank"]
+    layer = weights + norms + 3 * h * glm["moe_intermediate_size"] * experts + pairs * T // 2
+    further = 6 * T * (layer + 3 * h + 2 * h * h + h * glm["vocab_size"])
+    assert f"-{further:,} prediction-layers-counted, per step" in text
+    assert f"+{attention * T // 2:,} attention-halved, per step" in text
+    assert f"+{(attention - attention * glm['index_topk'] // T) * T:,} attention-sparse, per step" in text
+    chosen = attention * glm["index_topk"] // T
+    assert f"Attention on all keys ran, {attention:,}, with" in text
+    assert f"makes that {chosen:,}, and {ran // T - attention + chosen:,} of the whole step" in text
+    t5 = json.loads(found["t5.json"])
+    h, layers, feed = t5["d_model"], t5["num_layers"], 2 * t5["d_model"] * t5["d_ff"]
+    both = layers * (3 * 4 * h * h + 2 * feed) + h * t5["vocab_size"]
+    for told in (ran // T, 6 * (both + layers * 3 * 2 * h * T)):
+        assert f"what ran {told:,} 1 " in text
+
+
+@pytest.mark.parametrize("seq", [4096, 32768, 131072])
+def test_the_rows_of_glm52_are_closed_forms(seq: int) -> None:
+    """The pull request's figures are held to its formula by tests/adapters/counters/formulas/test_indexed.py."""
+    glm = json.loads((ROOT / "tests/matrix/llm/glm-5.2.json").read_text())
+    ran, (_, pairs) = flops(glm, "training", seq), latent(glm)
+    attention = 6 * glm["num_hidden_layers"] * pairs * seq**2
+    sparse = ran - attention + attention * glm["index_topk"] // seq
+    (row,) = (line for line in (ROOT / "docs" / "llm.md").read_text().splitlines() if line.startswith(f"| {seq:,} |"))
+    assert row.endswith(f"| {ran / seq / 1e9:,.1f} | {sparse / seq / 1e9:,.1f} |")

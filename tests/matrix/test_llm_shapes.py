@@ -38,6 +38,9 @@ LATENT = {
     "v_head_dim": DV,
 }
 ROUTED = {"n_routed_experts": E, "num_experts_per_tok": A, "moe_intermediate_size": FE, "n_shared_experts": 1}
+HI, DI, TOPK = 3, 16, 8
+INDEX = {"index_n_heads": HI, "index_head_dim": DI, "index_topk": TOPK}
+DSA = {**LATENT, **ROUTED, **INDEX, "first_k_dense_replace": 1, "n_group": 2, "topk_group": 1}
 DK, DV_LINEAR, KH, VH, SHARED = 8, 16, 2, 4, 40
 DELTA = {
     "linear_key_head_dim": DK,
@@ -68,6 +71,22 @@ def latent() -> int:
     keys = H * (RKV + ROPE) + RKV * N * (NOPE + DV)
     attention = queries + keys + N * DV * H + T * N * (NOPE + ROPE + DV)
     return T * (L * attention + 3 * H * F + (L - 1) * (H * E + (A + 1) * 3 * H * FE) + HEAD)
+
+
+DEEP = 3
+"""Layers of a decoder on an encoder of L."""
+SIDES = {"vocab_size": V, "d_model": H}
+
+
+def sides(feed: int, decoder_feed: int) -> int:
+    """A layer of the decoder has attention twice, on its own tokens and on the encoder's; both sides have T tokens."""
+    attention = 4 * H * N * D + PAIRS
+    return T * (L * (attention + 2 * H * feed) + DEEP * (2 * attention + 2 * H * decoder_feed) + HEAD)
+
+
+def indexer() -> int:
+    """Three weights, a score of every pair in each head, and their sum over the heads. It runs forward alone, in every pass."""
+    return T * (RQ * HI * DI + H * DI + H * HI) + T * T * HI * (DI + 1)
 
 
 def shared() -> int:
@@ -116,9 +135,24 @@ class Case(NamedTuple):
 
 
 LOCAL = {**SIZES, "sliding_window": WINDOW}
+BART = {"encoder_layers": L, "encoder_ffn_dim": F, "encoder_attention_heads": N, "max_position_embeddings": 128}
 CASES = {
+    "t5": Case(
+        {**SIDES, "d_kv": D, "d_ff": F, "num_layers": L, "num_decoder_layers": DEEP, "num_heads": N},
+        lambda: sides(F, F),
+    ),
+    "bart": Case(
+        {**SIDES, **BART, "decoder_layers": DEEP, "decoder_ffn_dim": 40, "decoder_attention_heads": N},
+        lambda: sides(F, 40),
+    ),
     "deepseek_v3": Case(
         {**SIZES, **LATENT, **ROUTED, "first_k_dense_replace": 1, "n_group": 2, "topk_group": 1}, latent
+    ),
+    "deepseek_v32": Case({**SIZES, **DSA}, lambda: latent() + L * indexer(), -2 * L * indexer()),
+    "glm_moe_dsa": Case(
+        {**SIZES, **DSA, "index_topk_freq": 2, "index_skip_topk_offset": 1, "num_nextn_predict_layers": 2},
+        lambda: latent() + L // 2 * indexer(),
+        -L * indexer(),
     ),
     "glm4_moe": Case({**SIZES, **ROUTED, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1}, shared),
     "gpt_oss": Case({**LOCAL, "num_local_experts": E, "num_experts_per_tok": A}, sinks),
@@ -190,8 +224,54 @@ def test_adapters_on_frozen_weights(told: Callable[..., Done]) -> None:
     assert page["trained"] == adapters
 
 
-@pytest.mark.parametrize("kind", ["t5", "bart"])
-def test_an_encoder_with_a_decoder_is_refused_in_a_sentence(kind: str, told: Callable[..., Done]) -> None:
-    done = told(kind)
+def test_an_encoder_with_a_decoder_packs_no_documents(told: Callable[..., Done]) -> None:
+    done = told("t5", "--lengths", "8,12")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert "describes an encoder and a decoder, and formulas count one stack of layers" in done.stderr
+    assert "describes an encoder and a decoder, in which no documents are packed" in done.stderr
+
+
+LARGE = {
+    "t5": {"vocab_size": 32128, "d_model": 1024, "d_kv": 64, "d_ff": 4096, "num_layers": 24, "num_heads": 16},
+    "bart": {
+        "vocab_size": 50265, "d_model": 1024, "encoder_layers": 12, "decoder_layers": 12, "encoder_ffn_dim": 4096,
+        "decoder_ffn_dim": 4096, "encoder_attention_heads": 16, "decoder_attention_heads": 16,
+    },
+}  # fmt: skip
+"""T5-large and BART-large."""
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_full_size_sides_are_a_closed_form(kind: str, llm: Commands, tmp_path: Path) -> None:
+    """At 512 tokens on each side: a layer of both has three times attention and twice a feed-forward."""
+    file, stated, seq = tmp_path / "large.json", LARGE[kind], 512
+    file.write_text(json.dumps({"model_type": kind, **stated}))
+    page = json.loads(llm("llm", str(file), "--seq", str(seq), "--format", "json").stdout)
+    h, layers = stated["d_model"], stated["num_layers" if kind == "t5" else "encoder_layers"]
+    weights = layers * (3 * 4 * h * h + 2 * 2 * h * 4 * h) + h * stated["vocab_size"]
+    assert page["ran"] == 6 * seq * (weights + layers * 3 * 2 * h * seq)
+    assert page["sides"]
+
+
+def test_adapters_on_an_encoder_with_a_decoder(told: Callable[..., Done]) -> None:
+    """The first layer reads what needs no gradient: the encoder's three products and the decoder's three. So do its adapters."""
+    rank = 5
+    page = json.loads(told("t5", "--seq", str(T), "--lora", str(rank)).stdout)
+    pairs = (L + 2 * DEEP) * PAIRS
+    weights = (L + 2 * DEEP) * 4 * H * N * D + (L + DEEP) * 2 * H * F
+    adapters = rank * ((L + 2 * DEEP) * 4 * (H + N * D) + (L + DEEP) * 2 * (H + F))
+    first = 2 * 3 * H * N * D
+    products = 2 * (weights + HEAD) - first + 3 * adapters - 2 * 3 * rank * H + 3 * pairs
+    assert (page["ran"], page["trained"]) == (2 * T * products, adapters)
+
+
+def test_sparse_attention_and_further_tokens_are_said(told: Callable[..., Done]) -> None:
+    page = json.loads(told("glm_moe_dsa", "--seq", str(T)).stdout)
+    attention = 6 * L * T * T * N * (NOPE + ROPE + DV)
+    assert (page["topk"], page["indexer"], page["attention"]) == (TOPK, L * indexer(), attention)
+    assert page["chosen_keys"] == page["ran"] - attention * (T - TOPK) // T
+    assert page["further"] == 2
+    causes = {formula["name"]: formula["causes"] for formula in page["formulas"]}
+    counts_further = [name for name, found in causes.items() if "prediction-layers-counted" in found]
+    assert counts_further == ["formula:megatron-mtp", "formula:megatron-dsa"]
+    plain = json.loads(told("gpt_oss", "--seq", str(T)).stdout)
+    assert [plain[name] for name in ("further", "topk", "indexer", "chosen_keys")] == [0, 0, 0, None]

@@ -2,8 +2,8 @@
 
 A parameter stands for the products that read it (ties.py), the weights of a layer for the products in it that read a parameter,
 its router for the one that reads h x E of them, attention for the products of a layer that read none, the head for the products
-outside of the layers that read one.  A product that no term stands for is booked as it ran.  A parameter that no op of the trace
-read is a gap.
+outside of the layers that read one; an indexer's products are apart.  A product that no term stands for is booked as it ran.  A
+parameter that no op of the trace read is a gap.
 
 A term's base is compared with these products.  If the forward pass of both is equal, or is with the first assumptions, or if
 the products are those of windows of keys, each remaining assumption has a cause and an amount of its own; if not, it is
@@ -18,17 +18,15 @@ from dataclasses import replace
 from itertools import accumulate
 
 from ....core.causes import Cause
-from ....core.records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, WEIGHT_GRADIENT, Op, Sighting, Trace
+from ....core.records import FORWARD, RECOMPUTATION, Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO, Work
 from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .rules import BOOK
 from .table import parts
-from .terms import AGAIN, ATTENTION, HEAD, KINDS, PARAMETER, ROUTER, WEIGHTS, WINDOW, Term
-from .ties import attends, is_part, layer_of, products, softmaxes, tied, whole_of
+from .terms import AGAIN, ATTENTION, HEAD, INDEXER, KINDS, PARAMETER, ROUTER, SCORES, WEIGHTS, WINDOW, Term
+from .ties import attends, indexes, is_part, layer_of, passes_of, products, softmaxes, tied, whole_of
 from .ties import met as met_in
 
-PASSES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
-"""The three passes of a training step that a factor of 3 stands for."""
 REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
 COUNTED = ("mac", MASKED)
 """What a term is compared with: all products, and those among them that a causal mask discards."""
@@ -151,11 +149,11 @@ class _Terms:
         holds = taken > 0
         sightings = everything[: taken or len(everything)]
         more = term_parts[len(sightings) :]
-        covered = {phase for _, phases in self._groups(term.kind, passes) for phase in phases}
+        covered = {phase for _, phases in passes_of(term.kind, passes) for phase in phases}
         halved = [s for s, why in more if holds and why is Cause.ATTENTION_HALVED and self._counted(s)]
         only = COUNTED[:1] if halved else COUNTED
         items: list[Item] = []
-        for seen, phases in self._groups(term.kind, passes):
+        for seen, phases in passes_of(term.kind, passes):
             part = [op for op in ops if op.phase in phases]
             items.append(self._compared(sightings, seen, part, ops, only, windowed))
         if holds:
@@ -181,12 +179,6 @@ class _Terms:
         counts = accumulate(self._whole(part).mac for part in parts)
         return next((number for number, count in enumerate(counts, 1) if count == forward), 0)
 
-    def _groups(self, kind: str, passes: int) -> list[tuple[int, tuple[str, ...]]]:
-        """The phases that a term stands for, with the passes for each: both gradients of attention are of inputs."""
-        if kind == ATTENTION and passes == len(PASSES):
-            return [(1, PASSES[:1]), (2, PASSES[1:])]
-        return [(1, (phase,)) for phase in PASSES[:passes]]
-
     def _left(self, op: Op, reason: str) -> Item:
         cause, reason = ONCE if op.phase == RECOMPUTATION else (Cause.OP_NOT_COUNTED, reason)
         return unmet(op, sum_of([op._replace(calls=1)]).only(COUNTED), cause, reason, only=COUNTED)
@@ -198,7 +190,9 @@ class _Terms:
         free = [op for op in self.products if op.id not in self.claimed]
         if kind == HEAD:
             return [op for op in free if op.id in self.read and not self.layer[op.id]]
-        inside = [op for op in free if self.layer[op.id] == term.layer]
+        inside = [op for op in free if self.layer[op.id] == term.layer and indexes(op) == (kind in (INDEXER, SCORES))]
+        if kind in (INDEXER, SCORES):
+            return [op for op in inside if (op.id in self.read) == (kind == INDEXER)]
         if kind == ATTENTION:
             return [op for op in inside if op.id not in self.read]
         routers = kind == ROUTER
@@ -280,6 +274,8 @@ class _Terms:
             return Cause.OP_NOT_COUNTED, "a formula counts products only"
         if op.phase == RECOMPUTATION:
             return ONCE
+        if indexes(op):
+            return Cause.INDEXER_LEFT_OUT, "the formula has no term for this product of the indexer"
         if op.id in self.routers:
             return Cause.OP_NOT_COUNTED, "the formula has no term for the router"
         if op.id in self.read:

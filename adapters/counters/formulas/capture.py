@@ -11,7 +11,20 @@ from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
 from ...pytorch.documents import Documents
 from ...pytorch.model import TorchModel, versions
 from ...shared.refusal import BeyondCounter
-from .facts import FIELDS, configured, head_path, layer_paths, layer_windows, matrices, own, parameters, tied
+from .facts import (
+    FIELDS,
+    configured,
+    head_path,
+    indexed,
+    layer_paths,
+    layer_windows,
+    matrices,
+    other_matrix,
+    own,
+    parameters,
+    stacks,
+    tied,
+)
 from .table import FORMULAS, count_of, parts
 from .terms import ATTENTION, HEAD, PARAMETER, WHOLE, Formula, Term
 
@@ -53,9 +66,10 @@ def _read(model: TorchModel) -> Read:
     if isinstance(module, Documents):
         facts["lengths"] = list(module.lengths)
     facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training), context=model.context or 0)
-    layers = layer_paths(module, facts["L"]) if "L" in facts else []
+    layers = stacks(module, config) if facts["sides"] else layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)
-    facts["tied"] = tied(weights)
+    last = own(weights, layers[-1]) if layers else []
+    facts.update(tied=tied(weights), beyond=other_matrix(weights, facts), last=any(weight["routed"] for weight in last))
     if layers and {"h", "f"} <= set(facts):
         facts["m"] = matrices(own(weights, layers[0]), dict(facts))
     windows = layer_windows(config, len(layers))
@@ -78,15 +92,11 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         HEAD: [(read.head, facts)],
         WHOLE: [("", facts)],
     }
-    inside: List[Place] = [
-        (
-            layer,
-            dict(
-                facts, layer=layer, index=i, window=read.windows[i], moe=any(w["routed"] for w in own(weights, layer))
-            ),
-        )
-        for i, layer in enumerate(layers)
-    ]
+    inside: List[Place] = []
+    for i, layer in enumerate(layers):
+        mine = own(weights, layer)
+        moe, chooses = any(weight["routed"] for weight in mine), indexed(mine)
+        inside.append((layer, dict(facts, layer=layer, index=i, window=read.windows[i], moe=moe, indexed=chooses)))
     parted = list(parts(name).items())
     if PARAMETER not in [
         term.kind for term in formula.terms
@@ -118,6 +128,10 @@ def capture(counter: str, model: TorchModel) -> Ledger:
 
 def _applies(formula: Formula, facts: Dict[str, Any], layers: List[str]) -> None:
     """Refuse, in a sentence, a configuration that the formula cannot read or does not cover."""
+    if formula.reads and facts["sides"]:
+        raise BeyondCounter(
+            "its source counts one stack of layers on one sequence, and this model has an encoder and a decoder"
+        )
     lacking = [fact for fact in formula.reads if fact not in facts]
     if lacking or (formula.reads and not layers):
         fields = [FIELDS[fact][0] for fact in lacking if fact in FIELDS]

@@ -28,8 +28,18 @@ FIELDS = {
     "frequency": ("moe_layer_freq",),
     "step": ("interleave_moe_layer_step",),
     "positions": ("max_position_embeddings", "n_positions"),
+    "hi": ("index_n_heads",),
+    "di": ("index_head_dim",),
+    "topk": ("index_topk",),
+    "often": ("index_topk_freq",),
+    "skip": ("index_skip_topk_offset",),
+    "nextn": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_num_layers"),
 }
 """The names under which a configuration states each fact."""
+INDEX = "indexer"
+"""The name of the module that chooses the keys of sparse attention, in every model of transformers that has one."""
+STACKS = ("num_layers", "num_decoder_layers", "num_hidden_layers", "encoder_layers", "decoder_layers")
+"""The names of the numbers of layers in a configuration with an encoder and a decoder."""
 OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's starts at 2."""
 
@@ -63,6 +73,7 @@ def configured(config: Any) -> Dict[str, Any]:
         getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
     )
     window = getattr(config, "sliding_window", None)
+    facts["sides"] = bool(getattr(config, "is_encoder_decoder", False))
     facts.update(sliding=window if isinstance(window, int) else 0, windowless=sliding and not isinstance(window, int))
     return facts
 
@@ -85,6 +96,18 @@ def layer_paths(module: torch.nn.Module, number: int) -> List[str]:
     ]
     least = [path for depth, path in lists if depth == min(lists)[0]]
     return [f"{least[0]}.{i}" for i in range(number)] if len(least) == 1 and least[0] else []
+
+
+def stacks(module: torch.nn.Module, config: Any) -> List[str]:
+    """The paths of the layers of an encoder and a decoder: the outermost lists of modules as long as the configuration says."""
+    numbers = {getattr(config, name, None) for name in STACKS}
+    lists = {
+        plain(path): len(child)
+        for path, child in module.named_modules()
+        if isinstance(child, torch.nn.ModuleList) and len(child) in numbers
+    }
+    outer = [path for path in lists if not any(path.startswith(other + ".") for other in lists)]
+    return [f"{path}.{i}" for path in outer for i in range(lists[path])]
 
 
 def parameters(module: torch.nn.Module, facts: Dict[str, Any], layers: List[str]) -> List[Dict[str, Any]]:
@@ -179,7 +202,11 @@ def own(weights: List[Dict[str, Any]], layer: str) -> List[Dict[str, Any]]:
 
 
 def matrices(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> int:
-    """How many matrices of h x f the feed-forward of a layer has: the weights of its experts, or those f or 2 f wide."""
+    """How many matrices of h x f the feed-forward of a layer has: the weights of its experts, or those f or 2 f wide.
+
+    Where attention is as wide as the feed-forward (GLM-4.5: 96 heads of 128, f = 12,288), a matrix of a module of attention is no
+    part of it.
+    """
     h, f, routed = (
         facts["h"],
         facts["f"],
@@ -188,6 +215,8 @@ def matrices(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> int:
     if routed:
         return sum(product(weight["shape"]) for weight in routed) // (h * facts["fe"] * facts["E"])
     flat = [w for w in weights if len(w["shape"]) > 1 and h in w["shape"] and {f, 2 * f} & set(w["shape"][-2:])]
+    if facts.get("n", 0) * facts.get("d", 0) in (f, 2 * f):
+        flat = [w for w in flat if not any("att" in word for word in w["owners"][0].split("."))]
     return sum(product(weight["shape"]) for weight in flat) // (h * f)
 
 
@@ -200,3 +229,15 @@ def head_path(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:
 def tied(weights: List[Dict[str, Any]]) -> bool:
     """Whether a table of nn.Embedding is another module's weight as well."""
     return any(w["embedding"] and len(w["owners"]) > 1 for w in weights)
+
+
+def indexed(weights: List[Dict[str, Any]]) -> bool:
+    """Whether one of these parameters is an indexer's."""
+    return any(INDEX in weight["name"].split(".") for weight in weights)
+
+
+def other_matrix(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:
+    """The first matrix outside of the layers that is neither a table nor as large as the head; '' if there is none."""
+    wide = [facts.get("V"), facts.get("h")]
+    own = [w for w in weights if not (w["inside"] or w["embedding"]) and len(w["shape"]) > 1 and w["shape"] != wide]
+    return str(own[0]["name"]) if own else ""

@@ -6,7 +6,6 @@ from .terms import (
     ALL_KEYS,
     ATTENTION,
     DIFFERS,
-    EXACT_HALF,
     FOUR_WIDE,
     HALF,
     HEAD,
@@ -134,21 +133,6 @@ LOCAL = WINDOW._replace(
 LOCAL_HALF = HALF._replace(
     facts=lambda f: halves(f, lambda n, keys: keys * (2 * n - keys)),
     formula="attention on T^2 / 2 of the T^2 pairs; with a window of w, T w - w^2 / 2",
-)
-
-
-def wide(facts: Facts) -> bool:
-    """Whether a sequence is longer than the layer's window."""
-    return bool(facts.get("window")) and int(facts["window"]) < int(facts["T"])
-
-
-BRIDGE_SEQUENCE = ONE_SEQUENCE._replace(
-    facts=lambda f: ONE_SEQUENCE.facts(f) if wide(f) else {},
-    formula="the whole sequence, where it is longer than a layer's window",
-)
-BRIDGE_HALF = HALF._replace(
-    facts=lambda f: (EXACT_HALF if wide(f) else HALF).facts(f),
-    formula="attention on T^2 / 2 of the T^2 pairs; with a window of w < T, w (w + 1) / 2 + (T - w) w",
 )
 
 

@@ -2,9 +2,10 @@
 
 from typing import Dict, Optional, Tuple
 
+from .megatron import MEGATRON
 from .papers import PAPERS
 from .serving import SERVING
-from .terms import ATTENTION, ONE_SEQUENCE, Facts, Formula, Term, assumed, deviation
+from .terms import ATTENTION, ONE_SEQUENCE, SCORES, Facts, Formula, Term, assumed, deviation
 from .trainers import TRAINERS
 
 
@@ -13,14 +14,14 @@ def unpacked(formula: Formula) -> Formula:
     if formula.packed:
         return formula
     terms = [
-        term._replace(assumes=(ONE_SEQUENCE,) + term.assumes) if term.kind == ATTENTION else term
+        term._replace(assumes=(ONE_SEQUENCE,) + term.assumes) if term.kind in (ATTENTION, SCORES) else term
         for term in formula.terms
     ]
     return formula._replace(terms=tuple(terms))
 
 
 FORMULAS: Dict[str, Formula] = {
-    name: unpacked(formula) for name, formula in dict(PAPERS, **SERVING, **TRAINERS).items()
+    name: unpacked(formula) for name, formula in dict(PAPERS, **SERVING, **MEGATRON, **TRAINERS).items()
 }
 
 

@@ -7,8 +7,9 @@ that changes, with a cause of its own.
 Facts are named as in the literature: h width, L layers, n and k query and key-value heads, d head width (dqk and dv of latent
 attention, rq and rkv its ranks), f feed-forward width, m its matrices, V vocabulary, E experts, a active experts, fe and ns width
 and number of routed and shared experts, T sequence length, B sequences, tokens = B T, context the tokens in a cache before the
-call, window the keys that a token of a layer sees at most (0: all), lengths the documents
-that are packed into each sequence, which see only themselves.
+call, window the keys that a token of a layer sees at most (0: all), lengths the documents that are packed into each sequence,
+which see only themselves, hi and di heads and width of an indexer, topk the keys that it chooses, indexed whether a layer has one
+(indexed.py), nextn the layers of multi-token prediction.
 """
 
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
@@ -24,14 +25,19 @@ HEAD = "head"
 WHOLE = "whole"
 LAYER = "layer"
 AGAIN = "recomputation"
-KINDS = (AGAIN, PARAMETER, WEIGHTS, ROUTER, ATTENTION, HEAD, LAYER, WHOLE)
-"""Terms: what a layer computes again; one parameter; the weights of one layer; its router; its attention products; the head; and
-what stands for no product, in each layer and once."""
+INDEXER = "indexer"
+SCORES = "scores"
+KINDS = (AGAIN, PARAMETER, WEIGHTS, ROUTER, INDEXER, SCORES, ATTENTION, HEAD, LAYER, WHOLE)
+"""Terms: what a layer computes again; one parameter; the weights of one layer; its router; its indexer's weights and scores; its
+attention products; the head; and what stands for no product, in each layer and once."""
 
 DIFFERS = "formula-differs"
 EXPERTS = "all-experts-counted"
 HALVED = "attention-halved"
 WINDOWED = "attention-windowed"
+SPARSE = "attention-sparse"
+INDEXED = "indexer-left-out"
+PREDICTED = "prediction-layers-counted"
 ACROSS = "attention-across-documents"
 LOOKUP = "lookup-as-product"
 NORMS = "parameters-as-products"

@@ -11,10 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from ....core.records import BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Shape, Trace
+from ....core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Shape, Trace
 from ..bridge import by_layer, known_work
+from .terms import ATTENTION, INDEXER, SCORES
 
 Facts = Mapping[str, Any]
+PASSES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
+"""The three passes of a training step that a factor of 3 stands for."""
 
 
 def products(trace: Trace) -> list[Op]:
@@ -117,9 +120,29 @@ def attends(op: Op, softmax: Iterable[str]) -> bool:
     return "attention" in op.op or any(near)
 
 
+def indexes(op: Op) -> bool:
+    """Whether a product is one of an indexer, which chooses the keys of sparse attention."""
+    return INDEXER in op.layer.split(".")
+
+
+def passes_of(kind: str, passes: int) -> list[tuple[int, tuple[str, ...]]]:
+    """The phases that a term stands for, with the passes for each: both gradients of products without a weight are of inputs, and
+    an indexer, whose input is detached, has that of its weights alone."""
+    if kind in (ATTENTION, SCORES) and passes == len(PASSES):
+        return [(1, PASSES[:1]), (2, PASSES[1:])]
+    order = (FORWARD, WEIGHT_GRADIENT, INPUT_GRADIENT) if kind == INDEXER else PASSES
+    return [(1, (phase,)) for phase in order[:passes]]
+
+
+def attended(layers: Sequence[str], trace: Trace) -> list[Op]:
+    """The products of attention inside the layers, without those of an indexer."""
+    softmax = softmaxes(trace, layers)
+    return [op for op in products(trace) if layer_of(op, layers) and attends(op, softmax) and not indexes(op)]
+
+
 def recurrent(weights: Iterable[Facts], layers: Sequence[str], trace: Trace) -> list[Op]:
     """The products inside the layers that read no parameter and are not attention's: those of a recurrence, such as a scan."""
     read = {op.id for ops in tied(weights, trace).values() for op in ops}
     softmax = softmaxes(trace, layers)
     free = [op for op in products(trace) if op.id not in read and layer_of(op, layers)]
-    return [op for op in free if not attends(op, softmax)]
+    return [op for op in free if not attends(op, softmax) and not indexes(op)]

@@ -2,9 +2,8 @@
 
 from typing import Dict
 
+from .indexed import EVERY_LAYER, INDEX, LONG_CHOSEN, PAIRED, SKIPPED, index_scores, index_weights
 from .own import (
-    BRIDGE_HALF,
-    BRIDGE_SEQUENCE,
     GATE,
     LEVANTER_KEYS,
     LEVANTER_TWO,
@@ -14,7 +13,6 @@ from .own import (
     NANOCHAT,
     cookbook,
     in_nemo,
-    latent_norms,
     linear,
     nanochat_refuses,
     nemo_refuses,
@@ -35,15 +33,15 @@ from .terms import (
     FOUR_WIDE,
     HALF,
     HEAD,
+    INDEXER,
     LAYER,
     LOOKUP,
     NO_SHARED,
-    NORMS,
     ONE_SHARED,
     ONE_WIDTH,
-    PADDED,
     PARAMETER,
     ROUTER,
+    SCORES,
     THREE,
     TWO,
     WEIGHTS,
@@ -61,8 +59,6 @@ from .terms import (
     weights,
 )
 
-MEGATRON = "NVIDIA/Megatron-LM@d98e8a64ddf3 megatron/training/training.py"
-BRIDGE = "NVIDIA-NeMo/Megatron-Bridge@067f987df03b src/megatron/bridge/training/utils/flop_utils.py"
 MAXTEXT = "AI-Hypercomputer/maxtext@e591f30cbbf2 src/maxtext/utils/maxtext_utils.py"
 LEVANTER = "stanford-crfm/levanter@9263f81e8b45 src/levanter/utils/flop_utils.py"
 LITGPT = "Lightning-AI/litgpt@26857050fe3f litgpt/utils.py"
@@ -77,36 +73,16 @@ AUTOMODEL = "NVIDIA-NeMo/Automodel@36044ad3d139 nemo_automodel/components/utils/
 
 
 TRAINERS: Dict[str, Formula] = {
-    "megatron": Formula(
-        "Megatron-LM, num_floating_point_operations: the products of a layer, attention on T^2 / 2 pairs, and the head",
-        (
-            Term(WEIGHTS, weights, PRODUCTS, MEGATRON + ":1070, 1076-1162, 1262-1283"),
-            Term(ATTENTION, attention, FULL, MEGATRON + ":1164-1170, 1309", (HALF,)),
-            Term(LAYER, latent_norms, "(r_q + r_kv) B T", MEGATRON + ":1076-1137", cause=NORMS, name="norms"),
-            Term(HEAD, head, LOGITS, MEGATRON + ":1302-1303", (PADDED,)),
-        ),
-        reads=SIZES,
-        packed=True,
-    ),
-    "megatron-bridge": Formula(
-        "Megatron-Bridge, num_floating_point_operations: that of Megatron-LM, with windows of its own",
-        (
-            Term(WEIGHTS, weights, PRODUCTS, BRIDGE + ":1303-1406, 1542-1569"),
-            Term(ATTENTION, attention, FULL, BRIDGE + ":668-674, 1351-1406", (BRIDGE_SEQUENCE, WINDOW, BRIDGE_HALF)),
-            Term(LAYER, latent_norms, "(r_q + r_kv) B T", BRIDGE + ":1303-1348", cause=NORMS, name="norms"),
-            Term(HEAD, head, LOGITS, BRIDGE + ":1542-1569", (PADDED,)),
-        ),
-        forward=False,
-        reads=SIZES,
-        packed=True,
-        refuses=windowless,
-    ),
     "maxtext": Formula(
         "MaxText, calculate_tflops_training_per_device: the products of a layer, attention on T^2 / 2 pairs, and the head",
         (
             Term(WEIGHTS, weights, PRODUCTS, MAXTEXT + ":648-743, 1149-1392"),
             Term(ROUTER, router, GATE, MAXTEXT + ":731-743"),
-            Term(ATTENTION, attention, FULL, MAXTEXT + ":283-353, 1208-1235", (LOCAL, LOCAL_HALF)),
+            Term(
+                ATTENTION, attention, FULL, MAXTEXT + ":283-353, 676-698, 1208-1235", (LOCAL, LONG_CHOSEN, LOCAL_HALF)
+            ),
+            Term(INDEXER, index_weights, INDEX, MAXTEXT + ":622-633, 676-698", (EVERY_LAYER, SKIPPED)),
+            Term(SCORES, index_scores, PAIRED, MAXTEXT + ":635-645, 676-698", (EVERY_LAYER, SKIPPED, HALF)),
             Term(HEAD, head, LOGITS, MAXTEXT + ":1149-1392"),
         ),
         forward=False,

@@ -24,6 +24,11 @@ class Adapted(torch.nn.Module):
         self.lora_A = torch.nn.Linear(base.in_features, rank, bias=False, **kind)
         self.lora_B = torch.nn.Linear(rank, base.out_features, bias=False, **kind)
 
+    @property
+    def weight(self) -> Any:
+        """The Linear's, as peft's layers have it: T5 reads its dtype."""
+        return self.base_layer.weight
+
     def forward(self, x: Any) -> Any:
         """What the Linear gives, and the product of both adapters."""
         return self.base_layer(x) + self.lora_B(self.lora_A(x))

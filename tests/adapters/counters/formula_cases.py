@@ -56,33 +56,15 @@ WHOLE = ("6n", "6n-nonembedding", "hf-trainer", "aws", "palm", "nanogpt", "litgp
 ACTIVE = ("6n-active", "torchtitan", "torchtitan-main", "olmo-core", "llm-foundry", "kaplan")
 MHA = ("chinchilla", "chinchilla-ipynb", "gpt-neox", "gpt-neox-hfu")
 COOKBOOK = ("cookbook", "cookbook-plain")
+MEGATRON = ("megatron", "megatron-mtp", "megatron-dsa", "megatron-bridge")
 LAYERS = (
-    "vllm",
-    "megatron",
-    "megatron-bridge",
-    "maxtext",
-    "levanter",
-    "verl",
-    "trl",
-    "trl-1.9",
-    "nemo",
-    "nemo-llama3",
-    *MHA,
-    *COOKBOOK,
-)
+    "vllm", *MEGATRON, "maxtext", "levanter", "verl", "trl", "trl-1.9", "nemo", "nemo-llama3", *MHA, *COOKBOOK,
+)  # fmt: skip
 NARROWED = (
-    "nanogpt",
-    "nanochat",
-    "nanochat-prefill",
-    "nanochat-decode",
-    "litgpt",
-    "llm-foundry",
-    "levanter",
-    "nemo-llama3",
-    *MHA,
-    *COOKBOOK,
-)
-HALVED = ("kaplan", "megatron", "megatron-bridge", "maxtext", "verl")
+    "nanogpt", "nanochat", "nanochat-prefill", "nanochat-decode", "litgpt", "llm-foundry", "levanter", "nemo-llama3",
+    *MHA, *COOKBOOK,
+)  # fmt: skip
+HALVED = ("kaplan", *MEGATRON, "maxtext", "verl")
 ROUTED = ("maxtext", "levanter", "verl", "trl", "trl-1.9")
 LLAMA, GPT2, DEEPSEEK = ({"config_class": f"{name}Config"} for name in ("Llama", "GPT2", "DeepseekV3"))
 LATENT = {"rq": RQ, "rkv": RKV, "drope": 6, "dqk": 11, "dv": 9}
@@ -215,7 +197,7 @@ def _layers() -> Iterator[Case]:
     yield case("nemo/weights/feed-forward", mlp(2, 4 * H) - mlp(2), **GPT2)
     yield case("nemo/weights/no shared expert", -mlp(f=NS * FE), **LLAMA, moe=True)
     yield case("nemo/weights/one shared expert", -mlp(f=(NS - 1) * FE), **DEEPSEEK, moe=True)
-    for name in ("megatron", "megatron-bridge"):
+    for name in MEGATRON:
         yield case(f"{name}/norms", TOKENS * (RQ + RKV), **LATENT)
     yield case("cookbook/recomputation", heads(NARROW) + mlp(f=4 * H) + pairs(NARROW))
     yield case("gpt-neox-hfu/recomputation", 12 * H**2 * TOKENS + pairs(NARROW))
@@ -224,7 +206,7 @@ def _layers() -> Iterator[Case]:
 def _heads() -> Iterator[Case]:
     for name in [name for name in LAYERS if name != "chinchilla-ipynb"]:
         yield case(f"{name}/head", HEAD)
-    for name in ("megatron", "megatron-bridge", "gpt-neox", "gpt-neox-hfu"):
+    for name in (*MEGATRON, "gpt-neox", "gpt-neox-hfu"):
         yield case(f"{name}/head/padding", PADDED - HEAD)
     yield case("gpt-neox/head/quarter", -PADDED // 4)
     yield case("nemo-llama3/head/vocabulary", TOKENS * H * 128256 - HEAD)
@@ -241,15 +223,66 @@ def _documents() -> Iterator[Case]:
     across = B * N * 2 * D * (T**2 - 6**2 - 10**2)
     for name in (
         "kaplan", "palm", "torchtitan", "torchtitan-main", "torchtitan-hf", "olmo-core",
-        *(name for name in LAYERS if name not in ("megatron", "megatron-bridge", "verl")), *NARROWED[:6],
+        *(name for name in LAYERS if name not in (*MEGATRON, "verl")), *NARROWED[:6],
     ):  # fmt: skip
         yield case(f"{name}/attention/one document", across, lengths=[6, 10])
         yield case(f"{name}/attention/one document", 0)
-    for name in ("megatron", "megatron-bridge", "verl"):
+    for name in (*MEGATRON, "verl"):
         yield case(f"{name}/attention", B * N * 2 * D * (6**2 + 10**2), lengths=[6, 10])
     yield case("megatron-bridge/attention/one document", across, lengths=[6, 10], window=5)
     yield case("megatron-bridge/attention/one document", 0, lengths=[6, 10])
 
 
-CASES = [*_parameters(), *_attention(), *_layers(), *_heads(), *_documents()]
+HI, DI, TOPK = 3, 7, 5
+SPARSE = {**LATENT, "hi": HI, "di": DI, "topk": TOPK, "often": 2, "skip": 1, "nextn": 2, "indexed": True, "last": False}
+INDEX = TOKENS * (RQ * HI * DI + H * DI + H * HI)
+SCORES = B * HI * (DI + 1) * T**2
+
+
+def _sparse() -> Iterator[Case]:
+    """Layers 1, 3 and 5 have an indexer by the schedule: of two further ones after L = 3 it is the second."""
+    shared = {**SPARSE, "indexed": False}
+    two = B * N * (11 + 9)
+    absorbed = B * N * (2 * RKV + 6)
+    half = sum(min(step, TOPK) + min(step + 1, TOPK) for step in range(T))
+    for name in ("megatron-dsa", "megatron-bridge", "maxtext"):
+        wide = absorbed if name == "megatron-bridge" else two
+        yield case(f"{name}/attention/chosen keys", wide * (TOPK * T - T**2), **SPARSE)
+        yield case(f"{name}/indexer", INDEX, **SPARSE)
+        yield case(f"{name}/scores", SCORES, **SPARSE)
+    for name in ("megatron-dsa", "megatron-bridge"):
+        for term, amount in (("indexer", INDEX), ("scores", SCORES)):
+            yield case(
+                f"{name}/{term}/schedule",
+                amount,
+                **shared,
+            )
+            yield case(f"{name}/{term}/schedule", -amount, **{**SPARSE, "index": 1})
+    for term, amount in (("indexer", INDEX), ("scores", SCORES)):
+        yield case(f"maxtext/{term}/every layer", amount, **shared)
+        yield case(f"maxtext/{term}/skipped", -amount, **{**SPARSE, "topk": T})
+        yield case(f"maxtext/{term}/skipped", 0, **SPARSE)
+    yield case("maxtext/scores/T^2/2", -SCORES // 2, **SPARSE)
+    yield case("maxtext/scores/one document", B * HI * (DI + 1) * (T**2 - 6**2 - 10**2), **SPARSE, lengths=[6, 10])
+    yield case("maxtext/attention/chosen keys", 0, **{**SPARSE, "topk": T})
+    yield case("megatron-dsa/attention/T^2/2", two * half // 2 - two * TOPK * T, **SPARSE)
+    yield case("megatron-dsa/scores/no sum", -B * HI * T**2, **SPARSE)
+    yield case("megatron-dsa/scores/T^2/2", -B * HI * DI * T**2 // 2, **SPARSE)
+    yield case("megatron-bridge/attention/absorbed", (absorbed - two) * T**2, **SPARSE)
+    yield case("megatron-bridge/attention/T^2/2", absorbed * (ramp(TOPK) - TOPK * T), **SPARSE)
+    yield case("megatron-bridge/scores/T(T+1)/2", -B * HI * (DI + 1) * T * (T - 1) // 2, **SPARSE)
+    yield case("megatron-bridge/score gradients", B * HI * (DI + 1) * ramp(TOPK), **SPARSE)
+    yield case("megatron-bridge/teacher", B * N * (RKV + 6) * ramp(TOPK), **SPARSE)
+    yield case("megatron-bridge/teacher", 0, **{**SPARSE, "index": 1})
+    latent = TOKENS * (RQ * (H + N * 11 + 1) + H * (RKV + 6) + RKV * (N * (5 + 9) + 1) + N * 9 * H)
+    further = latent + mlp() + TOKENS * (3 * H + 2 * H * H) + PADDED
+    for name in ("megatron-mtp", "megatron-bridge"):
+        yield case(f"{name}/multi-token prediction", 2 * further + two * T**2, **SPARSE)
+    yield case("megatron-bridge/multi-token prediction", 0, **{**SPARSE, "model_type": "glm_moe_dsa"})
+    scores = B * HI * DI * T**2 // 2
+    yield case("megatron-dsa/multi-token prediction", 2 * further + two * half + scores, **SPARSE)
+    yield case("megatron-dsa/its indexers", INDEX, **SPARSE)
+
+
+CASES = [*_parameters(), *_attention(), *_layers(), *_heads(), *_documents(), *_sparse()]
 FAMILIES = {"formula": (("2.13.0",), CASES)}

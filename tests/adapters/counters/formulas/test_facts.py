@@ -11,7 +11,7 @@ from reconcile.core.causes import Cause
 from tests.adapters.counters.test_formulas import causes_of
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.facts import configured, parameters  # noqa: E402
+from reconcile.adapters.counters.formulas.facts import configured, matrices, parameters, stacks  # noqa: E402
 from tests.adapters.counters.formula_decoders import B, Decoder, F, H, L, N, T  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
@@ -77,3 +77,50 @@ def test_a_product_without_weight_and_softmax_is_no_attention() -> None:
     _, causes = causes_of(Decoder(), "6n")
     assert causes[Cause.ATTENTION_LEFT_OUT] == 6 * L * B * N * 2 * Decoder().config.head_dim * T**2
     assert Cause.OP_NOT_COUNTED not in causes
+
+
+@pytest.mark.parametrize("width", [F, 12])
+def test_attention_as_wide_as_the_feed_forward_is_none(width: int) -> None:
+    layer = nn.ModuleDict({"self_attn": nn.ModuleDict(), "mlp": nn.ModuleDict()})
+    layer["self_attn"].update({"q": nn.Linear(H, width), "k": nn.Linear(H, 4), "o": nn.Linear(width, H)})
+    layer["mlp"].update({"gate": nn.Linear(H, F), "up": nn.Linear(H, F), "down": nn.Linear(F, H)})
+    facts = {"h": H, "f": F, "n": width // 4, "d": 4}
+    assert matrices(parameters(layer, facts, []), facts) == 3
+
+
+class Attends(nn.Module):  # type: ignore[name-defined, misc]
+    """Attention without weights, before a product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.out = nn.ModuleList([nn.Identity()] * 2), nn.Linear(H, H, bias=False)
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return self.out(torch.softmax(x @ y.transpose(1, 2), -1) @ y)
+
+
+class Sides(nn.Module):  # type: ignore[name-defined, misc]
+    """An encoder of two layers and a decoder of one, each of which holds a list of two modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(
+            is_encoder_decoder=True, num_layers=2, num_decoder_layers=1, hidden_size=H, num_attention_heads=1
+        )
+        self.encoder, self.decoder = (nn.ModuleList(Attends() for _ in range(n)) for n in (2, 1))
+
+    def forward(self, x: Any) -> Any:
+        y = x
+        for layer in self.encoder:
+            y = layer(y, y)
+        return self.decoder[0](x, y)
+
+
+def test_an_encoder_and_a_decoder_are_one_after_the_other() -> None:
+    assert stacks(Sides(), Sides().config) == ["encoder.0", "encoder.1", "decoder.0"]
+    rows = torch.randn(B, T, H)
+    weights, pairs = B * T * H * H, B * T * T * H
+    total, causes = causes_of(Sides(), "6n-active", rows, "forward")
+    assert (total, causes) == (2 * 3 * weights, {Cause.ATTENTION_LEFT_OUT: 2 * 3 * 2 * pairs})
+    with pytest.raises(AssertionError, match="counts one stack of layers on one sequence"):
+        causes_of(Sides(), "kaplan", rows, "forward")

@@ -1,0 +1,157 @@
+"""Megatron-LM's formula, with and without multi-token prediction and sparse attention, and Megatron-Bridge's. Python 3.6.
+
+Standard library only. Megatron-LM is told on its command line what a model is: `megatron` takes it for a plain one.
+"""
+
+from typing import Dict
+
+from .indexed import (
+    ABSORBED,
+    CHOSEN,
+    CHOSEN_HALF,
+    INDEX,
+    NO_SUM,
+    PAIRED,
+    SCHEDULE,
+    bridge_predicted,
+    bridge_refuses,
+    dsa_refuses,
+    index_scores,
+    index_weights,
+    mtp_refuses,
+    predicted,
+    predicted_index,
+    predicted_sparse,
+    score_gradients,
+    teacher,
+)
+from .own import latent_norms, windowless
+from .papers import FULL, LOGITS, PRODUCTS, SIZES
+from .terms import (
+    ATTENTION,
+    DIFFERS,
+    EXACT_HALF,
+    HALF,
+    HEAD,
+    INDEXER,
+    LAYER,
+    NORMS,
+    ONE_SEQUENCE,
+    PADDED,
+    PREDICTED,
+    SCORES,
+    WEIGHTS,
+    WHOLE,
+    WINDOW,
+    Facts,
+    Formula,
+    Term,
+    attention,
+    head,
+    weights,
+)
+
+MAIN = "NVIDIA/Megatron-LM@d98e8a64ddf3 megatron/training/training.py"
+DSA = "NVIDIA/Megatron-LM@9bc555a4b4c1 megatron/training/training.py"
+BRIDGE = "NVIDIA-NeMo/Megatron-Bridge@067f987df03b src/megatron/bridge/training/utils/flop_utils.py"
+LATENT = "(r_q + r_kv) B T"
+FURTHER = "a layer, 2 h^2 + 3 h and h V for each of nextn further tokens"
+
+
+def wide(facts: Facts) -> bool:
+    """Whether a sequence is longer than the layer's window."""
+    return bool(facts.get("window")) and int(facts["window"]) < int(facts["T"])
+
+
+BRIDGE_SEQUENCE = ONE_SEQUENCE._replace(
+    facts=lambda f: ONE_SEQUENCE.facts(f) if wide(f) else {},
+    formula="the whole sequence, where it is longer than a layer's window",
+)
+BRIDGE_HALF = HALF._replace(
+    facts=lambda f: (EXACT_HALF if wide(f) or f.get("topk") else HALF).facts(f),
+    formula="attention on T^2 / 2 of the T^2 pairs; with a window of w < T, or w keys chosen, w (w + 1) / 2 + (T - w) w",
+)
+
+
+def of_all_keys(predicts: bool) -> tuple:
+    """The terms of a model without sparse attention."""
+    further = Term(
+        WHOLE, predicted, FURTHER, MAIN + ":1042-1048, 1288-1303", cause=PREDICTED, name="multi-token prediction"
+    )
+    return (
+        Term(WEIGHTS, weights, PRODUCTS, MAIN + ":1070, 1076-1162, 1262-1283"),
+        Term(ATTENTION, attention, FULL, MAIN + ":1164-1170, 1309", (HALF,)),
+        Term(LAYER, latent_norms, LATENT, MAIN + ":1076-1137", cause=NORMS, name="norms"),
+        Term(HEAD, head, LOGITS, MAIN + ":1302-1303", (PADDED,)),
+    ) + ((further,) if predicts else ())
+
+
+MEGATRON: Dict[str, Formula] = {
+    "megatron": Formula(
+        "Megatron-LM, num_floating_point_operations: the products of a layer, attention on T^2 / 2 pairs, and the head",
+        of_all_keys(False),
+        reads=SIZES,
+        packed=True,
+    ),
+    "megatron-mtp": Formula(
+        "Megatron-LM with --mtp-num-layers: the same, and a layer, a product that joins it and logits for each further token",
+        of_all_keys(True),
+        reads=SIZES,
+        packed=True,
+        refuses=mtp_refuses,
+    ),
+    "megatron-dsa": Formula(
+        "Megatron-LM#6148, sparse attention that trains its indexer: the keys chosen, all scores, and multi-token prediction",
+        (
+            Term(WEIGHTS, weights, PRODUCTS, DSA + ":1159-1181, 1391-1418"),
+            Term(ATTENTION, attention, FULL, DSA + ":390-417, 522-547, 1349-1351", (CHOSEN, CHOSEN_HALF)),
+            Term(LAYER, latent_norms, LATENT, DSA + ":1159-1181", cause=NORMS, name="norms"),
+            Term(INDEXER, index_weights, INDEX, DSA + ":420-519, 550-563, 1355-1364", (SCHEDULE,), passes=(1, 2)),
+            Term(SCORES, index_scores, PAIRED, DSA + ":420-519, 550-563, 1355-1364", (SCHEDULE, NO_SUM, HALF)),
+            Term(HEAD, head, LOGITS, DSA + ":1432-1438", (PADDED,)),
+            Term(
+                WHOLE, predicted_sparse, FURTHER, DSA + ":1098-1106, 1349-1364, 1421-1438", cause=PREDICTED,
+                name="multi-token prediction",
+            ),
+            Term(
+                WHOLE, predicted_index, INDEX + " for each of nextn further tokens", DSA + ":1098-1106, 1355-1364",
+                passes=(1, 2), cause=PREDICTED, name="its indexers",
+            ),
+        ),
+        reads=SIZES,
+        packed=True,
+        refuses=dsa_refuses,
+    ),
+    "megatron-bridge": Formula(
+        "Megatron-Bridge, num_floating_point_operations: that of Megatron-LM, with windows and sparse attention of its own",
+        (
+            Term(WEIGHTS, weights, PRODUCTS, BRIDGE + ":1303-1406, 1542-1569"),
+            Term(
+                ATTENTION,
+                attention,
+                FULL,
+                BRIDGE + ":668-674, 1213-1254, 1351-1406",
+                (BRIDGE_SEQUENCE, WINDOW, ABSORBED, CHOSEN, BRIDGE_HALF),
+            ),
+            Term(LAYER, latent_norms, LATENT, BRIDGE + ":1303-1348", cause=NORMS, name="norms"),
+            Term(INDEXER, index_weights, INDEX, BRIDGE + ":1197-1208, 1256-1270", (SCHEDULE,), passes=(1, 2)),
+            Term(SCORES, index_scores, PAIRED, BRIDGE + ":1197-1216, 1272-1280", (SCHEDULE, EXACT_HALF), passes=(1, 1)),
+            Term(
+                LAYER, score_gradients, "B hi (di + 1) pairs of the keys chosen", BRIDGE + ":1278-1283", passes=(0, 2),
+                cause=DIFFERS, name="score gradients",
+            ),
+            Term(
+                LAYER, teacher, "B n (r_kv + d_rope) pairs of the keys chosen", BRIDGE + ":1285-1294", passes=(0, 1),
+                cause=DIFFERS, name="teacher",
+            ),
+            Term(HEAD, head, LOGITS, BRIDGE + ":1542-1569", (PADDED,)),
+            Term(
+                WHOLE, bridge_predicted, FURTHER, BRIDGE + ":1034-1040, 1557-1569", cause=PREDICTED, name="multi-token prediction"
+            ),
+        ),
+        forward=False,
+        reads=SIZES,
+        packed=True,
+        refuses=lambda facts: windowless(facts) or bridge_refuses(facts),
+    ),
+}  # fmt: skip
