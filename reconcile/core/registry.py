@@ -38,6 +38,7 @@ COUNTER_FOLDERS = (
     "torch_flops",
     "torchscan",
     "pthflops",
+    "torchstat",
     "ultralytics_thop",
     "calflops",
     "deepspeed",
