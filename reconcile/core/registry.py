@@ -39,6 +39,7 @@ COUNTER_FOLDERS = (
     "torchscan",
     "pthflops",
     "torchstat",
+    "inductor",
     "ultralytics_thop",
     "calflops",
     "deepspeed",
