@@ -23,7 +23,10 @@ FUSED = (
     "aten._transformer_encoder_layer_fwd",
     "aten._native_multi_head_attention",
 )
-"""Ops of the trace that are several nodes of a graph."""
+"""Ops of the trace that may be several nodes of a graph, and nodes that may be several ops of the trace."""
+KERNELS = ("aten._scaled_dot_product_flash_attention_for_cpu",)
+"""Ops that attention is in inductor's graph, and that flop_counter's registry lacks before PyTorch 2.15. Passes of inductor's put
+one in the place of products and a softmax, and name no module."""
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
@@ -66,7 +69,7 @@ class _Matching:
         return items + [self._extra(s) for s in (s for each in self.left.values() for s in each)]
 
     def _alike(self, op: Op, macs: int) -> list[Sighting]:
-        """Nodes of the op's module that have its multiply-adds, as many as its calls and of one entry, taken from what is left."""
+        """Nodes of the op's module with its multiply-adds, of one entry and no more than its calls: they are taken."""
         left = self.left.get(op.layer, [])
         alike = [s for s in left if _macs(s.op, self.view).mac == macs]
         taken = [s for s in alike if s.entry == alike[0].entry][: op.calls]
@@ -108,30 +111,52 @@ class _Matching:
         by_entry: dict[str, list[Sighting]] = {}
         for node in nodes:
             by_entry.setdefault(node.entry, []).append(node)
+        whole = sum(_macs(s.op, self.view).mac for s in nodes) == work.mac * op.calls
+        reason = f"inductor's graph has parts of {op.op}, and others of which flop_counter's registry has none"
         items: list[Item] = []
         for entry, each in by_entry.items():
-            counted = sum((_macs(s.op, self.view) for s in each), ZERO)
-            reason = f"inductor's graph has parts of {op.op}, and for some of them no formula"
             item = make_item(
-                None, None, layer=op.layer, op=op.op, counted=counted, seen=1, cause=Cause.OP_NOT_COUNTED, entry=entry, reason=reason
-            )  # fmt: skip
+                None,
+                BOOK.of(each[0].op, self.view.versions),
+                layer=op.layer,
+                op=op.op,
+                counted=sum((_macs(s.op, self.view) for s in each), ZERO),
+                seen=1,
+                cause=None if whole else Cause.OP_NOT_COUNTED,
+                repeat=Cause.FORMULA_DIFFERS,
+                entry=entry,
+            )
             if not items:
                 item = replace(item, ran=work * op.calls, times=1, ops=(op.id,), unknown=unknown_of([op]))
+            if not whole:
+                item = replace(item, formula=reason)
             items.append(replace(item, sightings=tuple(s.op for s in each)))
         return items
 
     def _unmet(self, op: Op, work: Work) -> Item:
         """An op of which inductor's graphs have no node that is counted."""
-        here = self.named.get(op.layer)
         gap = "" if known_work(op) is not None else f"the work of {op.op} is unknown"
-        if not here:
-            reason = f"{op.op} ran outside of the graphs that inductor was given, or in a module of which they have no node"
+        fused = self._fused(op)
+        if fused and (work.mac or op.layer not in self.named):
+            made = (
+                f"no node of {op.op} is counted; inductor's graph has {fused}, which is not in flop_counter's registry"
+            )
+            return unmet(op, work, Cause.OP_NOT_COUNTED, made, gap=gap)
+        if op.layer not in self.named:
+            reason = f"{op.op} ran outside of the graphs that inductor was given: they have no node of this module"
             return unmet(op, work, Cause.CALL_NOT_SEEN, reason, gap=gap)
-        if work.mac:
-            fused = next((name for name in self.named.get("", {}) | here if "attention" in name), "")
-            made = f"{fused}, which is not in flop_counter's registry" if fused else "other ops, which it does not count"
-            return unmet(op, work, Cause.OP_NOT_COUNTED, f"inductor's graph has {made}, in the place of {op.op}", gap=gap)
-        return unmet(op, work, Cause.OP_NOT_COUNTED, f"{op.op} is not in flop_counter's registry", gap=gap)
+        made = (
+            "inductor's graph has other ops in its place" if work.mac else f"{op.op} is not in flop_counter's registry"
+        )
+        return unmet(op, work, Cause.OP_NOT_COUNTED, made, gap=gap)
+
+    def _fused(self, op: Op) -> str:
+        """A node's op without a formula that may be this op: in its module, in one around, or attention that names no module."""
+        parts = op.layer.split(".") if op.layer else []
+        around = (".".join(parts[:end]) for end in range(len(parts), -1, -1))
+        found = (name for path in around for name in self.named.get(path, ()) if name in FUSED)
+        attention = (name for path in (op.layer, "") for name in self.named.get(path, ()) if name in KERNELS)
+        return next(found, "") or (next(attention, "") if op.op in FUSED or op.op == "aten.bmm" else "")
 
     def _extra(self, node: Sighting) -> Item:
         """A node that no op of the trace accounts for."""

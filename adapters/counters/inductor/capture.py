@@ -26,7 +26,7 @@ LIMITS = (
     ),
 )
 """What torch.compile cannot take."""
-NO_GRAPH = "torch.compile gave inductor no graph of this model"
+NO_GRAPH = "torch.compile gave inductor no graph of this model; TORCH_LOGS=graph_breaks tells where it stops"
 SYMBOLS = "it counts symbols where torch.compile takes a size for one that changes, as here in %s"
 
 

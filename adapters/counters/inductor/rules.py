@@ -7,9 +7,12 @@ under that counter (U:728).  Unit FLOP.
 from __future__ import annotations
 
 from ..flop_counter.rules import BOOK as FLOP_COUNTER
+from ..flop_counter.rules import of_library
 from ..rulebook import RuleBook
 from . import COUNTERS
 
 BOOK = RuleBook(
-    COUNTERS[0].family, COUNTERS[0].versions_key, {"U": "torch/_inductor/fx_utils.py"}, base=FLOP_COUNTER
+    COUNTERS[0].family, COUNTERS[0].versions_key, {"U": "torch/_inductor/fx_utils.py"}, of_library=of_library
 )
+for _rule in FLOP_COUNTER.rules():
+    BOOK.rule(_rule.op, source="U:728", formula=_rule.formula, versions=str(_rule.versions))(_rule.compute)
