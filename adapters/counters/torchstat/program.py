@@ -1,4 +1,7 @@
-"""The counter alone, as its users run it; ``stat`` itself prints its table by a function that pandas 2 no longer has."""
+"""The counter alone, as its users run it; ``stat`` itself prints its table by a function that pandas 2 no longer has.
+
+The hook runs one random image. A call after it takes the place of that one in the numbers of each module.
+"""
 
 _PROGRAM = """\
 import torch
@@ -6,6 +9,7 @@ from torchstat import ModelHook
 
 {model}
 hook = ModelHook(net, x.shape[1:])
+net(x)
 reported = sum(int(module.NUMBER) for module in hook.retrieve_leaf_modules().values())
 """
 PROGRAM = {
