@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import sys
 from types import FunctionType
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
@@ -50,6 +51,7 @@ def load_pair(path: str) -> Pair:
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot load {path} as a Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # torch.compile imports the module of each function that it meets
     spec.loader.exec_module(module)
     pair: Any = vars(module).get("PAIR")
     if not any(map(_is_base, type(pair).__mro__)):

@@ -30,6 +30,7 @@ class Hooks:
     ``without_copies`` is the reason why it leaves out a module that it has met and whose ``copies`` are 0.
     ``why_not`` gives the cause and the reason why it counts nothing of a module without a rule, for a counter that does not go by
     a list of classes.
+    ``last`` says that each call of a module takes the place of the count of the one before; all of one module's are alike.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Hooks:
     containers: tuple[str, ...] = CONTAINERS
     without_copies: str = "it does not add the count of this module"
     why_not: Callable[[Op], tuple[Cause, str]] | None = None
+    last: bool = False
 
 
 def bridge_modules(view: View, trace: Trace, hooks: Hooks) -> Bridge:
@@ -76,7 +78,8 @@ class _Modules:
             owner = sightings[0].op.layer
             if owner in hooked:
                 own, others = _apart(sightings, inside.get(owner, []))
-                items.append(self._of_module(entry, sightings, own))
+                item = self._of_module(entry, sightings, own)
+                items.append(_of_last(item, sightings[0].op) if self.hooks.last else item)
                 items += [item for op in others for item in _in_hook(op, sightings[0], self.hooks.name)]
         return items
 
@@ -157,6 +160,23 @@ class _Modules:
             unknown=gaps,
         )
         return replace(item, sightings=tuple(s.op for s in sightings))
+
+
+def _of_last(item: Item, op: Op) -> Item:
+    """The item of a module whose calls are alike, and of which the counter has the last."""
+    if item.gap or item.cause or op.calls == 1:
+        return item
+    ran = item.ran // op.calls
+    gap = "" if ran * op.calls == item.ran else f"what ran in {op.op} does not divide by its {op.calls} calls"
+    return replace(
+        item,
+        counted=item.counted // op.calls,
+        ran=ran,
+        times=item.times * op.calls,
+        repeat=item.repeat if not item.times else Cause.LOOP_COUNTED_ONCE,
+        sightings=(op._replace(calls=1),),
+        gap=gap,
+    )
 
 
 def _in_hook(op: Op, of: Sighting, name: str) -> list[Item]:

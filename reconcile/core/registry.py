@@ -38,6 +38,8 @@ COUNTER_FOLDERS = (
     "torch_flops",
     "torchscan",
     "pthflops",
+    "torchstat",
+    "inductor",
     "ultralytics_thop",
     "calflops",
     "deepspeed",

@@ -18,7 +18,6 @@ import pytest
 
 from tests.matrix.mfu_files import files
 from tests.own.documents import commands
-from tests.own.documents import files as python_files
 from tests.own.one_process import Commands, Done, started
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(900)]
@@ -166,7 +165,7 @@ FILES = {
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
     r"--ncu net\.csv": {"net.py": files(PAGES["kernels.md"])["net.py"], "net.csv": COUNTED},
     r"reconcile mfu ": files(PAGES["mfu.md"]),
-    r"--torch deployed:make": python_files(PAGES["decode.md"]),
+    r"--torch (deployed:make|lenet:|readme:)": files(PAGES["decode.md"]),
 }
 """What a reader of these commands has."""
 MADE = {

@@ -50,6 +50,9 @@ THERE = {
     ("calflops@macs", "family_recurrent:gru_cell"): (0, GRU, "calflops/pytorch_ops.py"),
     ("deepspeed@macs", "family_recurrent:gru_cell"): (0, GRU, "profiler.py"),
     ("torchprofile", "family_convolution:conv2d_same"): (0, SAME, "aten._convolution_mode"),
+    ("torchstat@madd", "family_convolution:conv2d_same"): (
+        4 * 9 * 8 * (2 * 4 * 9 - 1 + 1), 2 * SAME, "torchstat/compute_madd.py:8",
+    ),  # one of both samples: 2K - 1, and the bias
     ("mmengine", "family_convolution:conv2d_same"): (0, SAME, "aten._convolution_mode"),
     ("mmengine", "family_attention:grouped_query"): (
         PROJECTIONS, PROJECTIONS + ATTENTION, "scaled_dot_product",
