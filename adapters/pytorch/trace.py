@@ -32,7 +32,7 @@ from .tracing.records import plain, tensor_record, tensors_in
 from .tracing.threads import followed
 from .tracing.trace_notes import depends_on, of_ways
 from .tracing.wrappers import is_fake, is_jagged, is_wrapper
-from .tracing.written import MAKING, MEMORY, UNSEEN, Written
+from .tracing.written import MEMORY, UNSEEN, Written
 
 ELSEWHERE = (
     "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
@@ -97,7 +97,7 @@ class Recorder(TorchDispatchMode):
         if self.memory.made:
             self.memory.meet(func, args, kwargs)
         out = func(*args, **kwargs) if around is None else around(func, args, kwargs)
-        byte = MAKING.get(func)
+        byte = self.memory.making.get(func)
         if byte is not None:
             self.memory.make(out, byte)
         return out

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from ..kernels.ncu import Counted
     from ..launch.request import RunRequest
 
-STRANGE = (
-    "no operator of this run is around the kernels of --ncu: give the model that you recorded, and its --pass or --steps."
-)
+STRANGE = "no operator of this run is around the kernels of --ncu: give the model that you recorded, and its --pass or --steps."
 
 
 UNHEARD = "{} writes no log of its products on a CPU; --witness takes models of {} (docs/witness.md)."

@@ -58,12 +58,13 @@ def test_a_formula_that_works(file: Path) -> None:
 
 
 def test_the_formula_of_the_document(file: Path) -> None:
-    """One product per row of the first input."""
+    """One product per row of the first input, and a kernel of (5, 3) by (3, 4)."""
     text = (Path(__file__).parents[2] / "docs" / "usage.md").read_text()
-    (program,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    file.write_text(program)
+    programs = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    file.write_text("\n".join(programs))
     load_formulas((file,))
     assert work_of(make("mylib.foo", [(5, 3)], [(5, 3)])) == Work(mul=5)
+    assert work_of(make("triton.product", [(5, 3), (3, 4), (5, 4)], [], N=4, K=3)) == Work(mac=5 * 4 * 3)
 
 
 def test_whole_numbers_of_another_kind_are_plain_afterwards(file: Path) -> None:

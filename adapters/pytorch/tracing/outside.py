@@ -53,7 +53,7 @@ class Crossings:
             made = func(*args, **kwargs)
         finally:
             self.constant = False
-        return kept(made, value)
+        return with_numbers(made, value)
 
     def lifted(self, value: Any) -> None:
         """A tensor was made of fresh data: of an array, if it is no constant."""
@@ -61,7 +61,7 @@ class Crossings:
             self.back, self.left = self.back + self.left, []
 
 
-def kept(made: Any, value: Any) -> Any:
+def with_numbers(made: Any, value: Any) -> Any:
     """The tensor that was made of ``value``; on meta it keeps the numbers that the program wrote."""
     if isinstance(value, (list, tuple)) and isinstance(made, torch.Tensor) and made.is_meta:
         setattr(made, NUMBERS, value)
@@ -75,7 +75,7 @@ def numbers_kept() -> Iterator[None]:
     make = torch.tensor
 
     def tensor(data: Any, *args: Any, **kwargs: Any) -> Any:
-        return kept(make(data, *args, **kwargs), data)
+        return with_numbers(make(data, *args, **kwargs), data)
 
     torch.tensor = tensor
     try:

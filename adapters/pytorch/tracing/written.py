@@ -8,10 +8,10 @@ wrote it, the marks tell whether it is still as it was.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from .groups import PROCESSES
 from .records import tensors_in
@@ -27,18 +27,20 @@ MARK = 0x2D
 """Each byte of marked memory: 0.08 in float16 and near 1e-11 in wider floats, so what a program does with the values of empty
 memory goes on."""
 MAKING = {
-    overload: byte
-    for byte, names in {
-        MARK: ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"),
-        0: ("zeros", "zeros_like", "new_zeros"),
-    }.items()
-    for packet in (getattr(torch.ops.aten, name) for name in names)
-    for overload in (getattr(packet, kind) for kind in packet.overloads() if kind != "out")
+    MARK: ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"),
+    0: ("zeros", "zeros_like", "new_zeros"),
 }
-"""The operators that make memory, and each byte that it then has."""
+"""The operators that make memory, by each byte that it then has."""
 MARKED = 1 << 22
 """Bytes that are marked and looked at: the first of each, since a large cache may never be touched whole."""
 LOOKS = ("size", "stride", "storage_offset", "numel", "is_contiguous", "record_stream", "resize_", "set_")
+
+
+@cache
+def making() -> dict[Any, int]:
+    """The operators that make memory, and each byte that it then has."""
+    packets = [(getattr(torch.ops.aten, name), byte) for byte, names in MAKING.items() for name in names]
+    return {getattr(packet, kind): byte for packet, byte in packets for kind in packet.overloads() if kind != "out"}
 
 
 class Made(NamedTuple):
@@ -56,6 +58,7 @@ class Written:
 
     def __init__(self, layer: Callable[[], str]) -> None:
         self.layer = layer
+        self.making = making()
         self.made: dict[int, Made] = {}
         self.unseen: list[str] = []  # layers that made memory which got values from no operator
 
@@ -64,6 +67,8 @@ class Written:
         floats = tensor.is_floating_point() or tensor.is_complex()
         if not floats or tensor.is_meta or tensor.layout is not torch.strided or not tensor.numel():
             return
+        from torch.multiprocessing.reductions import StorageWeakRef  # a PyTorch without it makes no memory either
+
         storage = tensor.untyped_storage()
         if byte:
             _bytes(storage).fill_(byte)

@@ -44,7 +44,7 @@ def test_a_framework_moves_every_counter_beside_it(monkeypatch: pytest.MonkeyPat
     _, after, _ = upgrade.sides(["torch==2.15.0", "thop==0.1.0"], [], CURRENT, ())
     assert [text for text in after.requirements if text.startswith("thop")] == ["thop==0.1.0"]
     _, _, counters = upgrade.sides(["tensorflow==2.20.0"], [], CURRENT, ())
-    assert counters == ("tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta")
+    assert counters == ("tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta", "tf_libraries")
 
 
 @pytest.mark.parametrize(("asked", "kept"), [("calflops==0.3.1", "calflops"), ("jax==0.12.0", "xla")])
