@@ -122,7 +122,9 @@ def _costs(name: str) -> bool:
 
 
 def _counts_steps(counter: Counter) -> bool:
-    return bool(counter.nested) if frameworks()[counter.framework].steps else not counter.blind
+    if frameworks()[counter.framework].steps:
+        return bool(counter.nested)
+    return not counter.blind and not counter.variables  # those are read before the framework is imported
 
 
 def _read(script: Script, folder: Path, counters: dict[str, list[str]], asked: Sequence[str]) -> tuple[Collected, str]:

@@ -3,6 +3,8 @@
 from ....core.counter import Counter
 from ....core.records import FLOP
 
+NAMELESS = "tag:nameless"
+"""Attribute of a node that names no module: of a function that torch.compile compiles by itself, a step of a loop, say."""
 COUNTERS = (
     Counter(
         name="inductor",

@@ -16,6 +16,7 @@ from ....core.records import Op, Sighting, Trace
 from ....work import ZERO, Work
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from ..rulebook import apply
+from . import NAMELESS
 from .rules import BOOK
 
 FUSED = (
@@ -69,9 +70,11 @@ class _Matching:
         return items + [self._extra(s) for s in (s for each in self.left.values() for s in each)]
 
     def _alike(self, op: Op, macs: int) -> list[Sighting]:
-        """Nodes of the op's module with its multiply-adds, of one entry and no more than its calls: they are taken."""
-        left = self.left.get(op.layer, [])
-        alike = [s for s in left if _macs(s.op, self.view).mac == macs]
+        """Nodes of the op's module with its multiply-adds, of one entry and no more than its calls: they are taken. If there are
+        none, those that name no module."""
+        alike = [s for s in self.left.get(op.layer, []) if _macs(s.op, self.view).mac == macs]
+        if not alike:
+            alike = [s for s in self.left.get("", []) if NAMELESS in s.op.attrs and _macs(s.op, self.view).mac == macs]
         taken = [s for s in alike if s.entry == alike[0].entry][: op.calls]
         self._take(taken)
         return taken

@@ -18,6 +18,7 @@ from ...pytorch.tracing.module_path import module_paths
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
 from ..limits import Limit, counting
+from . import NAMELESS
 
 LIMITS = (
     Limit(
@@ -55,7 +56,8 @@ class Nodes:
         if counted is None:  # no formula reads its shapes
             return Op(id, op_name(node.target), layer, (), (), {})
         args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda of: of.meta["val"])
-        return dispatched(node.target, tuple(args), dict(kwargs), node.meta["val"], id, layer)
+        op = dispatched(node.target, tuple(args), dict(kwargs), node.meta["val"], id, layer)
+        return op if node.meta.get("nn_module_stack") else op._replace(attrs=dict(op.attrs, **{NAMELESS: True}))
 
     def _layer(self, node: Any) -> str:
         """Of the innermost module of the model in whose forward the node was made; '' if none is named."""

@@ -15,6 +15,7 @@ def inner(graph, inputs, **settings):
     return make_boxed_func(graph.forward)
 
 
+torch.compiler.reset()
 with torch.no_grad():
     torch.compile(net, backend=lambda graph, inputs: compile_fx(graph, inputs, inner_compile=inner))(x)
 reported = sum(counts)
