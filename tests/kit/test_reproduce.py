@@ -133,6 +133,9 @@ def expected(counter: Counter, layer: str) -> int:
 def test_every_program_prints_the_ledgers_and_the_closed_number(name: str, family: str, tmp_path: Path) -> None:
     counter = known_counters()[name]
     result = settle(collect(run_request(model=family, counters=(name,))), Conventions(MATMUL))
+    if [ledger for ledger in result.ledgers if ledger.total is None]:  # it stops on this family, and says why
+        assert result.ledgers[0].reason
+        return
     layers = {row.layer: row.counters[name] // (2 if counter.unit == MAC else 1) for row in result.layers}
     cases = [brick.name for brick in reproduce.one.bricks(family)]
     lines = reproduce.spelled([f"{family}:{layer}" for layer in cases], counter.framework)
