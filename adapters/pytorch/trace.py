@@ -27,7 +27,7 @@ from .tracing.elsewhere import THREAD, noticed
 from .tracing.followed_calls import Tangents, is_followed
 from .tracing.launches import see, unsee
 from .tracing.module_path import AfterForward, ModulePath
-from .tracing.outside import LEFT, Crossings
+from .tracing.outside import LEFT, Crossings, numbers_kept
 from .tracing.records import plain, tensor_record, tensors_in
 from .tracing.threads import followed
 from .tracing.trace_notes import depends_on, of_ways
@@ -338,7 +338,7 @@ def _record(model: TorchModel, device: str) -> Recorder:
     recorder = Recorder(path)
     threads = followed(lambda: recorder.beside(path.current))
     elsewhere = noticed(path, recorder.elsewhere, recorder.remarks)
-    ways = nested_paths.taken()
-    with elsewhere, torch.no_grad(), higher_order.uncompiled(), FusedCalls(recorder), recorder, path, threads, ways:
+    ways, calls = nested_paths.taken(), FusedCalls(recorder)
+    with elsewhere, numbers_kept(), torch.no_grad(), higher_order.uncompiled(), calls, recorder, path, threads, ways:
         module(*inputs)
     return recorder

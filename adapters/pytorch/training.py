@@ -24,6 +24,7 @@ from .trace import finished, is_work, recorded
 from .tracing.elsewhere import noticed
 from .tracing.fused import TrainedFusedCalls
 from .tracing.nodes import TrainingPath
+from .tracing.outside import numbers_kept
 from .tracing.records import tensors_in
 from .tracing.threads import followed as threads_followed
 
@@ -158,6 +159,6 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     calls = TrainedFusedCalls(recorder)
     threads = threads_followed(lambda: Unrecorded(path))
     elsewhere = noticed(path, recorder.elsewhere, recorder.remarks)
-    with elsewhere, torch.enable_grad(), calls, recorder, path, threads:
+    with elsewhere, numbers_kept(), torch.enable_grad(), calls, recorder, path, threads:
         step(module, inputs, update_of(model), recorder, calls)
     return recorder

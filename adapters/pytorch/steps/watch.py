@@ -119,6 +119,7 @@ class Watch:
         if self.marks is not None and not torch.cuda.is_available():
             self.below = NO_GPU
             self.done(None)
+            return
         self.run = met()  # now: the process that keeps the store may end before this one's step does
         if self.marks is not None:
             self.marks.enter_context(marked())

@@ -20,7 +20,7 @@ from ....core.records import (
     Tensor,
 )
 from .groups import PROCESSES, with_group
-from .outside import NUMBERS
+from .outside import numbers_of
 from .records import (
     is_in_place,
     meeting,
@@ -130,17 +130,13 @@ def lengths_of(given: dict[str, Any], kwargs: dict[str, Any]) -> list[list[int]]
     used = [names[name] for name in USED if isinstance(names.get(name), torch.Tensor)]
     for pair in OFFSETS:
         offsets = [names[name] for name in pair if isinstance(names.get(name), torch.Tensor)]
-        if not offsets or any(t.is_meta and not hasattr(t, NUMBERS) for t in [*offsets, *used]):
-            continue
         with _python_dispatch._disable_current_modes():  # what reads a value is no op of the model
-            ends = [_numbers(t) for t in offsets]
-            lengths = [[b - a for a, b in zip(row, row[1:])] for row in ends]
-            return [lengths[0], _numbers(used[0]) if used else lengths[-1]]
+            ends, read = [numbers_of(t) for t in offsets], [numbers_of(t) for t in used]
+        if not offsets or None in ends or None in read:
+            continue
+        lengths = [[b - a for a, b in zip(row, row[1:])] for row in ends if row is not None]
+        return [lengths[0], (read[0] if read else None) or lengths[-1]]
     return None
-
-
-def _numbers(tensor: torch.Tensor) -> list[int]:
-    return [int(value) for value in (getattr(tensor, NUMBERS) if tensor.is_meta else tensor.tolist())]
 
 
 def unpacked(value: Any) -> Tensor | None:

@@ -27,7 +27,7 @@ except ImportError:  # a PyTorch that was built without it
 
 from ....core.records import Problem
 from . import gpu
-from .launches import launches
+from .launches import is_launching
 from .module_path import ModulePath
 
 THREAD, PROCESS = "(thread)", "(process)"
@@ -73,7 +73,7 @@ def noticed(
     layers: list[str] = []
 
     def note() -> None:
-        if not apart() and not launches():
+        if not apart() and not is_launching():
             layers.append(path.current)
 
     with _profiled(path, problems, notes), _processes(note):

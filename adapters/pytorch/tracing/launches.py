@@ -20,6 +20,8 @@ SPACE = "triton"
 GRID = "grid"
 KINDS = {bool: "bool", int: "int", float: "float", str: "str"}
 """Types of arguments that stand in a record, and how a schema calls them."""
+LARGEST = 1 << 63
+"""What an ``int`` of a schema is less than."""
 RUNNING = ("JITFunction", "Heuristics", "Autotuner", "InterpretedFunction")
 """The classes of Triton that launch a kernel by ``run(*args, grid=, warmup=, **kwargs)``; the outermost is the launch
 (triton/runtime/jit.py, autotuner.py and interpreter.py of 3.1 to 3.9)."""
@@ -49,7 +51,7 @@ def see() -> None:
         _depth.append(1)
 
 
-def launches() -> bool:
+def is_launching() -> bool:
     """Whether a kernel is being launched on this thread: at the first launch Triton starts its compiler."""
     return getattr(_now, "launch", None) is not None
 
@@ -74,7 +76,7 @@ def _classes() -> list[Any]:
 
 def _seen(run: Callable[..., Any]) -> Callable[..., Any]:
     def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("warmup") or launches():
+        if kwargs.get("warmup") or is_launching():
             return run(self, *args, **kwargs)
         given = dict(zip(self.arg_names, args), **{k: v for k, v in kwargs.items() if k in self.arg_names})
         given[GRID] = _grid(kwargs.get(GRID), given)
@@ -108,8 +110,10 @@ def _kind(value: Any) -> str:
     """The type of an argument in a schema; '' for one that no schema takes."""
     if isinstance(value, torch.Tensor):
         return "Tensor"
-    if isinstance(value, list):
+    if isinstance(value, list) and all(isinstance(size, int) for size in value):
         return "int[]"
+    if isinstance(value, int) and not -LARGEST <= value < LARGEST:  # an address, say
+        return ""
     return KINDS.get(type(value), "")
 
 

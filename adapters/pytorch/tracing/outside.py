@@ -8,7 +8,7 @@ that a program takes on them are no work of the model.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Callable
 
 import torch
@@ -19,7 +19,7 @@ LEFT = (
 LEAVING = ("numpy", "__array__", "__dlpack__")
 MAKING = ("tensor", "as_tensor", "asarray")
 NUMBERS = "_reconcile_numbers"
-"""Attribute of a tensor on meta: the program's own numbers, which it was made of."""
+"""Attribute of a tensor on meta: the program's own numbers, which it was made of, and the version that had them."""
 
 
 class Crossings:
@@ -50,10 +50,9 @@ class Crossings:
             return func(*args, **kwargs)
         self.constant = not type(value).__module__.startswith("numpy")
         try:
-            made = func(*args, **kwargs)
+            return func(*args, **kwargs)
         finally:
             self.constant = False
-        return with_numbers(made, value)
 
     def lifted(self, value: Any) -> None:
         """A tensor was made of fresh data: of an array, if it is no constant."""
@@ -61,27 +60,40 @@ class Crossings:
             self.back, self.left = self.back + self.left, []
 
 
-def with_numbers(made: Any, value: Any) -> Any:
-    """The tensor that was made of ``value``; on meta it keeps the numbers that the program wrote."""
-    if isinstance(value, (list, tuple)) and isinstance(made, torch.Tensor) and made.is_meta:
-        setattr(made, NUMBERS, value)
-    return made
-
-
 @contextmanager
 def numbers_kept() -> Iterator[None]:
-    """Meanwhile ``torch.tensor`` keeps the numbers of tensors on meta. No mode of functions does it: PyTorch takes no fast path
-    within one."""
-    make = torch.tensor
-
-    def tensor(data: Any, *args: Any, **kwargs: Any) -> Any:
-        return with_numbers(make(data, *args, **kwargs), data)
-
-    torch.tensor = tensor
+    """Meanwhile tensors of whole numbers on meta keep the numbers that the program makes them of. No mode of functions does it:
+    PyTorch takes no fast path within one."""
+    held = [(name, getattr(torch, name)) for name in MAKING if hasattr(torch, name)]
     try:
+        for name, make in held:
+            setattr(torch, name, _keeping(make))
         yield
     finally:
-        torch.tensor = make
+        for name, make in held:
+            setattr(torch, name, make)
+
+
+def _keeping(make: Callable[..., Any]) -> Callable[..., Any]:
+    def kept(*args: Any, **kwargs: Any) -> Any:
+        made = make(*args, **kwargs)
+        numbers = args[0] if args and isinstance(args[0], (list, tuple)) else (None,)
+        if made.is_meta and not made.is_floating_point() and all(isinstance(number, int) for number in numbers):
+            with suppress(RuntimeError):  # in inference mode it has no version
+                setattr(made, NUMBERS, (tuple(numbers), made._version))
+        return made
+
+    return kept
+
+
+def numbers_of(tensor: torch.Tensor) -> list[int] | None:
+    """The whole numbers of a tensor of one dimension; on meta those that the program made it of, and None once it wrote others
+    into it, or if it computed them."""
+    if not tensor.is_meta:
+        values: list[int] = tensor.tolist()
+        return values
+    numbers, version = getattr(tensor, NUMBERS, ((), None))
+    return list(numbers) if version is not None and version == tensor._version else None
 
 
 def is_data(tensor: torch.Tensor) -> bool:

@@ -83,9 +83,8 @@ class Written:
         if name in LOOKS or name.endswith("_like") or name.startswith("new_"):
             return
         own = func.namespace not in ("aten", "prims")  # other libraries' schemas need not say what they write
-        fills = (
-            func.namespace in PROCESSES
-        )  # what other processes send comes into memory that is taken for it, again and again
+        # what other processes send comes into memory that FSDP gives back and takes again
+        fills = func.namespace in PROCESSES
         for position, argument in enumerate(schema.arguments):
             value = args[position] if position < len(args) else kwargs.get(argument.name)
             writes = own or (argument.alias_info is not None and argument.alias_info.is_write)

@@ -23,16 +23,16 @@ ATTENDED = 2 * 2 * HEADS * WIDTH * sum(n * n for n in LENGTHS)
 
 
 class Packed(torch.nn.Module):
-    def __init__(self, unknown=False):
+    def __init__(self, changed=None):
         super().__init__()
         self.qkv = torch.nn.Linear(INNER, 3 * HEADS * WIDTH, dtype=torch.bfloat16)
-        self.unknown = unknown
+        self.changed = changed
 
     def forward(self, x):
         q, k, v = self.qkv(x).view(len(x), 3, HEADS, WIDTH).unbind(1)
         ends = torch.tensor([0, 100, 160, 256], dtype=torch.int32, device=x.device)
-        if self.unknown:
-            ends = ends + 0
+        if self.changed:
+            ends = self.changed(ends)
         return varlen.varlen_attn(q, k, v, ends, ends, max(LENGTHS), max(LENGTHS))
 
 
@@ -52,8 +52,19 @@ def test_lengths_that_the_program_wrote_are_known():
     assert [note for note in trace.notes if "registered" in note] == []
 
 
-def test_lengths_that_are_computed_are_not():
-    (op,) = [op for op in inference.trace(packed(unknown=True)).ops if "varlen" in op.op]
+def written_in_place(ends):
+    ends[1] = 50
+    return ends
+
+
+def written_in_a_view(ends):
+    ends[1:3].add_(1)
+    return ends
+
+
+@pytest.mark.parametrize("changed", [lambda ends: ends + 0, written_in_place, written_in_a_view])
+def test_lengths_that_are_computed_are_not(changed):
+    (op,) = [op for op in inference.trace(packed(changed=changed)).ops if "varlen" in op.op]
     with pytest.raises(Exception, match="lengths"):
         work_of(op)
 
