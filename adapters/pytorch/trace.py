@@ -11,23 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...core.message import text_of
 from ...core.records import IN_HOOK, ON_THREAD, TANGENT, Op, Problem, Trace
-from ..shared.refusal import CannotCount, FactoryError, OutOfMemory
 from .model import TorchModel, versions
-from .tracing import higher_order, nested_paths, proof
+from .tracing import higher_order, nested_paths
 from .tracing.call_records import RECURRENT, dispatched, recurrent, stand_in
 from .tracing.elsewhere import THREAD, noticed
 from .tracing.followed_calls import Tangents, is_followed
 from .tracing.launches import see, unsee
 from .tracing.module_path import AfterForward, ModulePath
 from .tracing.outside import LEFT, Crossings, numbers_kept
+from .tracing.proof import recorded
 from .tracing.records import plain, tensor_record, tensors_in
 from .tracing.threads import followed
 from .tracing.trace_notes import depends_on, of_ways
@@ -234,89 +233,6 @@ def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
     """
     recorder, device, notes = recorded(_record, model, died)
     return finished(recorder, device, notes + tuple(of_ways(recorder.path.modules, list(recorder.ops.values()))))
-
-
-R = TypeVar("R", bound=Recorder)
-
-UNCHECKED = (
-    "traced on meta, where tensors have no values: nothing checked that the model takes the same way, or that it runs at all, on "
-    "a device that computes"
-)
-"""Note of a trace on meta: what such a run cannot show."""
-
-
-def recorded(
-    record: Callable[[TorchModel, str], R], model: TorchModel, died: tuple[str, ...]
-) -> tuple[R, str, tuple[str, ...]]:
-    """What ``record`` records of a model; the device; notes of why it is another one than the model's, and what that hides.
-
-    A model runs where it is asked to run, on its own inputs: that is the execution that people mean.  Meta is for models
-    that do not fit into memory and for users who ask for it.
-    """
-    if model.device == "meta":
-        return _of_meta(record, model, died)
-    why = died[-1] if died else model.too_large()
-    if not why:
-        try:
-            with model.guarded():
-                return record(model, model.device), model.device, ()
-        except OutOfMemory as error:
-            if "on meta" in str(error):
-                raise
-            why = str(error)
-    try:
-        recorder = record(model, "meta")
-        proof.check_dtypes(recorder.ops.values())
-        return recorder, "meta", (why if "meta" in why else why + ": traced on meta", UNCHECKED)
-    except Exception as error:
-        raise OutOfMemory(REMEDY % (why, _sentence(error))) from error
-
-
-def _of_meta(
-    record: Callable[[TorchModel, str], R], model: TorchModel, died: tuple[str, ...]
-) -> tuple[R, str, tuple[str, ...]]:
-    """The same of a model that is asked to run on meta: on the CPU where it fails there.
-
-    A run on the CPU beside it shows whether meta hid something, where it costs little. Where a process ``died`` of the two,
-    the next runs on meta alone; where that died too, on the CPU alone.
-    """
-    on_meta, failed = None, died[-1] if len(died) > 1 else ""
-    if not failed:
-        try:
-            on_meta = record(model, "meta")
-        except Exception as error:  # whatever a model does that needs values: run it for real
-            failed = _sentence(error)
-    if on_meta is not None and (died or not proof.is_cheap(on_meta.path.root, on_meta.ops.values())):
-        proof.check_dtypes(on_meta.ops.values())
-        return on_meta, "meta", (UNCHECKED,) + tuple(BESIDE % end for end in died)
-    try:
-        with model.guarded():
-            real = record(model, "cpu")
-        if on_meta is None:
-            return real, "cpu", (f"cannot run on meta ({failed}): traced on the CPU",)
-        other = proof.apart(on_meta.ops.values(), real.ops.values())
-        if not other:
-            return on_meta, "meta", (proof.PROVEN,)
-        model.device = "cpu"  # counters have to run where the trace ran
-        return real, "cpu", (proof.OTHERWISE % other,)
-    except NotImplementedError:  # PyTorch's: a kernel of a GPU alone
-        if on_meta is None:
-            raise
-        return on_meta, "meta", (UNCHECKED,)
-    except OutOfMemory as error:
-        if on_meta is not None:
-            return on_meta, "meta", (UNCHECKED,)
-        raise OutOfMemory(str(error) if "on meta" in str(error) else REMEDY % (error, failed)) from error
-
-
-BESIDE = "a run on the CPU beside the one on meta was not to be had: %s"
-
-REMEDY = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend that, or run it smaller"
-
-
-def _sentence(error: BaseException) -> str:
-    text = text_of(error).strip().split("\n")[0][:200]
-    return text if isinstance(error, (CannotCount, FactoryError)) else f"{type(error).__name__}: {text}"
 
 
 def finished(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Trace:

@@ -20,11 +20,12 @@ from .call_adapter import tensors_out
 from .model import TorchModel
 from .optimizers import Update, update_of
 from .phases import TrainingRecorder
-from .trace import finished, is_work, recorded
+from .trace import finished, is_work
 from .tracing.elsewhere import noticed
 from .tracing.fused import TrainedFusedCalls
 from .tracing.nodes import TrainingPath
 from .tracing.outside import numbers_kept
+from .tracing.proof import recorded
 from .tracing.records import tensors_in
 from .tracing.threads import followed as threads_followed
 

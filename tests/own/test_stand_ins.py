@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 import reconcile
-from reconcile.adapters.pytorch.trace import UNCHECKED
 from reconcile.adapters.pytorch.tracing import proof
+from reconcile.adapters.pytorch.tracing.proof import UNCHECKED
 from reconcile.core.errors import UsageError
 
 from .stand_in_steps import TRAINED

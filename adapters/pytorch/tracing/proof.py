@@ -1,4 +1,4 @@
-"""Compares a recording on meta with one on the CPU, if that costs little.
+"""Where a model is recorded; and what is recorded on meta, beside a recording on the CPU, if that costs little.
 
 On meta no dtype, index or factorisation is checked, and the model's code may ask for a value or a device and take another
 way.  If the real run is cheap, it is made as well; if not, products of tensors of different dtypes are still
@@ -11,14 +11,19 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from math import isqrt, prod
+from typing import TYPE_CHECKING, Callable, TypeVar
 
 import torch
 
 from ....core.message import text_of
 from ....core.records import FORWARD, Op, Shape
-from ...shared.refusal import CannotCount
+from ...shared.refusal import CannotCount, FactoryError, OutOfMemory
 from ..memory import weight_of
 from .call_records import RECURRENT
+
+if TYPE_CHECKING:
+    from ..model import TorchModel
+    from ..trace import Recorder
 
 PRODUCTS, ELEMENTS, BYTES, STEPS = 10**9, 10**8, 1 << 28, 1000
 """The largest run that is made beside one on meta: multiply-adds (estimated), elements of all tensors, bytes of weights, steps
@@ -36,6 +41,89 @@ FACTORS = {
     for name in names.split()
 }
 """Where the two factors of a product stand among its tensors."""
+
+
+R = TypeVar("R", bound="Recorder")
+
+UNCHECKED = (
+    "traced on meta, where tensors have no values: nothing checked that the model takes the same way, or that it runs at all, on "
+    "a device that computes"
+)
+"""Note of a trace on meta: what such a run cannot show."""
+
+
+def recorded(
+    record: Callable[[TorchModel, str], R], model: TorchModel, died: tuple[str, ...]
+) -> tuple[R, str, tuple[str, ...]]:
+    """What ``record`` records of a model; the device; notes of why it is another one than the model's, and what that hides.
+
+    A model runs where it is asked to run, on its own inputs: that is the execution that people mean.  Meta is for models
+    that do not fit into memory and for users who ask for it.
+    """
+    if model.device == "meta":
+        return _of_meta(record, model, died)
+    why = died[-1] if died else model.too_large()
+    if not why:
+        try:
+            with model.guarded():
+                return record(model, model.device), model.device, ()
+        except OutOfMemory as error:
+            if "on meta" in str(error):
+                raise
+            why = str(error)
+    try:
+        recorder = record(model, "meta")
+        check_dtypes(recorder.ops.values())
+        return recorder, "meta", (why if "meta" in why else why + ": traced on meta", UNCHECKED)
+    except Exception as error:
+        raise OutOfMemory(REMEDY % (why, _sentence(error))) from error
+
+
+def _of_meta(
+    record: Callable[[TorchModel, str], R], model: TorchModel, died: tuple[str, ...]
+) -> tuple[R, str, tuple[str, ...]]:
+    """The same of a model that is asked to run on meta: on the CPU where it fails there.
+
+    A run on the CPU beside it shows whether meta hid something, where it costs little. Where a process ``died`` of the two,
+    the next runs on meta alone; where that died too, on the CPU alone.
+    """
+    on_meta, failed = None, died[-1] if len(died) > 1 else ""
+    if not failed:
+        try:
+            on_meta = record(model, "meta")
+        except Exception as error:  # whatever a model does that needs values: run it for real
+            failed = _sentence(error)
+    if on_meta is not None and (died or not is_cheap(on_meta.path.root, on_meta.ops.values())):
+        check_dtypes(on_meta.ops.values())
+        return on_meta, "meta", (UNCHECKED,) + tuple(BESIDE % end for end in died)
+    try:
+        with model.guarded():
+            real = record(model, "cpu")
+        if on_meta is None:
+            return real, "cpu", (f"cannot run on meta ({failed}): traced on the CPU",)
+        other = apart(on_meta.ops.values(), real.ops.values())
+        if not other:
+            return on_meta, "meta", (PROVEN,)
+        model.device = "cpu"  # counters have to run where the trace ran
+        return real, "cpu", (OTHERWISE % other,)
+    except NotImplementedError:  # PyTorch's: a kernel of a GPU alone
+        if on_meta is None:
+            raise
+        return on_meta, "meta", (UNCHECKED,)
+    except OutOfMemory as error:
+        if on_meta is not None:
+            return on_meta, "meta", (UNCHECKED,)
+        raise OutOfMemory(str(error) if "on meta" in str(error) else REMEDY % (error, failed)) from error
+
+
+BESIDE = "a run on the CPU beside the one on meta was not to be had: %s"
+
+REMEDY = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend that, or run it smaller"
+
+
+def _sentence(error: BaseException) -> str:
+    text = text_of(error).strip().split("\n")[0][:200]
+    return text if isinstance(error, (CannotCount, FactoryError)) else f"{type(error).__name__}: {text}"
 
 
 def is_cheap(module: torch.nn.Module, ops: Iterable[Op]) -> bool:
