@@ -51,6 +51,20 @@ def pinv(): return (lambda x: x @ jnp.linalg.pinv(x)), TALL
 def eigh(): return (lambda x: jnp.linalg.eigh(x)[1] @ x), SQUARE
 def lstsq(): return (lambda x: jnp.linalg.lstsq(x, x)[0] @ x), SQUARE
 def fft(): return (lambda x: jnp.abs(jnp.fft.fft(x)) @ W), TALL
+
+
+GROUPS = jnp.array([{ROWS} - 2, 0, 2])
+EXPERTS = jnp.ones((3, {WIDTH}, {WIDTH}))
+
+
+def experts(x): return lax.ragged_dot(jax.nn.relu(lax.ragged_dot(x, EXPERTS, GROUPS)), EXPERTS, GROUPS)
+def of_experts(): return experts, TALL
+def experts_in_a_loop(): return (lambda x: lax.scan(lambda h, _: (experts(h), None), x, None, length=6)[0]), TALL
+def step_of_experts():
+    def loss(x, weights):
+        return (lax.ragged_dot(lax.ragged_dot(x, weights, GROUPS), weights, GROUPS) ** 2).sum()
+    return (lambda x: jax.grad(loss, argnums=1)(x, EXPERTS)), TALL
+def of_integers(): return (lambda x: lax.dot(x, x.T, preferred_element_type=jnp.int32)), TALL.astype(jnp.int8)
 """
 WORK = {
     "by_two": 6 * PRODUCT,
@@ -67,6 +81,10 @@ WORK = {
     "eigh": SQUARE,
     "lstsq": 3 * SQUARE,  # U^T by b, V by that, and the model's own
     "fft": PRODUCT,
+    "of_experts": 2 * PRODUCT,
+    "experts_in_a_loop": 12 * PRODUCT,
+    "step_of_experts": 5 * PRODUCT,  # two forward, the gradients of both weights, and that of what is between
+    "of_integers": 2 * ROWS * WIDTH * ROWS,
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ....core.causes import Cause
 from ....core.records import Op, Tensor
 from ....work import ZERO, Work, numel
 from ..bridge import known_work, unknown_of
@@ -47,12 +48,13 @@ Place = tuple[Any, ...]
 
 class Part(NamedTuple):
     """``times`` instructions at one place, that is of one kind and size; ``ran`` is the work of one call that each does, which is
-    all of the primitive's work, or what it has in the components ``only``."""
+    all of the primitive's work, or what it has in the components ``only``. ``cause``: why the instruction does other work."""
 
     place: Place
     ran: Work
     times: int = 1
     only: tuple[str, ...] = ()
+    cause: Cause | None = None
 
 
 def place(op: Op, counted: Work) -> Place:
@@ -77,6 +79,8 @@ def parts(op: Op) -> list[Part] | None:
         return [Part(("products", work.mac), work)]
     if name == "conv_general_dilated":
         return [Part(("products", _met_by_xla(op)), work)]
+    if name == "ragged_dot_general":
+        return _masked(op, work)
     if name == "convert_element_type" and op.inputs[0].dtype == op.outputs[0].dtype:
         return []
     if name == "convert_element_type" and op.outputs[0].dtype == "bool":
@@ -103,6 +107,18 @@ def parts(op: Op) -> list[Part] | None:
             *(Part((kind, size), ZERO, only=(component,)) for kind, component in others.items()),
         ]
     return None if work or unknown_of([op]) else []
+
+
+def _masked(op: Op, work: Work) -> list[Part]:
+    """Where no kernel takes groups, every row is multiplied with the matrix of each group, and a mask of zeros leaves one: a
+    dense product, and a choice for each element of what is cut into groups (jax/_src/lax/lax.py:6631)."""
+    ((contracting, _), (batch, _)), (ragged,), _ = op.attrs["ragged_dot_dimension_numbers"]
+    if ragged in batch:
+        return [Part(("products", work.mac), work)]
+    groups = int((op.inputs[2].shape or ())[-1] or 0)
+    cut = op.inputs[:2] if ragged in contracting else op.inputs[:1]
+    masks = [Part(("select", groups * _size(tensor)), ZERO, only=("cmp",)) for tensor in cut]
+    return [Part(("products", groups * work.mac), work, cause=Cause.ALL_EXPERTS_COUNTED), *masks]
 
 
 def _power(op: Op, work: Work) -> list[Part] | None:
