@@ -332,6 +332,30 @@ def test_linear_algebra_is_that_of_the_other_frameworks() -> None:
     assert known_part(make("lax.fft", [Tensor((8,), "complex64")], [Tensor((8,), "complex64")])).unknown == set(SINGLE)
 
 
+def test_complex_numbers_are_two_real_ones() -> None:
+    """(a + bi)(c + di) is four products and two adds; a multiply-add of a matrix product four, onto two accumulators."""
+
+    def wave(*shape: int) -> Tensor:
+        return Tensor(shape, "complex64")
+
+    numbers = [[[1], [0]], [[], []]]
+    product = make("lax.dot_general", [wave(2, 3), wave(3, 5)], [wave(2, 5)], dimension_numbers=numbers)
+    assert work_of(product) == Work(mac=4 * 2 * 3 * 5, accumulators=2 * 2 * 5)
+    one = [wave(7)]
+    assert work_of(make("lax.mul", one * 2, one)) == Work(mul=4 * 7, add=2 * 7)
+    assert work_of(make("lax.add", one * 2, one)) == work_of(make("lax.neg", one, one)) == Work(add=2 * 7)
+    assert work_of(make("lax.reduce_sum", one, [wave()], axes=[0])) == Work(add=2 * 6)
+    assert work_of(make("lax.integer_pow", one, one, y=2)) == work_of(make("lax.mul", one * 2, one))
+    assert work_of(make("lax.abs", one, [(7,)])) == Work(special=7)
+    assert work_of(make("lax.exp", one, one)) == Work(special=3 * 7, mul=2 * 7)  # exp(a) cos(b), exp(a) sin(b)
+    assert work_of(make("lax.eq", one * 2, [Tensor((7,), "bool")])) == Work(cmp=2 * 7)
+    for part in ("real", "imag", "conj"):
+        assert work_of(make(f"lax.{part}", one, [(7,)])) == Work()
+    for name, attrs in (("div", {}), ("tanh", {}), ("integer_pow", {"y": -1}), ("conv_general_dilated", {})):
+        with pytest.raises(UnknownWork):
+            work_of(make(f"lax.{name}", one * 2, one, **attrs))
+
+
 def test_one_minus_a_square_is_a_product_of_two_sums() -> None:
     """As JAX lowers it, so that it is right where x is nearly 1."""
     tally = Tally()

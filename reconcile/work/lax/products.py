@@ -25,10 +25,11 @@ def _dot_general(op: Op) -> Work:
 def _ragged_dot(op: Op) -> Work:
     # (M, K) x (G, K, N) -> (M, N), or of its gradient (M, K) x (M, N) -> (G, K, N), where M is cut into the groups: each element
     # of the first meets the free sizes of the second in its own group; rows beyond the groups count like padding
+    first, second = shape(op), shape(op, 1)
     dots_of, _, groups = attr(op, "ragged_dot_dimension_numbers")
     (_, contracting), (_, batch) = dots_of
     met = {*contracting, *batch, *groups}
-    products = prod(shape(op)) * prod([size for axis, size in enumerate(shape(op, 1)) if axis not in met])
+    products = prod(first) * prod([size for axis, size in enumerate(second) if axis not in met])
     return Work(mac=products, accumulators=min(n_out(op), products))
 
 

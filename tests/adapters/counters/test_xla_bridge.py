@@ -98,6 +98,17 @@ def of_integers(one: Op) -> Op:
     return one._replace(inputs=tuple(Tensor(t.shape, "int8") for t in one.inputs), outputs=(Tensor((B, OUT), "int32"),))
 
 
+def of_waves(one: Op) -> Op:
+    """The same on complex numbers."""
+    return one._replace(
+        inputs=tuple(Tensor(t.shape, "complex64") for t in one.inputs),
+        outputs=tuple(Tensor(t.shape, "complex64") for t in one.outputs),
+    )
+
+
+CONJUGATE = tuple(of_waves(single(f"hlo.{name}", primitive=name)) for name in ("real", "imag", "negate", "complex"))
+
+
 EXPLAINED: dict[str, tuple[int, tuple[Op, ...], tuple[Op, ...], dict[Cause, int]]] = {
     # name: (counted, program, trace, causes with their FLOPs)
     "the same": (PRODUCT, (dot(), dot(before=True)), (ran(),), {}),
@@ -128,6 +139,13 @@ EXPLAINED: dict[str, tuple[int, tuple[Op, ...], tuple[Op, ...], dict[Cause, int]
         {Cause.PADDING_NOT_COUNTED: DENSE - INSIDE},
     ),
     "of integers": (PRODUCT, (of_integers(dot()), of_integers(dot(before=True))), (of_integers(ran()),), {}),
+    "of complex numbers": (PRODUCT, (of_waves(dot()),), (of_waves(ran()),), {Cause.FORMULA_DIFFERS: 3 * PRODUCT}),
+    "a conjugate": (
+        len(CONJUGATE) * B * OUT,
+        CONJUGATE,
+        (of_waves(single("lax.conj", equations=1)),),
+        {Cause.OUTSIDE_CONVENTION: -len(CONJUGATE) * B * OUT},
+    ),
     "every expert": (
         GROUPS * PRODUCT + GROUPS * B * IN,
         (DENSE_OF_GROUPS, MASK),
