@@ -14,13 +14,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ....core.records import Op, Shape, Sighting, Tensor, Trace
-from ....work import ZERO
+from ....work import ZERO, added
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops
 from ..op_bridge import bridge_ops
 from ..rulebook import RuleBook
 from . import EVENTS
 from .rules import BOOK, as_event, counts
 
+WHOLE_EVENT = "whole event"
+"""Attribute of an op that is a part of one counted event, beside others: [the event's id, its name, its calls]."""
 EVENT = "event"
 """Attribute of an op: the name of its event, which may be in place."""
 POOL = "aten::max_pool1d"
@@ -67,7 +69,7 @@ def bridge_events(view: View, trace: Trace, reader: Reader) -> Bridge:
         matching.match(event)
     met = replace(view, sightings=(*ready, *matching.sightings))
     items = bridge_ops(met, trace, reader.book, reader.why_not).items
-    return Bridge((*items, *(_without_op(op, entry, view, reader) for op, entry in matching.lost)))
+    return Bridge((*_together(items), *(_without_op(op, entry, view, reader) for op, entry in matching.lost)))
 
 
 bridge = partial(bridge_events, reader=Reader(BOOK, counts, "torch.profiler has no formula for {}"))
@@ -148,11 +150,48 @@ class _Matching:
         own = not inside and self._reader.counts(event.op)
         if own:
             self._around.append(event.op)
+        before = len(self.sightings)
         for inner in event.inner:
             self.match(inner, inside or (own and self._reader.outermost))
         if own and event.op in self._around:
             self._around.remove(event.op)
             self.lost.append((event.op, event.entry))
+        elif own and self._reader.outermost:
+            of = {WHOLE_EVENT: [event.op.id, event.op.op, calls]}
+            parts = (s._replace(op=s.op._replace(attrs={**s.op.attrs, **of})) for s in self.sightings[before:])
+            self.sightings[before:] = parts
+
+
+def _together(items: Iterable[Item]) -> list[Item]:
+    """The items, but one of all ops that are parts of one counted event: what is counted for it is counted for all of them."""
+    kept: list[Item] = []
+    parts: dict[str, list[Item]] = {}
+    for item in items:
+        of = item.sightings[0].attrs.get(WHOLE_EVENT) if item.sightings else None
+        if of is None or item.gap:
+            kept.append(item)
+        else:
+            parts.setdefault(repr((of, item.only)), []).append(item)
+    for alike in parts.values():
+        kept += _whole(alike)
+    return kept
+
+
+def _whole(parts: list[Item]) -> list[Item]:
+    """One item of an event whose parts these are, if one of them has all that is counted of it; else as they are."""
+    first = next((item for item in parts if item.counted), parts[0])
+    _, name, calls = first.sightings[0].attrs[WHOLE_EVENT]
+    if first.seen != calls or any(item.times % calls for item in parts):
+        return parts
+    whole = replace(
+        first,
+        op=name,
+        ran=added(item.ran * (item.times // calls) for item in parts),
+        times=calls,
+        sightings=tuple(item.sightings[0]._replace(calls=item.times // calls) for item in parts),
+        unknown=frozenset[str]().union(*(item.unknown for item in parts)),
+    )
+    return [whole]
 
 
 def _with(op: Op, counted: list[Op], calls: int) -> Op:
