@@ -6,9 +6,10 @@ a tensor of floating numbers (A:219).
 
 from __future__ import annotations
 
-from ....core.records import Op
+from ....core.records import Op, Tensor
 from ....work import Work, prod
 from ..rulebook import RuleBook, dims
+from ..torch_profiler import EVENTS
 from ..torch_profiler.rules import BOOK as PROFILER
 from ..torch_profiler.rules import of_events
 from . import ATTENTION, COUNTERS, FLOATS
@@ -20,11 +21,13 @@ CAUSAL = 5
 """Where ``is_causal`` stands among the arguments of aten::scaled_dot_product_attention."""
 
 
-@BOOK.rule(
-    ATTENTION,
-    source="A:24, A:34",
-    formula="2 B N M (K + V), B of the values; causal: 2 N (M - N) K + 2 (M - N)^2 V where M > N, and min(N, M)^2 (K + V)",
+SOURCE = "A:24, A:34"
+PRODUCTS = (
+    "2 B N M (K + V), B of the values; causal: 2 N (M - N) K + 2 (M - N)^2 V where M > N, and min(N, M)^2 (K + V)"
 )
+
+
+@BOOK.rule(ATTENTION, source=SOURCE, formula=PRODUCTS)
 def _attention(op: Op) -> Work:
     # query (B, N, K), value (B, M, V): the batch, and the heads, are those of the values
     (*_, queries, width), (*batch, keys, wide) = dims(op.inputs[0].shape), dims(op.inputs[2].shape)
@@ -35,6 +38,18 @@ def _attention(op: Op) -> Work:
         flops = 2 * queries * keys * (width + wide)
     flops *= prod(batch)
     return Work(mac=flops // 2, add=flops % 2)  # half a multiply-add is one operation
+
+
+@BOOK.pattern(
+    "an operator that is or runs attention",
+    lambda op: [event[0] for event in op.attrs.get(EVENTS, ())] == [ATTENTION],
+    source=SOURCE,
+    formula=PRODUCTS,
+)
+def _of_attention(op: Op) -> Work:
+    ((_, shapes, arguments, times),) = op.attrs[EVENTS]
+    inputs = tuple(Tensor(tuple(shape), "") for shape in shapes)
+    return _attention(op._replace(inputs=inputs, attrs={"arguments": arguments})) * times
 
 
 def counts(op: Op) -> bool:
