@@ -16,8 +16,8 @@ WIDTH = 79
 
 
 def per_token(page: Page, flops: int) -> str:
-    """``57,912,852,480``, or with two decimals if the step does not divide."""
-    whole = Fraction(flops, page.tokens)
+    """``57,912,852,480`` of a token, or of an image; with two decimals if the step does not divide."""
+    whole = Fraction(flops, page.units)
     return number(int(whole)) if whole.denominator == 1 else f"{float(whole):,.2f}"
 
 
@@ -47,8 +47,8 @@ def scanned(page: Page) -> list[str]:
     if not page.recurrent:
         return []
     return [
-        f"Of what ran, {per_token(page, page.recurrent)} FLOPs per token ({ratio(page, page.recurrent)}) are products that read "
-        "no weight and are not attention's: a recurrence (linear attention, a state space model), as the model's own code "
+        f"Of what ran, {per_token(page, page.recurrent)} FLOPs per {page.unit} ({ratio(page, page.recurrent)}) are products that "
+        "read no weight and are not attention's: a recurrence (linear attention, a state space model), as the model's own code "
         "computes it here. A fused kernel of the same layer may multiply others."
     ]
 
@@ -74,6 +74,22 @@ def both(page: Page) -> list[str]:
     ]
 
 
+def pictured(page: Page) -> list[str]:
+    """What a formula's token is of a model of images, or where the images of a language model stand, in a sentence."""
+    if page.pictures:
+        return [
+            f"A formula is given the {number(page.seq)} tokens that an image has in the layers for its T, and nothing else. A "
+            "weight whose product ran for others (a head, a class, a moment, a text) has the cause tokens-assumed."
+        ]
+    if not page.images:
+        return []
+    return [
+        f"The images of a sequence have {number(page.taken)} of its {number(page.seq)} tokens, as many as the model makes of "
+        "them. What ran has the encoder that makes them; a formula of layers has no term for it, and one of parameters "
+        "multiplies its weights by the tokens of the sequence."
+    ]
+
+
 def further(page: Page) -> list[str]:
     """That the model lacks the layers of its configuration that predict further tokens, in a sentence."""
     if not page.further:
@@ -89,7 +105,7 @@ def sparse(page: Page) -> list[str]:
     """How sparse attention ran, in a sentence."""
     if not page.topk:
         return []
-    told = [f"The indexer of sparse attention takes {per_token(page, page.indexer)} FLOPs per token."]
+    told = [f"The indexer of sparse attention takes {per_token(page, page.indexer)} FLOPs per {page.unit}."]
     if page.attention and page.chosen != page.once:
         told.append(
             f"Attention on all keys ran, {per_token(page, page.attention)}, with a mask for those that it did not choose. A "
@@ -100,12 +116,20 @@ def sparse(page: Page) -> list[str]:
     return [" ".join(told)]
 
 
+def notes(page: Page) -> list[str]:
+    """What a reader of this model's numbers has to know, each in a sentence."""
+    return [line for told in (packed, scanned, both, pictured, further, sparse) for line in told(page)]
+
+
 def numerators(page: Page) -> list[str]:
     """The numbers to use, each in a sentence: for MFU and HFU, or of a forward pass."""
     if not page.training:
-        return [f"Forward: {per_token(page, page.once)} FLOPs per token, whole attention.", *_kept(page, "your number")]
+        return [
+            f"Forward: {per_token(page, page.once)} FLOPs per {page.unit}, whole attention.",
+            *_kept(page, "your number"),
+        ]
     once, ran = (
-        f"{per_token(page, flops)} FLOPs per token ({number(flops)} per step)" for flops in (page.once, page.ran)
+        f"{per_token(page, flops)} FLOPs per {page.unit} ({number(flops)} per step)" for flops in (page.once, page.ran)
     )
     mfu = f"MFU: {once}, whole attention, as in PaLM's definition."
     hfu = f"HFU: {ran}"
@@ -128,8 +152,8 @@ def cite(page: Page) -> str:
     version = ", ".join(f"{name} {number_}" for name, number_ in page.versions.items())
     more = f", without {per_token(page, page.again)} for activations that are computed again" if page.again else ""
     return (
-        f"{page.model} takes {per_token(page, page.once)} FLOPs per token of {page.step} (convention matmul: 2 per multiply-add "
-        f"of matrix products, whole attention{more}), recorded op by op by reconcile on {version}."
+        f"{page.model} takes {per_token(page, page.once)} FLOPs per {page.unit} of {page.step} (convention matmul: 2 per "
+        f"multiply-add of matrix products, whole attention{more}), recorded op by op by reconcile on {version}."
     )
 
 
@@ -137,14 +161,14 @@ def text(page: Page, *, verbose: bool = False) -> str:
     """The page for a terminal of 80 columns; ``verbose`` opens every cause of every formula, in FLOPs per step."""
     wide = max(len(page.row), *(len(q.name) for q in page.quotes))
     lines = [
-        _wrapped(f"{page.model}: {page.step}, FLOPs per token"),
+        _wrapped(f"{page.model}: {page.step}, FLOPs per {page.unit}"),
         "",
-        f"{'':{wide}}  {'per token':>17}  {'of it':>7}  why",
+        f"{'':{wide}}  {'per ' + page.unit:>17}  {'of it':>7}  why",
         f"{page.row:{wide}}  {per_token(page, page.once):>17}  {'1':>7}",
     ]
     if page.again:
         lines.append(f"{AGAIN:{wide}}  {per_token(page, page.again):>17}  {_rounded(page, page.again):>7}")
-    if page.causal is not None and not page.unseen:
+    if page.causal is not None and not page.unseen and not (page.pictures and page.causal == page.once):
         lines.append(f"{'not masked':{wide}}  {per_token(page, page.causal):>17}  {_rounded(page, page.causal):>7}")
     lines.append("")
     for quote in page.quotes:
@@ -164,11 +188,7 @@ def text(page: Page, *, verbose: bool = False) -> str:
         "",
         choice(page),
         "",
-        *packed(page),
-        *scanned(page),
-        *both(page),
-        *further(page),
-        *sparse(page),
+        *notes(page),
         *numerators(page),
         "",
         f"To publish: {cite(page)}",
@@ -209,14 +229,11 @@ def markdown(page: Page) -> str:
         "",
         choice(page),
         "",
-        *(
-            f"- {line}"
-            for line in (*packed(page), *scanned(page), *both(page), *further(page), *sparse(page), *numerators(page))
-        ),
+        *(f"- {line}" for line in (*notes(page), *numerators(page))),
         "",
         f"> {cite(page)}",
         "",
-        "| formula | FLOPs per token | of what ran | what to add per step to arrive there |",
+        f"| formula | FLOPs per {page.unit} | of what ran | what to add per step to arrive there |",
         "|:--|--:|--:|:--|",
         f"| *{page.row}* | {per_token(page, page.once)} | 1 | {number(page.once)} per step |",
     ]
@@ -242,6 +259,10 @@ def data(page: Page) -> str:
         "seq": page.seq,
         "lengths": list(page.lengths),
         "sides": page.sides,
+        "per": page.unit,
+        "text": page.text,
+        "images": page.images,
+        "image_tokens": page.taken,
         "parameters": page.parameters,
         "trained": page.trained,
         "recurrent": page.recurrent,

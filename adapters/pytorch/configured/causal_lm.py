@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import functools
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-from ...core.errors import UsageError, described
-from ..shared.refusal import FactoryError
+from ....core.errors import UsageError, described
+from ...shared.refusal import FactoryError
+from .source import SEQ, Lora, Sizes, Source, name_of, title
 
 OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lora:
-    """Adapters: their rank, and the last names of the modules that get one, all nn.Linear but the head unless some are named."""
-
-    rank: int
-    targets: tuple[str, ...] = ()
-
-
-Source = Path | Mapping[str, Any]
-"""A config.json, or what stands in one."""
-
-
-def factory(
-    source: Source, batch: int, seq: int, lengths: Sequence[int] = (), lora: Lora | None = None
+def language_model(
+    source: Source, config: Any, sizes: Sizes, lora: Lora | None = None
 ) -> Callable[[], tuple[Any, Any]]:
     """A function that makes the model of a configuration and its token ids, int64 (batch, seq). No weight is allocated.
-    ``lengths`` are those of documents that are packed into each sequence, and ``seq`` is their sum; with ``lora`` the weights are
-    frozen and adapters are trained.
+    The lengths are those of documents that are packed into each sequence, and make it up; with ``lora`` the weights are frozen
+    and adapters are trained.
 
     Of a model that reads images as well it is the language model: its text_config. An encoder with a decoder is called with as
     many tokens on each side. Attention and experts are those that transformers takes by default, where the model has them:
@@ -41,22 +27,14 @@ def factory(
     products, since BART reads its mask. Their work is that of every other implementation. Raises UsageError, with one sentence,
     for a configuration that describes no such model.
     """
-    settings, file = _settings(source), title(source)
-    try:
-        import torch
-        from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
+    import torch
+    from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-        from .documents import Documents
-        from .libraries.lora import adapted
-    except ImportError as error:
-        raise UsageError(
-            f"{file} describes a model of transformers, which cannot be imported here ({error}): install transformers."
-        ) from error
-    kind = str(settings.pop("model_type"))
-    try:
-        config = AutoConfig.for_model(kind, **settings)
-    except Exception as error:
-        raise UsageError(f"{file} is not a configuration that transformers reads: {described(error)}.") from error
+    from ..libraries.lora import adapted
+    from .documents import Documents
+
+    file, batch, lengths = title(source), sizes.batch, sizes.lengths
+    seq = sum(lengths) or sizes.seq or SEQ
     whole, config = config, config.get_text_config()
     sides = bool(config.is_encoder_decoder)
     if sides and lengths:
@@ -87,26 +65,3 @@ def factory(
         raise UsageError(f"the model of {file} has a table of {longest:,} positions: give {told}, or fewer.")
     make.__name__ = make.__qualname__ = name_of(source) + ("" if config is whole else " (its text_config)")
     return make
-
-
-def title(source: Source) -> str:
-    """What a sentence calls the configuration: the path of its file, or the type of its model."""
-    return str(source) if isinstance(source, Path) else f"the configuration of {source.get('model_type', 'no type')}"
-
-
-def name_of(source: Source) -> str:
-    """The model's name: that of the file, of the folder of a config.json, or the type of model without either."""
-    if isinstance(source, Path):
-        return source.stem if source.stem != "config" else source.resolve().parent.name
-    return str(source.get("model_type", ""))
-
-
-def _settings(source: Source) -> dict[str, Any]:
-    try:
-        settings = json.loads(source.read_text(encoding="utf-8")) if isinstance(source, Path) else source
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{source} cannot be read as a configuration: {described(error)}.") from error
-    if not isinstance(settings, Mapping) or not isinstance(settings.get("model_type"), str):
-        told = title(source) if isinstance(source, Path) else "the mapping"
-        raise UsageError(f"{told} has no model_type, so it is no configuration of a model of transformers.")
-    return {name: value for name, value in settings.items() if name != "auto_map"}
