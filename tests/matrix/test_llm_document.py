@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.matrix import image_forms as images
 from tests.matrix.llm_forms import flops, latent
 from tests.own.documents import consoles, not_printed
 from tests.own.one_process import Commands
@@ -91,3 +92,21 @@ def test_the_rows_of_glm52_are_closed_forms(seq: int) -> None:
     sparse = ran - attention + attention * glm["index_topk"] // seq
     (row,) = (line for line in (ROOT / "docs" / "llm.md").read_text().splitlines() if line.startswith(f"| {seq:,} |"))
     assert row.endswith(f"| {ran / seq / 1e9:,.1f} | {sparse / seq / 1e9:,.1f} |")
+
+
+def test_images_are_closed_forms() -> None:
+    page = (ROOT / "docs" / "llm.md").read_text()
+    text = " ".join(page.split())
+    found = {name: json.loads(stated) for name, stated in configuration().items()}
+    ran = {name: images.CASES[name].flops("training") for name in ("vit", "llava", "dit")}
+    assert (found["vit.json"], found["dit.json"]) == (images.CASES["vit"].stated, images.CASES["dit"].stated)
+    assert [f"what ran {ran[name]:,} 1 " in text for name in ("vit", "dit")] == [True] * 2
+    language = 6 * images.LANGUAGE
+    ratio = f"{language / ran['llava']:.4f}"
+    assert f"trl {language // images.T:,} {ratio} vision-left-out +{ran['llava'] - language:,} vision-left-out," in text
+    for name, multiplied in (
+        ("DiT-XL/2", images.dit(1152, 28, 32)),
+        ("FLUX.1-dev", images.flux(3072, 19, 38, 512, (64, 4096, 768))),
+    ):
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| {name}, "))
+        assert row.split("|")[2].strip() == f"{sum(multiplied) / 1e9:,.2f} G"

@@ -80,7 +80,8 @@ class _Terms:
         self.used = used_experts(self.weights, self.tied)
         self.products = products(trace)
         self.layer = {op.id: layer_of(op, self.layers) for op in self.products}
-        self.softmax = softmaxes(trace, self.layers)
+        self.pictures = any(weight.get("pictures") for weight in self.weights)
+        self.softmax = softmaxes(trace, self.layers, outside=self.pictures)
         self.claimed = set[str]()
 
     def _sort(self, sighting: Sighting) -> None:
@@ -282,7 +283,7 @@ class _Terms:
         if op.id in self.routers:
             return Cause.OP_NOT_COUNTED, "the formula has no term for the router"
         if op.id in self.read:
-            if not self.layer[op.id] and not self.weights[0].get("pictures"):
+            if not self.layer[op.id] and not self.pictures:
                 return (
                     Cause.HEAD_LEFT_OUT,
                     "the formula has no term for the weight of this product, which is outside of the layers",

@@ -152,9 +152,10 @@ def layer_of(op: Op, layers: Iterable[str]) -> str:
     return next((layer for layer in layers if f"{op.layer}.".startswith(f"{layer}.")), "")
 
 
-def softmaxes(trace: Trace, layers: Sequence[str]) -> set[str]:
-    """The modules inside the layers in which a softmax ran."""
-    return {op.layer for op in trace.ops if "softmax" in op.op and layer_of(op, layers)}
+def softmaxes(trace: Trace, layers: Sequence[str], *, outside: bool = False) -> set[str]:
+    """The modules in which a softmax ran, inside the layers; those ``outside`` of them, too, where no head takes one."""
+    ran = {op.layer for op in trace.ops if "softmax" in op.op and (outside or layer_of(op, layers))}
+    return ran - {""}
 
 
 def attends(op: Op, softmax: Iterable[str]) -> bool:
