@@ -16,9 +16,11 @@ CLASSIFIES = "ForImageClassification"
 def tower(config: Any) -> Any:
     """The configuration of a model whose one input is images: this one, or the vision_config beside a text that no language model
     reads (CLIP, SigLIP); None for a language model's."""
-    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_MAPPING
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, MODEL_MAPPING
 
-    if hasattr(config, "vision_config") and type(config.get_text_config()) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+    languages = (MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING)
+    both = zip((config.get_text_config(), config), languages, strict=True)
+    if hasattr(config, "vision_config") and not any(type(each) in known for each, known in both):
         config = config.vision_config
     known = type(config) in MODEL_MAPPING
     return config if known and getattr(MODEL_MAPPING[type(config)], "main_input_name", "") == "pixel_values" else None
