@@ -46,6 +46,7 @@ class Page:
 
     ``batch`` images of ``seq`` tokens take the place of sequences in a model of ``pictures`` alone, which may have a ``text`` of
     as many tokens beside each; in a language model, ``images`` have ``taken`` of the tokens of each sequence.
+    Experts that share the tokens of a sequence and take ``capacity`` of them at most, 0 for all, leave ``dropped``.
 
     ``ran`` is all work that ran, and ``again`` the part of it for recomputed activations.  ``causal`` is the work that ran once
     and that no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen``
@@ -76,6 +77,8 @@ class Page:
     text: int = 0
     images: int = 0
     taken: int = 0
+    capacity: int = 0
+    dropped: int = 0
 
     @property
     def tokens(self) -> int:
@@ -197,6 +200,7 @@ def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
         quotes.append(Quote(short, ledger.normalised_total, causes, residual, ledger.reason))
     kept = trace.totals.get(CAUSAL.name)
     gap = next(iter(trace.gaps(CAUSAL)), None)
+    capacity = facts.get("capacity", 0) if facts.get("evenly") else 0
     return Page(
         model=name,
         training=result.pass_ != "forward",
@@ -222,6 +226,8 @@ def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
         text=facts.get("text", 0),
         images=facts.get("images", 0),
         taken=facts.get("taken", 0),
+        capacity=capacity,
+        dropped=max(facts["T"] - capacity * facts["E"], 0) if capacity else 0,
     )
 
 

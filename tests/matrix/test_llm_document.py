@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.matrix import image_forms as images
+from tests.matrix import test_llm_experts as experts
 from tests.matrix.llm_forms import flops, latent
 from tests.own.documents import consoles, not_printed
 from tests.own.one_process import Commands
@@ -110,3 +111,15 @@ def test_images_are_closed_forms() -> None:
     ):
         (row,) = (line for line in page.splitlines() if line.startswith(f"| {name}, "))
         assert row.split("|")[2].strip() == f"{sum(multiplied) / 1e9:,.2f} G"
+
+
+def test_experts_with_a_capacity_are_closed_forms() -> None:
+    text = " ".join((ROOT / "docs" / "llm.md").read_text().split())
+    tokens, stated = 40, json.loads(configuration()["switch.json"])
+    assert stated == experts.SMALL
+    dropped = tokens - experts.E * experts.CAPACITY
+    lost = 6 * 2 * experts.SPARSE * 2 * experts.H * experts.F * dropped
+    attention = 6 * 3 * experts.L * 2 * experts.N * experts.D * tokens**2
+    assert f"what ran {6 * experts.forward(stated, tokens) / tokens:,.2f} 1 " in text
+    assert f"+{attention:,} attention-left-out, per step -{lost:,} expert-capacity, per step" in text
+    assert f"so that {dropped} of {tokens} meet none" in text

@@ -221,6 +221,8 @@ class _Terms:
                 cause = Cause.FROZEN_NOT_DISCOUNTED
             elif not part and ops:
                 cause = Cause.BACKWARD_ASSUMED
+            elif kind == PARAMETER and sightings[0].op.attrs["routed"] and sightings[0].op.attrs.get("capacity"):
+                cause = Cause.EXPERT_CAPACITY
             elif kind == PARAMETER and for_others(sightings[0].op.attrs, ran):
                 cause = Cause.TOKENS_ASSUMED
             elif part and is_part(sightings[0].op.attrs, counted, ran):

@@ -73,6 +73,7 @@ def _read(model: TorchModel) -> Read:
         facts.update(vision=list(module.vision), images=module.images, taken=module.taken)
         steps += module.taken
     facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training), context=model.context or 0)
+    facts["evenly"] = any(getattr(child, "evenly", False) for child in module.modules())
     layers = stacks(module, config) if facts["sides"] else layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)
     last = own(weights, layers[-1]) if layers else []

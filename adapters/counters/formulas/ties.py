@@ -118,16 +118,18 @@ def is_router(facts: Facts) -> bool:
 
 
 def used_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[str]:
-    """The routed parameters of which, with those of the other experts beside them, exactly the active share ran forward."""
+    """The routed parameters of which, with those of the other experts beside them, exactly the active share ran forward, or less
+    where experts have a capacity."""
     groups: dict[str, list[Facts]] = {}
     for facts in weights:
         if facts["routed"]:
-            groups.setdefault(re.sub(r"experts\.\d+", "experts", facts["name"]), []).append(facts)
+            groups.setdefault(re.sub(r"experts\.(expert_)?\d+", "experts", facts["name"]), []).append(facts)
     used = set[str]()
     for group in groups.values():
         counted = sum(int(whole_of(w)["numel"]) * int(w["tokens"]) * int(w["a"]) for w in group)
         ran = [op for w in group for op in ops[w["name"]] if op.phase == FORWARD]
-        if not ran or sum_of(ran).mac * int(group[0]["E"]) == counted:
+        short = counted - sum_of(ran).mac * int(group[0]["E"])
+        if not ran or not short or (short > 0 and group[0].get("capacity")):
             used.update(w["name"] for w in group)
     return used
 

@@ -32,6 +32,7 @@ def language_model(
 
     from ..libraries.lora import adapted
     from .documents import Documents
+    from .experts import share
 
     file, batch, lengths = title(source), sizes.batch, sizes.lengths
     seq = sum(lengths) or sizes.seq or SEQ
@@ -45,7 +46,7 @@ def language_model(
     @functools.cache  # it has no values that a step could change: the trace and every formula read one model
     def make() -> tuple[Any, Any]:
         with torch.device("meta"):
-            model = auto.from_config(config, dtype=torch.bfloat16, **chosen)
+            model = share(auto.from_config(config, dtype=torch.bfloat16, **chosen), batch, seq)
             model = adapted(model, lora.rank, lora.targets) if lora is not None else model
             model = Documents(model, lengths) if lengths else model
             ids = [torch.zeros(batch, seq, dtype=torch.int64) for _ in range(1 + sides)]
