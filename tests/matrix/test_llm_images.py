@@ -105,6 +105,14 @@ def test_a_tower_beside_a_text_is_the_vision_config(told: Callable[..., Done]) -
     assert (page["model"], page["ran"]) == ("net (its vision_config)", CASES["clip"].flops("training"))
 
 
+TEXT, VISION = (CASES["llava"].stated[part] for part in ("text_config", "vision_config"))
+PALI = {
+    "model_type": "paligemma", "projection_dim": H, "text_config": {**TEXT, "model_type": "gemma"},
+    "vision_config": {**VISION, "model_type": "siglip_vision_model"},
+}  # fmt: skip
+"""Its mask of a training step depends on values."""
+
+
 @pytest.mark.parametrize(
     ("stated", "words", "why"),
     [
@@ -114,6 +122,7 @@ def test_a_tower_beside_a_text_is_the_vision_config(told: Callable[..., Done]) -
         (CASES["llava"].stated, ("--images", "1", "--seq", "16"), "the images of a sequence have 16 tokens"),
         (CASES["llava"].stated, ("--images", "1", "--lengths", "8,8"), "leave --lengths or --images out"),
         ({"model_type": "qwen2_5_vl"}, ("--images", "1"), "no image can be given to the model of"),
+        (PALI, ("--images", "1", "--seq", "40"), "cannot be called with images here"),
         ({"model_type": "swin"}, (), "do not share one sequence of tokens: count it with reconcile run --torch"),
         (CASES["dit"].stated, ("--seq", "8"), "reads no text: leave --seq out"),
         (CASES["sd3"].stated, (), "reads a text: give --seq, the number of its tokens"),

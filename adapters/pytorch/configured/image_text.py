@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.errors import UsageError, described
+from ...shared.refusal import FactoryError
 from .source import SEQ, Lora, Sizes, Source, name_of, title
 from .vision import shape_of
 
@@ -45,15 +46,21 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
         raise UsageError(
             f"the images of a sequence have {taken:,} tokens, and --seq {seq} leaves none for text: give more."
         )
-    parts = [path for path, _ in model.model.named_children() if path not in LANGUAGE]
-
-    @functools.cache
-    def make() -> tuple[Any, Any]:
+    try:
         with torch.device("meta"):
-            whole = adapted(model, lora.rank, lora.targets) if lora is not None else model
-            ids = torch.zeros(sizes.batch, seq - taken, dtype=torch.int64)
-            held = Pictured(whole, sizes.images, taken, [f"model.{path}" for path in parts], config.get_text_config())
-            return held, {"input_ids": ids, "pixel_values": pixels}
+            model = adapted(model, lora.rank, lora.targets) if lora is not None else model
+            paths = [f"model.{path}" for path, _ in model.model.named_children() if path not in LANGUAGE]
+            held = Pictured(model, sizes.images, taken, paths, config.get_text_config())
+            inputs = {"input_ids": torch.zeros(sizes.batch, seq - taken, dtype=torch.int64), "pixel_values": pixels}
+            held.train()(**inputs)
+    except FactoryError as error:
+        raise UsageError(str(error)) from error
+    except Exception as error:
+        raise UsageError(f"the model of {file} cannot be called with images here: {described(error)}.") from error
+
+    @functools.cache  # it has no values that a step could change: the trace and every formula read one model
+    def make() -> tuple[Any, Any]:
+        return held, inputs
 
     make.__name__ = make.__qualname__ = name_of(source)
     return make
