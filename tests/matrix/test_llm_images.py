@@ -16,10 +16,13 @@ from tests.matrix.image_forms import (
     LABELS,
     LANGUAGE,
     PIXELS,
+    VF,
+    VH,
     WAVES,
     D,
     F,
     H,
+    K,
     L,
     N,
     P,
@@ -97,6 +100,22 @@ def test_a_formula_of_layers_has_no_term_for_vision(told: Callable[..., Done]) -
     assert (page["seq"], page["image_tokens"], page["images"]) == (T, P, 1)
     alone = json.loads(told(case.stated, "--seq", str(T), "--format", "json").stdout)
     assert (alone["ran"], alone["images"]) == (6 * LANGUAGE, 0)
+
+
+def test_adapters_are_of_the_encoder_as_well(told: Callable[..., Done]) -> None:
+    """Pixels and patches need no gradient, so the first layer's queries, keys and values need none of their input. The last layer
+    of LLaVA's encoder runs in vain, with its adapters."""
+    rank, tokens, case = 4, P + 1, CASES["llava"]
+    vision = tokens * rank * (4 * 2 * VH + 2 * (VH + VF))
+    weights = tokens * (4 * VH * VH + 2 * VH * VF)
+    first = tokens * 3 * VH * (VH + rank)
+    before = 2 * weights + 3 * (layer(tokens, VH, VF) - weights) + 3 * vision - first
+    between = 2 * P * (VH * H + H * H) + 3 * P * rank * (VH + H + 2 * H)
+    pairs = L * T * T * 2 * N * D
+    adapters = T * L * rank * (2 * (H + N * D) + 2 * (H + K * D) + 3 * (H + F))
+    once = P * PIXELS * VH + layer(tokens, VH, VF) + vision
+    page = json.loads(told(case.stated, *case.words, "--lora", str(rank), "--format", "json").stdout)
+    assert page["ran"] == 2 * (once + before + between + 2 * (LANGUAGE - pairs) + 3 * pairs + 3 * adapters)
 
 
 def test_a_tower_beside_a_text_is_the_vision_config(told: Callable[..., Done]) -> None:
