@@ -195,7 +195,7 @@ def in_a_process(net: nn.Module) -> None:
 WITHHELD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a thread": (on_a_thread, "it ran on another thread"),
     "a backward pass on a thread": (back_on_a_thread, "it ran on another thread"),
-    "numpy between tensors": (through_numpy, "its values left for numpy here"),
+    "numpy between tensors": (through_numpy, "its values left PyTorch here"),
     "a kernel of an extension": (by_a_kernel, "memory that was made here had values before"),
     "a process": (in_a_process, "a process was started here"),
     "nothing": (lambda net: None, "nothing ran in the step"),

@@ -3,6 +3,8 @@ AOTInductor compiled, ``aoti::program``, and a CUDA graph that is played again, 
 
 Each launch becomes a call of such an operator, which launches it; a kernel's has its name, its arguments by their names and its
 grid.  So every mode meets it, and within an operator of a library it is a part of that one, as any other call is.
+Data that come from elsewhere by DLPack or in a buffer become a call of ``aten::lift_fresh``, as those of numpy are, and what
+leaves by a capsule leaves by ``__dlpack__`` (outside.py).
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ LARGEST = 1 << 63
 RUNNING = ("JITFunction", "Heuristics", "Autotuner", "InterpretedFunction")
 """The classes of Triton that launch a kernel by ``run(*args, grid=, warmup=, **kwargs)``; the outermost is the launch
 (triton/runtime/jit.py, autotuner.py and interpreter.py of 3.1 to 3.9)."""
+
+CAPSULES = (torch._C, "_to_dlpack"), (torch, "to_dlpack"), (torch.utils.dlpack, "to_dlpack")
+"""One function, and where a program finds it."""
 
 _now = local()
 _lock = Lock()
@@ -71,7 +76,10 @@ def _doors() -> list[tuple[Any, str, Callable[..., Any]]]:
     """Each class and its method that launches, and what makes an operator of that."""
     kernels = [(kind, "run", _seen) for kind in (_classes() if may_launch() else [])]
     programs = [(kind, name, _program) for kind in _runners() for name in ("run", "boxed_run")]
-    return [*kernels, *programs, (torch.cuda.CUDAGraph, "replay", _replay)]
+    others = [(torch.cuda.CUDAGraph, "replay", _replay)]
+    back = [(torch._C, "_from_dlpack", _lifted), (torch, "frombuffer", _lifted)]
+    away = [(owner, name, _capsule) for owner, name in CAPSULES]
+    return [*kernels, *programs, *others, *back, *away]
 
 
 def _classes() -> list[Any]:
@@ -114,6 +122,26 @@ def _program(run: Callable[..., Any]) -> Callable[..., Any]:
 def _replay(replay: Callable[..., Any]) -> Callable[..., Any]:
     def seen(self: Any) -> Any:
         return replay(self) if is_launching() else _as_operator("cuda_graph", "replay", {}, lambda: replay(self))
+
+    return seen
+
+
+def _lifted(make: Callable[..., Any]) -> Callable[..., Any]:
+    def seen(*args: Any, **kwargs: Any) -> Any:
+        return torch.ops.aten.lift_fresh.default(make(*args, **kwargs))
+
+    return seen
+
+
+def _capsule(export: Callable[..., Any]) -> Callable[..., Any]:
+    def seen(tensor: Any, **kwargs: Any) -> Any:
+        if kwargs or getattr(_now, "exporting", False):  # within __dlpack__
+            return export(tensor, **kwargs)
+        _now.exporting = True
+        try:
+            return tensor.detach().__dlpack__()
+        finally:
+            _now.exporting = False
 
     return seen
 

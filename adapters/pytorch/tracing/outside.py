@@ -1,7 +1,7 @@
 """Values that leave PyTorch for numpy and come back: operations on them in between reach no dispatcher.
 
-A tensor of floating numbers leaves by ``numpy()``, ``__array__`` or ``__dlpack__``; an array comes back where PyTorch lifts
-fresh data that is no constant of the program.  Numbers (``item``), lists (``tolist``) and shapes are no arrays: the decisions
+A tensor of floating numbers leaves by ``numpy()``, ``__array__`` or ``__dlpack__``; data come back where PyTorch lifts
+fresh data that are no constant of the program (launches.py makes a lift of what comes by DLPack or in a buffer).  Numbers (``item``), lists (``tolist``) and shapes are no arrays: the decisions
 that a program takes on them are no work of the model.
 """
 
@@ -14,7 +14,8 @@ from typing import Any, Callable
 import torch
 
 LEFT = (
-    "its values left for numpy here, and an array came back later in the call: the work done in between is not recorded"
+    "its values left PyTorch here, for numpy or by DLPack, and data came back later in the call: the work done in between is "
+    "not recorded"
 )
 LEAVING = ("numpy", "__array__", "__dlpack__")
 MAKING = ("tensor", "as_tensor", "asarray")

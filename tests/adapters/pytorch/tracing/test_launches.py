@@ -71,6 +71,13 @@ def test_a_graph_that_is_played_again_is_an_op(monkeypatch):
     assert (played, torch.cuda.CUDAGraph.replay) == (["the graph"], played.append)
 
 
+def test_functions_of_dlpack_are_put_back():
+    places = (*launches.CAPSULES, (torch._C, "_from_dlpack"), (torch, "frombuffer"))
+    own = [vars(owner)[name] for owner, name in places]
+    traced(lambda x: torch.from_dlpack(x))
+    assert [vars(owner)[name] for owner, name in places] == own
+
+
 def test_a_class_that_comes_later_is_seen_too(monkeypatch):
     """Triton may be imported by the model: a recorder within a recorder sees it."""
     found = []

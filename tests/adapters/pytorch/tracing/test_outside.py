@@ -31,6 +31,14 @@ def net(compute):
     return Net
 
 
+def to_dlpack(x):
+    return torch.utils.dlpack.to_dlpack(x)
+
+
+def from_dlpack(capsule):
+    return torch.utils.dlpack.from_dlpack(capsule)
+
+
 def softmax(values):
     shifted = np.exp(values - values.max(axis=-1, keepdims=True))
     return shifted / shifted.sum(axis=-1, keepdims=True)
@@ -46,6 +54,10 @@ WAYS = {
     "asarray": lambda x: torch.as_tensor(softmax(np.asarray(x))),
     "a function of numpy": lambda x: torch.asarray(np.exp(x)),
     "dlpack": lambda x: torch.Tensor(softmax(np.from_dlpack(x))),
+    "dlpack, both ways": lambda x: torch.from_dlpack(softmax(np.from_dlpack(x))),
+    "a capsule": lambda x: from_dlpack(to_dlpack(x)),
+    "torch.to_dlpack": lambda x: from_dlpack(torch.to_dlpack(x)),
+    "a buffer": lambda x: torch.frombuffer(bytearray(softmax(x.numpy())), dtype=torch.float32).reshape(x.shape),
     "an order": lambda x: x[torch.from_numpy(np.argsort(x.numpy()[:, 0]))],
     "complex": lambda x: torch.from_numpy(np.abs(torch.complex(x, x).numpy())),
 }
@@ -83,6 +95,8 @@ HARMLESS = {
     "constants": constants_beside_values_that_only_leave,
     "a table": table_of_numpy,
     "integers": lengths,
+    "a table by dlpack": lambda x: x + torch.from_dlpack(np.ones((1, 4), np.float32)),
+    "a table in a buffer": lambda x: x + torch.frombuffer(bytearray(16), dtype=torch.float32),
     "one number": lambda x: x * torch.from_numpy(np.asarray(x.sum().numpy()).reshape(1)),
 }
 
