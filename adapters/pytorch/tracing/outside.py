@@ -1,8 +1,8 @@
 """Values that leave PyTorch for numpy and come back: operations on them in between reach no dispatcher.
 
-A tensor of floating numbers leaves by ``numpy()``, ``__array__`` or ``__dlpack__``; data come back where PyTorch lifts
-fresh data that are no constant of the program (launches.py makes a lift of what comes by DLPack or in a buffer).  Numbers (``item``), lists (``tolist``) and shapes are no arrays: the decisions
-that a program takes on them are no work of the model.
+A tensor of floating numbers leaves by ``numpy()``, ``__array__`` or ``__dlpack__``; data come back where PyTorch lifts fresh ones
+that are no constant of the program (launches.py makes a lift of what comes by DLPack or in a buffer).  Numbers (``item``),
+lists (``tolist``) and shapes are no data of this kind: the decisions that a program takes on them are no work of the model.
 """
 
 from __future__ import annotations
