@@ -45,6 +45,7 @@ COUNTER_FOLDERS = (
     "deepspeed",
     "ptflops",
     "keras_flops",
+    "wandb",
     "onnx_tool",
     "formulas",
     "xla",
