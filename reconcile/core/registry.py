@@ -47,6 +47,7 @@ COUNTER_FOLDERS = (
     "keras_flops",
     "wandb",
     "onnx_tool",
+    "onnx_opcounter",
     "formulas",
     "xla",
     "cpu_libraries",
