@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from reconcile.adapters.counters.onnx_opcounter.capture import counted
+from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.cli import cli
 from reconcile.launch.environments.named import load
 from reconcile.launch.environments.provision import ensure
@@ -89,7 +93,10 @@ def network(path: Path, kind: str = "Resize", mode: str = "linear") -> str:
         for name, shape in (("w", (4, 3, 3, 3)), ("b", (4,)), ("s", ()))
     ]
     held.append(numpy_helper.from_array(numpy.array([1, 1, 2, 2], "float32"), "k"))
-    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", ["n", 3, 8, 8]), ("y", ["n", 4, 2, 2])))
+    x, y = (
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+        for n, s in (("x", ["n", 3, 8, 8]), ("y", ["n", 4, 2, 2]))
+    )
     graph = helper.make_graph(nodes, "g", [x], [y], held)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
     return str(path)
@@ -127,3 +134,25 @@ def test_the_export_of_a_pair_does_its_work(tmp_path: Path) -> None:
     assert entries["onnx.GRU"] == 97 * 96
     differs = [line for line in report["statements"][0]["adjustments"] if line["cause"] == "formula-differs"]
     assert [(line["op"], line["amount"]) for line in differs] == [("onnx.GRU", 2 * 97 * 3 * 96 * (4064 + 96))]
+
+
+def test_it_runs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where ONNX infers no shapes, the package saves the model and starts onnxruntime (onnx_opcounter.py:99 to :106)."""
+    package, module, library = (ModuleType(name) for name in ("onnx_opcounter", "module", "library"))
+    ran: list[str] = []
+
+    def calculate_macs(model: str) -> None:
+        vars(module)["onnx"].save(model, "+all-intermediate.onnx")
+        vars(module)["rt"].InferenceSession(model)
+
+    vars(library).update(save=lambda *_: ran.append("save"), InferenceSession=lambda *_: ran.append("run"))
+    before = {"calculate_macs": calculate_macs, "rt": library, "onnx": library}
+    save = vars(library)["save"]
+    vars(module).update(before)
+    vars(package)["onnx_opcounter"] = module
+    monkeypatch.setitem(sys.modules, "onnx_opcounter", package)
+    with pytest.raises(BeyondCounter, match="it would run the model, which reconcile does not"):
+        counted("net", "net.onnx")
+    assert ran == []
+    assert {name: vars(module)[name] for name in before} == before
+    assert vars(library)["save"] is save
