@@ -80,7 +80,7 @@ def _fits(own: Tuple[Any, ...], called: Tuple[int, ...]) -> bool:
     return len(own) == len(called) and all(a is None or a == b for a, b in zip(own, called))
 
 
-def counted(counter: str, model: TfModel, count: Callable[[], Any]) -> Tuple[Ledger, Any]:
+def profiled_once(counter: str, model: TfModel, count: Callable[[], Any]) -> Tuple[Ledger, Any]:
     """The ledger of the only call of tf.profiler that ``count`` makes, and what ``count`` returns."""
     with _watched() as calls:
         returned = count()
@@ -94,6 +94,6 @@ def capture(counter: str, model: TfModel) -> Ledger:
     """The ledger of one get_flops, with the batch of the run."""
     with _imported() as keras_flops:
         batch = batch_of(model)
-        ledger, total = counted(counter, model, lambda: keras_flops.get_flops(model.called, batch_size=batch))
+        ledger, total = profiled_once(counter, model, lambda: keras_flops.get_flops(model.called, batch_size=batch))
     versions = dict(ledger.versions, **{"keras-flops": version_of("keras-flops", keras_flops)})
     return ledger._replace(total=int(total), versions=versions)

@@ -17,7 +17,7 @@ EXACT = 1 << 53
 """A scalar's 1 is a float64 (numpy.prod of no sizes), and so is every sum after it."""
 
 
-class Seen(Scope):
+class AsInferred(Scope):
     """The values of a graph with the shapes that onnx-opcounter has; a size that it does not know is 0 there."""
 
     def __init__(self, graph: Any, shapes: Any) -> None:
@@ -32,7 +32,7 @@ class Seen(Scope):
         return Tensor(tuple(int(size) or None for size in self.shapes[name]), known.dtype)
 
 
-class Watch:
+class Sums:
     """Follows the local variables of one function: ``sums[i]`` is what it has added after its node ``i``."""
 
     def __init__(self, function: Any) -> None:
@@ -60,7 +60,7 @@ class Watch:
         self.sums[-1] = values["macs"]
 
 
-def counted(proto: Any, where: str) -> tuple[Any, Watch]:
+def sums_of(proto: Any, where: str) -> tuple[Any, Sums]:
     """Its total and what it added. Raises BeyondCounter if it stops, or if it would run the model."""
     from onnx_opcounter import onnx_opcounter as module
 
@@ -71,7 +71,7 @@ def counted(proto: Any, where: str) -> tuple[Any, Watch]:
         def InferenceSession(*_: Any, **__: Any) -> Any:
             raise RuntimeError("ONNX infers no shapes in strict mode; it would run the model, which reconcile does not")
 
-    watch = Watch(module.calculate_macs)
+    watch = Sums(module.calculate_macs)
     runtime, tracing = module.rt, sys.gettrace()
     saving = module.onnx.save
     module.rt = Runtime
@@ -98,10 +98,10 @@ def capture(counter: str, model: Model) -> Ledger:
     names = [id_of(node, index) for index, node in enumerate(proto.graph.node)]
     if len(set(names)) != len(names):
         raise BeyondCounter(f"{model.where} has several nodes of one name: name them differently")
-    total, watch = counted(proto, model.where)
+    total, watch = sums_of(proto, model.where)
     if total >= EXACT:
         raise CannotCount(f"it adds in floating point; its total {total!r} is not exact")
-    scope, alive = Seen(proto.graph, watch.shapes), live(proto.graph)
+    scope, alive = AsInferred(proto.graph, watch.shapes), live(proto.graph)
     tracer = Tracer({opset.domain: opset.version for opset in proto.opset_import})
     entries, sightings = [], []
     before = 0

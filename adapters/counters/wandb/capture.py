@@ -11,7 +11,7 @@ from ....core.records import Ledger
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from ...tensorflow.model import TfModel
-from ..keras_flops.capture import batch_of, counted
+from ..keras_flops.capture import batch_of, profiled_once
 
 ONE = "get_flops counts one sample, whatever the batch (wandb/integration/keras/keras.py:1065); the run has {:,}"
 
@@ -29,7 +29,7 @@ def capture(counter: str, model: TfModel) -> Ledger:
         def __init__(self) -> None:
             super(WandbCallback, self).set_model(model.called)
 
-    ledger, gflops = counted(counter, model, lambda: _flops(Given()))
+    ledger, gflops = profiled_once(counter, model, lambda: _flops(Given()))
     if gflops != ledger.total / 1e9 / 2:
         raise CannotCount(f"get_flops returns {gflops!r}, and tf.profiler counted {ledger.total:,} FLOPs")
     notes = () if batch == 1 else (ONE.format(batch),)

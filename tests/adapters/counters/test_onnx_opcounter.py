@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reconcile.adapters.counters.onnx_opcounter.capture import counted
+from reconcile.adapters.counters.onnx_opcounter.capture import sums_of
 from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.cli import cli
 from reconcile.launch.environments.named import load
@@ -152,7 +152,7 @@ def test_it_runs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     vars(package)["onnx_opcounter"] = module
     monkeypatch.setitem(sys.modules, "onnx_opcounter", package)
     with pytest.raises(BeyondCounter, match="it would run the model, which reconcile does not"):
-        counted("net", "net.onnx")
+        sums_of("net", "net.onnx")
     assert ran == []
     assert {name: vars(module)[name] for name in before} == before
     assert vars(library)["save"] is save
