@@ -28,6 +28,7 @@ HELD = {
     "aten.sparse": ("aten/sparse", "loops over the stored values"),
     "attention_kernels": ("attention_kernels", "loops over the pairs that see each other"),
     "collectives": ("collectives", "rings in which parts are really passed and added"),
+    "complex_numbers": ("complex, lax, tf_linalg", "loops over pairs of numbers"),
     "lax.elementwise": ("lax", "the expression of each row, and loops, run on counting numbers"),
     "lax.linalg": (
         "lax",

@@ -56,6 +56,8 @@ def plain(value: Any) -> Any:
         return _NOTHING if any(item is _NOTHING for item in items) else items
     if hasattr(value, "lhs_spec"):
         return [list(value.lhs_spec), list(value.rhs_spec), list(value.out_spec)]
+    if hasattr(value, "rhs_group_dimensions"):
+        return plain((value.dot_dimension_numbers, value.lhs_ragged_dimensions, value.rhs_group_dimensions))
     name = getattr(value, "name", None)
     return name if isinstance(name, str) and not hasattr(value, "eqns") else _NOTHING
 

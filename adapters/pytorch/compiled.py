@@ -19,6 +19,13 @@ OPERATORS = ("torch._higher_order_ops.", "torch.nn.attention.")
 
 COMPILER = "torch._dynamo.eval_frame"
 
+SCRIPT = "(TorchScript)"
+FUSED = (
+    "TorchScript runs %s here, which PyTorch's dispatcher does not meet, and nothing of it is recorded: give the module before "
+    "torch.jit.optimize_for_inference, or before it was called with a fuser"
+)
+"""Problem of a trace."""
+
 
 def unwrapped(module: Any) -> Any:
     """The module without what torch.compile has wrapped around it and its parts, and whether there was any; in place."""
@@ -41,6 +48,36 @@ def unwrapped(module: Any) -> Any:
                 compiled = compiled or part._modules[name] is not child
                 pending.append(part._modules[name])
     return root, compiled
+
+
+def kind_of_kernel(module: torch.jit.ScriptModule) -> str:
+    """A kernel of TorchScript's own or of a compiler's by which it runs this module; '' if it runs operators alone.
+
+    What a module runs stands in its graph, and what was made of that in the plans of its calls.
+    """
+    return next((kind for graph in _graphs(module) for kind in _kinds(graph) if _is_kernel(kind)), "")
+
+
+def _graphs(module: Any) -> Iterator[Any]:
+    try:
+        yield module.inlined_graph
+        yield from [plan.graph for plan in module.get_debug_state().execution_plans.values()]
+    except RuntimeError:  # it was not called by itself, or without a plan
+        return
+
+
+def _kinds(graph: Any) -> Iterator[str]:
+    for node in graph.nodes():
+        yield node.kind()
+        for block in node.blocks():
+            yield from _kinds(block)
+
+
+def _is_kernel(kind: str) -> bool:
+    """``prim::mkldnn_convolution``, ``prim::MKLDNNLayerNorm``, ``prim::TensorExprGroup``, ``prim::oneDNNFusionGroup`` and
+    their like (torch/csrc/jit/passes/frozen_ops_to_mkldnn.cpp, tensorexpr_fuser.cpp, codegen/onednn)."""
+    name = kind.partition("prim::")[2]
+    return name.startswith(("mkldnn", "MKLDNN")) or name.endswith("Group")
 
 
 def still_compiled(module: Any, copy: Any) -> Any:

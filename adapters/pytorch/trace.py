@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import IN_HOOK, ON_THREAD, TANGENT, Op, Problem, Trace
+from .compiled import FUSED, SCRIPT, kind_of_kernel
 from .model import TorchModel, versions
 from .tracing import higher_order, nested_paths
 from .tracing.call_records import RECURRENT, dispatched, recurrent, stand_in
@@ -242,6 +243,8 @@ def finished(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Trace:
     problems = [Problem(layer, THREAD, layer, recorder.unfollowed) for layer in dict.fromkeys(recorder.path.unseen)]
     problems += recorder.elsewhere
     problems += [Problem(layer, MEMORY, layer, UNSEEN) for layer in dict.fromkeys(recorder.memory.unseen)]
+    fused = [(layer, kind_of_kernel(module)) for module, layer in recorder.path.scripts.items()]
+    problems += [Problem(layer, SCRIPT, layer, FUSED % kind) for layer, kind in fused if kind]
     problems += [Problem(layer, "(numpy)", layer, LEFT) for layer in dict.fromkeys(recorder.crossings.back)]
     notes += tuple(depends_on(ops)) + tuple(recorder.remarks)
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)

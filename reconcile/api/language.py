@@ -114,6 +114,7 @@ def llm(
     lengths: Sequence[int] = (),
     batch: int | None = None,
     lora: int | str = "",
+    images: int | None = None,
     inputs: Any = None,
     pass_: str = "training",
     progress: Callable[[Event], None] | None = None,
@@ -124,7 +125,8 @@ def llm(
     transformers), a function's name (``"net:make"``), a pair's, a PyTorch model, or a function that returns ``(model, inputs)``.
     A configuration is made on the meta device and called with ``batch`` sequences of ``seq`` tokens, 1 of 2,048 unless given, or
     of packed documents with these ``lengths``, in which a token sees its own document alone; ``lora=16``, or
-    ``"16:q_proj,v_proj"`` with the modules, freezes its weights and trains adapters of this rank. Every other model has
+    ``"16:q_proj,v_proj"`` with the modules, freezes its weights and trains adapters of this rank; ``images`` of
+    them stand in each sequence of a model that reads images as well. Every other model has
     ``inputs`` of its own, as in ``reconcile.run``. A named model runs in a worker process.
     ``pass_="forward"`` counts a call in place of a training step; ``progress`` is called with every Event.
 
@@ -134,5 +136,5 @@ def llm(
     from ..launch import in_workers
 
     tell, paths = progress or (lambda _event: None), in_workers.paths()
-    sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch, "lora": str(lora or "")}
+    sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch, "lora": str(lora or ""), "images": images}
     return LanguageModel(found(*asked(model, **sizes, pass_=pass_, inputs=inputs, paths=paths), tell))

@@ -49,10 +49,12 @@ class Cause(str, Enum):
     ATTENTION_SPARSE = "attention-sparse"
     INDEXER_LEFT_OUT = "indexer-left-out"
     ATTENTION_ACROSS_DOCUMENTS = "attention-across-documents"
+    VISION_LEFT_OUT = "vision-left-out"
     HEAD_LEFT_OUT = "head-left-out"
     WIDTH_ASSUMED = "width-assumed"
     ALL_EXPERTS_COUNTED = "all-experts-counted"
     PREDICTION_LAYERS_COUNTED = "prediction-layers-counted"
+    TOKENS_ASSUMED = "tokens-assumed"
     BACKWARD_ASSUMED = "backward-assumed"
     RECOMPUTATION_ASSUMED = "recomputation-assumed"
     FROZEN_NOT_DISCOUNTED = "frozen-not-discounted"
@@ -110,10 +112,12 @@ _MEANING = {
     Cause.ATTENTION_SPARSE: "The formula counts the keys that an indexer chooses; products on all keys ran.",
     Cause.INDEXER_LEFT_OUT: "The formula has no term for the indexer, which scores all keys and chooses those of attention.",
     Cause.ATTENTION_ACROSS_DOCUMENTS: "The formula counts one sequence; documents packed into it see only themselves.",
+    Cause.VISION_LEFT_OUT: "The formula has no term for the encoder of images beside the language model.",
     Cause.HEAD_LEFT_OUT: "The formula has no term for the product that turns states into logits.",
     Cause.WIDTH_ASSUMED: "The formula takes the heads together to be as wide as the model; this model's are not.",
     Cause.ALL_EXPERTS_COUNTED: "The formula counts every expert for every token; each token ran through some of them.",
     Cause.PREDICTION_LAYERS_COUNTED: "The formula counts layers that predict further tokens; the model that ran has none.",
+    Cause.TOKENS_ASSUMED: "The formula multiplies this weight by every token; its product ran for others, such as one per image.",
     Cause.BACKWARD_ASSUMED: "The formula takes the backward pass to be twice the forward pass; this gradient did not run.",
     Cause.RECOMPUTATION_ASSUMED: "The formula adds a forward pass that checkpoints compute again; nothing was computed again.",
     Cause.FROZEN_NOT_DISCOUNTED: "The formula counts gradients of weights that are frozen.",

@@ -33,6 +33,7 @@ COUNTER_FOLDERS = (
     "flop_counter",
     "torchinfo",
     "torch_profiler",
+    "xformers",
     "mmengine",
     "torchprofile",
     "torch_flops",

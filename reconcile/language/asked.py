@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.conventions import MATMUL, NAMED, Conventions
 from ..core.errors import NotInResult, UsageError, short
-from .config import SEQ, configured, framework
+from .config import configured, framework
 from .page import Page, facts_of, page
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def asked(
     seq: int | None = None,
     lengths: Sequence[int] = (),
     lora: str = "",
+    images: int | None = None,
     pass_: str = "training",
     inputs: Any = None,
     paths: tuple[str, ...] = (),
@@ -54,9 +55,9 @@ def asked(
     """The request, the model's name, and how to run it: a configuration or a model at hand in this process, others in a worker.
 
     ``model`` is a config.json or its folder, its settings, ``module:function``, a pair, or a model at hand. ``batch`` and ``seq``
-    or ``lengths`` size a configuration, and ``lora`` freezes it and adds adapters; ``inputs`` are a model's own, and a worker
-    imports from ``paths``, too. Raises UsageError for sizes of a model that has inputs of its own, for inputs of one that is
-    sized, and for a model that cannot be used.
+    or ``lengths`` size a configuration, ``lora`` freezes it and adds adapters, and ``images`` stand in each of its sequences;
+    ``inputs`` are a model's own, and a worker imports from ``paths``, too. Raises UsageError for sizes of a model that has inputs
+    of its own, for inputs of one that is sized, and for a model that cannot be used.
     """
     from ..launch import in_workers, runner
     from ..launch.request import run_request
@@ -73,10 +74,10 @@ def asked(
         if lora and pass_ != "training":
             raise UsageError("adapters are trained: leave --lora or --pass out.")
         documents = lengths_of(lengths)
-        return configured(configuration, batch or 1, sum(documents) or seq or SEQ, pass_, documents, lora)
+        return configured(configuration, batch or 1, sum(documents) or seq or 0, pass_, documents, lora, images or 0)
     told = model if isinstance(model, str) else "a model"
-    if batch or seq or lengths:
-        given = "--seq and --batch" if not lengths else "--lengths"
+    if batch or seq or lengths or images:
+        given = "--lengths" if lengths else "--images" if images else "--seq and --batch"
         raise UsageError(f"{told} has inputs of its own: leave {given} out; they size a configuration.")
     if lora:
         raise UsageError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import UsageError, brief
 
 if TYPE_CHECKING:
-    from ..adapters.pytorch.causal_lm import Lora
+    from ..adapters.pytorch.configured.source import Lora
     from ..engine.settle import Collected
     from ..launch.request import RunRequest
     from ..launch.workers.supervisor import Event
@@ -27,7 +27,7 @@ def framework() -> str:
 
 def adapters(text: str) -> Lora | None:
     """What ``--lora`` asks for, such as ``16`` or ``16:q_proj,v_proj``. Raises UsageError for anything else."""
-    from ..adapters.pytorch.causal_lm import Lora
+    from ..adapters.pytorch.configured.source import Lora
 
     rank, colon, names = text.partition(":")
     targets = tuple(names.split(",")) if colon else ()
@@ -41,24 +41,26 @@ def adapters(text: str) -> Lora | None:
 def configured(
     source: Path | Mapping[str, Any],
     batch: int,
-    seq: int,
+    seq: int = 0,
     pass_: str = "training",
     lengths: Sequence[int] = (),
     lora: str = "",
+    images: int = 0,
 ) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
     """The request, the model's name, and how to run it in this process, which allocates nothing.
 
-    ``source`` is a config.json, or what stands in one; ``lengths`` are those of documents packed into a sequence, and ``lora`` is
-    the rank of adapters, "16", or "16:q_proj,v_proj" with the modules that get one. Raises UsageError for a configuration of
-    which no model can be made.
+    ``source`` is a config.json, or what stands in one; ``seq`` is 0 for the default; ``lengths`` are those of documents packed
+    into a sequence, ``lora`` is the rank of adapters, "16", or "16:q_proj,v_proj" with the modules that get one, and ``images``
+    are those in a sequence. Raises UsageError for a configuration of which no model can be made.
     """
-    from ..adapters.pytorch.causal_lm import factory
+    from ..adapters.pytorch.configured.factories import factory
+    from ..adapters.pytorch.configured.source import Sizes
     from ..launch.in_process import collect_live
     from ..launch.request import run_request
     from ..work import load
 
     load()
-    make = factory(source, batch, seq, lengths, adapters(lora))
+    make = factory(source, Sizes(batch, seq, tuple(lengths), images), adapters(lora))
     request = run_request(counters=("formula:all",), pass_=pass_)
 
     def take(r: RunRequest, tell: Callable[[Event], None]) -> Collected:

@@ -44,6 +44,10 @@ class Page:
     An indexer, whose work is ``indexer``, chooses ``topk`` keys for a token (0: there is none); ``attention`` is the work on all
     keys that then ran, 0 where that of others ran.
 
+    ``batch`` images of ``seq`` tokens take the place of sequences in a model of ``pictures`` alone, which may have a ``text`` of
+    as many tokens beside each; in a language model, ``images`` have ``taken`` of the tokens of each sequence.
+    Experts that share the tokens of a sequence and take ``capacity`` of them at most, 0 for all, leave ``dropped``.
+
     ``ran`` is all work that ran, and ``again`` the part of it for recomputed activations.  ``causal`` is the work that ran once
     and that no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen``
     names the products whose masks it does not show. ``exit_code`` is that of the run.
@@ -69,6 +73,12 @@ class Page:
     versions: Mapping[str, str]
     quotes: tuple[Quote, ...]
     exit_code: int
+    pictures: bool = False
+    text: int = 0
+    images: int = 0
+    taken: int = 0
+    capacity: int = 0
+    dropped: int = 0
 
     @property
     def tokens(self) -> int:
@@ -76,9 +86,22 @@ class Page:
         return self.batch * self.seq
 
     @property
+    def unit(self) -> str:
+        """What the numbers of the page are of: a token, or an image."""
+        return "image" if self.pictures else "token"
+
+    @property
+    def units(self) -> int:
+        """How many of them a step has."""
+        return self.batch if self.pictures else self.tokens
+
+    @property
     def step(self) -> str:
-        """``a training step of 1 x 8,192 tokens in documents of 4 x 2,048``."""
-        step = f"a {'training step' if self.training else 'forward pass'} of {self.batch} x {number(self.seq)} tokens"
+        """``a training step of 1 x 8,192 tokens in documents of 4 x 2,048``, ``a training step of 1 image of 196 tokens``."""
+        many = f"{_images(self.batch)} of" if self.pictures else f"{self.batch} x"
+        step = f"a {'training step' if self.training else 'forward pass'} of {many} {number(self.seq)} tokens"
+        step += f" with {number(self.text)} of a text" if self.text else ""
+        step += f", {number(self.taken)} of them of {_images(self.images)}" if self.images else ""
         step += f" in documents of {self.documents}" if self.lengths else " on each side" if self.sides else ""
         frozen = self.training and self.trained < self.parameters
         return f"{step} that trains {number(self.trained)} of {number(self.parameters)} parameters" if frozen else step
@@ -121,6 +144,10 @@ class Page:
             if quote.step is None:
                 reasons.setdefault(quote.reason, []).append(quote.name)
         return reasons
+
+
+def _images(number_: int) -> str:
+    return f"{number_} image" + ("s" if number_ > 1 else "")
 
 
 def facts_of(collected: Collected) -> Mapping[str, Any] | None:
@@ -173,6 +200,7 @@ def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
         quotes.append(Quote(short, ledger.normalised_total, causes, residual, ledger.reason))
     kept = trace.totals.get(CAUSAL.name)
     gap = next(iter(trace.gaps(CAUSAL)), None)
+    capacity = facts.get("capacity", 0) if facts.get("evenly") else 0
     return Page(
         model=name,
         training=result.pass_ != "forward",
@@ -194,6 +222,12 @@ def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
         versions=trace.versions,
         quotes=tuple(sorted(quotes, key=lambda q: (q.step is None, abs((q.step or 0) - ran + again), q.name))),
         exit_code=result.exit_code,
+        pictures=bool(facts.get("pictures")),
+        text=facts.get("text", 0),
+        images=facts.get("images", 0),
+        taken=facts.get("taken", 0),
+        capacity=capacity,
+        dropped=max(facts["T"] - capacity * facts["E"], 0) if capacity else 0,
     )
 
 

@@ -5,25 +5,14 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 
 from ..core.registry import known_counters
-from ..core.text import multiple, number, signed
+from ..core.text import number, signed
+from .notes import notes, per_token, ratio
 from .page import AGAIN, PREFIX, Page, Quote
 
 SCHEMA = 1
 WIDTH = 79
-
-
-def per_token(page: Page, flops: int) -> str:
-    """``57,912,852,480``, or with two decimals if the step does not divide."""
-    whole = Fraction(flops, page.tokens)
-    return number(int(whole)) if whole.denominator == 1 else f"{float(whole):,.2f}"
-
-
-def ratio(page: Page, flops: int) -> str:
-    """``1.0545``: the ratio to the work that ran once. A ratio that only rounds to 1 adds the difference in FLOPs."""
-    return multiple(flops, page.once)
 
 
 def _rounded(page: Page, flops: int) -> str:
@@ -42,70 +31,15 @@ def choice(page: Page) -> str:
     return f"No formula is exact for this model. The nearest is {near.name}, {ratio(page, near.step)} times what ran."
 
 
-def scanned(page: Page) -> list[str]:
-    """What of the work is a recurrence, as the model's own code computes it, in a sentence."""
-    if not page.recurrent:
-        return []
-    return [
-        f"Of what ran, {per_token(page, page.recurrent)} FLOPs per token ({ratio(page, page.recurrent)}) are products that read "
-        "no weight and are not attention's: a recurrence (linear attention, a state space model), as the model's own code "
-        "computes it here. A fused kernel of the same layer may multiply others."
-    ]
-
-
-def packed(page: Page) -> list[str]:
-    """How packed documents were run, in a sentence."""
-    if not page.lengths:
-        return []
-    return [
-        f"Documents of {page.documents} tokens: what ran is a call for each length, with attention inside a document alone, as "
-        f"in kernels that are given the lengths. A kernel that masks other documents multiplies all {number(page.seq)} x "
-        f"{number(page.seq)} pairs of a sequence: leave --lengths out to count these."
-    ]
-
-
-def both(page: Page) -> list[str]:
-    """What a token is of an encoder with a decoder, in a sentence."""
-    if not page.sides:
-        return []
-    return [
-        f"The encoder and the decoder have {number(page.seq)} tokens each: a token is one of the encoder with one of the "
-        "decoder. What ran has the decoder's attention on the encoder's tokens."
-    ]
-
-
-def further(page: Page) -> list[str]:
-    """That the model lacks the layers of its configuration that predict further tokens, in a sentence."""
-    if not page.further:
-        return []
-    layers = f"{page.further} layers" if page.further > 1 else "a layer"
-    return [
-        f"The configuration states {layers} of multi-token prediction. The model that ran has none, so neither what ran nor MFU "
-        "has its work; a formula that counts it has the cause prediction-layers-counted."
-    ]
-
-
-def sparse(page: Page) -> list[str]:
-    """How sparse attention ran, in a sentence."""
-    if not page.topk:
-        return []
-    told = [f"The indexer of sparse attention takes {per_token(page, page.indexer)} FLOPs per token."]
-    if page.attention and page.chosen != page.once:
-        told.append(
-            f"Attention on all keys ran, {per_token(page, page.attention)}, with a mask for those that it did not choose. A "
-            f"kernel that reads {number(page.topk)} keys for a token at most makes that "
-            f"{per_token(page, page.attention - page.once + page.chosen)}, and {per_token(page, page.chosen)} of the whole step: "
-            "say which of both your MFU is."
-        )
-    return [" ".join(told)]
-
-
 def numerators(page: Page) -> list[str]:
     """The numbers to use, each in a sentence: for MFU and HFU, or of a forward pass."""
     if not page.training:
-        return [f"Forward: {per_token(page, page.once)} FLOPs per token, whole attention.", *_kept(page, "your number")]
+        return [
+            f"Forward: {per_token(page, page.once)} FLOPs per {page.unit}, whole attention.",
+            *_kept(page, "your number"),
+        ]
     once, ran = (
-        f"{per_token(page, flops)} FLOPs per token ({number(flops)} per step)" for flops in (page.once, page.ran)
+        f"{per_token(page, flops)} FLOPs per {page.unit} ({number(flops)} per step)" for flops in (page.once, page.ran)
     )
     mfu = f"MFU: {once}, whole attention, as in PaLM's definition."
     hfu = f"HFU: {ran}"
@@ -128,8 +62,8 @@ def cite(page: Page) -> str:
     version = ", ".join(f"{name} {number_}" for name, number_ in page.versions.items())
     more = f", without {per_token(page, page.again)} for activations that are computed again" if page.again else ""
     return (
-        f"{page.model} takes {per_token(page, page.once)} FLOPs per token of {page.step} (convention matmul: 2 per multiply-add "
-        f"of matrix products, whole attention{more}), recorded op by op by reconcile on {version}."
+        f"{page.model} takes {per_token(page, page.once)} FLOPs per {page.unit} of {page.step} (convention matmul: 2 per "
+        f"multiply-add of matrix products, whole attention{more}), recorded op by op by reconcile on {version}."
     )
 
 
@@ -137,14 +71,14 @@ def text(page: Page, *, verbose: bool = False) -> str:
     """The page for a terminal of 80 columns; ``verbose`` opens every cause of every formula, in FLOPs per step."""
     wide = max(len(page.row), *(len(q.name) for q in page.quotes))
     lines = [
-        _wrapped(f"{page.model}: {page.step}, FLOPs per token"),
+        _wrapped(f"{page.model}: {page.step}, FLOPs per {page.unit}"),
         "",
-        f"{'':{wide}}  {'per token':>17}  {'of it':>7}  why",
+        f"{'':{wide}}  {'per ' + page.unit:>17}  {'of it':>7}  why",
         f"{page.row:{wide}}  {per_token(page, page.once):>17}  {'1':>7}",
     ]
     if page.again:
         lines.append(f"{AGAIN:{wide}}  {per_token(page, page.again):>17}  {_rounded(page, page.again):>7}")
-    if page.causal is not None and not page.unseen:
+    if page.causal is not None and not page.unseen and not (page.pictures and page.causal == page.once):
         lines.append(f"{'not masked':{wide}}  {per_token(page, page.causal):>17}  {_rounded(page, page.causal):>7}")
     lines.append("")
     for quote in page.quotes:
@@ -164,11 +98,7 @@ def text(page: Page, *, verbose: bool = False) -> str:
         "",
         choice(page),
         "",
-        *packed(page),
-        *scanned(page),
-        *both(page),
-        *further(page),
-        *sparse(page),
+        *notes(page),
         *numerators(page),
         "",
         f"To publish: {cite(page)}",
@@ -209,14 +139,11 @@ def markdown(page: Page) -> str:
         "",
         choice(page),
         "",
-        *(
-            f"- {line}"
-            for line in (*packed(page), *scanned(page), *both(page), *further(page), *sparse(page), *numerators(page))
-        ),
+        *(f"- {line}" for line in (*notes(page), *numerators(page))),
         "",
         f"> {cite(page)}",
         "",
-        "| formula | FLOPs per token | of what ran | what to add per step to arrive there |",
+        f"| formula | FLOPs per {page.unit} | of what ran | what to add per step to arrive there |",
         "|:--|--:|--:|:--|",
         f"| *{page.row}* | {per_token(page, page.once)} | 1 | {number(page.once)} per step |",
     ]
@@ -242,6 +169,12 @@ def data(page: Page) -> str:
         "seq": page.seq,
         "lengths": list(page.lengths),
         "sides": page.sides,
+        "per": page.unit,
+        "text": page.text,
+        "images": page.images,
+        "image_tokens": page.taken,
+        "expert_capacity": page.capacity,
+        "dropped": page.dropped,
         "parameters": page.parameters,
         "trained": page.trained,
         "recurrent": page.recurrent,

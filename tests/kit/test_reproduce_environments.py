@@ -12,6 +12,8 @@ from reconcile.kit import reproduce
 from reconcile.launch.environments.in_environment import collect_in
 from reconcile.launch.environments.named import load
 from reconcile.launch.environments.provision import ensure
+from tests.pages.reading import THERE as FENCE
+from tests.pages.reading import numbers, programs, value
 from tests.zoo.bugs import THERE
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
@@ -29,6 +31,22 @@ def test_a_program_shows_a_bug_in_the_counters_environment(counter: str, case: s
     file.write_text(code)
     done = subprocess.run([ensure(environment), str(file)], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.stdout.splitlines()[-2:] == [f"reported {reported}", f"expected {ran}"], done.stderr[-2000:]
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "bugs.md"
+
+
+@pytest.mark.parametrize(("number", "counter"), [(0, "torch_flops"), (1, "pthflops")])
+def test_a_bug_without_a_product_shows_there(number: int, counter: str, tmp_path: Path) -> None:
+    """docs/bugs.md: what a program prints is its closed form, and its last line stops with the words beside it."""
+    code = programs(PAGE.read_text(), FENCE)[number]
+    done = subprocess.run(
+        [ensure(load()[counter]), "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    printed = [int(line) for line in done.stdout.splitlines() if line.isdigit()]
+    assert printed == [value(form) for _, form in numbers(code)] == [found for found, _ in numbers(code)]
+    assert code.rstrip().rpartition("  # ")[2] in done.stdout + done.stderr
+    assert done.returncode == 1
 
 
 STARTED_AGAIN = """\

@@ -18,7 +18,7 @@ from reconcile.launch.request import run_request
 from tests.adapters.counters.test_formulas import FULL, LAYER, NORM, TOKENS, B, Decoder, F, H, L, T, V
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.pytorch.documents import Documents  # noqa: E402
+from reconcile.adapters.pytorch.configured.documents import Documents  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 
@@ -54,7 +54,7 @@ def test_the_command_and_the_function_agree(found: Any, monkeypatch: pytest.Monk
     file.write_text("{}")
     done = CliRunner().invoke(cli, ["llm", str(tmp_path), "--seq", "6", "--batch", "2", "--format", "json"])
     again = reconcile.llm(file, seq=6, batch=2)
-    assert given == [(file, 2, 6, "training", (), "")] * 2
+    assert given == [(file, 2, 6, "training", (), "", 0)] * 2
     assert done.exit_code == again.exit_code == 0, done.output
     assert json.loads(done.stdout) == json.loads(told.data(again.result)) == json.loads(told.data(found.result))
     assert (again.mfu_flops, again.hfu_flops, again.result.tokens) == (RAN, RAN, TOKENS)
@@ -120,7 +120,7 @@ def test_lengths_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = reconcile.llm("net.json", lengths=lengths)
     text = ",".join(map(str, lengths))
     done = CliRunner().invoke(cli, ["llm", "net.json", "--lengths", text, "--format", "json"])
-    assert given == [(Path("net.json"), 1, B * T, "training", lengths, "")] * 2
+    assert given == [(Path("net.json"), 1, B * T, "training", lengths, "", 0)] * 2
     data = json.loads(done.stdout)
     assert (packed.mfu_flops, packed.exact, data["ran"], data["lengths"]) == (RAN, (), RAN, list(lengths))
     across = 6 * L * 2 * H * ((B * T) ** 2 - B * T * T)

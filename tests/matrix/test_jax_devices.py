@@ -17,7 +17,7 @@ from tests.own.documents import files
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = Path(__file__).with_name("jax_devices.py")
+PROGRAMS = Path(__file__).with_name("jax_devices_run.py")
 LOWERED, COMPILED = "xla@lowered", "xla@compiled"
 N, ROWS, WIDTH, HIDDEN, VOCABULARY = 4, 8, 64, 256, 50257
 PRODUCT = 2 * ROWS * WIDTH * HIDDEN
@@ -29,7 +29,7 @@ COLUMNS = -(-VOCABULARY // N)
 """Of a vocabulary that four devices do not share evenly, each has so many columns."""
 IMAGES = 2 * 4 * 16 * 16 * 16 * 3 * 3 * 8
 EACH = {
-    **dict.fromkeys(("tensor", "data", "both", "put", "mapped", "mapped_along_one"), MLP // N),
+    **dict.fromkeys(("tensor", "data", "both", "put", "mapped", "mapped_along_one", "mapped_experts"), MLP // N),
     "on_each": MLP,
     "half": PRODUCT // N + PRODUCT,
     "pairs": PRODUCT // N + PRODUCT // 2,
@@ -145,7 +145,14 @@ def test_xla_counts_one_device_once_it_has_cut(found: dict[str, Any]) -> None:
     assert "global-shape" not in found["mapped"]["matmul"]["counters"][LOWERED]  # the program has a device's shapes
 
 
-@pytest.mark.parametrize(("name", "reason"), [("merged", "XLA merged it with an equal one"), ("by_place", "lax.cond")])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("merged", "XLA merged it with an equal one"),
+        ("by_place", "lax.cond"),
+        ("cut_experts", "how XLA cuts it is not known here"),
+    ],
+)
 def test_what_is_not_followed_is_withheld_by_name(found: dict[str, Any], name: str, reason: str) -> None:
     for convention in ("matmul", "all"):
         held = found[name][convention]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.matrix import image_forms as images
+from tests.matrix import test_llm_experts as experts
 from tests.matrix.llm_forms import flops, latent
 from tests.own.documents import consoles, not_printed
 from tests.own.one_process import Commands
@@ -91,3 +93,33 @@ def test_the_rows_of_glm52_are_closed_forms(seq: int) -> None:
     sparse = ran - attention + attention * glm["index_topk"] // seq
     (row,) = (line for line in (ROOT / "docs" / "llm.md").read_text().splitlines() if line.startswith(f"| {seq:,} |"))
     assert row.endswith(f"| {ran / seq / 1e9:,.1f} | {sparse / seq / 1e9:,.1f} |")
+
+
+def test_images_are_closed_forms() -> None:
+    page = (ROOT / "docs" / "llm.md").read_text()
+    text = " ".join(page.split())
+    found = {name: json.loads(stated) for name, stated in configuration().items()}
+    ran = {name: images.CASES[name].flops("training") for name in ("vit", "llava", "dit")}
+    assert (found["vit.json"], found["dit.json"]) == (images.CASES["vit"].stated, images.CASES["dit"].stated)
+    assert [f"what ran {ran[name]:,} 1 " in text for name in ("vit", "dit")] == [True] * 2
+    language = 6 * images.LANGUAGE
+    ratio = f"{language / ran['llava']:.4f}"
+    assert f"trl {language // images.T:,} {ratio} vision-left-out +{ran['llava'] - language:,} vision-left-out," in text
+    for name, multiplied in (
+        ("DiT-XL/2", images.dit(1152, 28, 32)),
+        ("FLUX.1-dev", images.flux(3072, 19, 38, 512, (64, 4096, 768))),
+    ):
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| {name}, "))
+        assert row.split("|")[2].strip() == f"{sum(multiplied) / 1e9:,.2f} G"
+
+
+def test_experts_with_a_capacity_are_closed_forms() -> None:
+    text = " ".join((ROOT / "docs" / "llm.md").read_text().split())
+    tokens, stated = 40, json.loads(configuration()["switch.json"])
+    assert stated == experts.SMALL
+    dropped = tokens - experts.E * experts.CAPACITY
+    lost = 6 * 2 * experts.SPARSE * 2 * experts.H * experts.F * dropped
+    attention = 6 * 3 * experts.L * 2 * experts.N * experts.D * tokens**2
+    assert f"what ran {6 * experts.forward(stated, tokens) / tokens:,.2f} 1 " in text
+    assert f"+{attention:,} attention-left-out, per step -{lost:,} expert-capacity, per step" in text
+    assert f"so that {dropped} of {tokens} meet none" in text

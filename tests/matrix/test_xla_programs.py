@@ -51,6 +51,32 @@ def pinv(): return (lambda x: x @ jnp.linalg.pinv(x)), TALL
 def eigh(): return (lambda x: jnp.linalg.eigh(x)[1] @ x), SQUARE
 def lstsq(): return (lambda x: jnp.linalg.lstsq(x, x)[0] @ x), SQUARE
 def fft(): return (lambda x: jnp.abs(jnp.fft.fft(x)) @ W), TALL
+
+
+GROUPS = jnp.array([{ROWS} - 2, 0, 2])
+EXPERTS = jnp.ones((3, {WIDTH}, {WIDTH}))
+
+
+def experts(x): return lax.ragged_dot(jax.nn.relu(lax.ragged_dot(x, EXPERTS, GROUPS)), EXPERTS, GROUPS)
+def of_experts(): return experts, TALL
+def experts_in_a_loop(): return (lambda x: lax.scan(lambda h, _: (experts(h), None), x, None, length=6)[0]), TALL
+def step_of_experts():
+    def loss(x, weights):
+        return (lax.ragged_dot(lax.ragged_dot(x, weights, GROUPS), weights, GROUPS) ** 2).sum()
+    return (lambda x: jax.grad(loss, argnums=1)(x, EXPERTS)), TALL
+def linear_recurrence():
+    # a layer of a state space model: h' = l h + x B, in parallel, then C h
+    decay, states = jnp.exp(1j * jnp.arange({WIDTH})), W.astype(jnp.complex64)
+    def run(x):
+        given = x.astype(jnp.complex64) @ states
+        step = lambda a, b: (b[0] * a[0], b[0] * a[1] + b[1])
+        return (lax.associative_scan(step, (jnp.broadcast_to(decay, given.shape), given))[1] @ states).real
+    return run, TALL
+def step_of_recurrence():
+    run, x = linear_recurrence()
+    return (lambda x: jax.grad(lambda x: run(x).sum())(x)), x
+def conjugates(): return (lambda x: (jnp.conj(jnp.exp(1j * x)) @ W.astype(jnp.complex64)).real), TALL
+def of_integers(): return (lambda x: lax.dot(x, x.T, preferred_element_type=jnp.int32)), TALL.astype(jnp.int8)
 """
 WORK = {
     "by_two": 6 * PRODUCT,
@@ -67,6 +93,13 @@ WORK = {
     "eigh": SQUARE,
     "lstsq": 3 * SQUARE,  # U^T by b, V by that, and the model's own
     "fft": PRODUCT,
+    "of_experts": 2 * PRODUCT,
+    "experts_in_a_loop": 12 * PRODUCT,
+    "step_of_experts": 5 * PRODUCT,  # two forward, the gradients of both weights, and that of what is between
+    "linear_recurrence": 2 * 4 * PRODUCT,
+    "step_of_recurrence": 2 * 4 * PRODUCT,  # the gradient of what is linear needs no value
+    "conjugates": 4 * PRODUCT,
+    "of_integers": 2 * ROWS * WIDTH * ROWS,
 }
 
 

@@ -60,6 +60,8 @@ NO_MODEL = {
             "attention-sparse",
             "indexer-left-out",
             "prediction-layers-counted",
+            "tokens-assumed",
+            "vision-left-out",
             "attention-across-documents",
             "head-left-out",
             "width-assumed",

@@ -273,17 +273,54 @@ def test_a_sum_over_devices_is_one_sum_of_their_arrays(devices) -> None:
     assert work_of(make("lax.all_gather", [(3, 2)], [(3 * devices, 2)], axis_size=devices)) == Work()
 
 
-def test_ragged_products_take_each_row_once() -> None:
-    tally = Tally()
-    x, w, group = array(tally, 5, 3), array(tally, 2, 3, 4), (0, 0, 1, 1, 1)
-    for row, column in np.ndindex(5, 4):
+BY_ROWS = [[[1], [1]], [[], []]], [0], [0]
+BY_ROWS_TRANSPOSED = [[[1], [2]], [[], []]], [0], [0]
+OVER_ROWS = [[[0], [0]], [[], []]], [0], []
+IN_A_BATCH = [[[2], [1]], [[0], [0]]], [0], []
+GROUPS = Tensor((2,), "int32")
+
+
+def ragged(numbers: Any, first: Any, second: Any, out: tuple[int, ...]) -> Work:
+    """The work of a ragged product with two groups and these dimension numbers."""
+    op = make(
+        "lax.ragged_dot_general", [first.shape, second.shape, GROUPS], [out], ragged_dot_dimension_numbers=numbers
+    )
+    return work_of(op)
+
+
+@given(st.tuples(st.integers(1, 3), st.integers(1, 3)), SMALL, SMALL)
+@RELAXED
+def test_ragged_products_take_each_row_once(sizes: tuple[int, int], inner: int, width: int) -> None:
+    group, tally = [0] * sizes[0] + [1] * sizes[1], Tally()
+    rows = len(group)
+    x, w = array(tally, rows, inner), array(tally, 2, inner, width)
+    for row, column in np.ndindex(rows, width):
         accumulator = Accumulator(tally)
-        for k in range(3):
+        for k in range(inner):
             accumulator.mac(x[row, k], w[group[row], k, column])
-    rows = Tensor((2,), "int32")
-    assert work_of(make("lax.ragged_dot_general", [x.shape, w.shape, rows], [(5, 4)])) == tally.work()
-    with pytest.raises(UnknownWork):
-        work_of(make("lax.ragged_dot_general", [(5, 3), (5, 4), rows], [(2, 3, 4)]))
+    assert ragged(BY_ROWS, x, w, (rows, width)) == tally.work()
+    assert ragged(BY_ROWS_TRANSPOSED, x, w.transpose(0, 2, 1), (rows, width)) == tally.work()
+
+
+@given(st.tuples(st.integers(1, 3), st.integers(1, 3)), SMALL, SMALL)
+@RELAXED
+def test_a_ragged_sum_takes_each_row_once(sizes: tuple[int, int], inner: int, width: int) -> None:
+    group, tally = [0] * sizes[0] + [1] * sizes[1], Tally()
+    rows = len(group)
+    x, y = array(tally, rows, inner), array(tally, rows, width)
+    for number, k, column in np.ndindex(2, inner, width):
+        accumulator = Accumulator(tally)
+        for row in [row for row in range(rows) if group[row] == number]:
+            accumulator.mac(x[row, k], y[row, column])
+    assert ragged(OVER_ROWS, x, y, (2, inner, width)) == tally.work()
+
+
+def test_a_ragged_batch_takes_each_matrix_once() -> None:
+    tally = Tally()
+    x, y = array(tally, 5, 2, 3), array(tally, 5, 3, 4)
+    for each, row, column in np.ndindex(5, 2, 4):
+        dot(tally, x[each, row], y[each, :, column])
+    assert ragged(IN_A_BATCH, x, y, (5, 2, 4)) == tally.work()
 
 
 def test_linear_algebra_is_that_of_the_other_frameworks() -> None:
@@ -293,6 +330,30 @@ def test_linear_algebra_is_that_of_the_other_frameworks() -> None:
     aten = work_of(make("aten.linalg_solve_triangular", [(2, 4, 4), (2, 4, 3)], [(2, 4, 3)], unitriangular=False))
     assert work_of(make("lax.triangular_solve", [(2, 4, 4), (2, 4, 3)], [(2, 4, 3)], left_side=True)) == aten
     assert known_part(make("lax.fft", [Tensor((8,), "complex64")], [Tensor((8,), "complex64")])).unknown == set(SINGLE)
+
+
+def test_complex_numbers_are_two_real_ones() -> None:
+    """(a + bi)(c + di) is four products and two adds; a multiply-add of a matrix product four, onto two accumulators."""
+
+    def wave(*shape: int) -> Tensor:
+        return Tensor(shape, "complex64")
+
+    numbers = [[[1], [0]], [[], []]]
+    product = make("lax.dot_general", [wave(2, 3), wave(3, 5)], [wave(2, 5)], dimension_numbers=numbers)
+    assert work_of(product) == Work(mac=4 * 2 * 3 * 5, accumulators=2 * 2 * 5)
+    one = [wave(7)]
+    assert work_of(make("lax.mul", one * 2, one)) == Work(mul=4 * 7, add=2 * 7)
+    assert work_of(make("lax.add", one * 2, one)) == work_of(make("lax.neg", one, one)) == Work(add=2 * 7)
+    assert work_of(make("lax.reduce_sum", one, [wave()], axes=[0])) == Work(add=2 * 6)
+    assert work_of(make("lax.integer_pow", one, one, y=2)) == work_of(make("lax.mul", one * 2, one))
+    assert work_of(make("lax.abs", one, [(7,)])) == Work(special=7)
+    assert work_of(make("lax.exp", one, one)) == Work(special=3 * 7, mul=2 * 7)  # exp(a) cos(b), exp(a) sin(b)
+    assert work_of(make("lax.eq", one * 2, [Tensor((7,), "bool")])) == Work(cmp=2 * 7)
+    for part in ("real", "imag", "conj"):
+        assert work_of(make(f"lax.{part}", one, [(7,)])) == Work()
+    for name, attrs in (("div", {}), ("tanh", {}), ("integer_pow", {"y": -1}), ("conv_general_dilated", {})):
+        with pytest.raises(UnknownWork):
+            work_of(make(f"lax.{name}", one * 2, one, **attrs))
 
 
 def test_one_minus_a_square_is_a_product_of_two_sums() -> None:

@@ -57,6 +57,10 @@ THERE = {
     ("mmengine", "family_attention:grouped_query"): (
         PROJECTIONS, PROJECTIONS + ATTENTION, "scaled_dot_product",
     ),
+    ("pthflops", "family_block:functional"): (0, 2 * 5 * (6 * 7 + 7 * 6), "pthflops/ops_fx.py:158"),
+    ("xformers", "family_attention:grouped_query"): (
+        2 * PROJECTIONS + ATTENTION, 2 * (PROJECTIONS + ATTENTION), "xformers/profiler/profile_analyzer.py:24",
+    ),  # four heads of queries, two of keys
     ("ultralytics-thop", "family_recurrent:lstm"): (
         LSTM + 2 * 5 * (8 * 3 + 8 * 3), LSTM, "thop/rnn_hooks.py:154",
     ),

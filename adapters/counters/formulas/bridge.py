@@ -12,7 +12,6 @@ unknown whether the assumption is the reason, and the term differs as a whole.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import accumulate
@@ -24,7 +23,22 @@ from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of
 from .rules import BOOK
 from .table import parts
 from .terms import AGAIN, ATTENTION, HEAD, INDEXER, KINDS, PARAMETER, ROUTER, SCORES, WEIGHTS, WINDOW, Term
-from .ties import attends, indexes, is_part, layer_of, passes_of, products, softmaxes, tied, whole_of
+from .ties import (
+    attends,
+    for_others,
+    indexes,
+    is_part,
+    is_router,
+    layer_of,
+    passes_of,
+    products,
+    sees,
+    shared,
+    softmaxes,
+    tied,
+    used_experts,
+    whole_of,
+)
 from .ties import met as met_in
 
 REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
@@ -61,12 +75,13 @@ class _Terms:
         self.ran = by_layer(trace.ops)
         self.tied = tied(self.weights, trace)
         self.read = {op.id for ops in self.tied.values() for op in ops}
-        self.routers = {op.id for w in self.weights if self._is_router(w) for op in self.tied[w["name"]]}
+        self.routers = {op.id for w in self.weights if is_router(w) for op in self.tied[w["name"]]}
         self.frozen = {op.id for w in self.weights if not w["trainable"] for op in self.tied[w["name"]]}
-        self.used = self._used_experts()
+        self.used = used_experts(self.weights, self.tied)
         self.products = products(trace)
         self.layer = {op.id: layer_of(op, self.layers) for op in self.products}
-        self.softmax = softmaxes(trace, self.layers)
+        self.pictures = any(weight.get("pictures") for weight in self.weights)
+        self.softmax = softmaxes(trace, self.layers, outside=self.pictures)
         self.claimed = set[str]()
 
     def _sort(self, sighting: Sighting) -> None:
@@ -77,24 +92,6 @@ class _Terms:
         key = (str(sighting.op.attrs.get("name", sighting.op.layer)), term.title)
         named = term.cause if index is None else term.assumes[index].cause
         self.terms.setdefault(key, (term, []))[1].append((sighting, Cause(named) if named else None))
-
-    def _is_router(self, facts: dict[str, object]) -> bool:
-        shape = facts["shape"]
-        return isinstance(shape, list) and len(shape) == 2 and facts["E"] in shape and bool(facts["E"])
-
-    def _used_experts(self) -> set[str]:
-        """The routed parameters of which, with those of the other experts beside them, exactly the active share ran forward."""
-        groups: dict[str, list[dict[str, object]]] = {}
-        for facts in self.weights:
-            if facts["routed"]:
-                groups.setdefault(re.sub(r"experts\.\d+", "experts", str(facts["name"])), []).append(dict(facts))
-        used = set[str]()
-        for group in groups.values():
-            counted = sum(int(str(whole_of(w)["numel"])) * int(str(w["tokens"])) * int(str(w["a"])) for w in group)
-            ops = [op for w in group for op in self.tied[str(w["name"])] if op.phase == FORWARD]
-            if not ops or sum_of(ops).mac * int(str(group[0]["E"])) == counted:
-                used.update(str(w["name"]) for w in group)
-        return used
 
     def items(self) -> list[Item]:
         """All items."""
@@ -140,6 +137,7 @@ class _Terms:
             if not met_in(facts, self.ran):
                 return [self._made(everything, passes, (), None, gap=UNREAD)]
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
+            why = Cause.TOKENS_ASSUMED if shared(facts, self.tied) else why
             return [self._made(everything, passes, (), why)]
         forward = _forward(ops)
         taken = self._taken(everything, forward)
@@ -155,7 +153,7 @@ class _Terms:
         items: list[Item] = []
         for seen, phases in passes_of(term.kind, passes):
             part = [op for op in ops if op.phase in phases]
-            items.append(self._compared(sightings, seen, part, ops, only, windowed))
+            items.append(self._compared(term.kind, sightings, seen, part, ops, only, windowed))
         if holds:
             items += [self._made([s], passes, (), why) for s, why in more if self._counted(s) and s not in halved]
         for sighting in halved:
@@ -189,7 +187,8 @@ class _Terms:
             return self.tied[term.attrs["name"]]
         free = [op for op in self.products if op.id not in self.claimed]
         if kind == HEAD:
-            return [op for op in free if op.id in self.read and not self.layer[op.id]]
+            outer = [op for op in free if op.id in self.read and not self.layer[op.id]]
+            return [op for op in outer if not sees(op, term.attrs)]
         inside = [op for op in free if self.layer[op.id] == term.layer and indexes(op) == (kind in (INDEXER, SCORES))]
         if kind in (INDEXER, SCORES):
             return [op for op in inside if (op.id in self.read) == (kind == INDEXER)]
@@ -200,6 +199,7 @@ class _Terms:
 
     def _compared(
         self,
+        kind: str,
         sightings: list[Sighting],
         seen: int,
         part: list[Op],
@@ -221,6 +221,10 @@ class _Terms:
                 cause = Cause.FROZEN_NOT_DISCOUNTED
             elif not part and ops:
                 cause = Cause.BACKWARD_ASSUMED
+            elif kind == PARAMETER and sightings[0].op.attrs["routed"] and sightings[0].op.attrs.get("capacity"):
+                cause = Cause.EXPERT_CAPACITY
+            elif kind == PARAMETER and for_others(sightings[0].op.attrs, ran):
+                cause = Cause.TOKENS_ASSUMED
             elif part and is_part(sightings[0].op.attrs, counted, ran):
                 cause = Cause.GLOBAL_SHAPE
         return self._made(sightings, seen, part, cause, only=only)
@@ -274,12 +278,14 @@ class _Terms:
             return Cause.OP_NOT_COUNTED, "a formula counts products only"
         if op.phase == RECOMPUTATION:
             return ONCE
+        if self.weights and sees(op, self.weights[0]):
+            return Cause.VISION_LEFT_OUT, "the formula has no term for this product of the encoder of images"
         if indexes(op):
             return Cause.INDEXER_LEFT_OUT, "the formula has no term for this product of the indexer"
         if op.id in self.routers:
             return Cause.OP_NOT_COUNTED, "the formula has no term for the router"
         if op.id in self.read:
-            if not self.layer[op.id]:
+            if not self.layer[op.id] and not self.pictures:
                 return (
                     Cause.HEAD_LEFT_OUT,
                     "the formula has no term for the weight of this product, which is outside of the layers",

@@ -8,7 +8,8 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 import torch
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
-from ...pytorch.documents import Documents
+from ...pytorch.configured.documents import Documents
+from ...pytorch.configured.pictures import Pictured, Pictures
 from ...pytorch.model import TorchModel, versions
 from ...shared.refusal import BeyondCounter
 from .facts import (
@@ -60,12 +61,19 @@ class Read(NamedTuple):
 
 def _read(model: TorchModel) -> Read:
     module = model.build(model.device)
-    batch, steps = size_of(list(model.example(model.device)))
+    sizes = (module.images, module.tokens) if isinstance(module, Pictures) else None
+    batch, steps = sizes or size_of(list(model.example(model.device)))
     config = getattr(module, "config", None)
     facts = configured(config)
     if isinstance(module, Documents):
         facts["lengths"] = list(module.lengths)
+    if isinstance(module, Pictures):
+        facts.update(pictures=True, text=module.text)
+    if isinstance(module, Pictured):
+        facts.update(vision=list(module.vision), images=module.images, taken=module.taken)
+        steps += module.taken
     facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training), context=model.context or 0)
+    facts["evenly"] = any(getattr(child, "evenly", False) for child in module.modules())
     layers = stacks(module, config) if facts["sides"] else layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)
     last = own(weights, layers[-1]) if layers else []

@@ -17,6 +17,7 @@ FIELDS = {
     "V": ("vocab_size",),
     "E": ("num_local_experts", "num_experts", "n_routed_experts"),
     "a": ("num_experts_per_tok",),
+    "capacity": ("expert_capacity",),
     "fe": ("moe_intermediate_size",),
     "ns": ("n_shared_experts",),
     "dense": ("first_k_dense_replace",),
@@ -40,6 +41,8 @@ INDEX = "indexer"
 """The name of the module that chooses the keys of sparse attention, in every model of transformers that has one."""
 STACKS = ("num_layers", "num_decoder_layers", "num_hidden_layers", "encoder_layers", "decoder_layers")
 """The names of the numbers of layers in a configuration with an encoder and a decoder."""
+SWITCH = "switch_transformers"
+"""Its router chooses one expert, and no field says so (arXiv:2101.03961 section 2.1)."""
 OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's starts at 2."""
 
@@ -64,6 +67,8 @@ def configured(config: Any) -> Dict[str, Any]:
         facts.update(dqk=facts["d"], dv=facts["d"])
     if "f" in facts:
         facts.setdefault("fe", facts["f"])
+    if getattr(config, "model_type", "") == SWITCH:
+        facts["a"] = 1
     facts["stated"] = sorted(
         name for names in FIELDS.values() for name in names if getattr(config, name, None) is not None
     )
@@ -160,7 +165,7 @@ def _facts(
     owner, name = owners[0]
     path, experts = paths[owner], facts.get("E", 0)
     table = any(_is_table(*each) for each in owners)
-    in_list = re.search(r"(^|\.)experts\.\d+(\.|$)", path) is not None
+    in_list = re.search(r"(^|\.)experts\.(expert_)?\d+(\.|$)", path) is not None
     beside = [shapes.get((id(owner), n), p.shape) for n, p in owner._parameters.items() if p is not None]
     beside += [other for (held_by, _), other in shapes.items() if held_by == id(owner)]
     local = getattr(value, "_local_tensor", None)

@@ -7,17 +7,20 @@ weight's gradient has it for its output.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from ....core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Shape, Trace
-from ..bridge import by_layer, known_work
+from ..bridge import by_layer, known_work, sum_of
 from .terms import ATTENTION, INDEXER, SCORES
 
 Facts = Mapping[str, Any]
 PASSES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
 """The three passes of a training step that a factor of 3 stands for."""
+IN_PROJECTION = "in_proj_weight"
+"""Three weights of nn.MultiheadAttention in one, which are read apart where queries and keys are those of different tokens."""
 
 
 def products(trace: Trace) -> list[Op]:
@@ -37,8 +40,11 @@ def _key(shape: Shape) -> tuple[int, ...]:
 
 
 def _shapes(facts: Facts) -> set[tuple[int, ...]]:
-    """The shapes under which a product may read it: an expert's share of a stack of experts, and the part that a rank has."""
+    """The shapes under which a product may read it: an expert's share of a stack of experts, the part that a rank has, and, read
+    ``apart``, one or two of the three weights that attention's projection is made of."""
     shapes: list[Sequence[int]] = [facts["shape"], facts.get("part", facts["shape"])]
+    if facts.get("apart"):
+        shapes += [[facts["shape"][0] * n // 3, facts["shape"][1]] for n in (1, 2)]
     return {_key(tuple(shape[cut:])) for shape in shapes for cut in ((0, 1) if facts["routed"] else (0,))}
 
 
@@ -72,6 +78,13 @@ def is_part(facts: Facts, counted: int, ran: int) -> bool:
     return "part" in facts and 0 < part < whole and counted * part == ran * whole
 
 
+def for_others(facts: Facts, ran: int) -> bool:
+    """Whether products read a parameter as often as no number of passes of all tokens does: once for an image, or for a patch."""
+    parts = 3 if facts["name"].endswith(IN_PROJECTION) else 1
+    times, rest = divmod(ran * parts, int(facts["numel"]) or 1)
+    return not (rest or facts["routed"]) and times % (parts * int(facts["tokens"])) > 0
+
+
 def whole_of(facts: Facts) -> Facts:
     """The facts of a parameter of which this rank has a part alone, as if it had all of it."""
     return dict(facts, numel=prod(facts["shape"])) if "numel" in facts and "padding" not in facts else facts
@@ -89,11 +102,43 @@ def tied(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]:
             continue
         own = [op for scope in facts["owners"] for op in ran.get(scope, ())]
         near = own or [op for scope in _scopes(facts) for op in ran.get(scope, ())]
+        if facts["name"].endswith(IN_PROJECTION) and not any(reads(op, facts) for op in near):
+            facts = dict(facts, apart=True)
         for op in near:
             if op.id not in taken and reads(op, facts):
                 ops[facts["name"]].append(_told(op, facts))
                 taken.add(op.id)
     return ops
+
+
+def is_router(facts: Facts) -> bool:
+    """Whether this parameter chooses experts."""
+    shape = facts["shape"]
+    return len(shape) == 2 and facts["E"] in shape and bool(facts["E"])
+
+
+def used_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[str]:
+    """The routed parameters of which, with those of the other experts beside them, exactly the active share ran forward, or less
+    where experts have a capacity."""
+    groups: dict[str, list[Facts]] = {}
+    for facts in weights:
+        if facts["routed"]:
+            groups.setdefault(re.sub(r"experts\.(expert_)?\d+", "experts", facts["name"]), []).append(facts)
+    used = set[str]()
+    for group in groups.values():
+        counted = sum(int(whole_of(w)["numel"]) * int(w["tokens"]) * int(w["a"]) for w in group)
+        ran = [op for w in group for op in ops[w["name"]] if op.phase == FORWARD]
+        short = counted - sum_of(ran).mac * int(group[0]["E"])
+        if not ran or not short or (short > 0 and group[0].get("capacity")):
+            used.update(w["name"] for w in group)
+    return used
+
+
+def shared(facts: Facts, ops: Mapping[str, list[Op]]) -> bool:
+    """Whether products of this weight, attention's output, are with those of the queries: both are as large, and read apart."""
+    before, found, _ = facts["name"].partition("out_proj.weight")
+    near = ops.get(before + IN_PROJECTION, ()) if found else ()
+    return any(reads(op, facts) for op in near)
 
 
 def met(facts: Facts, layers: Mapping[str, list[Op]]) -> bool:
@@ -109,9 +154,10 @@ def layer_of(op: Op, layers: Iterable[str]) -> str:
     return next((layer for layer in layers if f"{op.layer}.".startswith(f"{layer}.")), "")
 
 
-def softmaxes(trace: Trace, layers: Sequence[str]) -> set[str]:
-    """The modules inside the layers in which a softmax ran."""
-    return {op.layer for op in trace.ops if "softmax" in op.op and layer_of(op, layers)}
+def softmaxes(trace: Trace, layers: Sequence[str], *, outside: bool = False) -> set[str]:
+    """The modules in which a softmax ran, inside the layers; those ``outside`` of them, too, where no head takes one."""
+    ran = {op.layer for op in trace.ops if "softmax" in op.op and (outside or layer_of(op, layers))}
+    return ran - {""}
 
 
 def attends(op: Op, softmax: Iterable[str]) -> bool:
@@ -123,6 +169,11 @@ def attends(op: Op, softmax: Iterable[str]) -> bool:
 def indexes(op: Op) -> bool:
     """Whether a product is one of an indexer, which chooses the keys of sparse attention."""
     return INDEXER in op.layer.split(".")
+
+
+def sees(op: Op, facts: Facts) -> bool:
+    """Whether an op is one of the encoder of images beside a language model."""
+    return any(f"{op.layer}.".startswith(f"{path}.") for path in facts.get("vision", ()))
 
 
 def passes_of(kind: str, passes: int) -> list[tuple[int, tuple[str, ...]]]:

@@ -9,20 +9,38 @@ their events (nested.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ....core.records import Op, Shape, Sighting, Tensor, Trace
-from ....work import ZERO
+from ....work import ZERO, added
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops
 from ..op_bridge import bridge_ops
+from ..rulebook import RuleBook
 from . import EVENTS
 from .rules import BOOK, as_event, counts
 
+WHOLE_EVENT = "whole event"
+"""Attribute of an op that is a part of one counted event, beside others: [the event's id, its name, its calls]."""
 EVENT = "event"
 """Attribute of an op: the name of its event, which may be in place."""
 POOL = "aten::max_pool1d"
 """On the CPU one kernel without gradients (ATen native/MaxPooling.cpp); under a dispatch mode a pool of images of height 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who adds up the events: its rules by their names, which events it ``counts``, and whether those that lie in a counted one
+    are left out. ``lacks`` names the op that it has no formula for."""
+
+    book: RuleBook
+    counts: Callable[[Op], bool]
+    lacks: str
+    outermost: bool = False
+
+    def why_not(self, op: Op) -> str:
+        return self.lacks.format(op.attrs.get(EVENT, op.op))
 
 
 @dataclass(slots=True)
@@ -33,35 +51,37 @@ class _Event:
     entry: str
     inner: list[_Event] = field(default_factory=list)
 
-    def counted(self) -> list[Op]:
+    def counted(self, reader: Reader) -> list[Op]:
         """Every event that is counted, this one first."""
-        own = [self.op] if counts(self.op) else []
-        return own + [op for event in self.inner for op in event.counted()]
+        own = [self.op] if reader.counts(self.op) else []
+        if own and reader.outermost:
+            return own
+        return own + [op for event in self.inner for op in event.counted(reader)]
 
 
-def bridge(view: View, trace: Trace) -> Bridge:
+def bridge_events(view: View, trace: Trace, reader: Reader) -> Bridge:
     """Items for every dispatched op that has an event, with all that is counted in it, and for counted events without an op."""
     events = [s for s in view.sightings if _is_event(s.op)]
     ready = [s for s in view.sightings if EVENTS in s.op.attrs]
-    matching = _Matching(_Left(s.op for s in view.sightings if not _is_event(s.op) and EVENTS not in s.op.attrs))
+    left = _Left(s.op for s in view.sightings if not _is_event(s.op) and EVENTS not in s.op.attrs)
+    matching = _Matching(left, reader)
     for event in _outermost(events):
         matching.match(event)
     met = replace(view, sightings=(*ready, *matching.sightings))
-    items = bridge_ops(met, trace, BOOK, _why_not).items
-    return Bridge((*items, *(_without_op(op, entry, view) for op, entry in matching.lost)))
+    items = bridge_ops(met, trace, reader.book, reader.why_not).items
+    return Bridge((*_together(items), *(_without_op(op, entry, view, reader) for op, entry in matching.lost)))
 
 
-def _why_not(op: Op) -> str:
-    return f"torch.profiler has no formula for {op.attrs.get(EVENT, op.op)}"
+bridge = partial(bridge_events, reader=Reader(BOOK, counts, "torch.profiler has no formula for {}"))
 
 
 def _is_event(op: Op) -> bool:
     return "has_list" in op.attrs
 
 
-def _without_op(op: Op, entry: str, view: View) -> Item:
+def _without_op(op: Op, entry: str, view: View, reader: Reader) -> Item:
     """A counted event that is not a dispatched op, and not around or within one."""
-    rule = BOOK.find(op.op, view.versions)
+    rule = reader.book.find(op.op, view.versions)
     shapes = " x ".join(str(t.shape) for t in op.inputs)
     gap = other_ops(view.counter, op.layer, f"{op.op} {shapes} ran less often without the profiler")
     counted = rule.compute(op) if rule is not None else ZERO
@@ -109,29 +129,69 @@ class _Matching:
     ``_around`` are counted events around the present one that are no dispatched op: the first op with work takes them.
     """
 
-    def __init__(self, left: _Left) -> None:
+    def __init__(self, left: _Left, reader: Reader) -> None:
         self.sightings: list[Sighting] = []
         self.lost: list[tuple[Op, str]] = []
         self._left = left
+        self._reader = reader
         self._around: list[Op] = []
 
-    def match(self, event: _Event) -> None:
-        """Find the ops that this event is, or that those within it are."""
+    def match(self, event: _Event, inside: bool = False) -> None:
+        """Find the ops that this event is, or that those within it are. ``inside`` says that a counted event around it leaves out
+        what lies within."""
         ops, calls = self._left.take(event.op), event.op.calls
         if ops:
-            counted = event.counted()
+            counted = [] if inside else event.counted(self._reader)
             if any(map(known_work, ops)):
                 counted = [*(op for op in self._around if op.calls == calls), *counted]
                 self._around = [op for op in self._around if op.calls != calls]
             self.sightings += [Sighting(_with(op, counted, calls), event.entry) for op in ops]
             return
-        if counts(event.op):
+        own = not inside and self._reader.counts(event.op)
+        if own:
             self._around.append(event.op)
+        before = len(self.sightings)
         for inner in event.inner:
-            self.match(inner)
-        if event.op in self._around:
+            self.match(inner, inside or (own and self._reader.outermost))
+        if own and event.op in self._around:
             self._around.remove(event.op)
             self.lost.append((event.op, event.entry))
+        elif own and self._reader.outermost:
+            of = {WHOLE_EVENT: [event.op.id, event.op.op, calls]}
+            parts = (s._replace(op=s.op._replace(attrs={**s.op.attrs, **of})) for s in self.sightings[before:])
+            self.sightings[before:] = parts
+
+
+def _together(items: Iterable[Item]) -> list[Item]:
+    """The items, but one of all ops that are parts of one counted event: what is counted for it is counted for all of them."""
+    kept: list[Item] = []
+    parts: dict[str, list[Item]] = {}
+    for item in items:
+        of = item.sightings[0].attrs.get(WHOLE_EVENT) if item.sightings else None
+        if of is None or item.gap:
+            kept.append(item)
+        else:
+            parts.setdefault(repr((of, item.only)), []).append(item)
+    for alike in parts.values():
+        kept += _whole(alike)
+    return kept
+
+
+def _whole(parts: list[Item]) -> list[Item]:
+    """One item of an event whose parts these are, if one of them has all that is counted of it; else as they are."""
+    first = next((item for item in parts if item.counted), parts[0])
+    _, name, calls = first.sightings[0].attrs[WHOLE_EVENT]
+    if first.seen != calls or any(item.times % calls for item in parts):
+        return parts
+    whole = replace(
+        first,
+        op=name,
+        ran=added(item.ran * (item.times // calls) for item in parts),
+        times=calls,
+        sightings=tuple(item.sightings[0]._replace(calls=item.times // calls) for item in parts),
+        unknown=frozenset[str]().union(*(item.unknown for item in parts)),
+    )
+    return [whole]
 
 
 def _with(op: Op, counted: list[Op], calls: int) -> Op:

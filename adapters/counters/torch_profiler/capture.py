@@ -6,7 +6,7 @@ is of.  An event that equals another, with all events within it, is one more cal
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
@@ -68,6 +68,9 @@ class MarkedPath(ModulePath):
 class Node:
     """Events of one name on tensors of the same shapes, and those within them: ``times`` per call of what is around them."""
 
+    READ: tuple[str, ...] = ("aten::conv2d",)
+    """The events whose other arguments a formula reads."""
+
     def __init__(self, event: Any) -> None:
         self.name = event.name
         self.times = 1
@@ -78,9 +81,9 @@ class Node:
             if dtype not in ("", "Scalar", "ScalarList", "TensorList")
         ]
         self.has_list = "TensorList" in types
-        self.arguments = list(event.concrete_inputs or ()) if event.name == "aten::conv2d" else []
+        self.arguments = list(event.concrete_inputs or ()) if event.name in self.READ else []
         self.flops = int(event.flops or 0)
-        self.nodes = merged(Node(child) for child in event.cpu_children if not is_mark(child))
+        self.nodes = merged(type(self)(child) for child in event.cpu_children if not is_mark(child))
         inner = [(node.key, node.times) for node in self.nodes]
         self.key: str = repr((self.name, self.inputs, self.has_list, self.arguments, self.flops, inner))
 
@@ -138,13 +141,13 @@ def op_by_op() -> Iterator[None]:
             switch.set_fastpath_enabled(True)
 
 
-def profiled(module: torch.nn.Module, inputs: Any) -> list[Any]:
-    """The profiler's events of one inference call."""
+def profiled(module: torch.nn.Module, inputs: Any) -> Any:
+    """The profiler of one inference call."""
     cpu = [torch.profiler.ProfilerActivity.CPU]
     profiler = torch.profiler.profile(activities=cpu, with_flops=True, record_shapes=True)
     with torch.no_grad(), op_by_op(), profiler, MarkedPath(module):
         module(*inputs)
-    return list(profiler.events())
+    return profiler
 
 
 def dispatched(model: TorchModel) -> list[Op]:
@@ -157,34 +160,46 @@ def dispatched(model: TorchModel) -> list[Op]:
     return list(recorder.ops.values())
 
 
+Sums = Callable[[Any], tuple[int, Callable[[Any], int]]]
+"""From a profiler to its total, and the function that gives the part of it that one event and those within it have."""
+
+
 def capture(counter: str, model: TorchModel) -> Ledger:
-    """Profile one inference call (eval, no_grad) of a fresh module on ``model.device``.
+    """Profile one inference call (eval, no_grad) of a fresh module on ``model.device``."""
+    return event_ledger(counter, model, _sums, Node, {})
+
+
+def _sums(profiler: Any) -> tuple[int, Callable[[Any], int]]:
+    return sum(int(event.flops or 0) for event in profiler.events()), lambda event: Node(event).total
+
+
+def event_ledger(counter: str, model: TorchModel, sums: Sums, node: type[Node], packages: dict[str, str]) -> Ledger:
+    """The ledger of one inference call, by what ``sums`` gives for its events. ``packages`` are versions beside PyTorch's.
 
     Sightings are the events (``aten::add``, in ``within`` those around it), and the operators of a second call (``aten.add``).
     """
     module = model.build(model.device)
     inputs = model.example(model.device)
-    with counting((), lambda: profiled(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
-        events = profiled(module, inputs)
+    with counting((), lambda: sums(profiled(torch.nn.Linear(1, 1), (torch.zeros(1, 1),)))):
+        profiler = profiled(module, inputs)
+        total, part = sums(profiler)
+    events = list(profiler.events())
     if events and not hasattr(events[0], "input_dtypes"):
         raise CannotCount(UNTYPED.format(torch.__version__))
-    total = sum(int(event.flops or 0) for event in events)
-    roots: dict[tuple[str, str], list[Node]] = {}
+    roots: dict[tuple[str, str], list[Any]] = {}
     for event in events:
         if not is_mark(event) and (event.cpu_parent is None or is_mark(event.cpu_parent)):
-            roots.setdefault((layer_of(event), event.name), []).append(Node(event))
+            roots.setdefault((layer_of(event), event.name), []).append(event)
     entries: list[Entry] = []
     sightings: list[Sighting] = []
     for (layer, name), calls in roots.items():
         entry = f"{layer}|{name}"
-        nodes = merged(calls)
-        value = sum(node.times * node.total for node in nodes)
+        value = sum(map(part, calls))
         if value:
             entries.append(Entry(entry, layer, name, value, len(calls)))
-        for node in nodes:
-            record(node, layer, (), 1, sightings, entry)
+        for of_calls in merged(map(node, calls)):
+            record(of_calls, layer, (), 1, sightings, entry)
     sightings += [Sighting(op, "") for op in dispatched(model)]
     notes: tuple[str, ...] = (FAST_PATH,) if any(map(takes_fast_path, module.modules())) else ()
-    return Ledger(
-        counter, "torch", FLOP, model.device, versions(module), total, tuple(entries), tuple(sightings), {}, notes
-    )
+    found = {**versions(module), **packages}
+    return Ledger(counter, "torch", FLOP, model.device, found, total, tuple(entries), tuple(sightings), {}, notes)

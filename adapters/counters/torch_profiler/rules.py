@@ -7,6 +7,7 @@ tests measure the formulas with the installed release. An op that ran counts wha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ....core.causes import Cause
@@ -88,25 +89,35 @@ def counts(op: Op) -> bool:
     return BOOK.find(op.op, {}) is not None
 
 
-def _events(op: Op) -> list[Any]:
-    """The counted events that the op is or runs; an op whose events are not known is one of its own name."""
-    own = op._replace(op=op.op.replace(".", "::", 1), attrs={"arguments": []}, calls=1)
-    return list(op.attrs[EVENTS]) if EVENTS in op.attrs else [as_event(own)] if counts(own) else []
+def of_events(
+    book: RuleBook,
+    counts: Callable[[Op], bool],
+    source: str,
+    formula: str,
+    arguments: Callable[[Op], list[Any]] = lambda op: [],
+) -> None:
+    """Give a book the rule of an op that is or runs events that it ``counts``. ``arguments`` are those of an op's own event."""
+
+    def events(op: Op) -> list[Any]:
+        """The counted events that the op is or runs; an op whose events are not known is one of its own name."""
+        own = op._replace(op=op.op.replace(".", "::", 1), attrs={"arguments": arguments(op)}, calls=1)
+        return list(op.attrs[EVENTS]) if EVENTS in op.attrs else [as_event(own)] if counts(own) else []
+
+    @book.pattern(
+        "an operator that is or runs some of these", lambda op: bool(events(op)), source=source, formula=formula
+    )
+    def _of_events(op: Op) -> Work:
+        total, missed = ZERO, None
+        for name, shapes, given, times in events(op):
+            inputs = tuple(Tensor(tuple(shape), "") for shape in shapes)
+            inner = Op(op.id, name, "", inputs, (), {"arguments": given})
+            counted, nothing = apply(book.find(name, {}), inner, lambda op: "")
+            total, missed = total + counted * times, missed or nothing
+        if missed is not None and not total:
+            raise missed
+        return total
 
 
-@BOOK.pattern(
-    "an operator that is or runs some of these",
-    lambda op: bool(_events(op)),
-    source="U:733",
-    formula="the sum of these, each as often as it is called; an in-place one (aten::add_) counts 0",
+of_events(
+    BOOK, counts, "U:733", "the sum of these, each as often as it is called; an in-place one (aten::add_) counts 0"
 )
-def _of_events(op: Op) -> Work:
-    total, missed = ZERO, None
-    for name, shapes, arguments, times in _events(op):
-        inputs = tuple(Tensor(tuple(shape), "") for shape in shapes)
-        inner = Op(op.id, name, "", inputs, (), {"arguments": arguments})
-        counted, nothing = apply(BOOK.find(name, {}), inner, lambda op: "")
-        total, missed = total + counted * times, missed or nothing
-    if missed is not None and not total:
-        raise missed
-    return total

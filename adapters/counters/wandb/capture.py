@@ -27,7 +27,8 @@ def capture(counter: str, model: TfModel) -> Ledger:
         """The callback with a model and without a run."""
 
         def __init__(self) -> None:
-            super(WandbCallback, self).set_model(model.called)
+            self.input_type, self.log_gradients = None, False  # read by set_model (:560)
+            self.set_model(model.called)
 
     ledger, gflops = profiled_once(counter, model, lambda: _flops(Given()))
     if gflops != ledger.total / 1e9 / 2:

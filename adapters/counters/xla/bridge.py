@@ -131,7 +131,7 @@ def _met(sightings: Iterable[Sighting], view: View, wanted: Wanted) -> tuple[dic
         rule = BOOK.find(op.op, view.versions)
         counted, missed = apply(rule, op, why_not)
         one = Met(op, rule, counted, missed)
-        if is_integer_op(op):
+        if is_integer_op(op) and not counted.mac:  # a product of integers is the work of a quantised layer
             whole += [one] if counted else []
             continue
         primitive = str(op.attrs.get("primitive", ""))
@@ -249,7 +249,7 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
             yield of_others(found, mine, op, seen)
         else:
             mine = found
-        padded = mine.counted.mac != part.ran.mac and seen == op.calls * part.times
+        padded = mine.counted.mac != part.ran.mac and seen == op.calls * part.times and part.cause is None
         only = ("mac",) if padded else part.only
         yield make_item(
             mine.op,
@@ -260,7 +260,7 @@ def _matched(found: Met | None, wanted: list[tuple[Op, Part]], view: View, hande
             seen=0 if found.missed else seen,
             ran=part.ran.only(only) if only else part.ran,
             times=op.calls * part.times,
-            cause=Cause.PADDING_NOT_COUNTED if padded else found.missed.cause if found.missed else None,
+            cause=Cause.PADDING_NOT_COUNTED if padded else found.missed.cause if found.missed else part.cause,
             entry=SUM,
             ops=(op.id,),
             reason=found.missed.reason if found.missed else "",

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ....core.causes import Cause
 from ....core.records import Op, Tensor
-from ....work import ZERO, Work, numel
+from ....work import ZERO, Work, is_complex, numel
 from ..bridge import known_work, unknown_of
 from .rules import convolved
 
@@ -20,9 +21,17 @@ ONE = {
     "floor": "floor", "ceil": "ceil", "exp": "exponential", "expm1": "exponential-minus-one", "log": "log",
     "log1p": "log-plus-one", "sqrt": "sqrt", "rsqrt": "rsqrt", "cbrt": "cbrt", "tanh": "tanh", "sin": "sine", "cos": "cosine",
     "tan": "tan", "atan2": "atan2", "pow": "power", "erf": "erf", "select_n": "select", "convert_element_type": "convert",
-    "reduce_precision": "reduce-precision", "bitcast_convert_type": "bitcast-convert",
+    "reduce_precision": "reduce-precision", "bitcast_convert_type": "bitcast-convert", "real": "real", "imag": "imag",
+    "complex": "complex",
 }  # fmt: skip
 """Primitives that are one instruction of their output's size."""
+ALIKE = (
+    "add", "add_any", "sub", "mul", "neg", "square", "abs", "eq", "ne", "select_n", "real", "imag", "complex",
+    "reduce_sum", "reduce_prod", "gather",
+)  # fmt: skip
+"""Those whose instructions on complex numbers are the same."""
+CONJUGATE = ("real", "imag", "negate", "complex")
+REAL_PARTS = {"complex64": "float32", "complex128": "float64"}
 CHOICE = "choice"
 """The step of a reduction to the place of an extremum, of several instructions."""
 REDUCED = {
@@ -47,12 +56,13 @@ Place = tuple[Any, ...]
 
 class Part(NamedTuple):
     """``times`` instructions at one place, that is of one kind and size; ``ran`` is the work of one call that each does, which is
-    all of the primitive's work, or what it has in the components ``only``."""
+    all of the primitive's work, or what it has in the components ``only``. ``cause``: why the instruction does other work."""
 
     place: Place
     ran: Work
     times: int = 1
     only: tuple[str, ...] = ()
+    cause: Cause | None = None
 
 
 def place(op: Op, counted: Work) -> Place:
@@ -73,10 +83,14 @@ def parts(op: Op) -> list[Part] | None:
     name, work = op.op.partition(".")[2], known_work(op) or ZERO
     if op.op == ALL_REDUCE:
         return [Part((name, _size(op.outputs[0])), work)]
+    if any(is_complex(tensor.dtype) for tensor in (*op.inputs, *op.outputs)) and name not in ALIKE:
+        return _of_complex(name, op, work)
     if name == "dot_general":
         return [Part(("products", work.mac), work)]
     if name == "conv_general_dilated":
         return [Part(("products", _met_by_xla(op)), work)]
+    if name == "ragged_dot_general":
+        return _masked(op, work)
     if name == "convert_element_type" and op.inputs[0].dtype == op.outputs[0].dtype:
         return []
     if name == "convert_element_type" and op.outputs[0].dtype == "bool":
@@ -102,6 +116,33 @@ def parts(op: Op) -> list[Part] | None:
             Part(("exponential", size), work),
             *(Part((kind, size), ZERO, only=(component,)) for kind, component in others.items()),
         ]
+    return None if work or unknown_of([op]) else []
+
+
+def _masked(op: Op, work: Work) -> list[Part]:
+    """Where no kernel takes groups, every row is multiplied with the matrix of each group, and a mask of zeros leaves one: a
+    dense product, and a choice for each element of what is cut into groups (jax/_src/lax/lax.py:6631)."""
+    ((contracting, _), (batch, _)), (ragged,), _ = op.attrs["ragged_dot_dimension_numbers"]
+    if ragged in batch:
+        return [Part(("products", work.mac), work)]
+    groups = int((op.inputs[2].shape or ())[-1] or 0)
+    cut = op.inputs[:2] if ragged in contracting else op.inputs[:1]
+    masks = [Part(("select", groups * _size(tensor)), ZERO, only=("cmp",)) for tensor in cut]
+    return [Part(("products", groups * work.mac), work, cause=Cause.ALL_EXPERTS_COUNTED), *masks]
+
+
+def _of_complex(name: str, op: Op, work: Work) -> list[Part] | None:
+    """The instructions of a primitive on complex numbers, where they are others than on real ones. A step of a product has four
+    multiply-adds, and XLA counts one (kFmaFlops)."""
+    if name == "dot_general":
+        return [Part(("products", work.mac // 4), work, cause=Cause.FORMULA_DIFFERS)]
+    if name == "conj":
+        return [Part((kind, _size(op.outputs[0])), ZERO) for kind in CONJUGATE]
+    if name == "convert_element_type" and not is_complex(op.outputs[0].dtype):
+        same = REAL_PARTS.get(op.inputs[0].dtype) == op.outputs[0].dtype
+        return [Part((kind, _size(op.outputs[0])), ZERO) for kind in (("real",) if same else ("real", "convert"))]
+    if name == "convert_element_type":
+        return [] if op.inputs[0].dtype == op.outputs[0].dtype else [Part(("convert", _size(op.outputs[0])), ZERO)]
     return None if work or unknown_of([op]) else []
 
 

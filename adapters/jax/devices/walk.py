@@ -19,7 +19,8 @@ from .tags import tag_of
 
 PRODUCTS = {"dot_general": "dot", "conv_general_dilated": "convolution"}
 """Primitives with products, and their instruction."""
-OTHER_PRODUCTS = ("ragged_dot_general",)
+GROUPED = "ragged_dot_general"
+"""Products of groups of rows, which are one dense product for XLA (adapters/counters/xla/lowerings.py)."""
 OF_A_FUNCTION = ("reduce", "reduce_window")
 """Reductions by a user's function, which runs as often as the whole array says."""
 LOST = "one device's program has no product of its own for it: XLA merged it with an equal one, or left it out"
@@ -81,9 +82,11 @@ class LocalWalk(Walk):
                 self._problem(equation, why, names)
                 return
             op = made
-        elif name in OTHER_PRODUCTS:
-            self._problem(equation, NOT_FOLLOWED, names)
-            return
+        elif name == GROUPED:
+            why = _grouped(op, [each for each in found if each.opcode == PRODUCTS["dot_general"]], runs.copies)
+            if why:
+                self._problem(equation, why, names)
+                return
         else:
             op = self._single(op, found)
         self.add(op, runs.copies)
@@ -178,6 +181,20 @@ def _is_alike(op: Op, found: Piece) -> bool:
     return all(int(found.attrs.get(name, 1)) == int(op.attrs[name]) for name in groups)
 
 
+def _grouped(op: Op, found: Sequence[Piece], copies: int) -> str:
+    """Why a product of groups is not known to be a device's as it stands, '' if XLA left it whole, as within ``shard_map``."""
+    if not found:
+        return LOST
+    ((contracted, _), _), (ragged,), _ = op.attrs["ragged_dot_dimension_numbers"]
+    groups = _size((op.inputs[2].shape or ())[-1:])
+    times = (groups, groups if ragged in contracted else 1, 1)
+    tensors = zip(times, (*op.inputs[:2], *op.outputs), strict=True)
+    whole = [each * _size(tensor.shape) for each, tensor in tensors]
+    sizes = [[_size(tensor.shape) for tensor in (*each.inputs, *each.outputs)] for each in found]
+    uncut = len(found) <= copies and not any(each.looped for each in found) and sizes == [whole] * len(found)
+    return "" if uncut else NOT_FOLLOWED
+
+
 def _with(op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> Op:
     """The op with a device's shapes; those of the whole stay beside them where they differ."""
     whole = {"inputs": [list(t.shape or ()) for t in op.inputs], "outputs": [list(t.shape or ()) for t in op.outputs]}
@@ -203,9 +220,14 @@ def _spreads(shape: Any, out: Any) -> bool:
     return not shape or (len(shape) == len(out or ()) and all(n in (1, m) for n, m in zip(shape, out, strict=True)))
 
 
+def _size(shape: Any) -> int:
+    """Elements of a tensor of this shape."""
+    return math.prod(int(size or 0) for size in shape or ())
+
+
 def _products(op: Op) -> int:
     """Multiply-adds of a product, those of a convolution with padding included."""
-    out = math.prod(int(size or 0) for size in op.outputs[0].shape or ())
+    out = _size(op.outputs[0].shape)
     if op.op == "lax.dot_general":
         (contracted, _), _ = op.attrs["dimension_numbers"]
         return out * math.prod(int((op.inputs[0].shape or ())[axis] or 0) for axis in contracted)

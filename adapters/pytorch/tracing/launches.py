@@ -1,7 +1,8 @@
-"""Kernels of Triton, which a program launches past PyTorch's dispatcher, as operators: ``triton::name``.
+"""What a program launches past PyTorch's dispatcher, as operators: a kernel of Triton, ``triton::name``, a program that
+AOTInductor compiled, ``aoti::program``, and a CUDA graph that is played again, ``cuda_graph::replay``.
 
-Each launch becomes a call of an operator that is named as the kernel, takes its arguments by their names and its grid, and
-launches it.  So every mode meets it, and within an operator of a library it is a part of that one, as any other call is.
+Each launch becomes a call of such an operator, which launches it; a kernel's has its name, its arguments by their names and its
+grid.  So every mode meets it, and within an operator of a library it is a part of that one, as any other call is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import torch
 
 SPACE = "triton"
-"""The namespace of these operators: ``triton.name`` in a trace and in files of formulas."""
+"""The namespace of the operators of its kernels: ``triton.name`` in a trace and in files of formulas."""
 GRID = "grid"
 KINDS = {bool: "bool", int: "int", float: "float", str: "str"}
 """Types of arguments that stand in a record, and how a schema calls them."""
@@ -29,8 +30,8 @@ RUNNING = ("JITFunction", "Heuristics", "Autotuner", "InterpretedFunction")
 _now = local()
 _lock = Lock()
 _depth: list[int] = []
-_held: list[tuple[Any, Any]] = []
-_operators: dict[tuple[str, str], Any] = {}
+_held: list[tuple[Any, str, Any]] = []
+_operators: dict[tuple[str, str, str], Any] = {}
 _libraries: list[Any] = []
 
 
@@ -42,17 +43,18 @@ def may_launch() -> bool:
 
 
 def see() -> None:
-    """From now on each launch of a kernel of Triton is a call of an operator, until ``unsee`` was called as often."""
+    """From now on each launch is a call of an operator, until ``unsee`` was called as often."""
     with _lock:
-        if not _held and may_launch():
-            for kind in _classes():
-                _held.append((kind, kind.run))
-                kind.run = _seen(kind.run)
+        held = {(kind, name) for kind, name, _ in _held}
+        for kind, name, around in _doors():
+            if name in vars(kind) and (kind, name) not in held:
+                _held.append((kind, name, vars(kind)[name]))
+                setattr(kind, name, around(vars(kind)[name]))
         _depth.append(1)
 
 
 def is_launching() -> bool:
-    """Whether a kernel is being launched on this thread: at the first launch Triton starts its compiler."""
+    """Whether something is being launched on this thread: at the first launch Triton starts its compiler."""
     return getattr(_now, "launch", None) is not None
 
 
@@ -61,8 +63,15 @@ def unsee() -> None:
     with _lock:
         _depth.pop()
         while _held and not _depth:
-            kind, run = _held.pop()
-            kind.run = run
+            kind, name, run = _held.pop()
+            setattr(kind, name, run)
+
+
+def _doors() -> list[tuple[Any, str, Callable[..., Any]]]:
+    """Each class and its method that launches, and what makes an operator of that."""
+    kernels = [(kind, "run", _seen) for kind in (_classes() if may_launch() else [])]
+    programs = [(kind, name, _program) for kind in _runners() for name in ("run", "boxed_run")]
+    return [*kernels, *programs, (torch.cuda.CUDAGraph, "replay", _replay)]
 
 
 def _classes() -> list[Any]:
@@ -74,21 +83,55 @@ def _classes() -> list[Any]:
     return [kind for kind in dict.fromkeys(found) if kind is not None and "run" in vars(kind)]
 
 
+def _runners() -> list[Any]:
+    """PyTorch's classes that run what AOTInductor compiled (torch/csrc/inductor/aoti_package/pybind.cpp)."""
+    found = vars(getattr(torch._C, "_aoti", None) or local).values()
+    return [kind for kind in found if isinstance(kind, type) and "run" in vars(kind)]
+
+
 def _seen(run: Callable[..., Any]) -> Callable[..., Any]:
     def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("warmup") or is_launching():
             return run(self, *args, **kwargs)
         given = dict(zip(self.arg_names, args), **{k: v for k, v in kwargs.items() if k in self.arg_names})
         given[GRID] = _grid(kwargs.get(GRID), given)
-        results: list[Any] = []
-        _now.launch = lambda: results.append(run(self, *args, **kwargs))
-        try:
-            _call(_name(self), {name: value for name, value in given.items() if _kind(value)})
-        finally:
-            _now.launch = None
-        return results[0] if results else None
+        known = {name: value for name, value in given.items() if _kind(value)}
+        return _as_operator(SPACE, _name(self), known, lambda: run(self, *args, **kwargs))
 
     return seen
+
+
+def _program(run: Callable[..., Any]) -> Callable[..., Any]:
+    def seen(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_launching():
+            return run(self, inputs, *args, **kwargs)
+        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+        return _as_operator("aoti", "program", {"inputs": tensors}, lambda: run(self, inputs, *args, **kwargs))
+
+    return seen
+
+
+def _replay(replay: Callable[..., Any]) -> Callable[..., Any]:
+    def seen(self: Any) -> Any:
+        return replay(self) if is_launching() else _as_operator("cuda_graph", "replay", {}, lambda: replay(self))
+
+    return seen
+
+
+def _as_operator(space: str, name: str, given: dict[str, Any], launch: Callable[[], Any]) -> Any:
+    """What ``launch`` returns, called by an operator of that name with these arguments."""
+    results: list[Any] = []
+
+    def launched() -> Any:
+        results.append(launch())
+        return results[0]
+
+    _now.launch = launched
+    try:
+        _call(space, name, given)
+    finally:
+        _now.launch = None
+    return results[0] if results else None
 
 
 def _grid(grid: Any, given: dict[str, Any]) -> list[int]:
@@ -110,6 +153,8 @@ def _kind(value: Any) -> str:
     """The type of an argument in a schema; '' for one that no schema takes."""
     if isinstance(value, torch.Tensor):
         return "Tensor"
+    if isinstance(value, list) and value and all(isinstance(each, torch.Tensor) for each in value):
+        return "Tensor[]"
     if isinstance(value, list) and all(isinstance(size, int) for size in value):
         return "int[]"
     if isinstance(value, int) and not -LARGEST <= value < LARGEST:  # an address, say
@@ -117,19 +162,22 @@ def _kind(value: Any) -> str:
     return KINDS.get(type(value), "")
 
 
-def _call(name: str, given: dict[str, Any]) -> None:
-    """Call the operator that launches what is to be launched now."""
+def _call(space: str, name: str, given: dict[str, Any]) -> None:
+    """Call the operator that launches what is to be launched now; it returns the tensors that come of it."""
     schema = ", ".join(f"{_kind(value)} {argument}" for argument, value in given.items())
-    operator = _operators.get((name, schema))
+    operator = _operators.get((space, name, schema))
     if operator is None:
         overload = f"of{len(_operators)}"
-        library = torch.library.Library(SPACE, "FRAGMENT")
-        library.define(f"{name}.{overload}({schema}) -> ()")
+        library = torch.library.Library(space, "FRAGMENT")
+        library.define(f"{name}.{overload}({schema}) -> Tensor[]")
         library.impl(f"{name}.{overload}", _launched, "CompositeExplicitAutograd")
+        library.impl(f"{name}.{overload}", torch.library.fallthrough_kernel, "Autograd")  # gradients pass it by, too
         _libraries.append(library)  # an operator lives as long as its library
-        operator = _operators[(name, schema)] = getattr(getattr(getattr(torch.ops, SPACE), name), overload)
+        operator = getattr(getattr(getattr(torch.ops, space), name), overload)
+        _operators[space, name, schema] = operator
     operator(*given.values())
 
 
-def _launched(*_: Any) -> None:
-    _now.launch()
+def _launched(*_: Any) -> list[torch.Tensor]:
+    made = _now.launch()
+    return [value for value in made if isinstance(value, torch.Tensor)] if isinstance(made, (list, tuple)) else []

@@ -60,6 +60,7 @@ class ModulePath:
         self._handles: List[Any] = []
         self.threads: Set[int] = set()  # whose ops are recorded, by the system's number
         self.unseen: List[str] = []  # modules that were called on unknown threads
+        self.scripts: Dict[torch.nn.Module, str] = {}  # those of TorchScript that were called, and their paths
 
     @property
     def modules(self) -> List[torch.nn.Module]:
@@ -121,6 +122,8 @@ class ModulePath:
         path = self._names.get(module, self.current)  # made in a forward: its maker's
         if get_ident() not in self._followed:
             self.unseen.append(path)
+        if isinstance(module, torch.jit.ScriptModule):
+            self.scripts.setdefault(module, path)
         self._stacks.setdefault(get_ident(), [""]).append(path)
 
     def _done(self, _module: Any, _inputs: Any, _outputs: Any) -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from math import isqrt, prod
-from typing import TYPE_CHECKING, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Protocol, TypeVar
 
 import torch
 
@@ -23,7 +23,7 @@ from .call_records import RECURRENT
 
 if TYPE_CHECKING:
     from ..model import TorchModel
-    from ..trace import Recorder
+    from .module_path import ModulePath
 
 PRODUCTS, ELEMENTS, BYTES, STEPS = 10**9, 10**8, 1 << 28, 1000
 """The largest run that is made beside one on meta: multiply-adds (estimated), elements of all tensors, bytes of weights, steps
@@ -43,7 +43,14 @@ FACTORS = {
 """Where the two factors of a product stand among its tensors."""
 
 
-R = TypeVar("R", bound="Recorder")
+class Recording(Protocol):
+    """What a recorder has of a model: its modules, and the ops that ran."""
+
+    path: ModulePath
+    ops: dict[Any, Op]
+
+
+R = TypeVar("R", bound=Recording)
 
 UNCHECKED = (
     "traced on meta, where tensors have no values: nothing checked that the model takes the same way, or that it runs at all, on "

@@ -36,6 +36,11 @@ def _length(text: str) -> int:
     help="Documents packed into a sequence in place of --seq; a token sees its own alone.",
 )
 @click.option(
+    "--images",
+    type=click.IntRange(min=1),
+    help="Images in each sequence of a model that reads them beside text.",
+)
+@click.option(
     "--lora",
     metavar="R[:NAME,...]",
     default="",
@@ -60,6 +65,7 @@ def llm(
     seq: int | None,
     lengths: tuple[int, ...],
     batch: int | None,
+    images: int | None,
     lora: str,
     pass_: str,
     formats: str,
@@ -68,15 +74,16 @@ def llm(
 ) -> None:
     """Report a training step beside the published formulas.
 
-    MODEL is a HuggingFace config.json or its folder, a function that returns a model with its inputs
+    MODEL is a config.json of transformers or diffusers, or its folder, a function that returns a model with its inputs
     (package.module:function), or a pair of the zoo. A configuration is made on the meta device, which allocates nothing, and
-    called with --batch sequences of --seq tokens. A function or a pair has its own inputs. The tool records the pass op by op
-    and explains how each formula differs from it, to the unit.
+    called with --batch sequences of --seq tokens, or with --batch images where it reads or makes images alone. A function or a
+    pair has its own inputs. The tool records the pass op by op and explains how each formula differs from it, to the unit.
 
     \b
     reconcile llm config.json --seq 8192
     reconcile llm config.json --lengths 2048,2048,2048,2048
     reconcile llm config.json --seq 4096 --lora 16
+    reconcile llm config.json --seq 4096 --images 1
     reconcile llm config.json --pass forward
     reconcile llm package.module:function --format md
 
@@ -90,7 +97,9 @@ def llm(
 
     try:
         with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
-            page = found(*asked(model, batch=batch, seq=seq, lengths=lengths, lora=lora, pass_=pass_), tell)
+            page = found(
+                *asked(model, batch=batch, seq=seq, lengths=lengths, images=images, lora=lora, pass_=pass_), tell
+            )
     except NotInResult as error:
         say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)

@@ -1,8 +1,4 @@
-"""ATen operators on complex numbers, counted in operations on their real and imaginary parts.
-
-A sum is two adds, a product (a + bi)(c + di) four multiplies and two adds, and a multiply-add of a matrix product four
-multiply-adds onto two accumulators. A complex operand makes every operand complex: ATen converts the real ones.
-"""
+"""ATen operators on complex numbers, counted in operations on their real and imaginary parts (work/complex_numbers.py)."""
 
 from __future__ import annotations
 
@@ -12,10 +8,10 @@ from ...core.work import (
     UnknownWork,
     Work,
     complex_formula,
-    find,
     formula,
     formulas,
 )
+from ..complex_numbers import polynomials
 from ..elementwise import (
     ADD,
     CMP,
@@ -29,30 +25,10 @@ from ..shapes import n_in, n_out
 POLYNOMIAL = """add sub rsub subtract mul multiply neg negative square sum prod cumsum cumprod addcmul mm bmm matmul mv dot vdot
 inner addmm baddbmm addmv addbmm addr outer ger linear einsum tensordot scatter_add index_add index_put _unsafe_index_put
 embedding_dense_backward pow trace"""
-"""Operators that only add and multiply: their work on complex numbers follows from their work on real ones."""
+polynomials(*(f"aten.{name}" for name in POLYNOMIAL.split()), source="c10/util/complex.h (operator+=, operator*=)")
 
-PRODUCT = MUL * 4 + ADD * 2
 QUOTIENT = DIV * 2 + MUL * 5 + ADD * 3 + CMP * 4
 """|c| >= |d| > 0: r = d / c, s = 1 / (c + d r); (a + b r) s, (b - a r) s."""
-
-
-def complex_work(work: Work) -> Work:
-    """Work on complex numbers of an expression that has this work on real ones. Raises UnknownWork for anything except sums
-    and products."""
-    if work.div or work.cmp or work.special:
-        raise UnknownWork("more than sums and products, of complex numbers")
-    return Work(mac=4 * work.mac, accumulators=2 * work.accumulators) + ADD * (2 * work.add) + PRODUCT * work.mul
-
-
-@complex_formula(
-    *(f"aten.{name}" for name in POLYNOMIAL.split()),
-    source="the real form's sums and products, of complex numbers: c10/util/complex.h (operator+=, operator*=)",
-)
-def _polynomial(op: Op) -> Work:
-    real = find(op.op)
-    if real is None:
-        raise UnknownWork(f"no work formula for {op.op}")
-    return complex_work(real.compute(op))
 
 
 def _vector_norm(op: Op) -> Work:

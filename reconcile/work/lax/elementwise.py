@@ -8,12 +8,15 @@ from ...core.records import Op
 from ...core.work import (
     UnknownWork,
     Work,
+    complex_formula,
     formula,
+    formulas,
     pointwise,
     prod,
 )
 from .. import elementwise, ordering
-from ..elementwise import ADD, CMP, MUL
+from ..complex_numbers import polynomials
+from ..elementwise import ADD, CMP, MUL, SPECIAL
 from ..shapes import attr, n_in, n_out, shape
 
 _LAX = "jax/_src/lax/lax.py"
@@ -46,6 +49,17 @@ for _row, _ops in NAMES.items():
 
 POINTWISE = f"{' '.join(NAMES.values())} nextafter polygamma zeta igamma igammac igamma_grad_a bessel_i0e bessel_i1e"
 pointwise(*(f"lax.{name}" for name in POINTWISE.split()), "lax.regularized_incomplete_beta")
+
+
+POLYNOMIAL = (
+    """add add_any sub neg mul square integer_pow reduce_sum reduce_prod cumsum cumprod scatter-add dot_general"""
+)
+polynomials(*(f"lax.{name}" for name in POLYNOMIAL.split()), source=_LAX)
+formulas({
+    "abs": (f"hypot(a, b): {_LAX} (abs_p)", lambda op: SPECIAL * n_out(op)),
+    "exp": (f"exp(a) * (cos(b), sin(b)): {_LAX} (exp_p)", lambda op: (SPECIAL * 3 + MUL * 2) * n_out(op)),
+    "eq ne": (f"both parts compared: {_LAX} (eq_p)", lambda op: CMP * (2 * n_out(op))),
+}, "lax.", complex_formula)  # fmt: skip
 
 
 @formula("lax.one_minus_square", source=f"(1 + x) (1 - x): {_LAX} (one_minus_square_p), from JAX 0.12 on")

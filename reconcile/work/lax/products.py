@@ -19,14 +19,18 @@ def _dot_general(op: Op) -> Work:
 
 
 @formula(
-    "lax.ragged_dot_general", source="the rows of every group with its own matrix: jax/_src/lax/lax.py (ragged_dot)"
+    "lax.ragged_dot_general",
+    source="the rows of every group with its own matrix: jax/_src/lax/lax.py (RaggedDotDimensionNumbers)",
 )
 def _ragged_dot(op: Op) -> Work:
-    # (M, K) x (G, K, N) -> (M, N); rows beyond the groups count like padding
-    first, second, out = shape(op), shape(op, 1), out_shape(op)
-    if len(first) != 2 or len(second) != 3 or first[1] != second[1] or out != (first[0], second[2]):
-        raise UnknownWork(f"{op.op} of {list(first)} and {list(second)} to {list(out)}")
-    return dots(prod(out), first[1])
+    # (M, K) x (G, K, N) -> (M, N), or of its gradient (M, K) x (M, N) -> (G, K, N), where M is cut into the groups: each element
+    # of the first meets the free sizes of the second in its own group; rows beyond the groups count like padding
+    first, second = shape(op), shape(op, 1)
+    dots_of, _, groups = attr(op, "ragged_dot_dimension_numbers")
+    (_, contracting), (_, batch) = dots_of
+    met = {*contracting, *batch, *groups}
+    products = prod(first) * prod([size for axis, size in enumerate(second) if axis not in met])
+    return Work(mac=products, accumulators=min(n_out(op), products))
 
 
 def pairs(size: int, out: int, taps: int, stride: int, dilation: int) -> int:

@@ -11,13 +11,12 @@ from ...core.work import (
     UnknownWork,
     Work,
     complex_formula,
-    find,
     formula,
     no_arithmetic,
     prod,
 )
 from .. import linalg, ordering
-from ..aten.complex_numbers import complex_work
+from ..complex_numbers import polynomials
 from ..elementwise import ADD, MUL, SPECIAL
 from ..shapes import (
     attr,
@@ -128,14 +127,7 @@ POLYNOMIAL = """Add AddV2 Sub Neg Mul Square Sum Prod Cumsum Cumprod AddN BiasAd
 Einsum XlaEinsum"""
 
 
-@complex_formula(
-    *POLYNOMIAL.split(), source="the real form's sums and products, of complex numbers: aten_complex.complex_work"
-)
-def _polynomial(op: Op) -> Work:
-    real = find(op.op)
-    if real is None:
-        raise UnknownWork(f"no work formula for {op.op}")
-    return complex_work(real.compute(op))
+polynomials(*POLYNOMIAL.split(), source="std::complex, core/kernels/cwise_ops.h")
 
 
 @complex_formula("ComplexAbs", source="hypot(a, b): core/kernels/cwise_op_complex_abs.cc")

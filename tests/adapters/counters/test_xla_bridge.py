@@ -81,6 +81,34 @@ def statement(
     return found
 
 
+GROUPS, WHOLE = 3, Tensor((3,), "int32")
+RAGGED = op(
+    "lax.ragged_dot_general", ((B, IN), (GROUPS, IN, OUT)), (B, OUT), equations=1,
+    ragged_dot_dimension_numbers=[[[[1], [1]], [[], []]], [0], [0]],
+)  # fmt: skip
+RAGGED = RAGGED._replace(inputs=(*RAGGED.inputs, WHOLE))
+DENSE_OF_GROUPS = op(
+    "hlo.dot", ((GROUPS, B, IN), (GROUPS, IN, OUT)), (B, OUT), contracting=[2, 0], primitive="dot_general"
+)
+MASK = op("hlo.select", ((GROUPS, B, IN),) * 3, (GROUPS, B, IN), primitive="select_n")
+
+
+def of_integers(one: Op) -> Op:
+    """The same on 8-bit integers."""
+    return one._replace(inputs=tuple(Tensor(t.shape, "int8") for t in one.inputs), outputs=(Tensor((B, OUT), "int32"),))
+
+
+def of_waves(one: Op) -> Op:
+    """The same on complex numbers."""
+    return one._replace(
+        inputs=tuple(Tensor(t.shape, "complex64") for t in one.inputs),
+        outputs=tuple(Tensor(t.shape, "complex64") for t in one.outputs),
+    )
+
+
+CONJUGATE = tuple(of_waves(single(f"hlo.{name}", primitive=name)) for name in ("real", "imag", "negate", "complex"))
+
+
 EXPLAINED: dict[str, tuple[int, tuple[Op, ...], tuple[Op, ...], dict[Cause, int]]] = {
     # name: (counted, program, trace, causes with their FLOPs)
     "the same": (PRODUCT, (dot(), dot(before=True)), (ran(),), {}),
@@ -110,6 +138,20 @@ EXPLAINED: dict[str, tuple[int, tuple[Op, ...], tuple[Op, ...], dict[Cause, int]
         (PADDED,),
         {Cause.PADDING_NOT_COUNTED: DENSE - INSIDE},
     ),
+    "of integers": (PRODUCT, (of_integers(dot()), of_integers(dot(before=True))), (of_integers(ran()),), {}),
+    "of complex numbers": (PRODUCT, (of_waves(dot()),), (of_waves(ran()),), {Cause.FORMULA_DIFFERS: 3 * PRODUCT}),
+    "a conjugate": (
+        len(CONJUGATE) * B * OUT,
+        CONJUGATE,
+        (of_waves(single("lax.conj", equations=1)),),
+        {Cause.OUTSIDE_CONVENTION: -len(CONJUGATE) * B * OUT},
+    ),
+    "every expert": (
+        GROUPS * PRODUCT + GROUPS * B * IN,
+        (DENSE_OF_GROUPS, MASK),
+        (RAGGED,),
+        {Cause.ALL_EXPERTS_COUNTED: PRODUCT - GROUPS * PRODUCT, Cause.OUTSIDE_CONVENTION: -GROUPS * B * IN},
+    ),
 }  # fmt: skip
 
 
@@ -126,6 +168,7 @@ OPEN: dict[str, tuple[int, tuple[Op, ...], tuple[Op, ...]]] = {
     # The program before compilation does not have the model's product either: it is unknown what the compiler did with it.
     "a product that never was in the program": (0, (), (ran(),)),
     "another product in the program": (2 * B * 4 * OUT, (dot(inner=4), dot(inner=4, before=True)), (ran(),)),
+    "groups that are not multiplied": (PRODUCT, (dot(),), (RAGGED,)),
     "a product more than the model has": (2 * PRODUCT, (dot(), dot("b"), dot(before=True), dot("b", before=True)), (ran(),)),
 }  # fmt: skip
 

@@ -12,8 +12,8 @@ from reconcile.core.causes import Cause
 
 torch = pytest.importorskip("torch")
 from reconcile.adapters.pytorch.libraries.lora import adapted  # noqa: E402
-from tests.adapters.pytorch import test_documents as plain  # noqa: E402
-from tests.adapters.pytorch.test_documents import PAIR, WEIGHTS, B, F, H, L, T, V  # noqa: E402
+from tests.adapters.pytorch.configured import test_documents as plain  # noqa: E402
+from tests.adapters.pytorch.configured.test_documents import PAIR, WEIGHTS, B, F, H, L, T, V  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 

@@ -1,0 +1,16 @@
+"""The counter alone: what its own profiler does with the events of a GPU's run (xformers/profiler/profiler.py:117)."""
+
+from ..torch_profiler.program import AFTER as AFTER
+
+PROGRAM = """\
+import torch
+from xformers.profiler.profile_analyzer import AnalyzedTrace
+
+{model}
+cpu = [torch.profiler.ProfilerActivity.CPU]
+with torch.no_grad(), torch.profiler.profile(activities=cpu, with_flops=True, record_shapes=True) as profiler:
+    net(x)
+found = AnalyzedTrace.from_profile(profiler.profiler.kineto_results.events())
+reported = int(sum(found.compute_num_ops(dtype) for dtype in found.operations_per_dtype_fw))
+"""
+TABLE = "xformers/profiler/profile_analyzer.py:69"

@@ -1,0 +1,113 @@
+"""A diffusion transformer of diffusers from its configuration alone: on meta, with latents, a timestep and a text."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ....core.errors import UsageError, described
+from .source import Sizes, Source, name_of, title
+
+SIDE = 64
+"""Patches along a side of an image whose transformer states no sample_size: FluxPipeline's default_sample_size of 128 in patches
+of 2, an image of 1,024 x 1,024 pixels. huggingface/diffusers 0.42.1 src/diffusers/pipelines/flux/pipeline_flux.py:215."""
+TEXT = ("caption_channels", "joint_attention_dim", "cross_attention_dim")
+"""Fields that state the width of a text's tokens, the first of them that is set."""
+
+
+def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Callable[[], tuple[Any, Any]]:
+    """A function that makes the model and its inputs, for ``sizes.batch`` images with ``sizes.seq`` tokens of text.
+
+    Raises UsageError for a class that diffusers does not have, for one whose inputs are not known here, and for a text that is
+    not given or not read.
+    """
+    file, named = title(source), str(settings["_class_name"])
+    try:
+        import diffusers
+        import torch
+    except ImportError as error:
+        raise UsageError(
+            f"{file} describes a model of diffusers, which cannot be imported here ({error}): install diffusers."
+        ) from error
+    from .pictures import Pictures
+
+    kind: Any = getattr(diffusers, named, None)
+    if "hidden_states" not in inspect.signature(getattr(kind, "forward", len)).parameters:
+        raise UsageError(f"{file} names {named}, which is no transformer of diffusers {diffusers.__version__}.")
+    try:
+        with torch.device("meta"):
+            model = kind.from_config(dict(settings))
+    except Exception as error:
+        raise UsageError(f"diffusers makes no model of {file}: {described(error)}.") from error
+    text = "encoder_hidden_states" in inspect.signature(model.forward).parameters and _width(model.config)
+    if text and not sizes.seq:
+        raise UsageError(f"the model of {file} reads a text: give --seq, the number of its tokens, such as 512.")
+    if sizes.seq and not text:
+        raise UsageError(f"the model of {file} reads no text: leave --seq out.")
+    try:
+        with torch.device("meta"):
+            inputs = _inputs(model, sizes.batch, sizes.seq)
+            tokens = _tokens(model.config, inputs["hidden_states"])
+            model(**inputs)
+    except Exception as error:
+        raise UsageError(
+            f"no inputs are known for the model of {file} ({described(error)}): count it with "
+            "reconcile run --torch module:function."
+        ) from error
+
+    @functools.cache
+    def make() -> tuple[Any, Any]:
+        return Pictures(model, sizes.batch, tokens, sizes.seq), inputs
+
+    make.__name__ = make.__qualname__ = name_of(source)
+    return make
+
+
+def _width(config: Mapping[str, Any]) -> int:
+    """How wide a token of the text is; 0 if the configuration states none."""
+    return next((int(config[name]) for name in TEXT if config.get(name)), 0)
+
+
+def _tokens(config: Mapping[str, Any], latents: Any) -> int:
+    """The patches of an image: those of its latents, or one for each row of a sequence that has been cut already."""
+    if latents.dim() == 3:
+        return int(latents.shape[1])
+    return (int(latents.shape[-1]) // int(config["patch_size"])) ** 2
+
+
+def _inputs(model: Any, batch: int, seq: int) -> dict[str, Any]:
+    """What the model's forward takes, by name."""
+    import torch
+
+    config, taken = model.config, inspect.signature(model.forward).parameters
+
+    def of(*shape: int) -> Any:
+        return torch.zeros(batch, *shape)
+
+    flat = "img_ids" in taken
+    side = int(config.get("sample_size") or SIDE)
+    channels, moment = int(config["in_channels"]), torch.zeros(batch, dtype=torch.int64)
+    known: dict[str, Any] = {
+        "hidden_states": of(SIDE * SIDE, channels) if flat else of(channels, side, side),
+        "timestep": of() if flat else moment,
+    }
+    if seq:
+        known["encoder_hidden_states"] = of(seq, _width(config))
+    if flat:
+        axes = len(config["axes_dims_rope"])
+        known["img_ids"], known["txt_ids"] = (torch.zeros(n, axes) for n in (SIDE * SIDE, seq))
+    if config.get("pooled_projection_dim"):
+        known["pooled_projections"] = of(int(config["pooled_projection_dim"]))
+    if config.get("guidance_embeds"):
+        known["guidance"] = of()
+    if not seq and config.get("num_embeds_ada_norm"):
+        known["class_labels"] = moment
+    if "added_cond_kwargs" in taken:
+        extra = bool(getattr(model, "use_additional_conditions", False))
+        known["added_cond_kwargs"] = {
+            "resolution": of(2) if extra else None,
+            "aspect_ratio": of(1) if extra else None,
+        }
+    return {name: value for name, value in known.items() if name in taken}

@@ -1,0 +1,144 @@
+"""What a program launches past PyTorch's dispatcher is an op of the trace, or a problem of it: it never counts as nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from reconcile.adapters.pytorch import trace as inference  # noqa: E402
+from reconcile.adapters.pytorch import training  # noqa: E402
+from reconcile.adapters.pytorch.compiled import FUSED, SCRIPT  # noqa: E402
+from reconcile.adapters.pytorch.tracing import launches  # noqa: E402
+from tests.adapters.pytorch.tracing.test_outside import net  # noqa: E402
+from tests.adapters.pytorch.training_models import Model  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+
+IMAGE = 1, 3, 8, 8
+FIRST, LAST = ("aten.addmm", "first"), ("aten.addmm", "last")
+CONVOLUTION = "aten._convolution"
+
+
+class Runner:
+    """As PyTorch's own: it is given a list of inputs, and what it runs is no operator's call."""
+
+    def run(self, inputs):
+        with torch.utils._python_dispatch._disable_current_modes():
+            return [2 * value for value in inputs]
+
+    def boxed_run(self, inputs):
+        found = self.run(inputs)
+        inputs.clear()
+        return found
+
+
+def traced(compute, how=inference):
+    found = how.trace(Model(net(compute), 3, 6, device="cpu"))
+    work = [op for op in found.ops if op.op.startswith(("aoti", "cuda_graph")) or op.op in ("aten.addmm", "aten.mul")]
+    return found, [(op.op, op.layer) for op in work if op.phase == "forward"]
+
+
+@pytest.mark.parametrize("how", [inference, training])
+@pytest.mark.parametrize("name", ["run", "boxed_run"])
+def test_a_program_of_aotinductor_is_an_op(name, how, monkeypatch):
+    monkeypatch.setattr(launches, "_runners", lambda: [Runner])
+    own = vars(Runner)[name]
+    found, ops = traced(lambda x: getattr(Runner(), name)([x])[0], how)
+    assert ops == [FIRST, ("aoti.program", "middle"), LAST]
+    (op,) = [op for op in found.ops if op.op == "aoti.program"]
+    assert [tensor.shape for tensor in (*op.inputs, *op.outputs)] == [(3, 4), (3, 4)]
+    assert vars(Runner)[name] is own
+
+
+def test_outside_a_recording_a_program_runs_as_ever():
+    assert torch.equal(Runner().run([torch.ones(2)])[0], torch.full((2,), 2.0))
+    assert [name for kind in launches._runners() for name in ("run",) if callable(vars(kind)[name])] != []
+
+
+def test_a_graph_that_is_played_again_is_an_op(monkeypatch):
+    played = []
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", played.append)
+
+    def compute(x):
+        torch.cuda.CUDAGraph.replay("the graph")
+        return x
+
+    _, ops = traced(compute)
+    assert ops == [FIRST, ("cuda_graph.replay", "middle"), LAST]
+    assert (played, torch.cuda.CUDAGraph.replay) == (["the graph"], played.append)
+
+
+def test_a_class_that_comes_later_is_seen_too(monkeypatch):
+    """Triton may be imported by the model: a recorder within a recorder sees it."""
+    found = []
+    monkeypatch.setattr(launches, "_runners", lambda: found)
+    own = vars(Runner)["run"]
+    launches.see()
+    found.append(Runner)
+    launches.see()
+    inside = vars(Runner)["run"]
+    launches.unsee()
+    assert inside is not own
+    assert vars(Runner)["run"] is inside
+    launches.unsee()
+    assert vars(Runner)["run"] is own
+
+
+def script(*parts, fused):
+    """A frozen module of these parts: ``optimize`` gives it kernels, ``warm`` calls it until a fuser does."""
+    module = torch.jit.trace(nn.Sequential(*parts).eval(), torch.ones(IMAGE))
+    if fused == "optimize":
+        return torch.jit.optimize_for_inference(module)
+    if fused == "warm":
+        module = torch.jit.freeze(module)
+        with torch.no_grad():
+            for _ in range(3):
+                module(torch.ones(IMAGE))
+    return module
+
+
+class Holder(nn.Module):
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    def forward(self, x):
+        return self.part(x)
+
+
+@pytest.fixture
+def _onednn():
+    torch.jit.enable_onednn_fusion(True)
+    yield
+    torch.jit.enable_onednn_fusion(False)
+
+
+def problems(make):
+    found = inference.trace(Model(make, *IMAGE, device="cpu"))
+    return [(p.op, p.layer, p.reason) for p in found.problems], [op.op for op in found.ops]
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_kernels_of_torchscript_withhold_the_number(inside):
+    def make():
+        part = script(nn.Conv2d(3, 8, 3), nn.ReLU(), fused="optimize")
+        return Holder(part) if inside else part
+
+    layer = "part" if inside else ""
+    assert problems(make)[0] == [(SCRIPT, layer, FUSED % "prim::mkldnn_convolution")]
+
+
+@pytest.mark.usefixtures("_onednn")
+def test_what_a_fuser_made_of_torchscript_is_told():
+    found, ops = problems(lambda: Holder(script(nn.Conv2d(3, 8, 3), nn.ReLU(), fused="warm")))
+    assert found == [(SCRIPT, "part", FUSED % "prim::oneDNNFusionGroup")]
+    assert CONVOLUTION not in ops
+
+
+def test_torchscript_of_operators_alone_has_its_number():
+    found, ops = problems(lambda: Holder(script(nn.Conv2d(3, 8, 3), nn.ReLU(), fused="")))
+    assert found == []
+    assert CONVOLUTION in ops
