@@ -29,7 +29,7 @@ def bridge_nodes(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, o
     for sighting in view.sightings:
         id = sighting.op.id
         present.add(id)
-        rule = book.find(sighting.op.op, view.versions)
+        rule = book.of(sighting.op, view.versions)
         counted, missed = apply(rule, sighting.op, why_not)
         op = ran.get(id)
         if op is not None and not is_integer_op(op):

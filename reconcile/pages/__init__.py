@@ -117,7 +117,7 @@ def _rules(name: str) -> tuple[Rule, ...]:
     module = next(c.module for c in known_counters().values() if c.family == name)
     book = importlib.import_module(f"{module}.rules").BOOK
     ops_by_rule: dict[tuple[str, str, str], list[str]] = {}
-    for rule in book.rules():
+    for rule in book.rules() or (book.base.rules() if book.base else ()):
         ops_by_rule.setdefault((rule.formula, str(rule.versions), rule.source), []).append(rule.op)
     return tuple(Rule(tuple(ops), *key) for key, ops in ops_by_rule.items())
 

@@ -70,5 +70,8 @@ THERE = {
     ("onnx_tool", "family_transposed:transposed2d_stride"): (
         prod(TRANSPOSED_OUT) * (3 * 9 + 1), prod(TRANSPOSED_IN) * 3 * 9, "onnx_tool/node.py:2565",
     ),
+    ("onnx_opcounter", "family_transposed:transposed2d_stride"): (
+        prod(TRANSPOSED_OUT) * 4 * 9, prod(TRANSPOSED_IN) * 3 * 9, "onnx_opcounter/onnx_opcounter.py:119",
+    ),
     ("keras_flops", "extra:first_transposed"): (COLUMNS * 6, COLUMNS * 5, "flops_registry.py:465"),
 }  # fmt: skip

@@ -4,7 +4,7 @@ Python 3.6, TensorFlow 2.x.
 """
 
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from ....core.records import Ledger
 from ...shared import nested
@@ -61,7 +61,7 @@ def _watched() -> Iterator[List[Tuple[Any, Any]]]:
         profiler.profile = original
 
 
-def _batch(model: TfModel) -> int:
+def batch_of(model: TfModel) -> int:
     """The batch that the model is called with. Raises CannotCount if get_flops would call it with other inputs."""
     net = model.called
     tensors = nested.leaves(model.arguments, is_leaf)
@@ -80,13 +80,20 @@ def _fits(own: Tuple[Any, ...], called: Tuple[int, ...]) -> bool:
     return len(own) == len(called) and all(a is None or a == b for a, b in zip(own, called))
 
 
-def capture(counter: str, model: TfModel) -> Ledger:
-    """The ledger of one get_flops, with the batch of the run."""
-    with _imported() as keras_flops, _watched() as calls:
-        batch = _batch(model)
-        total = keras_flops.get_flops(model.called, batch_size=batch)
+def profiled_once(counter: str, model: TfModel, count: Callable[[], Any]) -> Tuple[Ledger, Any]:
+    """The ledger of the only call of tf.profiler that ``count`` makes, and what ``count`` returns."""
+    with _watched() as calls:
+        returned = count()
     ((graph, root),) = calls
-    versions = dict(model.versions(), **{"keras-flops": version_of("keras-flops", keras_flops)})
     outputs = tf_graph.graph_outputs(graph)
     ledger = graph_ledger(counter, graph, outputs, model.layers(), node_values(root), {})
+    return ledger._replace(versions=model.versions()), returned
+
+
+def capture(counter: str, model: TfModel) -> Ledger:
+    """The ledger of one get_flops, with the batch of the run."""
+    with _imported() as keras_flops:
+        batch = batch_of(model)
+        ledger, total = profiled_once(counter, model, lambda: keras_flops.get_flops(model.called, batch_size=batch))
+    versions = dict(ledger.versions, **{"keras-flops": version_of("keras-flops", keras_flops)})
     return ledger._replace(total=int(total), versions=versions)
