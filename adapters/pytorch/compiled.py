@@ -50,7 +50,7 @@ def unwrapped(module: Any) -> Any:
     return root, compiled
 
 
-def kind_of_kernel(module: torch.jit.ScriptModule) -> str:
+def kind_of_kernel(module: Any) -> str:
     """A kernel of TorchScript's own or of a compiler's by which it runs this module; '' if it runs operators alone.
 
     What a module runs stands in its graph, and what was made of that in the plans of its calls.
@@ -59,9 +59,10 @@ def kind_of_kernel(module: torch.jit.ScriptModule) -> str:
 
 
 def _graphs(module: Any) -> Iterator[Any]:
+    forward = module._c._get_method("forward")  # the module's own may be another one here (CallAdapter)
+    yield forward.inlined_graph
     try:
-        yield module.inlined_graph
-        yield from [plan.graph for plan in module.get_debug_state().execution_plans.values()]
+        yield from [plan.graph for plan in module._c.get_debug_state().execution_plans.values()]
     except RuntimeError:  # it was not called by itself, or without a plan
         return
 

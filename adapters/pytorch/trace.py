@@ -68,11 +68,13 @@ class Recorder(TorchDispatchMode):
         self.memory = Written(self.where)
 
     def __enter__(self) -> Any:
-        see()
+        if not self.on_thread:  # a thread may outlive the call; while that runs, all launches are seen
+            see()
         return super().__enter__()
 
     def __exit__(self, *error: Any) -> Any:
-        unsee()
+        if not self.on_thread:
+            unsee()
         return super().__exit__(*error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -29,9 +29,6 @@ RUNNING = ("JITFunction", "Heuristics", "Autotuner", "InterpretedFunction")
 """The classes of Triton that launch a kernel by ``run(*args, grid=, warmup=, **kwargs)``; the outermost is the launch
 (triton/runtime/jit.py, autotuner.py and interpreter.py of 3.1 to 3.9)."""
 
-CAPSULES = (torch._C, "_to_dlpack"), (torch, "to_dlpack"), (torch.utils.dlpack, "to_dlpack")
-"""One function, and where a program finds it."""
-
 _now = local()
 _lock = Lock()
 _depth: list[int] = []
@@ -78,8 +75,13 @@ def _doors() -> list[tuple[Any, str, Callable[..., Any]]]:
     programs = [(kind, name, _program) for kind in _runners() for name in ("run", "boxed_run")]
     others = [(torch.cuda.CUDAGraph, "replay", _replay)]
     back = [(torch._C, "_from_dlpack", _lifted), (torch, "frombuffer", _lifted)]
-    away = [(owner, name, _capsule) for owner, name in CAPSULES]
+    away = [(owner, name, _capsule) for owner, name in capsules()]
     return [*kernels, *programs, *others, *back, *away]
+
+
+def capsules() -> list[tuple[Any, str]]:
+    """Where a program finds the function that makes a capsule of a tensor."""
+    return [(torch._C, "_to_dlpack"), (torch, "to_dlpack"), (torch.utils.dlpack, "to_dlpack")]
 
 
 def _classes() -> list[Any]:

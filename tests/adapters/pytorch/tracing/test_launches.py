@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Event, Thread
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -72,7 +74,7 @@ def test_a_graph_that_is_played_again_is_an_op(monkeypatch):
 
 
 def test_functions_of_dlpack_are_put_back():
-    places = (*launches.CAPSULES, (torch._C, "_from_dlpack"), (torch, "frombuffer"))
+    places = (*launches.capsules(), (torch._C, "_from_dlpack"), (torch, "frombuffer"))
     own = [vars(owner)[name] for owner, name in places]
     traced(lambda x: torch.from_dlpack(x))
     assert [vars(owner)[name] for owner, name in places] == own
@@ -92,6 +94,25 @@ def test_a_class_that_comes_later_is_seen_too(monkeypatch):
     assert vars(Runner)["run"] is inside
     launches.unsee()
     assert vars(Runner)["run"] is own
+
+
+def test_a_thread_that_outlives_the_call_leaves_nothing(monkeypatch):
+    monkeypatch.setattr(launches, "_runners", lambda: [Runner])
+    own, go_on, ready = vars(Runner)["run"], Event(), Event()
+
+    def wait():
+        ready.set()
+        go_on.wait()
+
+    def compute(x):
+        Thread(target=wait, daemon=True).start()
+        ready.wait()
+        return x
+
+    traced(compute)
+    kept = vars(Runner)["run"]
+    go_on.set()
+    assert kept is own
 
 
 def script(*parts, fused):
