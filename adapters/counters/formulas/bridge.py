@@ -223,10 +223,10 @@ class _Terms:
                 cause = Cause.BACKWARD_ASSUMED
             elif kind == PARAMETER and sightings[0].op.attrs["routed"] and sightings[0].op.attrs.get("capacity"):
                 cause = Cause.EXPERT_CAPACITY
-            elif kind == PARAMETER and for_others(sightings[0].op.attrs, ran):
-                cause = Cause.TOKENS_ASSUMED
             elif part and is_part(sightings[0].op.attrs, counted, ran):
                 cause = Cause.GLOBAL_SHAPE
+            elif kind == PARAMETER and for_others(sightings[0].op.attrs, ran):
+                cause = Cause.TOKENS_ASSUMED
         return self._made(sightings, seen, part, cause, only=only)
 
     def _made(
