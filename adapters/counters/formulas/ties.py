@@ -79,10 +79,7 @@ def is_part(facts: Facts, counted: int, ran: int) -> bool:
 
 
 def for_others(facts: Facts, ran: int) -> bool:
-    """Whether products read a parameter as often as no number of passes of all tokens does: once for an image, or for a patch.
-    False of a parameter of which this rank has a part."""
-    if "part" in facts:
-        return False
+    """Whether products read a parameter as often as no number of passes of all tokens does: once for an image, or for a patch."""
     parts = 3 if facts["name"].endswith(IN_PROJECTION) else 1
     times, rest = divmod(ran * parts, int(facts["numel"]) or 1)
     return not (rest or facts["routed"]) and times % (parts * int(facts["tokens"])) > 0
