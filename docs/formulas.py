@@ -34,7 +34,7 @@ HELD = {
         "lax",
         "the formulas of the other frameworks; for the rest only the absence of matrix products is said",
     ),
-    "lax.products": ("lax", "loops"),
+    "lax.products": ("lax_products", "loops"),
     "lax.windows": ("lax", "loops"),
     "onnx.elementwise": ("onnx", "the same operation in PyTorch"),
     "onnx.layers": ("onnx", "the same operation in PyTorch"),

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from ....core.errors import UsageError, described
 from ...shared.refusal import FactoryError
-from .source import SEQ, Lora, Sizes, Source, name_of, title
+from .source import SEQ, Lora, Made, Sizes, Source, at_hand, name_of, title
 
 OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
 
 
-def language_model(
-    source: Source, config: Any, sizes: Sizes, lora: Lora | None = None
-) -> Callable[[], tuple[Any, Any]]:
+def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None = None) -> Made:
     """A function that makes the model of a configuration and its token ids, int64 (batch, seq). No weight is allocated.
     The lengths are those of documents that are packed into each sequence, and make it up; with ``lora`` the weights are frozen
     and adapters are trained.
@@ -43,26 +39,22 @@ def language_model(
     auto = AutoModelForSeq2SeqLM if sides else AutoModelForCausalLM
     chosen = {"attn_implementation": "eager"} if sides else {}
 
-    @functools.cache  # it has no values that a step could change: the trace and every formula read one model
-    def make() -> tuple[Any, Any]:
+    try:
         with torch.device("meta"):
             model = share(auto.from_config(config, dtype=torch.bfloat16, **chosen), batch, seq)
             model = adapted(model, lora.rank, lora.targets) if lora is not None else model
             model = Documents(model, lengths) if lengths else model
             ids = [torch.zeros(batch, seq, dtype=torch.int64) for _ in range(1 + sides)]
-            return model, dict(zip(("input_ids", "decoder_input_ids"), ids, strict=True)) if sides else tuple(ids)
-
-    try:
-        tables = [m for m in make()[0].modules() if isinstance(m, torch.nn.Embedding)]
     except FactoryError as error:
         raise UsageError(str(error)) from error
     except Exception as error:
         raise UsageError(f"transformers makes no language model of {file}: {described(error)}.") from error
+    tables = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
     stated = int(getattr(config, "max_position_embeddings", 0) or 0)
     most = max(lengths, default=seq)
     longest = stated if any(0 <= table.num_embeddings - stated <= OFFSET for table in tables if stated) else most
     if most > longest:  # on meta, no look-up fails
         told = "documents of as many tokens" if lengths else f"--seq {longest}"
         raise UsageError(f"the model of {file} has a table of {longest:,} positions: give {told}, or fewer.")
-    make.__name__ = make.__qualname__ = name_of(source) + ("" if config is whole else " (its text_config)")
-    return make
+    inputs = dict(zip(("input_ids", "decoder_input_ids"), ids, strict=True)) if sides else tuple(ids)
+    return at_hand(name_of(source) + ("" if config is whole else " (its text_config)"), model, inputs)

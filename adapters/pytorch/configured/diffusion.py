@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ....core.errors import UsageError, described
-from .source import Sizes, Source, name_of, title
+from .source import Made, Sizes, Source, at_hand, name_of, title
 
 SIDE = 64
 """Patches along a side of an image whose transformer states no sample_size: FluxPipeline's default_sample_size of 128 in patches
@@ -17,7 +16,7 @@ TEXT = ("caption_channels", "joint_attention_dim", "cross_attention_dim")
 """Fields that state the width of a text's tokens, the first of them that is set."""
 
 
-def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Callable[[], tuple[Any, Any]]:
+def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Made:
     """A function that makes the model and its inputs, for ``sizes.batch`` images with ``sizes.seq`` tokens of text.
 
     Raises UsageError for a class that diffusers does not have, for one whose inputs are not known here, and for a text that is
@@ -56,13 +55,7 @@ def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Ca
             f"no inputs are known for the model of {file} ({described(error)}): count it with "
             "reconcile run --torch module:function."
         ) from error
-
-    @functools.cache
-    def make() -> tuple[Any, Any]:
-        return Pictures(model, sizes.batch, tokens, sizes.seq), inputs
-
-    make.__name__ = make.__qualname__ = name_of(source)
-    return make
+    return at_hand(name_of(source), Pictures(model, sizes.batch, tokens, sizes.seq), inputs)
 
 
 def _width(config: Mapping[str, Any]) -> int:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from ....core.errors import UsageError, described
 from . import causal_lm, diffusion, image_text, vision
-from .source import Lora, Sizes, Source, settings_of, title
-
-Made = Callable[[], tuple[Any, Any]]
-"""Makes the model on meta, with its inputs."""
+from .source import Lora, Made, Sizes, Source, settings_of, title
 
 
 def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:

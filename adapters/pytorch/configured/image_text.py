@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from ....core.errors import UsageError, described
 from ...shared.refusal import FactoryError
-from .source import SEQ, Lora, Sizes, Source, name_of, title
+from .source import SEQ, Lora, Made, Sizes, Source, at_hand, name_of, title
 from .vision import shape_of
 
 LANGUAGE = ("language_model", "lm_head")
 """The parts of such a model, in transformers, that its text goes through; images go through the others first."""
 
 
-def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -> Callable[[], tuple[Any, Any]]:
+def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -> Made:
     """A function that makes the model, ids of its text, and ``sizes.images`` images for each sequence of ``sizes.seq`` tokens.
 
     How many tokens an image has is what the model itself makes of one. Raises UsageError for a model that reads no images or
@@ -58,9 +56,4 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     except Exception as error:
         raise UsageError(f"the model of {file} cannot be called with images here: {described(error)}.") from error
 
-    @functools.cache  # it has no values that a step could change: the trace and every formula read one model
-    def make() -> tuple[Any, Any]:
-        return held, inputs
-
-    make.__name__ = make.__qualname__ = name_of(source)
-    return make
+    return at_hand(name_of(source), held, inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ SEQ = 2048
 """Tokens of a sequence, by default."""
 Source = Path | Mapping[str, Any]
 """A config.json, or what stands in one."""
+Made = Callable[[], tuple[Any, Any]]
+"""Makes the model on meta, with its inputs."""
 KINDS = ("model_type", "_class_name")
 """The fields that name the kind of a model: in transformers, and in diffusers."""
 
@@ -47,6 +49,17 @@ def name_of(source: Source) -> str:
     if isinstance(source, Path):
         return source.stem if source.stem != "config" else source.resolve().parent.name
     return model_kind(source)
+
+
+def at_hand(name: str, model: Any, inputs: Any) -> Made:
+    """A function of that name that returns the model and its inputs. The model has no values that a step could change: the trace
+    and every formula read one."""
+
+    def make() -> tuple[Any, Any]:
+        return model, inputs
+
+    make.__name__ = make.__qualname__ = name
+    return make
 
 
 def model_kind(settings: Mapping[str, Any]) -> str:

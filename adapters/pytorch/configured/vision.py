@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from ....core.errors import UsageError, described
-from .source import Sizes, Source, name_of, title
+from .source import Made, Sizes, Source, at_hand, name_of, title
 
 CLASSIFIES = "ForImageClassification"
 """How the name of a class with a head for labels ends: the configuration's ``architectures`` names it."""
@@ -26,7 +24,7 @@ def tower(config: Any) -> Any:
     return config if known and getattr(MODEL_MAPPING[type(config)], "main_input_name", "") == "pixel_values" else None
 
 
-def encoder(source: Source, config: Any, sizes: Sizes, of: str = "") -> Callable[[], tuple[Any, Any]]:
+def encoder(source: Source, config: Any, sizes: Sizes, of: str = "") -> Made:
     """A function that makes the model and its pixels, bfloat16 (batch, channels, side, side).
 
     With ``architectures`` of a classifier it has that head, else it is the encoder. A token is what the model has one of in its
@@ -55,13 +53,8 @@ def encoder(source: Source, config: Any, sizes: Sizes, of: str = "") -> Callable
             f"the layers of {file} do not share one sequence of tokens: count it with reconcile run --torch module:function."
         )
     tokens = next(iter(shapes))[1]
-
-    @functools.cache  # it has no values that a step could change: the trace and every formula read one model
-    def make() -> tuple[Any, Any]:
-        return Pictures(model, sizes.batch, tokens, config=config), {"pixel_values": pixels}
-
-    make.__name__ = make.__qualname__ = name_of(source) + of
-    return make
+    held = Pictures(model, sizes.batch, tokens, config=config)
+    return at_hand(name_of(source) + of, held, {"pixel_values": pixels})
 
 
 def shape_of(config: Any) -> tuple[int, int, int]:

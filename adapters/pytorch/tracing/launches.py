@@ -95,8 +95,8 @@ def _classes() -> list[Any]:
 
 def _runners() -> list[Any]:
     """PyTorch's classes that run what AOTInductor compiled (torch/csrc/inductor/aoti_package/pybind.cpp)."""
-    found = vars(getattr(torch._C, "_aoti", None) or local).values()
-    return [kind for kind in found if isinstance(kind, type) and "run" in vars(kind)]
+    module = getattr(torch._C, "_aoti", None)
+    return [kind for kind in vars(module).values() if isinstance(kind, type) and "run" in vars(kind)] if module else []
 
 
 def _seen(run: Callable[..., Any]) -> Callable[..., Any]:
