@@ -115,6 +115,7 @@ def llm(
     batch: int | None = None,
     lora: int | str = "",
     images: int | None = None,
+    image_size: Sequence[int] = (),
     inputs: Any = None,
     pass_: str = "training",
     progress: Callable[[Event], None] | None = None,
@@ -126,8 +127,9 @@ def llm(
     A configuration is made on the meta device and called with ``batch`` sequences of ``seq`` tokens, 1 of 2,048 unless given, or
     of packed documents with these ``lengths``, in which a token sees its own document alone; ``lora=16``, or
     ``"16:q_proj,v_proj"`` with the modules, freezes its weights and trains adapters of this rank; ``images`` of
-    them stand in each sequence of a model that reads images as well. Every other model has
-    ``inputs`` of its own, as in ``reconcile.run``. A named model runs in a worker process.
+    them stand in each sequence of a model that reads images as well, of ``image_size`` pixels, (height, width), where the
+    configuration states none. Every other model has ``inputs`` of its own, as in ``reconcile.run``. A named model runs in a
+    worker process.
     ``pass_="forward"`` counts a call in place of a training step; ``progress`` is called with every Event.
 
     Raises UsageError, with one sentence, for what cannot be used, and NotInResult if what ran is not known.
@@ -136,5 +138,6 @@ def llm(
     from ..launch import in_workers
 
     tell, paths = progress or (lambda _event: None), in_workers.paths()
-    sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch, "lora": str(lora or ""), "images": images}
+    sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch, "lora": str(lora or "")}
+    sizes.update(images=images, image_size=image_size)
     return LanguageModel(found(*asked(model, **sizes, pass_=pass_, inputs=inputs, paths=paths), tell))

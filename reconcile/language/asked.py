@@ -48,6 +48,7 @@ def asked(
     lengths: Sequence[int] = (),
     lora: str = "",
     images: int | None = None,
+    image_size: Sequence[int] = (),
     pass_: str = "training",
     inputs: Any = None,
     paths: tuple[str, ...] = (),
@@ -55,9 +56,11 @@ def asked(
     """The request, the model's name, and how to run it: a configuration or a model at hand in this process, others in a worker.
 
     ``model`` is a config.json or its folder, its settings, ``module:function``, a pair, or a model at hand. ``batch`` and ``seq``
-    or ``lengths`` size a configuration, ``lora`` freezes it and adds adapters, and ``images`` stand in each of its sequences;
-    ``inputs`` are a model's own, and a worker imports from ``paths``, too. Raises UsageError for sizes of a model that has inputs
-    of its own, for inputs of one that is sized, and for a model that cannot be used.
+    or ``lengths`` size a configuration, ``lora`` freezes it and adds adapters, and ``images`` of ``image_size`` pixels (height
+    and width) stand in each of its sequences; ``inputs`` are a model's own, and a worker imports from ``paths``, too.
+
+    Raises UsageError for sizes of a model that has inputs of its own, for inputs of one that is sized, and for a model that
+    cannot be used.
     """
     from ..launch import in_workers, runner
     from ..launch.request import run_request
@@ -74,10 +77,11 @@ def asked(
         if lora and pass_ != "training":
             raise UsageError("adapters are trained: leave --lora or --pass out.")
         documents = lengths_of(lengths)
-        return configured(configuration, batch or 1, sum(documents) or seq or 0, pass_, documents, lora, images or 0)
+        tokens = sum(documents) or seq or 0
+        return configured(configuration, batch or 1, tokens, pass_, documents, lora, images or 0, pixels_of(image_size))
     told = model if isinstance(model, str) else "a model"
-    if batch or seq or lengths or images:
-        given = "--lengths" if lengths else "--images" if images else "--seq and --batch"
+    if batch or seq or lengths or images or image_size:
+        given = "--lengths" if lengths else "--images and --image-size" if images or image_size else "--seq and --batch"
         raise UsageError(f"{told} has inputs of its own: leave {given} out; they size a configuration.")
     if lora:
         raise UsageError(
@@ -98,6 +102,16 @@ def lengths_of(given: Any) -> tuple[int, ...]:
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
             raise UsageError(f"the length of a document is a number of tokens, such as 2048, not {short(length)}.")
     return lengths
+
+
+def pixels_of(given: Any) -> tuple[int, ...]:
+    """The height and width of an image. Raises UsageError for anything but two whole numbers above 0."""
+    sides = tuple(given) if isinstance(given, Sequence) else (given,)
+    if sides and (len(sides) != 2 or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in sides)):
+        raise UsageError(
+            f"the size of an image is its height and width in pixels, such as 448 and 672, not {short(given)}."
+        )
+    return sides
 
 
 def _configuration(model: Any) -> Path | Mapping[str, Any] | None:

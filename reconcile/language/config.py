@@ -46,12 +46,13 @@ def configured(
     lengths: Sequence[int] = (),
     lora: str = "",
     images: int = 0,
+    pixels: Sequence[int] = (),
 ) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
     """The request, the model's name, and how to run it in this process, which allocates nothing.
 
     ``source`` is a config.json, or what stands in one; ``seq`` is 0 for the default; ``lengths`` are those of documents packed
-    into a sequence, ``lora`` is the rank of adapters, "16", or "16:q_proj,v_proj" with the modules that get one, and ``images``
-    are those in a sequence. Raises UsageError for a configuration of which no model can be made.
+    into a sequence, ``lora`` is the rank of adapters, "16", or "16:q_proj,v_proj" with the modules that get one, ``images`` are
+    those in a sequence, and ``pixels`` their height and width. Raises UsageError for a configuration that no model is made of.
     """
     from ..adapters.pytorch.configured.factories import factory
     from ..adapters.pytorch.configured.source import Sizes
@@ -60,7 +61,7 @@ def configured(
     from ..work import load
 
     load()
-    make = factory(source, Sizes(batch, seq, tuple(lengths), images), adapters(lora))
+    make = factory(source, Sizes(batch, seq, tuple(lengths), images, tuple(pixels)), adapters(lora))
     request = run_request(counters=("formula:all",), pass_=pass_)
 
     def take(r: RunRequest, tell: Callable[[Event], None]) -> Collected:

@@ -54,7 +54,7 @@ def test_the_command_and_the_function_agree(found: Any, monkeypatch: pytest.Monk
     file.write_text("{}")
     done = CliRunner().invoke(cli, ["llm", str(tmp_path), "--seq", "6", "--batch", "2", "--format", "json"])
     again = reconcile.llm(file, seq=6, batch=2)
-    assert given == [(file, 2, 6, "training", (), "", 0)] * 2
+    assert given == [(file, 2, 6, "training", (), "", 0, ())] * 2
     assert done.exit_code == again.exit_code == 0, done.output
     assert json.loads(done.stdout) == json.loads(told.data(again.result)) == json.loads(told.data(found.result))
     assert (again.mfu_flops, again.hfu_flops, again.result.tokens) == (RAN, RAN, TOKENS)
@@ -120,7 +120,7 @@ def test_lengths_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = reconcile.llm("net.json", lengths=lengths)
     text = ",".join(map(str, lengths))
     done = CliRunner().invoke(cli, ["llm", "net.json", "--lengths", text, "--format", "json"])
-    assert given == [(Path("net.json"), 1, B * T, "training", lengths, "", 0)] * 2
+    assert given == [(Path("net.json"), 1, B * T, "training", lengths, "", 0, ())] * 2
     data = json.loads(done.stdout)
     assert (packed.mfu_flops, packed.exact, data["ran"], data["lengths"]) == (RAN, (), RAN, list(lengths))
     across = 6 * L * 2 * H * ((B * T) ** 2 - B * T * T)
@@ -160,6 +160,9 @@ def test_documents_in_words(found: Any, lengths: Any, told: str) -> None:
         (["net.json", "--lengths", "8,0"], "0 is no number of tokens"),
         (["net.json", "--lengths", "8;9"], "8;9 is no number of tokens"),
         (["net:make", "--lengths", "8,8"], "net:make has inputs of its own: leave --lengths out"),
+        (["net:make", "--image-size", "32"], "net:make has inputs of its own: leave --images and --image-size out"),
+        (["net.json", "--image-size", "32x48x3"], "32x48x3 is no size: give height x width in pixels, such as 448x672"),
+        (["net.json", "--image-size", "32x0"], "32x0 is no size"),
     ],
 )
 def test_wrong_sizes_are_one_sentence(words: list[str], why: str) -> None:
@@ -174,6 +177,8 @@ def test_wrong_sizes_are_one_sentence(words: list[str], why: str) -> None:
         ({"model_type": "llama"}, {"inputs": "1,8"}, "a configuration is called with token ids"),
         (Decoder(), {"seq": 8}, "a model has inputs of its own"),
         ({"model_type": "llama"}, {"lengths": [8, True]}, "a number of tokens, such as 2048, not True"),
+        ({"model_type": "llama"}, {"image_size": 448}, "height and width in pixels, such as 448 and 672, not 448"),
+        ({"model_type": "llama"}, {"image_size": (32, 4.5)}, "height and width in pixels"),
         (make, {"pass_": "backward"}, "unknown pass 'backward'"),
         (Path("no_such.json"), {}, "cannot be read as a configuration"),
         (7, {}, "torch= is an int"),

@@ -51,8 +51,12 @@ def encoder(kind: str, more: int = 0, **stated: Any) -> Case:
     return Case(config, (), L * layer(tokens, f=f) + more, patches)
 
 
-POOLED = H * H + 2 * H * H * P + 2 * H * P + H * H + 2 * H * F
-"""SigLIP's pooling: one learned query meets the keys and values of all patches; a projection and a feed-forward have one row."""
+def pooled(h: int, f: int) -> int:
+    """SigLIP's pooling: one learned query meets the keys and values of all patches; a projection and a feed-forward have one
+    row."""
+    return h * h + 2 * h * h * P + 2 * h * P + h * h + 2 * h * f
+
+
 V, K, D, T = 200, 2, 8, 40
 TEXT = {
     "vocab_size": V, "hidden_size": H, "num_hidden_layers": L, "num_attention_heads": N, "num_key_value_heads": K, "head_dim": D,
@@ -85,6 +89,85 @@ def llava(batch: int, images: int) -> Case:
     return Case(stated, words, batch * LANGUAGE + of * before, of * CUT, of * layer(P + 1, VH, VF))
 
 
+HIGH, WIDE = 4, 6
+"""Patches on the sides of an image that has its size beside its pixels, and those of a window of Qwen2.5-VL."""
+WINDOWS = ((4, 4), (4, 2))
+MERGED, MOMENTS = 4, 2
+"""Patches that one token takes the place of, and frames that an image is repeated for."""
+
+
+def qwen(kind: str, batch: int, images: int, vision: dict[str, Any], layers: int, mergers: int) -> Case:
+    """An encoder in which an image is a sequence of its own, and ``mergers`` (two matrices, the first one square)."""
+    of, patches = batch * images, HIGH * WIDE
+    sizes = {"depth": DEEP, "num_heads": 2, "patch_size": PATCH, "temporal_patch_size": MOMENTS}
+    stated = {
+        "model_type": kind,
+        "text_config": {**TEXT, "rope_parameters": ROPE},
+        "vision_config": {**sizes, **vision},
+    }
+    words = (
+        "--seq",
+        str(T),
+        "--images",
+        str(images),
+        "--image-size",
+        f"{HIGH * PATCH}x{WIDE * PATCH}",
+        "--batch",
+        str(batch),
+    )
+    merger = patches // MERGED * (MERGED * VH) * (MERGED * VH + H)
+    return Case(
+        stated, words, batch * LANGUAGE + of * (layers + mergers * merger), of * patches * PIXELS * MOMENTS * VH
+    )
+
+
+ROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}
+
+
+def qwen_2_5(batch: int, images: int) -> Case:
+    """A layer of windows, one of all patches; a feed-forward of three matrices."""
+    patches = HIGH * WIDE
+    pairs = sum((a * b) ** 2 for a, b in WINDOWS) + patches**2
+    layers = 2 * patches * (4 * VH * VH + 3 * VH * VF) + 2 * VH * pairs
+    vision = {
+        "hidden_size": VH, "intermediate_size": VF, "out_hidden_size": H, "fullatt_block_indexes": [1],
+        "window_size": WINDOWS[0][0] * PATCH,
+    }  # fmt: skip
+    return qwen("qwen2_5_vl", batch, images, vision, layers, 1)
+
+
+def qwen_2() -> Case:
+    vision = {"embed_dim": VH, "hidden_size": H, "mlp_ratio": 2}
+    return qwen("qwen2_vl", 1, 1, vision, DEEP * layer(HIGH * WIDE, VH, 2 * VH), 1)
+
+
+def qwen_3() -> Case:
+    """Its first layer's patches are merged as well, for a layer of the language model."""
+    vision = {
+        "hidden_size": VH, "intermediate_size": VF, "out_hidden_size": H, "deepstack_visual_indexes": [0],
+        "num_position_embeddings": 16,
+    }  # fmt: skip
+    return qwen("qwen3_vl", 1, 1, vision, DEEP * layer(HIGH * WIDE, VH, VF), 2)
+
+
+def mistral_3() -> Case:
+    """Pixtral masks the patches of other images, which are multiplied as well; then a merger, and two matrices."""
+    images, patches = 2, HIGH * WIDE
+    vision = {"model_type": "pixtral", **VISION}
+    stated = beside("mistral3", vision, spatial_merge_size=2)
+    stated["text_config"] = {"model_type": "mistral", **TEXT}
+    words = ("--seq", str(T), "--images", str(images), "--image-size", f"{HIGH * PATCH}x{WIDE * PATCH}")
+    every, tokens = images * patches, images * patches // MERGED
+    layers = DEEP * (layer(every, VH, VF) + every * VH * VF)
+    projector = tokens * (MERGED * VH * VH + VH * H + H * H)
+    return Case(stated, words, LANGUAGE + layers + projector, every * PIXELS * VH)
+
+
+PALI = {
+    "model_type": "paligemma", "projection_dim": H, "text_config": {**TEXT, "model_type": "gemma"},
+    "vision_config": {**VISION, "model_type": "siglip_vision_model"},
+}  # fmt: skip
+"""What it masks in a training step depends on which tokens are the image's. Its encoder pools in vain."""
 LATENTS, OUT, SIZE, CUT_BY, WORDS, CAPTION, POOL = 4, 8, 8, 2, 12, 24, 20
 TOKENS = (SIZE // CUT_BY) ** 2
 HEADS = {"num_attention_heads": N, "attention_head_dim": H // N}
@@ -131,13 +214,15 @@ PATCHES = 64 * 64
 """Of an image of 1,024 x 1,024 pixels, 8 of which are a latent, in patches of 2."""
 
 
-def flux(h: int, double: int, single: int, words: int, sizes: tuple[int, int, int]) -> tuple[int, int]:
+def flux(
+    h: int, double: int, single: int, words: int, sizes: tuple[int, int, int], patches: int = PATCHES
+) -> tuple[int, int]:
     """Blocks with weights for each of both, then blocks of one set of weights in which attention and feed-forward are side by
     side: 12 h^2 as well. A moment, a guidance and a pooled text are each one row."""
-    every, (channels, caption, pool) = PATCHES + words, sizes
+    every, (channels, caption, pool) = patches + words, sizes
     blocks = double * (2 * 6 * h * h + block(every, every, h)) + single * (3 * h * h + block(every, every, h))
-    first = 2 * WAVES * h + pool * h + words * caption * h + PATCHES * channels * h
-    return blocks + 3 * h * h + 2 * h * h + PATCHES * h * channels, first
+    first = 2 * WAVES * h + pool * h + words * caption * h + patches * channels * h
+    return blocks + 3 * h * h + 2 * h * h + patches * h * channels, first
 
 
 FLUX = {"_class_name": "FluxTransformer2DModel", "guidance_embeds": True}
@@ -150,7 +235,7 @@ CASES = {
     "vit": encoder("vit", H * LABELS, architectures=["ViTForImageClassification"], num_labels=LABELS),
     "vit without a head": encoder("vit", H * H),
     "clip": encoder("clip_vision_model"),
-    "siglip": encoder("siglip_vision_model", POOLED),
+    "siglip": encoder("siglip_vision_model", pooled(H, F)),
     "dinov2": encoder("dinov2", mlp_ratio=2),
     "llava": llava(1, 1),
     "llava, images": llava(BATCH, IMAGES),
@@ -160,8 +245,21 @@ CASES = {
         LANGUAGE + DEEP * layer(P, VH, VF) + SOFT * VH * H,
         CUT,
     ),
+    "qwen2.5-vl": qwen_2_5(1, 1),
+    "qwen2.5-vl, images": qwen_2_5(BATCH, IMAGES),
+    "qwen2-vl": qwen_2(),
+    "qwen3-vl": qwen_3(),
+    "mistral3": mistral_3(),
+    "paligemma": Case(
+        PALI, ("--seq", str(T), "--images", "1"), LANGUAGE + DEEP * layer(P, VH, VF) + P * VH * H, CUT, pooled(VH, VF)
+    ),
     "dit": Case({**DIT, **LATENT}, (), *dit(H, L, SIZE)),
     "pixart": pixart(),
     "sd3": sd3(),
     "flux": Case(SMALL_FLUX, ("--seq", str(WORDS)), *flux(H, 2, 3, WORDS, (16, CAPTION, POOL))),
+    "flux of a size": Case(
+        SMALL_FLUX,
+        ("--seq", str(WORDS), "--image-size", "64x96"),
+        *flux(H, 2, 3, WORDS, (16, CAPTION, POOL), 4 * 6),
+    ),
 }

@@ -124,14 +124,6 @@ def test_a_tower_beside_a_text_is_the_vision_config(told: Callable[..., Done]) -
     assert (page["model"], page["ran"]) == ("net (its vision_config)", CASES["clip"].flops("training"))
 
 
-TEXT, VISION = (CASES["llava"].stated[part] for part in ("text_config", "vision_config"))
-PALI = {
-    "model_type": "paligemma", "projection_dim": H, "text_config": {**TEXT, "model_type": "gemma"},
-    "vision_config": {**VISION, "model_type": "siglip_vision_model"},
-}  # fmt: skip
-"""Its mask of a training step depends on values."""
-
-
 @pytest.mark.parametrize(
     ("stated", "words", "why"),
     [
@@ -140,8 +132,14 @@ PALI = {
         (CASES["vit"].stated, ("--images", "1"), "so its model reads no images: leave --images out"),
         (CASES["llava"].stated, ("--images", "1", "--seq", "16"), "the images of a sequence have 16 tokens"),
         (CASES["llava"].stated, ("--images", "1", "--lengths", "8,8"), "leave --lengths or --images out"),
-        ({"model_type": "qwen2_5_vl"}, ("--images", "1"), "no image can be given to the model of"),
-        (PALI, ("--images", "1", "--seq", "40"), "cannot be called with images here"),
+        (CASES["qwen2-vl"].stated, ("--images", "1"), "has any size: give --image-size, such as 448x672"),
+        (CASES["qwen2-vl"].stated, ("--images", "1", "--image-size", "40"), "a multiple of 16 pixels on each side"),
+        (CASES["qwen2-vl"].stated, ("--image-size", "32x48"), "is that of --images: give both"),
+        (CASES["llava"].stated, ("--images", "1", "--image-size", "32"), "states the size of an image: leave --image-size out"),
+        (CASES["vit"].stated, ("--image-size", "32"), "leave --image-size out; --batch is its images"),
+        (CASES["dit"].stated, ("--image-size", "32"), "is the size of its images: leave --image-size out"),
+        (CASES["flux"].stated, ("--seq", "8", "--image-size", "40"), "has a multiple of 16 pixels on each side"),
+        (CASES["vit"].stated, ("--image-size", "0x8"), "0x8 is no size: give height x width in pixels, such as 448x672"),
         ({"model_type": "swin"}, (), "do not share one sequence of tokens: count it with reconcile run --torch"),
         (CASES["dit"].stated, ("--seq", "8"), "reads no text: leave --seq out"),
         (CASES["sd3"].stated, (), "reads a text: give --seq, the number of its tokens"),
@@ -200,3 +198,20 @@ def test_llava_7b_is_a_closed_form(told: Callable[..., Done]) -> None:
     tower = 24 * layer(patches + 1, width, 4 * width) + patches * 3 * 14 * 14 * width
     assert page["ran"] == 2 * (language + tower + patches * (width * h + h * h))
     assert page["image_tokens"] == patches
+
+
+def test_qwen_2_5_vl_7b_is_a_closed_form(told: Callable[..., Done]) -> None:
+    """Qwen/Qwen2.5-VL-7B-Instruct: windows of 8 x 8 patches but in each eighth layer; a feed-forward of 3 matrices."""
+    h, f, layers, keys, words, seq = 3584, 18944, 28, 4 * 128, 152064, 2048
+    text = {"hidden_size": h, "intermediate_size": f, "num_hidden_layers": layers, "num_attention_heads": 28,
+            "num_key_value_heads": 4, "vocab_size": words}  # fmt: skip
+    width, wide, deep, patches = 1280, 3420, 32, (448 // 14) * (672 // 14)
+    vision = {"hidden_size": width, "intermediate_size": wide, "out_hidden_size": h}
+    stated = {"model_type": "qwen2_5_vl", "text_config": text, "vision_config": vision}
+    size = ("--images", "1", "--image-size", "448x672")
+    page = json.loads(told(stated, *size, "--pass", "forward", "--format", "json").stdout)
+    language = seq * (layers * (2 * h * h + 2 * h * keys + 3 * h * f + 2 * h * seq) + h * words)
+    pairs = (deep - 4) * patches * 64 + 4 * patches**2
+    tower = deep * patches * (4 * width**2 + 3 * width * wide) + 2 * width * pairs
+    ends = patches * (3 * 2 * 14 * 14 * width) + patches // 4 * (4 * width) * (4 * width + h)
+    assert (page["ran"], page["image_tokens"]) == (2 * (language + tower + ends), patches // 4)

@@ -9,9 +9,10 @@ from typing import Any
 from ....core.errors import UsageError, described
 from .source import Made, Sizes, Source, at_hand, name_of, title
 
-SIDE = 64
-"""Patches along a side of an image whose transformer states no sample_size: FluxPipeline's default_sample_size of 128 in patches
-of 2, an image of 1,024 x 1,024 pixels. huggingface/diffusers 0.42.1 src/diffusers/pipelines/flux/pipeline_flux.py:215."""
+PIXELS, PATCH = (1024, 1024), 16
+"""Height and width of an image whose transformer states no sample_size, and the pixels along a side of one of its patches:
+FluxPipeline's default_sample_size of 128 latents, 8 pixels a latent and 2 latents a patch. huggingface/diffusers 0.42.1
+src/diffusers/pipelines/flux/pipeline_flux.py:211, 215."""
 TEXT = ("caption_channels", "joint_attention_dim", "cross_attention_dim")
 """Fields that state the width of a text's tokens, the first of them that is set."""
 
@@ -45,9 +46,13 @@ def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Ma
         raise UsageError(f"the model of {file} reads a text: give --seq, the number of its tokens, such as 512.")
     if sizes.seq and not text:
         raise UsageError(f"the model of {file} reads no text: leave --seq out.")
+    if sizes.pixels and "img_ids" not in inspect.signature(model.forward).parameters:
+        raise UsageError(f"the sample_size of {file} is the size of its images: leave --image-size out.")
+    if any(side % PATCH for side in sizes.pixels):
+        raise UsageError(f"an image of {file} has a multiple of {PATCH} pixels on each side: change --image-size.")
     try:
         with torch.device("meta"):
-            inputs = _inputs(model, sizes.batch, sizes.seq)
+            inputs = _inputs(model, sizes)
             tokens = _tokens(model.config, inputs["hidden_states"])
             model(**inputs)
     except Exception as error:
@@ -70,27 +75,31 @@ def _tokens(config: Mapping[str, Any], latents: Any) -> int:
     return (int(latents.shape[-1]) // int(config["patch_size"])) ** 2
 
 
-def _inputs(model: Any, batch: int, seq: int) -> dict[str, Any]:
+def _inputs(model: Any, sizes: Sizes) -> dict[str, Any]:
     """What the model's forward takes, by name."""
     import torch
 
     config, taken = model.config, inspect.signature(model.forward).parameters
+    batch, seq = sizes.batch, sizes.seq
 
     def of(*shape: int) -> Any:
         return torch.zeros(batch, *shape)
 
     flat = "img_ids" in taken
-    side = int(config.get("sample_size") or SIDE)
+    height, width = sizes.pixels or PIXELS
+    patches, side = height * width // PATCH**2, int(config.get("sample_size") or 0)
+    if not flat and not side:
+        raise ValueError("it states no sample_size")
     channels, moment = int(config["in_channels"]), torch.zeros(batch, dtype=torch.int64)
     known: dict[str, Any] = {
-        "hidden_states": of(SIDE * SIDE, channels) if flat else of(channels, side, side),
+        "hidden_states": of(patches, channels) if flat else of(channels, side, side),
         "timestep": of() if flat else moment,
     }
     if seq:
         known["encoder_hidden_states"] = of(seq, _width(config))
     if flat:
         axes = len(config["axes_dims_rope"])
-        known["img_ids"], known["txt_ids"] = (torch.zeros(n, axes) for n in (SIDE * SIDE, seq))
+        known["img_ids"], known["txt_ids"] = (torch.zeros(n, axes) for n in (patches, seq))
     if config.get("pooled_projection_dim"):
         known["pooled_projections"] = of(int(config["pooled_projection_dim"]))
     if config.get("guidance_embeds"):

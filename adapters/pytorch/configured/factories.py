@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ....core.errors import UsageError, described
 from . import causal_lm, diffusion, image_text, vision
 from .source import Lora, Made, Sizes, Source, settings_of, title
@@ -16,7 +18,7 @@ def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
     """
     settings, file = settings_of(source), title(source)
     if "model_type" not in settings:
-        _none_of(file, "makes images", sizes, lora)
+        _none_of(file, "makes images", replace(sizes, pixels=()), lora)
         return diffusion.image_maker(source, settings, sizes)
     try:
         import torch  # noqa: F401
@@ -32,6 +34,8 @@ def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
     if sizes.images:
         return image_text.image_reader(source, config, sizes, lora)
     tower = vision.tower(config)
+    if sizes.pixels and tower is None:
+        raise UsageError("--image-size is that of --images: give both, or leave --image-size out.")
     if tower is not None:
         _none_of(file, "reads images alone", sizes, lora)
         if sizes.seq:
@@ -44,7 +48,12 @@ def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
 
 def _none_of(file: str, what: str, sizes: Sizes, lora: Lora | None) -> None:
     """Raise UsageError for options that only a language model has."""
-    given = {"--lengths": sizes.lengths, "--images": sizes.images, "--lora": lora}
+    given = {
+        "--lengths": sizes.lengths,
+        "--images": sizes.images,
+        "--image-size": sizes.pixels,
+        "--lora": lora,
+    }
     wrong = [name for name, value in given.items() if value]
     if wrong:
         raise UsageError(f"{file} describes a model that {what}: leave {', '.join(wrong)} out; --batch is its images.")

@@ -31,12 +31,13 @@ class Lora:
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """What a configuration is called with: sequences or images; tokens of one, 0 for the default; the lengths of documents packed
-    into each; and the images of each sequence."""
+    into each; the images of each sequence; and the height and width of an image in pixels, none for what is stated."""
 
     batch: int = 1
     seq: int = 0
     lengths: tuple[int, ...] = ()
     images: int = 0
+    pixels: tuple[int, ...] = ()
 
 
 def title(source: Source) -> str:

@@ -25,6 +25,13 @@ def _length(text: str) -> int:
     return int(text)
 
 
+def _pixels(_ctx: click.Context, _param: click.Parameter, text: str | None) -> tuple[int, ...]:
+    sides = [] if text is None else text.split("x")
+    if len(sides) > 2 or any(not (n.isascii() and n.isdecimal() and len(n) < 6 and int(n)) for n in sides):
+        raise click.BadParameter(f"{brief(text or '')} is no size: give height x width in pixels, such as 448x672.")
+    return tuple(int(n) for n in (sides * 2)[:2])
+
+
 @click.command()
 @click.argument("model")
 @click.option("--seq", type=click.IntRange(min=1), help=f"Tokens per sequence of a configuration.  [default: {SEQ}]")
@@ -39,6 +46,12 @@ def _length(text: str) -> int:
     "--images",
     type=click.IntRange(min=1),
     help="Images in each sequence of a model that reads them beside text.",
+)
+@click.option(
+    "--image-size",
+    metavar="HxW",
+    callback=_pixels,
+    help="Pixels of an image where the configuration states none.",
 )
 @click.option(
     "--lora",
@@ -66,6 +79,7 @@ def llm(
     lengths: tuple[int, ...],
     batch: int | None,
     images: int | None,
+    image_size: tuple[int, ...],
     lora: str,
     pass_: str,
     formats: str,
@@ -83,7 +97,7 @@ def llm(
     reconcile llm config.json --seq 8192
     reconcile llm config.json --lengths 2048,2048,2048,2048
     reconcile llm config.json --seq 4096 --lora 16
-    reconcile llm config.json --seq 4096 --images 1
+    reconcile llm config.json --seq 4096 --images 1 --image-size 448x672
     reconcile llm config.json --pass forward
     reconcile llm package.module:function --format md
 
@@ -97,9 +111,17 @@ def llm(
 
     try:
         with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
-            page = found(
-                *asked(model, batch=batch, seq=seq, lengths=lengths, images=images, lora=lora, pass_=pass_), tell
+            request = asked(
+                model,
+                batch=batch,
+                seq=seq,
+                lengths=lengths,
+                images=images,
+                image_size=image_size,
+                lora=lora,
+                pass_=pass_,
             )
+            page = found(*request, tell)
     except NotInResult as error:
         say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)

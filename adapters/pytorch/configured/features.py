@@ -1,0 +1,92 @@
+"""The images of a language model: their pixels, what stands beside these, and where they are in a sequence."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+
+from ....core.errors import UsageError
+from .pictures import Layout
+from .source import SEQ, Sizes
+from .values import Values
+from .vision import shape_of
+
+GRID, PIXELS = "image_grid_thw", "image_sizes"
+"""What a model of transformers may take beside the pixels of images that differ in size: patches, or pixels, of each side."""
+KINDS = ("mm_token_type_ids", "token_type_ids")
+"""What a model may take beside token ids: 1 for a token of an image, 0 for one of text."""
+
+
+def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, Layout]:
+    """The pixels of all images, bfloat16 on meta, and where they stand in the sequences.
+
+    Beside them stand, for each image, the patches of its time, height and width, or the pixels of its height and width, as the
+    model asks for; patches are rows of pixels, or small images. Raises UsageError for images of a size that the model does not
+    take, and what the model raises for images that it cannot read.
+    """
+    number, seq = sizes.batch * sizes.images, sizes.seq or SEQ
+    asked = inspect.signature(model.get_image_features).parameters
+    tower = getattr(getattr(model, "model", model), "vision_tower", None)
+    sized = PIXELS in inspect.signature(getattr(tower, "forward", len)).parameters
+    beside: dict[str, list[list[int]]] = {}
+    if GRID in asked:
+        if not sizes.pixels:
+            raise UsageError(f"an image of {file} has any size: give --image-size, such as 448x672.")
+        patch, merged = int(vision.patch_size), int(vision.patch_size) * int(getattr(vision, "spatial_merge_size", 1))
+        if any(side % merged for side in sizes.pixels):
+            raise UsageError(f"an image of {file} has a multiple of {merged} pixels on each side: change --image-size.")
+        sides = [side // patch for side in sizes.pixels]
+        channels, deep = int(getattr(vision, "in_channels", 3)), int(getattr(vision, "temporal_patch_size", 1))
+        patches = number * sides[0] * sides[1]
+        beside[GRID] = [[1, *sides]] * number
+        small = (patches, channels, patch, patch)
+        shapes: list[tuple[int, ...]] = [(patches, channels * deep * patch**2), small, (1, *small)]
+    else:
+        channels, *stated = shape_of(vision)
+        if not sized and sizes.pixels:
+            raise UsageError(f"{file} states the size of an image: leave --image-size out.")
+        side = list(sizes.pixels or stated)
+        shapes = [(number, channels, *side)]
+        if sized:
+            beside[PIXELS] = [side] * number
+    for shape in shapes:
+        pixels = torch.zeros(*shape, dtype=torch.bfloat16, device="meta")
+        try:
+            return pixels, Layout(sizes.batch, seq, sizes.images, _tokens(model, pixels, beside) // number, beside)
+        except Exception:
+            if shape == shapes[-1]:
+                raise
+    raise AssertionError("no shape")
+
+
+def _tokens(model: Any, pixels: Any, beside: dict[str, list[list[int]]]) -> int:
+    """How many tokens a model of transformers makes of all images."""
+    with torch.device("cpu"), Values():
+        made = model.get_image_features(pixel_values=pixels, **tensors(beside))
+    if not isinstance(made, (torch.Tensor, list, tuple)):
+        made = made.last_hidden_state if made.pooler_output is None else made.pooler_output
+    parts = list(made) if isinstance(made, (list, tuple)) else [made]
+    return sum(part.numel() // part.shape[-1] for part in parts)
+
+
+def tensors(beside: dict[str, list[list[int]]]) -> dict[str, Any]:
+    """The numbers beside images as a model takes them: int64 on the CPU, which alone has values."""
+    return {name: torch.tensor(rows, device="cpu") for name, rows in beside.items()}
+
+
+def called(model: Any, image: int, layout: Layout, pixels: Any) -> Any:
+    """What a model of transformers returns for sequences with images in them; ``image`` is the id of a token of an image.
+
+    Each image has a token of text behind it, as its end has in the models' own templates.
+    """
+    ids = torch.full((layout.sequences, layout.seq), int(image == 0), device="cpu")
+    for i in range(layout.images):
+        start = i * (layout.tokens + 1)
+        ids[:, start : start + layout.tokens] = image
+    given = tensors(layout.beside)
+    asked = inspect.signature(model.forward).parameters
+    given.update({name: (ids == image).long() for name in KINDS if name in asked})
+    with torch.device("cpu"), Values():
+        return model(input_ids=ids, pixel_values=pixels, **given)
