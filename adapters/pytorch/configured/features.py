@@ -76,7 +76,7 @@ def tensors(beside: dict[str, list[list[int]]]) -> dict[str, Any]:
     return {name: torch.tensor(rows, device="cpu") for name, rows in beside.items()}
 
 
-def called(model: Any, image: int, layout: Layout, pixels: Any) -> Any:
+def called(image: int, layout: Layout, model: Any, pixels: Any) -> Any:
     """What a model of transformers returns for sequences with images in them; ``image`` is the id of a token of an image.
 
     Each image has a token of text behind it, as its end has in the models' own templates.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ....core.errors import UsageError, described
@@ -24,7 +25,7 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     from transformers import AutoModelForImageTextToText
 
     from ..libraries.lora import adapted
-    from .features import images_of
+    from .features import called, images_of
     from .pictures import Pictured
 
     file, seq = title(source), sizes.seq or SEQ
@@ -56,7 +57,7 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
             within = "model." if hasattr(model, "model") else ""
             parts = getattr(model, "model", model).named_children()
             paths = [within + path for path, _ in parts if path not in LANGUAGE]
-            held = Pictured(model, image, layout, paths, config.get_text_config())
+            held = Pictured(model, layout, paths, config.get_text_config(), partial(called, image, layout))
             inputs = {"input_ids": torch.zeros(sizes.batch, seq, dtype=torch.int64), "pixel_values": pixels}
         held.train()(**inputs)
     except FactoryError as error:

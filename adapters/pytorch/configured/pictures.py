@@ -1,6 +1,6 @@
 """A model that reads or makes images, with what its inputs do not say: the tokens that it has in its layers. Python 3.6."""
 
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 import torch
 
@@ -33,19 +33,24 @@ class Layout(NamedTuple):
 
 
 class Pictured(torch.nn.Module):
-    """A language model with images in each of its sequences, and the id of their tokens.
+    """A language model with images in each of its sequences, and how it is called with their pixels.
 
     ``vision`` are the paths of the modules that images alone go through.
     """
 
-    def __init__(self, model: torch.nn.Module, image: int, layout: Layout, vision: Sequence[str], config: Any) -> None:
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        layout: Layout,
+        vision: Sequence[str],
+        config: Any,
+        call: Callable[[torch.nn.Module, Any], Any],
+    ) -> None:
         super().__init__()
         self.model = model
-        self.image, self.layout, self.vision = image, layout, ["model." + path for path in vision]
-        self.config = config
+        self.layout, self.vision = layout, ["model." + path for path in vision]
+        self.config, self.call = config, call
 
     def forward(self, input_ids: Any, pixel_values: Any) -> Any:
         """What the model returns for images. The ids have no values on meta: those of the layout stand in their place."""
-        from .features import called
-
-        return called(self.model, self.image, self.layout, pixel_values)
+        return self.call(self.model, pixel_values)
