@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from ....core.errors import UsageError
-from .pictures import Layout
 from .source import SEQ, Sizes
-from .values import Values
+from .values import values
 from .vision import shape_of
+
+if TYPE_CHECKING:
+    from .pictures import Layout
 
 GRID, PIXELS = "image_grid_thw", "image_sizes"
 """What a model of transformers may take beside the pixels of images that differ in size: patches, or pixels, of each side."""
@@ -26,6 +26,10 @@ def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, La
     model asks for; patches are rows of pixels, or small images. Raises UsageError for images of a size that the model does not
     take, and what the model raises for images that it cannot read.
     """
+    import torch
+
+    from .pictures import Layout
+
     number, seq = sizes.batch * sizes.images, sizes.seq or SEQ
     asked = inspect.signature(model.get_image_features).parameters
     tower = getattr(getattr(model, "model", model), "vision_tower", None)
@@ -63,7 +67,9 @@ def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, La
 
 def _tokens(model: Any, pixels: Any, beside: dict[str, list[list[int]]]) -> int:
     """How many tokens a model of transformers makes of all images."""
-    with torch.device("cpu"), Values():
+    import torch
+
+    with torch.device("cpu"), values():
         made = model.get_image_features(pixel_values=pixels, **tensors(beside))
     if not isinstance(made, (torch.Tensor, list, tuple)):
         made = made.last_hidden_state if made.pooler_output is None else made.pooler_output
@@ -73,6 +79,8 @@ def _tokens(model: Any, pixels: Any, beside: dict[str, list[list[int]]]) -> int:
 
 def tensors(beside: dict[str, list[list[int]]]) -> dict[str, Any]:
     """The numbers beside images as a model takes them: int64 on the CPU, which alone has values."""
+    import torch
+
     return {name: torch.tensor(rows, device="cpu") for name, rows in beside.items()}
 
 
@@ -81,6 +89,8 @@ def called(image: int, layout: Layout, model: Any, pixels: Any) -> Any:
 
     Each image has a token of text behind it, as its end has in the models' own templates.
     """
+    import torch
+
     ids = torch.full((layout.sequences, layout.seq), int(image == 0), device="cpu")
     for i in range(layout.images):
         start = i * (layout.tokens + 1)
@@ -88,5 +98,5 @@ def called(image: int, layout: Layout, model: Any, pixels: Any) -> Any:
     given = tensors(layout.beside)
     asked = inspect.signature(model.forward).parameters
     given.update({name: (ids == image).long() for name in KINDS if name in asked})
-    with torch.device("cpu"), Values():
+    with torch.device("cpu"), values():
         return model(input_ids=ids, pixel_values=pixels, **given)

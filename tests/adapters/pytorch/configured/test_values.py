@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.pytorch.configured.values import Values  # noqa: E402
+from reconcile.adapters.pytorch.configured.values import values  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 
@@ -39,7 +39,7 @@ def test_a_model_on_meta_is_told_what_a_real_one_is(device: str) -> None:
     with torch.device(device):
         model, rows = Reader(), torch.zeros(TOKENS.count(IMAGE), WIDTH)
     ids = torch.tensor(TOKENS)
-    with Values():
+    with values():
         parts, places, read = model(ids, rows)
     assert places == [i for i, token in enumerate(TOKENS) if token == IMAGE]
     assert [tuple(part.shape) for part in (*parts, read)] == [(2, WIDTH), (len(TOKENS) - 2, WIDTH), tuple(rows.shape)]
@@ -57,7 +57,7 @@ def test_without_values_the_same_model_cannot_run() -> None:
 def test_a_gradient_goes_through_what_met_on_meta() -> None:
     with torch.device("meta"):
         model, rows = Reader(), torch.zeros(TOKENS.count(IMAGE), WIDTH, requires_grad=True)
-    with Values():
+    with values():
         parts, *_ = model(torch.tensor(TOKENS), rows)
     torch.cat(parts).sum().backward()
     assert (rows.grad.shape, model.table.weight.grad.shape) == (rows.shape, (8, WIDTH))
