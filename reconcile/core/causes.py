@@ -43,6 +43,7 @@ class Cause(str, Enum):
     EXTRAPOLATED = "extrapolated"
     LOOKUP_AS_PRODUCT = "lookup-as-product"
     PARAMETERS_AS_PRODUCTS = "parameters-as-products"
+    PARAMETERS_NOT_READ = "parameters-not-read"
     ATTENTION_LEFT_OUT = "attention-left-out"
     ATTENTION_HALVED = "attention-halved"
     ATTENTION_WINDOWED = "attention-windowed"
@@ -106,6 +107,7 @@ _MEANING = {
     Cause.EXTRAPOLATED: "The counter ran a smaller input and multiplied by the area; this does not grow with the area.",
     Cause.LOOKUP_AS_PRODUCT: "The formula counts a table from which rows are looked up as if it were multiplied.",
     Cause.PARAMETERS_AS_PRODUCTS: "The formula counts parameters that stand in no product (norms, biases) as if they did.",
+    Cause.PARAMETERS_NOT_READ: "The formula counts parameters that no op of the step reads.",
     Cause.ATTENTION_LEFT_OUT: "The formula has no term for the products of attention, which read no weight.",
     Cause.ATTENTION_HALVED: "The formula counts attention on half the pairs, T^2 / 2 or T (T + 1) / 2; products on all T^2 ran.",
     Cause.ATTENTION_WINDOWED: "The formula counts the keys in a window, products on all keys ran; or the other way around.",

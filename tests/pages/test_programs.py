@@ -54,6 +54,7 @@ NO_MODEL = {
         (
             "lookup-as-product",
             "parameters-as-products",
+            "parameters-not-read",
             "attention-left-out",
             "attention-halved",
             "attention-windowed",

@@ -3,7 +3,7 @@
 A parameter stands for the products that read it (ties.py), the weights of a layer for the products in it that read a parameter,
 its router for the one that reads h x E of them, attention for the products of a layer that read none, the head for the products
 outside of the layers that read one; an indexer's products are apart.  A product that no term stands for is booked as it ran.  A
-parameter that no op of the trace read is a gap.
+parameter that no op of the trace read has a cause if the trace shows as much, and is a gap if not.
 
 A term's base is compared with these products.  If the forward pass of both is equal, or is with the first assumptions, or if
 the products are those of windows of keys, each remaining assumption has a cause and an amount of its own; if not, it is
@@ -36,6 +36,7 @@ from .ties import (
     shared,
     softmaxes,
     tied,
+    unread,
     used_experts,
     whole_of,
 )
@@ -82,6 +83,7 @@ class _Terms:
         self.layer = {op.id: layer_of(op, self.layers) for op in self.products}
         self.pictures = any(weight.get("pictures") for weight in self.weights)
         self.softmax = softmaxes(trace, self.layers, outside=self.pictures)
+        self.unread = unread(self.weights, self.read, trace, self.softmax)
         self.claimed = set[str]()
 
     def _sort(self, sighting: Sighting) -> None:
@@ -135,7 +137,9 @@ class _Terms:
             if not any(self._counted(sighting) for sighting in everything):
                 return []
             if not met_in(facts, self.ran):
-                return [self._made(everything, passes, (), None, gap=UNREAD)]
+                shown = facts["name"] in self.unread
+                why, gap = (Cause.PARAMETERS_NOT_READ, "") if shown else (None, UNREAD)
+                return [self._made(everything, passes, (), why, gap=gap)]
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
             why = Cause.TOKENS_ASSUMED if shared(facts, self.tied) else why
             return [self._made(everything, passes, (), why)]

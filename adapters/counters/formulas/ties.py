@@ -8,6 +8,7 @@ weight's gradient has it for its output.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
@@ -147,6 +148,33 @@ def met(facts: Facts, layers: Mapping[str, list[Op]]) -> bool:
     return any(
         _key(tensor.shape) == shape for scope in _scopes(facts) for op in layers.get(scope, ()) for tensor in op.inputs
     )
+
+
+def unread(weights: Sequence[Facts], read: Iterable[str], trace: Trace, softmax: Iterable[str]) -> set[str]:
+    """The parameters that no op of the forward pass reads, by name, where a trace shows as much: no op ran in their module, each
+    op on a tensor of their shape ran where another parameter of that shape is, and each product that is not one of attention's
+    on batches reads a known parameter (``read`` are these products). A part of a parameter that is read elsewhere would be
+    a product that reads none of them, so one of those leaves all open."""
+    ops = [op for op in trace.ops if op.phase == FORWARD]
+    known = set(read)
+    for op in ops:
+        matrix = any(len(tensor.shape or ()) < 3 for tensor in op.inputs)
+        if op.id not in known and (known_work(op) or _NONE).mac and (matrix or not attends(op, softmax)):
+            return set()
+    ran = by_layer(ops)
+    where, holders = defaultdict[tuple[int, ...], set[str]](set), defaultdict[tuple[int, ...], set[str]](set)
+    for op in ops:
+        for tensor in op.inputs:
+            where[_key(tensor.shape)].add(op.layer)
+    for facts in weights:
+        if met(facts, ran):
+            holders[_key(tuple(facts["shape"]))].update(_scopes(facts))
+    return {
+        facts["name"]
+        for facts in weights
+        if not any(ran.get(owner) for owner in facts["owners"])
+        and where[_key(tuple(facts["shape"]))] <= holders[_key(tuple(facts["shape"]))]
+    }
 
 
 def layer_of(op: Op, layers: Iterable[str]) -> str:
