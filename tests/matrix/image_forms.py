@@ -230,6 +230,24 @@ SMALL_FLUX = {
     **FLUX, **HEADS, "in_channels": 16, "num_layers": 2, "num_single_layers": 3, "joint_attention_dim": CAPTION,
     "pooled_projection_dim": POOL, "axes_dims_rope": [2, 2, 4],
 }  # fmt: skip
+
+
+def qwen_image() -> Case:
+    """Text and image have weights of their own; what the last block makes of the text is not read. The text has a norm
+    with a weight before it is projected, so that projection needs its input's gradient."""
+    patches, layers, channels, out = 4 * 6, 2, 16, 4
+    every = patches + WORDS
+    last = WORDS * (H * H + 8 * H * H)
+    blocks = layers * (2 * 6 * H * H + block(every, every)) - last
+    stated = {
+        "_class_name": "QwenImageTransformer2DModel", **HEADS, "in_channels": channels, "out_channels": out, "num_layers": layers,
+        "joint_attention_dim": CAPTION, "axes_dims_rope": [2, 2, 4],
+    }  # fmt: skip
+    whole = blocks + WORDS * CAPTION * H + H * H + 2 * H * H + patches * H * CUT_BY**2 * out
+    words = ("--seq", str(WORDS), "--image-size", "64x96")
+    return Case(stated, words, whole, WAVES * H + patches * channels * H, last)
+
+
 DIT = {"_class_name": "DiTTransformer2DModel", "out_channels": OUT, "num_embeds_ada_norm": 1000}
 CASES = {
     "vit": encoder("vit", H * LABELS, architectures=["ViTForImageClassification"], num_labels=LABELS),
@@ -257,6 +275,7 @@ CASES = {
     "pixart": pixart(),
     "sd3": sd3(),
     "flux": Case(SMALL_FLUX, ("--seq", str(WORDS)), *flux(H, 2, 3, WORDS, (16, CAPTION, POOL))),
+    "qwen-image": qwen_image(),
     "flux of a size": Case(
         SMALL_FLUX,
         ("--seq", str(WORDS), "--image-size", "64x96"),

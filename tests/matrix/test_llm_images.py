@@ -144,7 +144,8 @@ def test_a_tower_beside_a_text_is_the_vision_config(told: Callable[..., Done]) -
         (CASES["dit"].stated, ("--seq", "8"), "reads no text: leave --seq out"),
         (CASES["sd3"].stated, (), "reads a text: give --seq, the number of its tokens"),
         ({"_class_name": "UNet2DConditionModel"}, (), "names UNet2DConditionModel, which is no transformer of diffusers"),
-        ({"_class_name": "QwenImageTransformer2DModel", "num_layers": 1}, ("--seq", "8"), "no inputs are known for the model"),
+        ({"_class_name": "WanTransformer3DModel", "num_layers": 1}, ("--seq", "8"), "states no width of a text: count it with"),
+        ({"_class_name": "CogVideoXTransformer3DModel", "num_layers": 1}, ("--seq", "8"), "no inputs are known for the model"),
     ],
 )  # fmt: skip
 def test_what_has_no_such_step_is_one_sentence(

@@ -13,8 +13,10 @@ PIXELS, PATCH = (1024, 1024), 16
 """Height and width of an image whose transformer states no sample_size, and the pixels along a side of one of its patches:
 FluxPipeline's default_sample_size of 128 latents, 8 pixels a latent and 2 latents a patch. huggingface/diffusers 0.42.1
 src/diffusers/pipelines/flux/pipeline_flux.py:211, 215."""
-TEXT = ("caption_channels", "joint_attention_dim", "cross_attention_dim")
+TEXT = ("caption_channels", "joint_attention_dim", "text_embed_dim", "cross_attention_dim")
 """Fields that state the width of a text's tokens, the first of them that is set."""
+FLAT = ("img_ids", "img_shapes")
+"""What a model asks for beside patches that stand in a row: where each is, or how many are on a side."""
 
 
 def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Made:
@@ -41,12 +43,19 @@ def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Ma
             model = kind.from_config(dict(settings))
     except Exception as error:
         raise UsageError(f"diffusers makes no model of {file}: {described(error)}.") from error
-    text = "encoder_hidden_states" in inspect.signature(model.forward).parameters and _width(model.config)
+    taken = inspect.signature(model.forward).parameters
+    text = "encoder_hidden_states" in taken and _width(model.config)
+    if (
+        not text
+        and "encoder_hidden_states" in taken
+        and taken["encoder_hidden_states"].default is inspect.Parameter.empty
+    ):
+        raise UsageError(f"{file} states no width of a text: count it with reconcile run --torch module:function.")
     if text and not sizes.seq:
         raise UsageError(f"the model of {file} reads a text: give --seq, the number of its tokens, such as 512.")
     if sizes.seq and not text:
         raise UsageError(f"the model of {file} reads no text: leave --seq out.")
-    if sizes.pixels and "img_ids" not in inspect.signature(model.forward).parameters:
+    if sizes.pixels and not any(name in taken for name in FLAT):
         raise UsageError(f"the sample_size of {file} is the size of its images: leave --image-size out.")
     if any(side % PATCH for side in sizes.pixels):
         raise UsageError(f"an image of {file} has a multiple of {PATCH} pixels on each side: change --image-size.")
@@ -85,7 +94,7 @@ def _inputs(model: Any, sizes: Sizes) -> dict[str, Any]:
     def of(*shape: int) -> Any:
         return torch.zeros(batch, *shape)
 
-    flat = "img_ids" in taken
+    flat = any(name in taken for name in FLAT)
     height, width = sizes.pixels or PIXELS
     patches, side = height * width // PATCH**2, int(config.get("sample_size") or 0)
     if not flat and not side:
@@ -97,7 +106,9 @@ def _inputs(model: Any, sizes: Sizes) -> dict[str, Any]:
     }
     if seq:
         known["encoder_hidden_states"] = of(seq, _width(config))
-    if flat:
+    known["img_shapes"] = [[(1, height // PATCH, width // PATCH)]] * batch
+    known.update(original_size=of(2), target_size=of(2), crop_coords=of(2))
+    if "img_ids" in taken:
         axes = len(config["axes_dims_rope"])
         known["img_ids"], known["txt_ids"] = (torch.zeros(n, axes) for n in (patches, seq))
     if config.get("pooled_projection_dim"):
