@@ -40,7 +40,8 @@ _list(
     native_channel_shuffle constant_pad_nd pad reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d
     replication_pad2d replication_pad3d im2col meshgrid block_diag _pad_packed_sequence _pack_padded_sequence
     pad_sequence select_scatter slice_scatter diagonal_scatter diag diag_embed _copy_from _copy_from_and_resize
-    to_mkldnn to_dense _to_dense max_unpool2d max_unpool3d lift_fresh_copy _nested_tensor_from_mask to_padded_tensor
+    to_mkldnn _mkldnn_reshape _mkldnn_transpose to_dense _to_dense max_unpool2d max_unpool3d lift_fresh_copy
+    _nested_tensor_from_mask to_padded_tensor
     nested_to_padded_tensor _nested_from_padded _nested_from_padded_and_nested_example _nested_tensor_from_tensor_list
     _jagged_to_padded_dense_forward _padded_dense_to_jagged_forward _chunk_cat lu_unpack split_copy unbind_copy
     split_with_sizes_copy select_copy slice_copy squeeze_copy transpose_copy t_copy unsqueeze_copy view_as_real_copy

@@ -34,7 +34,11 @@ def _grouped(op: Op) -> Work:
     return dots(n_out(op), first[-1]) + bias
 
 
-@formula("aten.linear", source=_BLAS + ", native/Linear.cpp; one add per output element for the bias")
+@formula(
+    "aten.linear",
+    "aten.mkldnn_linear",
+    source=_BLAS + ", native/Linear.cpp, native/mkldnn/Linear.cpp; one add per output element for the bias",
+)
 def _linear(op: Op) -> Work:
     # (..., K) x (N, K) -> (..., N)
     return dots(n_out(op), shape(op, 1)[-1]) + Work(add=n_out(op) if len(op.inputs) > 2 else 0)

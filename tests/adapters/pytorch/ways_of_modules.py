@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -127,6 +128,23 @@ def own_call_inside() -> Any:
 @way("quantize_dynamic", LINEAR)
 def quantized() -> Any:
     return torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(WIDE, NARROW))), x()
+
+
+@way("to_mkldnn", LINEAR)
+def of_mkldnn() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from torch.utils import mkldnn
+
+    class Dense(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = mkldnn.to_mkldnn(nn.Sequential(nn.Linear(WIDE, NARROW)).eval())
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.net(x.to_mkldnn()).to_dense()
+
+    return Dense(), x()
 
 
 @way("sdpa_kernel", 2 * 2 * 5 * 5 * 16)
