@@ -46,8 +46,8 @@ _list(
     _jagged_to_padded_dense_forward _padded_dense_to_jagged_forward _chunk_cat lu_unpack split_copy unbind_copy
     split_with_sizes_copy select_copy slice_copy squeeze_copy transpose_copy t_copy unsqueeze_copy view_as_real_copy
     view_as_complex_copy alias_copy as_strided_copy as_strided_scatter detach_copy diagonal_copy narrow_copy permute_copy
-    unfold_copy _reshape_alias_copy _stack _pin_memory pin_memory _lazy_clone mkldnn_reorder_conv2d_weight mkldnn_reorder_conv3d_weight
-    empty_permuted slice_inverse _spdiags set""",
+    unfold_copy _reshape_alias_copy _stack _pin_memory pin_memory _lazy_clone mkldnn_reorder_conv2d_weight
+    mkldnn_reorder_conv3d_weight empty_permuted slice_inverse _spdiags set""",
 )
 _list(
     "looks values up by index; no arithmetic on the values",
