@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ....core.errors import UsageError
@@ -17,6 +18,8 @@ GRID, PIXELS = "image_grid_thw", "image_sizes"
 """What a model of transformers may take beside the pixels of images that differ in size: patches, or pixels, of each side."""
 KINDS = ("mm_token_type_ids", "token_type_ids")
 """What a model may take beside token ids: 1 for a token of an image, 0 for one of text."""
+Beside = dict[str, list[list[int]]]
+"""Numbers that stand beside the pixels, a row for each image."""
 
 
 def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, Layout]:
@@ -26,15 +29,11 @@ def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, La
     model asks for; patches are rows of pixels, or small images. Raises UsageError for images of a size that the model does not
     take, and what the model raises for images that it cannot read.
     """
-    import torch
-
-    from .pictures import Layout
-
-    number, seq = sizes.batch * sizes.images, sizes.seq or SEQ
+    number = sizes.batch * sizes.images
     asked = inspect.signature(model.get_image_features).parameters
     tower = getattr(getattr(model, "model", model), "vision_tower", None)
     sized = PIXELS in inspect.signature(getattr(tower, "forward", len)).parameters
-    beside: dict[str, list[list[int]]] = {}
+    beside: Beside = {}
     if GRID in asked:
         if not sizes.pixels:
             raise UsageError(f"an image of {file} has any size: give --image-size, such as 448x672.")
@@ -55,17 +54,27 @@ def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, La
         shapes = [(number, channels, *side)]
         if sized:
             beside[PIXELS] = [side] * number
-    for shape in shapes:
-        pixels = torch.zeros(*shape, dtype=torch.bfloat16, device="meta")
-        try:
-            return pixels, Layout(sizes.batch, seq, sizes.images, _tokens(model, pixels, beside) // number, beside)
-        except Exception:
-            if shape == shapes[-1]:
-                raise
-    raise AssertionError("no shape")
+    *others, last = shapes
+    for shape in others:
+        with suppress(Exception):
+            return _laid(model, shape, sizes, beside)
+    return _laid(model, last, sizes, beside)
 
 
-def _tokens(model: Any, pixels: Any, beside: dict[str, list[list[int]]]) -> int:
+def _laid(model: Any, shape: tuple[int, ...], sizes: Sizes, beside: Beside) -> tuple[Any, Layout]:
+    """Pixels of this shape, and where their tokens stand. Raises ValueError if images have different numbers of tokens."""
+    import torch
+
+    from .pictures import Layout
+
+    pixels = torch.zeros(*shape, dtype=torch.bfloat16, device="meta")
+    tokens, rest = divmod(_tokens(model, pixels, beside), sizes.batch * sizes.images)
+    if rest:
+        raise ValueError("images of one size have different numbers of tokens")
+    return pixels, Layout(sizes.batch, sizes.seq or SEQ, sizes.images, tokens, beside)
+
+
+def _tokens(model: Any, pixels: Any, beside: Beside) -> int:
     """How many tokens a model of transformers makes of all images."""
     import torch
 
@@ -77,7 +86,7 @@ def _tokens(model: Any, pixels: Any, beside: dict[str, list[list[int]]]) -> int:
     return sum(part.numel() // part.shape[-1] for part in parts)
 
 
-def tensors(beside: dict[str, list[list[int]]]) -> dict[str, Any]:
+def tensors(beside: Beside) -> dict[str, Any]:
     """The numbers beside images as a model takes them: int64 on the CPU, which alone has values."""
     import torch
 
