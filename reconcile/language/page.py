@@ -77,6 +77,7 @@ class Page:
     text: int = 0
     images: int = 0
     taken: int = 0
+    pixels: tuple[int, ...] = ()
     capacity: int = 0
     dropped: int = 0
 
@@ -102,6 +103,7 @@ class Page:
         step = f"a {'training step' if self.training else 'forward pass'} of {many} {number(self.seq)} tokens"
         step += f" with {number(self.text)} of a text" if self.text else ""
         step += f", {number(self.taken)} of them of {_images(self.images)}" if self.images else ""
+        step += f" of {number(self.pixels[0])} x {number(self.pixels[1])} pixels" if self.pixels else ""
         step += f" in documents of {self.documents}" if self.lengths else " on each side" if self.sides else ""
         frozen = self.training and self.trained < self.parameters
         return f"{step} that trains {number(self.trained)} of {number(self.parameters)} parameters" if frozen else step
@@ -226,6 +228,7 @@ def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
         text=facts.get("text", 0),
         images=facts.get("images", 0),
         taken=facts.get("taken", 0),
+        pixels=tuple(facts.get("pixels") or ()),
         capacity=capacity,
         dropped=max(facts["T"] - capacity * facts["E"], 0) if capacity else 0,
     )

@@ -173,6 +173,7 @@ def data(page: Page) -> str:
         "text": page.text,
         "images": page.images,
         "image_tokens": page.taken,
+        "image_size": list(page.pixels),
         "expert_capacity": page.capacity,
         "dropped": page.dropped,
         "parameters": page.parameters,

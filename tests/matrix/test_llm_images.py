@@ -215,4 +215,8 @@ def test_qwen_2_5_vl_7b_is_a_closed_form(told: Callable[..., Done]) -> None:
     pairs = (deep - 4) * patches * 64 + 4 * patches**2
     tower = deep * patches * (4 * width**2 + 3 * width * wide) + 2 * width * pairs
     ends = patches * (3 * 2 * 14 * 14 * width) + patches // 4 * (4 * width) * (4 * width + h)
-    assert (page["ran"], page["image_tokens"]) == (2 * (language + tower + ends), patches // 4)
+    assert (page["ran"], page["image_tokens"], page["image_size"]) == (
+        2 * (language + tower + ends),
+        patches // 4,
+        [448, 672],
+    )

@@ -71,7 +71,7 @@ def _laid(model: Any, shape: tuple[int, ...], sizes: Sizes, beside: Beside) -> t
     tokens, rest = divmod(_tokens(model, pixels, beside), sizes.batch * sizes.images)
     if rest:
         raise ValueError("images of one size have different numbers of tokens")
-    return pixels, Layout(sizes.batch, sizes.seq or SEQ, sizes.images, tokens, beside)
+    return pixels, Layout(sizes.batch, sizes.seq or SEQ, sizes.images, tokens, beside, sizes.pixels)
 
 
 def _tokens(model: Any, pixels: Any, beside: Beside) -> int:

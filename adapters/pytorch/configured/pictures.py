@@ -1,6 +1,6 @@
 """A model that reads or makes images, with what its inputs do not say: the tokens that it has in its layers. Python 3.6."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import torch
 
@@ -23,13 +23,15 @@ class Pictures(torch.nn.Module):
 
 
 class Layout(NamedTuple):
-    """Sequences, the tokens of one, the images in it, the tokens of one, and the numbers that stand beside all images' pixels."""
+    """Sequences, the tokens of one, the images in it, the tokens of an image, the numbers that stand beside all pixels, and the
+    height and width in pixels that were asked for."""
 
     sequences: int
     seq: int
     images: int
     tokens: int
     beside: Dict[str, List[List[int]]]
+    pixels: Tuple[int, ...] = ()
 
 
 class Pictured(torch.nn.Module):
