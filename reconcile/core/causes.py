@@ -54,6 +54,7 @@ class Cause(str, Enum):
     HEAD_LEFT_OUT = "head-left-out"
     WIDTH_ASSUMED = "width-assumed"
     ALL_EXPERTS_COUNTED = "all-experts-counted"
+    BALANCE_ASSUMED = "balance-assumed"
     PREDICTION_LAYERS_COUNTED = "prediction-layers-counted"
     TOKENS_ASSUMED = "tokens-assumed"
     BACKWARD_ASSUMED = "backward-assumed"
@@ -118,6 +119,7 @@ _MEANING = {
     Cause.HEAD_LEFT_OUT: "The formula has no term for the product that turns states into logits.",
     Cause.WIDTH_ASSUMED: "The formula takes the heads together to be as wide as the model; this model's are not.",
     Cause.ALL_EXPERTS_COUNTED: "The formula counts every expert for every token; each token ran through some of them.",
+    Cause.BALANCE_ASSUMED: "The formula gives every expert the same share of the tokens; the router gave this one more or fewer.",
     Cause.PREDICTION_LAYERS_COUNTED: "The formula counts layers that predict further tokens; the model that ran has none.",
     Cause.TOKENS_ASSUMED: "The formula multiplies this weight by every token; its product ran for others, such as one per image.",
     Cause.BACKWARD_ASSUMED: "The formula takes the backward pass to be twice the forward pass; this gradient did not run.",

@@ -60,6 +60,7 @@ NO_MODEL = {
             "attention-windowed",
             "attention-sparse",
             "indexer-left-out",
+            "balance-assumed",
             "prediction-layers-counted",
             "tokens-assumed",
             "vision-left-out",

@@ -25,9 +25,8 @@ from .table import parts
 from .terms import AGAIN, ATTENTION, HEAD, INDEXER, KINDS, PARAMETER, ROUTER, SCORES, WEIGHTS, WINDOW, Term
 from .ties import (
     attends,
-    for_others,
+    difference,
     indexes,
-    is_part,
     is_router,
     layer_of,
     passes_of,
@@ -136,6 +135,9 @@ class _Terms:
         if term.kind == PARAMETER and not ops:
             if not any(self._counted(sighting) for sighting in everything):
                 return []
+            if facts["name"] in self.used:  # an expert that no token chose
+                parts = [(base, difference(facts, self._counted(base).mac, 0, self.used)), *term_parts[1:]]
+                return [self._made([part], passes, (), why) for part, why in parts if self._counted(part)]
             if not met_in(facts, self.ran):
                 shown = facts["name"] in self.unread
                 why, gap = (Cause.PARAMETERS_NOT_READ, "") if shown else (None, UNREAD)
@@ -225,12 +227,8 @@ class _Terms:
                 cause = Cause.FROZEN_NOT_DISCOUNTED
             elif not part and ops:
                 cause = Cause.BACKWARD_ASSUMED
-            elif kind == PARAMETER and sightings[0].op.attrs["routed"] and sightings[0].op.attrs.get("capacity"):
-                cause = Cause.EXPERT_CAPACITY
-            elif part and is_part(sightings[0].op.attrs, counted, ran):
-                cause = Cause.GLOBAL_SHAPE
-            elif kind == PARAMETER and for_others(sightings[0].op.attrs, ran):
-                cause = Cause.TOKENS_ASSUMED
+            elif kind == PARAMETER:
+                cause = difference(sightings[0].op.attrs, counted, ran, self.used)
         return self._made(sightings, seen, part, cause, only=only)
 
     def _made(

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
+from ....core.causes import Cause
 from ....core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Shape, Trace
 from ..bridge import by_layer, known_work, sum_of
 from .terms import ATTENTION, INDEXER, SCORES
@@ -86,6 +87,17 @@ def for_others(facts: Facts, ran: int) -> bool:
     return not (rest or facts["routed"]) and times % (parts * int(facts["tokens"])) > 0
 
 
+def difference(facts: Facts, counted: int, ran: int, used: Iterable[str]) -> Cause:
+    """Why products of a parameter are others than ``counted`` multiply-adds; ``used`` are experts that share all tokens."""
+    if facts["routed"] and facts.get("capacity"):
+        return Cause.EXPERT_CAPACITY
+    if facts["name"] in used:
+        return Cause.BALANCE_ASSUMED
+    if is_part(facts, counted, ran):
+        return Cause.GLOBAL_SHAPE
+    return Cause.TOKENS_ASSUMED if for_others(facts, ran) else Cause.FORMULA_DIFFERS
+
+
 def whole_of(facts: Facts) -> Facts:
     """The facts of a parameter of which this rank has a part alone, as if it had all of it."""
     return dict(facts, numel=prod(facts["shape"])) if "numel" in facts and "padding" not in facts else facts
@@ -130,7 +142,7 @@ def used_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[s
         counted = sum(int(whole_of(w)["numel"]) * int(w["tokens"]) * int(w["a"]) for w in group)
         ran = [op for w in group for op in ops[w["name"]] if op.phase == FORWARD]
         short = counted - sum_of(ran).mac * int(group[0]["E"])
-        if not ran or not short or (short > 0 and group[0].get("capacity")):
+        if ran and (not short or (short > 0 and group[0].get("capacity"))):
             used.update(w["name"] for w in group)
     return used
 

@@ -230,7 +230,7 @@ OF_FORMULAS = {
     Cause.ATTENTION_WINDOWED, Cause.WIDTH_ASSUMED, Cause.ALL_EXPERTS_COUNTED, Cause.BACKWARD_ASSUMED,
     Cause.RECOMPUTATION_ASSUMED, Cause.FROZEN_NOT_DISCOUNTED, Cause.ATTENTION_ACROSS_DOCUMENTS,
     Cause.ATTENTION_SPARSE, Cause.INDEXER_LEFT_OUT, Cause.PREDICTION_LAYERS_COUNTED, Cause.TOKENS_ASSUMED, Cause.VISION_LEFT_OUT,
-    Cause.PARAMETERS_NOT_READ,
+    Cause.PARAMETERS_NOT_READ, Cause.BALANCE_ASSUMED,
 }  # fmt: skip
 """A formula runs nothing, so it cannot contradict a trace: tests of formulas hold these causes to closed forms."""
 OF_XLA = {Cause.PADDING_NOT_COUNTED, Cause.COMPILER_REWROTE}

@@ -1,0 +1,95 @@
+"""Formulas of parameters on experts that a router chose unevenly: each expert has a difference of its own, their sum none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import reconcile
+from reconcile.core.causes import Cause
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+pytestmark = pytest.mark.frameworks
+
+V, H, F, E, T = 50, 8, 12, 4, 9
+CHOICE = [0, 0, 1, 3, 3, 3, 3, 0, 1]
+"""The expert of each token: the third one has none."""
+IDS = torch.arange(T)[None]
+MATRIX = H * F
+EXPERT = 2 * MATRIX
+"""Weights of one expert."""
+
+
+class Experts(nn.Module):
+    """Experts without biases, chosen by position."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        made = (nn.Sequential(nn.Linear(H, F, bias=False), nn.ReLU(), nn.Linear(F, H, bias=False)) for _ in range(E))
+        self.experts = nn.ModuleList(made)
+
+    def forward(self, x: Any) -> Any:
+        out = torch.zeros_like(x)
+        choice = torch.tensor(CHOICE)
+        for expert, layer in enumerate(self.experts):
+            if (choice == expert).any():
+                out[choice == expert] = layer(x[choice == expert])
+        return out
+
+
+class Net(nn.Module):
+    """One layer of experts between an embedding and a head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        sizes = {"hidden_size": H, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": F}
+        self.config = SimpleNamespace(**sizes, vocab_size=V, num_experts=E, num_experts_per_tok=1)
+        self.table, self.layers, self.head = nn.Embedding(V, H), nn.ModuleList([Experts()]), nn.Linear(H, V, bias=False)
+
+    def forward(self, ids: Any) -> Any:
+        return self.head(self.layers[0](self.table(ids)[0]))
+
+
+def adjusted(formula: str) -> tuple[Any, dict[str, int]]:
+    """The statement of a training step, and what is booked by cause."""
+    run = reconcile.run(torch=Net(), inputs=IDS, counters=(f"formula:{formula}",), pass_="training", isolated=False)
+    (statement,) = run.result.statements
+    assert statement.to_total == 6 * T * (EXPERT + H * V)
+    assert statement.residual == 0, statement.reason
+    return statement, {cause: amount for cause, amount in statement.by_cause().items() if amount}
+
+
+def test_every_expert_for_every_token() -> None:
+    _, causes = adjusted("6n")
+    assert causes == {
+        Cause.LOOKUP_AS_PRODUCT: -6 * T * V * H,
+        Cause.ALL_EXPERTS_COUNTED: -6 * T * (E - 1) * EXPERT,
+    }
+
+
+def test_an_even_share_for_every_expert() -> None:
+    """T / E tokens for each: the difference of one is its own tokens less that, also for the one that has none."""
+    statement, causes = adjusted("6n-active")
+    assert causes == {Cause.LOOKUP_AS_PRODUCT: -6 * T * V * H}
+    tokens, shares = Counter(CHOICE), Counter[str]()
+    for line in statement.adjustments:
+        if line.cause is Cause.BALANCE_ASSUMED:
+            shares[line.layer.split(".experts.")[1][0]] += line.amount
+    assert shares == {str(e): 2 * 3 * (EXPERT * tokens[e] - EXPERT * T // E) for e in range(E)}
+
+
+def test_experts_that_nothing_calls_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Experts, "forward", lambda _self, x: x)
+    run = reconcile.run(torch=Net(), inputs=IDS, counters=("formula:6n",), pass_="training", isolated=False)
+    (statement,) = run.result.statements
+    causes = {cause: amount for cause, amount in statement.by_cause().items() if amount}
+    assert causes == {
+        Cause.LOOKUP_AS_PRODUCT: -6 * T * V * H,
+        Cause.PARAMETERS_NOT_READ: -6 * T * E * EXPERT,
+    }
+    assert statement.residual == 0
