@@ -162,6 +162,7 @@ def _index() -> Iterator[str]:
     yield "- [decode](decode.md): find out how a published number was counted."
     yield "- [audit](audit.md): find out what every number of a published table counts."
     yield "- [corrections](corrections.md): figures that projects corrected in 2026, decoded and confirmed."
+    yield "- [olmoearth](olmoearth.md): the corrected figure of OlmoEarth's reports, model by model."
     yield "- [llm](llm.md): find out which published formula fits your language model."
     yield "- [mfu](mfu.md): find out why two utilisations (MFU) of one run differ, as a product of factors."
     yield "- [Cards and disclosures](cards.md): the number in a model card, and in a statement of training compute."

@@ -19,12 +19,14 @@ from ..core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, 
 from ..core.records import FLOP, MAC
 from ..core.registry import frameworks
 from ..engine.booking import scale
-from ..report.reports import FORMATS
+from ..report.reports import FORMATS, TABLE
 
 LARGEST = 10**300
 """No count is larger: a ratio of two such counts is still a number that can be printed."""
 SHOWN = 80
 """Characters of a place in a file that a sentence shows."""
+REPORTS = (*FORMATS, TABLE)
+"""What a model's reports end in: beside the Markdown of many layers lies a table of all."""
 
 
 class Malformed(Exception):
@@ -101,9 +103,9 @@ _OUTCOME = {
 _COST = _record(
     {}, {"wall_s": {"type": "number", "minimum": 0, "maximum": 1e9}, "peak_bytes": {**_COUNT, "maximum": 1 << 63}}
 )
-_KEPT = _record({"key": _TEXT, "outcome": _OUTCOME, "cost": _COST, "reports": _list({"enum": list(FORMATS)})})
+_KEPT = _record({"key": _TEXT, "outcome": _OUTCOME, "cost": _COST, "reports": _list({"enum": list(REPORTS)})})
 _ANSWER = _record(
-    {"outcome": _OUTCOME, "cost": _COST, "texts": _table(_TEXT, FORMATS), "interrupted": _TEXT}, {"key": _TEXT}
+    {"outcome": _OUTCOME, "cost": _COST, "texts": _table(_TEXT, REPORTS), "interrupted": _TEXT}, {"key": _TEXT}
 )
 _DIED = _record({"died": _TEXT, "log": _TEXT}, {"key": _TEXT})
 

@@ -17,7 +17,6 @@ from typing import Any
 
 from ..core import atomic
 from ..core.errors import UsageError
-from ..report import reports
 from . import form
 from .form import Malformed
 
@@ -132,7 +131,7 @@ def _clear(folder: Path, names: Iterable[str]) -> None:
     """Take away what a killed sweep was writing. Raises UsageError where a folder has the name of a file to write."""
     stems = [atomic.safe(name) for name in names]
     cells = {f"{stem}.json" for stem in stems}
-    beside = {f"{stem}.{ending}" for stem in stems for ending in reports.FORMATS}
+    beside = {f"{stem}.{ending}" for stem in stems for ending in form.REPORTS}
     beside |= {f"{stem}.{ending}" for stem, ending in PAGES.items()}
     for place, files in ((folder / CELLS, cells), (folder, beside)):
         for left in atomic.left_by(MARK, place, files):

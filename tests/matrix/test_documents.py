@@ -1,6 +1,6 @@
 """Every command that a page of docs/ tells you to type is typed, section by section, beside the files that it speaks of.
 
-Other tests type those of the README, corrections.md, formula.md, llm.md and pytest.md, and compare what they print.
+Other tests type those of the README, corrections.md, formula.md, llm.md, olmoearth.md and pytest.md, and compare what they print.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.own.one_process import Commands, Done, started
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
-OTHER_TESTS = ("cli.md", "corrections.md", "formula.md", "llm.md", "pytest.md", "README.md")
+OTHER_TESTS = ("cli.md", "corrections.md", "formula.md", "llm.md", "olmoearth.md", "pytest.md", "README.md")
 PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in OTHER_TESTS}
 ELSEWHERE = {
     r"reconcile sweep transformers( --pass training)?$": "transformers",

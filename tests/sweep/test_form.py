@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.engine.answer import Answer
+from reconcile.report import reports
 from reconcile.sweep import form
 from reconcile.sweep.engine import Finished
 from reconcile.sweep.outcome import outcome_of, refused
@@ -38,6 +39,14 @@ def test_what_a_run_gives_is_of_this_form(made: Callable[[], Answer]) -> None:
     form.check_answer({**{k: found[k] for k in ("outcome", "cost")}, "texts": {"md": ""}, "interrupted": ""}, "x")
     with pytest.raises(form.Malformed, match="is that of another model"):
         form.check_kept(found, "y")
+
+
+def test_the_table_beside_many_layers_is_a_report() -> None:
+    texts = reports.render(samples.grown(11), reports.FORMATS)
+    assert sorted(texts) == sorted(form.REPORTS)
+    found = kept(outcome_of("x", samples.clean(), {}))
+    form.check_kept({**found, "reports": sorted(texts)}, "x")
+    form.check_answer({**{k: found[k] for k in ("outcome", "cost")}, "texts": texts, "interrupted": ""}, "x")
 
 
 def test_what_could_not_be_run_is_of_this_form() -> None:
