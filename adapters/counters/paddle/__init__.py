@@ -12,6 +12,7 @@ COUNTERS = (
         "sees the forward pass only",
         title="paddle.flops",
         distribution="paddlepaddle",
+        versions_key="paddlepaddle",
         requirements=(
             "paddlepaddle==3.3.1",
             "x2paddle==1.6.0",
@@ -22,6 +23,6 @@ COUNTERS = (
             "h11>=0.16",
             "anyio>=4",
         ),
-        checked=("3.3.1", "3.3.1"),
+        checked=("2.6.2", "3.3.1"),
     ),
 )

@@ -9,6 +9,7 @@ import logging
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import torch
@@ -22,6 +23,8 @@ from .. import SUM
 from ..limits import OF_MACHINE, SHOWN
 
 ONE = "paddle.flops makes one input of random floats (paddle/hapi/dynamic_flops.py:133), and this model takes %s"
+NAMED = 5
+"""Operators that X2Paddle does not know, of which a reason gives the names."""
 
 
 def capture(counter: str, model: TorchModel) -> Ledger:
@@ -34,6 +37,8 @@ def capture(counter: str, model: TorchModel) -> Ledger:
             f"X2Paddle copies values of weights, and {model.device} is not the CPU: run it with --device cpu"
         )
     module, inputs = model.build("cpu"), list(model.example("cpu"))
+    if not any(tensor.is_floating_point() for tensor in inputs):
+        raise BeyondCounter(ONE % "no floats")
     with quiet() as said:
         net, paths, taken = _stopping("X2Paddle cannot convert this model", said, lambda: converted(module, inputs))
         if len(taken) != 1:
@@ -75,17 +80,20 @@ def quiet() -> Any:
 
 def _stopping(what: str, said: io.StringIO, run: Callable[[], Any]) -> Any:
     """What ``run`` returns. Raises BeyondCounter with its error; X2Paddle prints operators that it does not know, and exits where
-    torch.jit.trace stops (x2paddle/decoder/pytorch_decoder.py:71)."""
+    torch.jit.trace stops (x2paddle/decoder/pytorch_decoder.py:83)."""
     try:
         return run()
     except OF_MACHINE:
         raise
     except (Exception, SystemExit) as error:
+        if list(walk_tb(error.__traceback__))[-1][0].f_code.co_filename == __file__:
+            raise  # ours
         lines = [line.strip() for line in said.getvalue().splitlines()]
         unknown = sorted(line.strip("= ") for line in lines if line.startswith("========== ") and "::" in line)
         text = f"{type(error).__name__}: {error}".strip().splitlines()[0]
         if unknown:
-            text = f"it knows no {', '.join(unknown)}"
+            more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
+            text = f"it knows no {', '.join(unknown[:NAMED])}{more}"
         elif isinstance(error, SystemExit) and lines:
             text = f"torch.jit.trace: {next(line for line in lines if line)}"
         raise BeyondCounter(f"{what} ({text[:SHOWN].rstrip('.:; ')})") from error
@@ -95,7 +103,7 @@ def converted(module: torch.nn.Module, inputs: list[Any]) -> tuple[Any, dict[str
     """The paddle.nn.Layer, the path of the PyTorch module by the name of each layer in it, and shape and dtype of each input that
     it uses.
 
-    These are the steps of pytorch2paddle (x2paddle/convert.py:394 to :407) up to the code that it writes, which names the layers
+    These are the steps of pytorch2paddle (x2paddle/convert.py:395 to :408) up to the code that it writes, which names the layers
     by their kind; the graph that it is made of has the scope of each. No export of a static model follows.
     """
     import paddle
@@ -126,7 +134,7 @@ def converted(module: torch.nn.Module, inputs: list[Any]) -> tuple[Any, dict[str
 
 
 def _path(scope: str, known: set[str]) -> str:
-    """``layers/0__1`` is the module ``layers.0``, which X2Paddle met once more (pytorch_op_mapper.py, normalize_scope_name)."""
+    """``layers/0__1`` is the module ``layers.0``, which X2Paddle met once more (pytorch_op_mapper.py:321)."""
     parts = scope.split("/") if scope else []
     for path in (".".join(parts), ".".join(part.rpartition("__")[0] or part for part in parts)):
         if path in known:

@@ -1,4 +1,4 @@
-"""The counter alone, as its users run it on a model of PyTorch: X2Paddle writes the code of a layer, which paddle.flops counts."""
+"""The counter alone, as its users run it: X2Paddle writes the code of a layer, and paddle.flops counts that."""
 
 PROGRAM = """\
 import sys
@@ -9,7 +9,6 @@ import paddle
 from x2paddle.convert import pytorch2paddle
 
 {model}
-net.eval()
 folder = tempfile.mkdtemp()
 pytorch2paddle(net, folder, jit_type="trace", input_examples=[x], disable_feedback=True)
 sys.path.insert(0, folder)

@@ -88,7 +88,7 @@ def test_it_reports_what_the_rules_say_and_closes(name: str) -> None:
             "paired",
             "paddle.flops makes one input of random floats (paddle/hapi/dynamic_flops.py:133), and this model takes 2",
         ),
-        ("tokens", "takes one of int64"),
+        ("tokens", "this model takes no floats"),
         ("numbered", "X2Paddle cannot convert this model (SyntaxError: invalid decimal literal"),
         ("unknown", "X2Paddle cannot convert this model (it knows no aten::movedim)"),
     ],
