@@ -90,12 +90,9 @@ def transposed() -> Any:
     return nn.Sequential(nn.ConvTranspose2d(4, 6, 2, stride=2)), torch.ones(1, 4, 5, 3)
 
 
-def averaged() -> Any:
-    return nn.Sequential(nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(2), nn.AdaptiveAvgPool2d(1)), torch.ones(2, 3, 10, 10)
-
-
-def normed() -> Any:
-    return nn.Sequential(nn.BatchNorm2d(3), nn.LeakyReLU(), nn.Softmax(-1)), torch.ones(2, 3, 5, 4)
+def elementwise() -> Any:
+    pools = nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(2), nn.AdaptiveAvgPool2d(1)
+    return nn.Sequential(nn.BatchNorm2d(3), nn.LeakyReLU(), nn.Softmax(-1), *pools), torch.ones(2, 3, 10, 10)
 
 
 def recurrent() -> Any:

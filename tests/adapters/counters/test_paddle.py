@@ -65,9 +65,9 @@ NETS = {
     "reused": (3 * OUT * (4 * 9 + 1), 2 * (3 * OUT * 4 * 9 + OUT * 6), {UNSEEN, OUTSIDE}),
     "nested": (4 * 7 * 5 * (4 + 4 * 9 + 4), 2 * 4 * 7 * 5 * (4 + 4 * 9 + 4), set()),
     "transposed": (WIDE * (4 * 4 + 1), 2 * (4 * 5 * 3) * 6 * 4, {DIFFERS, OUTSIDE}),
-    # By sample and channel: 5 x 5 averages; 2 x 2 of windows of 5 // 2, squared, and 1; one of 2 x 2, and 1.
-    "averaged": (2 * 3 * (5 * 5 + 2 * 2 * (2 * 2 + 1) + (2 * 2 + 1)), 0, {OUTSIDE}),
-    "normed": (2 * 3 * 5 * 4 * (2 + 1), 0, {OUTSIDE}),
+    # By sample and channel: 3 for each of 10 x 10 elements; 5 x 5 averages; 2 x 2 of windows of 5 // 2, squared, and 1; one of
+    # 2 x 2, and 1.
+    "elementwise": (2 * 3 * (3 * 10 * 10 + 5 * 5 + 2 * 2 * (2 * 2 + 1) + (2 * 2 + 1)), 0, {OUTSIDE}),
     "recurrent": (0, 2 * GRU, {MISSED}),
 }
 
