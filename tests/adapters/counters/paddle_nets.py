@@ -8,18 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from tests.adapters.counters.torchstat_nets import reused
 
-class Reused(nn.Module):
-    """One convolution that runs three times, a function of the same shape, and a product in a function."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.convolution = nn.Conv2d(4, 4, 3, padding=1)
-
-    def forward(self, x: Any) -> Any:
-        for _ in range(3):
-            x = self.convolution(x)
-        return x @ torch.ones(5, 6)
+__all__ = ["reused"]
 
 
 class Paired(nn.Module):
@@ -64,10 +55,6 @@ def lenet() -> Any:
 def numbered() -> Any:
     """A layer of weights whose name is a number, and no name in Python."""
     return nn.Sequential(nn.Linear(3, 4)), torch.ones(2, 3)
-
-
-def reused() -> Any:
-    return Reused(), torch.ones(2, 4, 7, 5)
 
 
 def paired() -> Any:
