@@ -49,6 +49,7 @@ COUNTER_FOLDERS = (
     "wandb",
     "onnx_tool",
     "onnx_opcounter",
+    "paddle",
     "formulas",
     "xla",
     "cpu_libraries",

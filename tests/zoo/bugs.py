@@ -73,5 +73,6 @@ THERE = {
     ("onnx_opcounter", "family_transposed:transposed2d_stride"): (
         prod(TRANSPOSED_OUT) * 4 * 9, prod(TRANSPOSED_IN) * 3 * 9, "onnx_opcounter/onnx_opcounter.py:119",
     ),
+    ("paddle", "family_recurrent:gru"): (0, GRU, "paddle/hapi/dynamic_flops.py:214"),
     ("keras_flops", "extra:first_transposed"): (COLUMNS * 6, COLUMNS * 5, "flops_registry.py:465"),
 }  # fmt: skip

@@ -1,0 +1,91 @@
+"""Layers of paddle beside the ops of a trace, on records by hand: what is explained, and what is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import BUILT_IN, Conventions
+from reconcile.core.records import MAC, Entry, Ledger, Op, Shape, Sighting, Tensor, Trace
+from reconcile.core.results import Statement
+from reconcile.engine.settle import Collected, settle
+
+VERSIONS = {"torch": "2.13.0", "paddlepaddle": "3.3.1"}
+META = {"name": "m", "doc": "", "params": {}, "notes": (), "layers": (), "inputs": ()}
+X, WEIGHT, Y = (2, 4, 7, 5), (6, 4, 3, 3), (2, 6, 5, 3)
+MACS = 2 * 6 * 5 * 3 * 4 * 3 * 3
+HIDDEN, GRU = (1, 2, 4), 2 * 5 * 3 * 4 * (3 + 4)
+
+
+def record(name: str, inputs: tuple[Shape, ...], output: Shape, id: str, calls: int = 1, **attrs: Any) -> Op:
+    return Op(id, name, "a", tuple(Tensor(s, "float32") for s in inputs), (Tensor(output, "float32"),), attrs, calls)
+
+
+def convolution(id: str = "c", weight: Shape = WEIGHT, output: Shape = Y, calls: int = 1) -> Op:
+    settings: dict[str, Any] = {
+        "stride": [1, 1],
+        "padding": [0, 0],
+        "dilation": [1, 1],
+        "transposed": False,
+        "output_padding": [0, 0],
+    }
+    return record("aten.convolution", (X, weight), output, id, calls, groups=1, bias=None, **settings)
+
+
+CONV = record("paddle.nn.Conv2D", (X,), Y, "conv2d0", weight=list(WEIGHT), bias=None, groups=1)
+SIZES: dict[str, Any] = {
+    "has_biases": False,
+    "num_layers": 1,
+    "bidirectional": False,
+    "batch_first": True,
+    "packed": False,
+}
+RECURRENT = record("aten.gru", ((2, 5, 3), HIDDEN, (12, 3), (12, 4)), (2, 5, 4), "g", weights_at=2, **SIZES)
+PRODUCT = record("aten.mm", ((2, 3), (3, 4)), (2, 4), "m")
+
+
+def statement(value: int, layers: tuple[Op, ...], ran: tuple[Op, ...]) -> Statement:
+    entries = (Entry("conv2d0", "a", "paddle.nn.Conv2D", value, 1),) if value else ()
+    sightings = tuple(Sighting(layer, layer.id) for layer in layers)
+    ledger = Ledger("paddle", "torch", MAC, "cpu", VERSIONS, value, entries, sightings, {}, ())
+    trace = Trace("torch", {"torch": "2.13.0"}, "meta", ran, (), (), ("a",), ())
+    (found,) = settle(Collected(META, (trace,), (ledger,)), Conventions(BUILT_IN["matmul"])).statements
+    return found
+
+
+EXPLAINED = {
+    # name: (counted, layers, ops, causes with their FLOPs)
+    "one call": (MACS, (CONV,), (convolution(),), {}),
+    "calls that are alike": (2 * MACS, (CONV._replace(calls=2),), (convolution("c"), convolution("d")), {}),
+    "a function beside it": (MACS, (CONV,), (convolution(), PRODUCT), {Cause.CALL_NOT_SEEN: 2 * 2 * 3 * 4}),
+    "a layer without a function": (
+        0,
+        (record("paddle.nn.GRU", ((2, 5, 3),), (2, 5, 4), "gru0"),),
+        (RECURRENT,),
+        {Cause.OP_NOT_COUNTED: 2 * GRU},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_what_ran_is_explained(name: str) -> None:
+    counted, layers, ops, causes = EXPLAINED[name]
+    found = statement(counted, layers, ops)
+    assert {line.cause: line.amount for line in found.adjustments} == causes
+    assert found.residual == 0
+
+
+OPEN = {
+    "more calls than in the trace": ((CONV._replace(calls=2),), (convolution(),), 2),
+    "fewer calls than in the trace": ((CONV,), (convolution(calls=2),), 1),
+    "another weight": ((CONV,), (convolution(weight=(6, 2, 3, 3)),), 1),
+    "another size of output": ((CONV,), (convolution(output=(2, 6, 5, 4)),), 1),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_what_does_not_fit_stays_open(name: str) -> None:
+    layers, ops, times = OPEN[name]
+    assert statement(times * MACS, layers, ops).residual != 0
