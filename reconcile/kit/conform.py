@@ -36,6 +36,10 @@ ENTRIES = 12
 """How many entries of a ledger get it added."""
 
 
+NETWORKS = ("conv1x1", "conv_only", "gru_demo")
+"""Networks of one input, for a counter that can be given no family: a layer there takes several."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One check, passed or failed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -102,3 +103,20 @@ def test_its_exit_code(arguments: tuple[str, ...], exit_code: int, monkeypatch: 
     assert (done.exit_code, done.stderr) == (exit_code, "")
     assert done.stdout.splitlines()[-1].startswith("thop counted nothing in ")
     assert "SKIPPED" in done.stdout
+
+
+@pytest.mark.parametrize(("counts", "cases"), [("family_dense", 4), ("conv_only", 16)])
+def test_a_counter_of_no_family_gets_networks(counts: str, cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each at two batches and in two passes: of one family alone, or of it and three networks."""
+
+    def checked(title: str, *_: object) -> Iterator[Check]:
+        counted = title.startswith(counts)
+        yield Check(title, "reports", skipped="" if counted else "it takes no bytes", counted=counted)
+
+    monkeypatch.setattr(conform, "_checks", checked)
+    monkeypatch.setattr("reconcile.launch.environments.in_environment.collect_in", lambda *_: lambda *_: None)
+    monkeypatch.setattr(conform, "families", lambda _counter: ("family_dense",))
+    done = CliRunner().invoke(cli, ["counter", "conform", "thop"])
+    assert (done.exit_code, done.stdout.splitlines()[-1].endswith(f"skipped in {cases} cases")) == (0, True), (
+        done.stdout
+    )
