@@ -59,13 +59,13 @@ def update_of(model: TorchModel) -> Update:
     pair = getattr(model, "pair", None)
     given = getattr(pair, "optimizer", None)
     if given is None:
-        return Update(kind_of(model.training))
+        return Update(optimizer_class(model.training))
     if not isinstance(given, torch.optim.Optimizer):
         raise FactoryError(f"optimizer= is {type(given).__name__}; give an optimizer of torch.optim, or its name.")
     return Update(type(given), _options(given, getattr(pair, "model", None)))
 
 
-def kind_of(name: str) -> type[Any]:
+def optimizer_class(name: str) -> type[Any]:
     """The optimizer of torch.optim of this name. Raises FactoryError."""
     known = {each.lower(): kind for each, kind in vars(torch.optim).items() if _is_optimizer(kind)}
     if name not in known:

@@ -25,7 +25,7 @@ class Sizes:
         return self.images * self.out * self.made * self.taps * self.read
 
 
-def sizes(case: Case) -> Sizes | None:
+def sizes_of(case: Case) -> Sizes | None:
     """Of a convolution or its gradient; None with groups, or transposed."""
     if len(case.inputs) < 2 or not (case.backward or case.outputs):
         return None
@@ -40,7 +40,7 @@ def sizes(case: Case) -> Sizes | None:
 
 def implicit(launch: Launch, case: Case) -> Product | None:
     """A kernel that gathers the factors of its product while it multiplies: of the result, of a gradient."""
-    s, t = sizes(case), tile(launch)
+    s, t = sizes_of(case), tile(launch)
     if s is None or t is None:
         return None
     kind = next((kind for kind in ("wgrad", "dgrad", "fprop") if kind in launch.name.lower()), "")
@@ -92,7 +92,7 @@ def _channels(launch: Launch, channels: int) -> int:
 
 def pointwise(launch: Launch, case: Case) -> Product | None:
     """A kernel of 1 x 1 as a product of matrices for each image: the result; the gradients of data and weights, in this order."""
-    s = sizes(case)
+    s = sizes_of(case)
     if s is None or s.taps != 1 or s.data != s.out:
         return None
     if not case.backward:

@@ -92,7 +92,7 @@ def versions(card: Card) -> str:
     return ", ".join(f"{name} {version}" for name, version in known.items())
 
 
-def counted(cell: Cell) -> str:
+def counted_text(cell: Cell) -> str:
     """``It counts 48 FLOP of multiply-adds, and 420 ran: loop-counted-once +372. It also counts 12 FLOP of other work.``"""
     if cell.counted is None:
         return cell.reason.rstrip(".") + "."
@@ -258,7 +258,7 @@ def _layer(board: Board, family: str, layer: str) -> Iterator[str]:
 
 
 def _opened(card: Card, layer: str, cell: Cell) -> str:
-    parts = [f"{cell.verdict.value if cell.counted is None else text(cell)}. {markdown(counted(cell))}"]
+    parts = [f"{cell.verdict.value if cell.counted is None else text(cell)}. {markdown(counted_text(cell))}"]
     parts += [f"Evidence: {markdown('; '.join(cell.rules))}."] if cell.rules else []
     shown = [f"`{line}`" for line in commands(card, layer, cell)]
     return " ".join([*parts, *([f"Run {' or '.join(shown)}."] if shown else [])])

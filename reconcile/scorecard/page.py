@@ -8,7 +8,7 @@ from ..core.text import clean
 from ..report.page import file_text, finalize, hash_of, styled
 from ..report.rendering import environment
 from .cells import Verdict, text
-from .markdown import Board, commands, counted, opens
+from .markdown import Board, commands, counted_text, opens
 
 
 def to_html(board: Board) -> str:
@@ -38,7 +38,7 @@ def _cell(board: Board, family: str, layer: str, pass_: str, counter: str) -> Ma
     kind = cell.verdict.name.lower()
     if not opens(cell):
         return Markup('<td class="{}">{}</td>').format(kind, text(cell))
-    inside = Markup("<p>{}</p>").format(clean(counted(cell)))
+    inside = Markup("<p>{}</p>").format(clean(counted_text(cell)))
     if cell.rules:
         inside += Markup("<p>{}</p>").format(clean("; ".join(cell.rules)))
     for line in commands(card, layer, cell):

@@ -79,14 +79,14 @@ def _tokens(model: Any, pixels: Any, beside: Beside) -> int:
     import torch
 
     with torch.device("cpu"), values():
-        made = model.get_image_features(pixel_values=pixels, **tensors(beside))
+        made = model.get_image_features(pixel_values=pixels, **beside_pixels(beside))
     if not isinstance(made, (torch.Tensor, list, tuple)):
         made = made.last_hidden_state if made.pooler_output is None else made.pooler_output
     parts = list(made) if isinstance(made, (list, tuple)) else [made]
     return sum(part.numel() // part.shape[-1] for part in parts)
 
 
-def tensors(beside: Beside) -> dict[str, Any]:
+def beside_pixels(beside: Beside) -> dict[str, Any]:
     """The numbers beside images as a model takes them: int64 on the CPU, which alone has values."""
     import torch
 
@@ -104,7 +104,7 @@ def called(image: int, layout: Layout, model: Any, pixels: Any) -> Any:
     for i in range(layout.images):
         start = i * (layout.tokens + 1)
         ids[:, start : start + layout.tokens] = image
-    given = tensors(layout.beside)
+    given = beside_pixels(layout.beside)
     asked = inspect.signature(model.forward).parameters
     given.update({name: (ids == image).long() for name in KINDS if name in asked})
     with torch.device("cpu"), values():
