@@ -14,7 +14,7 @@ from ...shared import nested
 from ..call_adapter import is_leaf, tensors_out
 from ..inputs import Inputs
 from ..model import _tell
-from ..optimizers import Update, kind_of
+from ..optimizers import Update, optimizer_class
 from ..steps.context import StepContext
 from ..steps.path import StepPath
 from ..tracing.records import tensors_in
@@ -115,7 +115,7 @@ class RankStep:
             return lambda: _without_gradients(lambda: model(*positional, **named))
         model.train()
         weights = [weight for weight in model.parameters() if weight.requires_grad]
-        optimizer = Update(kind_of(self.training)).whole(weights) if weights else None
+        optimizer = Update(optimizer_class(self.training)).whole(weights) if weights else None
 
         def step() -> None:
             loss, trains = _loss([t for t in tensors_out(model(*positional, **named)) if t.is_floating_point()])
