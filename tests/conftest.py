@@ -16,6 +16,7 @@ from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
 from reconcile.launch.workers import warm
 
+pytest.register_assert_rewrite("tests.adapters.counters.in_environment")
 PAIRS = Path(__file__).parent / "pairs"
 
 # As in a worker (adapters/tensorflow/model.py, quiet): tests that import TensorFlow themselves run the same kernels on every CPU.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reconcile
+from reconcile.core.causes import Cause
 from reconcile.core.results import LedgerResult, Statement
 from reconcile.launch.environments.named import load
 from reconcile.launch.environments.provision import ensure
@@ -13,3 +14,14 @@ def settled(environment: str, counter: str, factory: str) -> tuple[LedgerResult,
     result = reconcile.run(torch=factory, python=str(ensure(load()[environment])), counters=(counter,)).result
     (ledger,), (statement,) = result.ledgers, result.statements
     return ledger, statement
+
+
+def closes(environment: str, counter: str, factory: str, held: tuple[int, int, set[Cause]]) -> Statement:
+    """The statement of a counter that reports what is ``held`` of it, as its rules say: these causes lead from there to the FLOPs
+    that ran. An assertion fails if not."""
+    reported, ran, causes = held
+    ledger, statement = settled(environment, counter, factory)
+    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (reported, (), 0), ledger.reason
+    assert (statement.to_total, statement.residual) == (ran, 0)
+    assert {line.cause for line in statement.adjustments} == causes
+    return statement
