@@ -44,10 +44,9 @@ def described(arguments: Arguments, is_leaf: Callable[[Any], bool], tell: Callab
             return tell(value)
         if isinstance(value, Mapping):
             return "{" + ", ".join(f"{key}: {text(item)}" for key, item in value.items()) + "}"
-        if isinstance(value, tuple) and hasattr(
-            value, "_fields"
-        ):  # many have dozens of fields, of which a call gives some
-            items = [f"{name}={text(item)}" for name, item in zip(value._fields, value) if item is not None]
+        fields = getattr(value, "_fields", None)  # of a named tuple: some have dozens, of which a call gives a few
+        if isinstance(value, tuple) and fields:
+            items = [f"{name}={text(item)}" for name, item in zip(fields, value) if item is not None]
             return f"{type(value).__name__}({', '.join(items)})"
         if isinstance(value, (tuple, list)):
             ends = "()" if isinstance(value, tuple) else "[]"

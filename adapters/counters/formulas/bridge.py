@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from itertools import accumulate
 
 from ....core.causes import Cause
-from ....core.records import FORWARD, RECOMPUTATION, Op, Sighting, Trace
+from ....core.records import RECOMPUTATION, Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO, Work
 from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
 from .rules import BOOK
@@ -25,7 +26,8 @@ from .table import parts
 from .terms import AGAIN, ATTENTION, HEAD, INDEXER, KINDS, PARAMETER, ROUTER, SCORES, WEIGHTS, WINDOW, Term
 from .ties import (
     attends,
-    difference,
+    cause_of,
+    forward_of,
     indexes,
     is_router,
     layer_of,
@@ -55,11 +57,6 @@ def bridge(view: View, trace: Trace) -> Bridge:
     return Bridge(tuple(_Terms(view, trace).items()))
 
 
-def _forward(ops: Iterable[Op]) -> int:
-    """The multiply-adds of the forward pass."""
-    return sum_of([op for op in ops if op.phase == FORWARD]).mac
-
-
 class _Terms:
     """The sightings of one formula beside one trace."""
 
@@ -82,8 +79,12 @@ class _Terms:
         self.layer = {op.id: layer_of(op, self.layers) for op in self.products}
         self.pictures = any(weight.get("pictures") for weight in self.weights)
         self.softmax = softmaxes(trace, self.layers, outside=self.pictures)
-        self.unread = unread(self.weights, self.read, trace, self.softmax)
         self.claimed = set[str]()
+
+    @cached_property
+    def unread(self) -> set[str]:
+        """The parameters that nothing reads, where the trace shows it; few formulas meet one."""
+        return unread(self.weights, self.read, self.trace, self.softmax)
 
     def _sort(self, sighting: Sighting) -> None:
         """Put a sighting to its term: the parameter's name or the layer, and the term."""
@@ -127,8 +128,8 @@ class _Terms:
         frozen = [op for op in ops if op.id in self.frozen]
         if (
             term.kind == WEIGHTS
-            and not self._taken(everything, _forward(ops))
-            and self._taken(everything, _forward(frozen))
+            and not self._taken(everything, forward_of(ops))
+            and self._taken(everything, forward_of(frozen))
         ):
             ops = frozen  # the weights that are trained beside them, such as adapters, are no weights of the formula
         self.claimed.update(op.id for op in ops)
@@ -136,7 +137,7 @@ class _Terms:
             if not any(self._counted(sighting) for sighting in everything):
                 return []
             if facts["name"] in self.used:  # an expert that no token chose
-                parts = [(base, difference(facts, self._counted(base).mac, 0, self.used)), *term_parts[1:]]
+                parts = [(base, cause_of(facts, self._counted(base).mac, 0, self.used)), *term_parts[1:]]
                 return [self._made([part], passes, (), why) for part, why in parts if self._counted(part)]
             if not met_in(facts, self.ran):
                 shown = facts["name"] in self.unread
@@ -145,7 +146,7 @@ class _Terms:
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
             why = Cause.TOKENS_ASSUMED if shared(facts, self.tied) else why
             return [self._made(everything, passes, (), why)]
-        forward = _forward(ops)
+        forward = forward_of(ops)
         taken = self._taken(everything, forward)
         windowed = not taken and term.kind == ATTENTION and forward == term.count(dict(facts, **WINDOW.facts(facts)))
         if windowed or (term.kind == PARAMETER and facts["name"] in self.used):
@@ -220,7 +221,7 @@ class _Terms:
         if counted != ran:
             cause = Cause.ATTENTION_WINDOWED if windowed else Cause.FORMULA_DIFFERS
             frozen = [op for op in ops if op.id in self.frozen]
-            left = _forward(frozen) - sum_of([op for op in part if op.id in self.frozen]).mac
+            left = forward_of(frozen) - sum_of([op for op in part if op.id in self.frozen]).mac
             if part and whole == ran:
                 cause = Cause.LOCAL_PARAMETERS
             elif ops and whole - ran == left:
@@ -228,7 +229,7 @@ class _Terms:
             elif not part and ops:
                 cause = Cause.BACKWARD_ASSUMED
             elif kind == PARAMETER:
-                cause = difference(sightings[0].op.attrs, counted, ran, self.used)
+                cause = cause_of(sightings[0].op.attrs, counted, ran, self.used)
         return self._made(sightings, seen, part, cause, only=only)
 
     def _made(

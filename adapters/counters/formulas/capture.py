@@ -71,8 +71,8 @@ def _read(model: TorchModel) -> Read:
         facts.update(pictures=True, text=module.text)
     if isinstance(module, Pictured):
         layout = module.layout
-        facts.update(vision=list(module.vision), images=layout.images, taken=layout.images * layout.tokens)
-        facts["pixels"] = list(layout.pixels)
+        facts.update(vision=list(module.vision), pixels=list(layout.pixels))
+        facts.update(images=layout.images, taken=layout.images * layout.tokens)
     facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training), context=model.context or 0)
     facts["evenly"] = any(getattr(child, "evenly", False) for child in module.modules())
     layers = stacks(module, config) if facts["sides"] else layer_paths(module, facts["L"]) if "L" in facts else []

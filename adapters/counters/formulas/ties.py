@@ -30,6 +30,11 @@ def products(trace: Trace) -> list[Op]:
     return [op for op in trace.ops if (known_work(op) or _NONE).mac]
 
 
+def forward_of(ops: Iterable[Op]) -> int:
+    """The multiply-adds of the forward pass."""
+    return sum_of([op for op in ops if op.phase == FORWARD]).mac
+
+
 class _Nothing:
     mac = 0
 
@@ -87,7 +92,7 @@ def for_others(facts: Facts, ran: int) -> bool:
     return not (rest or facts["routed"]) and times % (parts * int(facts["tokens"])) > 0
 
 
-def difference(facts: Facts, counted: int, ran: int, used: Iterable[str]) -> Cause:
+def cause_of(facts: Facts, counted: int, ran: int, used: Iterable[str]) -> Cause:
     """Why products of a parameter are others than ``counted`` multiply-adds; ``used`` are experts that share all tokens."""
     if facts["routed"] and facts.get("capacity"):
         return Cause.EXPERT_CAPACITY
@@ -140,8 +145,8 @@ def used_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[s
     used = set[str]()
     for group in groups.values():
         counted = sum(int(whole_of(w)["numel"]) * int(w["tokens"]) * int(w["a"]) for w in group)
-        ran = [op for w in group for op in ops[w["name"]] if op.phase == FORWARD]
-        short = counted - sum_of(ran).mac * int(group[0]["E"])
+        ran = forward_of(op for w in group for op in ops[w["name"]])
+        short = counted - ran * int(group[0]["E"])
         if ran and (not short or (short > 0 and group[0].get("capacity"))):
             used.update(w["name"] for w in group)
     return used
@@ -174,18 +179,17 @@ def unread(weights: Sequence[Facts], read: Iterable[str], trace: Trace, softmax:
         if op.id not in known and (known_work(op) or _NONE).mac and (matrix or not attends(op, softmax)):
             return set()
     ran = by_layer(ops)
-    where, holders = defaultdict[tuple[int, ...], set[str]](set), defaultdict[tuple[int, ...], set[str]](set)
+    elsewhere: dict[tuple[int, ...], set[str]] = defaultdict(set)
     for op in ops:
         for tensor in op.inputs:
-            where[_key(tensor.shape)].add(op.layer)
+            elsewhere[_key(tensor.shape)].add(op.layer)
     for facts in weights:
         if met(facts, ran):
-            holders[_key(tuple(facts["shape"]))].update(_scopes(facts))
+            elsewhere[_key(tuple(facts["shape"]))].difference_update(_scopes(facts))
     return {
         facts["name"]
         for facts in weights
-        if not any(ran.get(owner) for owner in facts["owners"])
-        and where[_key(tuple(facts["shape"]))] <= holders[_key(tuple(facts["shape"]))]
+        if not any(ran.get(owner) for owner in facts["owners"]) and not elsewhere[_key(tuple(facts["shape"]))]
     }
 
 

@@ -44,12 +44,9 @@ def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Ma
     except Exception as error:
         raise UsageError(f"diffusers makes no model of {file}: {described(error)}.") from error
     taken = inspect.signature(model.forward).parameters
-    text = "encoder_hidden_states" in taken and _width(model.config)
-    if (
-        not text
-        and "encoder_hidden_states" in taken
-        and taken["encoder_hidden_states"].default is inspect.Parameter.empty
-    ):
+    reads = taken.get("encoder_hidden_states")
+    text = reads and _width(model.config)
+    if reads and not text and reads.default is reads.empty:
         raise UsageError(f"{file} states no width of a text: count it with reconcile run --torch module:function.")
     if text and not sizes.seq:
         raise UsageError(f"the model of {file} reads a text: give --seq, the number of its tokens, such as 512.")

@@ -1,4 +1,4 @@
-"""A language model that reads images as well, from its configuration alone: on meta, with images before the text."""
+"""A language model that reads images as well, from its configuration alone: on meta, with images in its sequences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ....core.errors import UsageError, described
 from ...shared.refusal import FactoryError
-from .source import SEQ, Lora, Made, Sizes, Source, at_hand, name_of, title
+from .source import Lora, Made, Sizes, Source, at_hand, name_of, title
 
 IMAGE = ("image_token_id", "image_token_index")
 """The fields of a configuration that may say which id stands for a token of an image."""
@@ -28,7 +28,7 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     from .features import called, images_of
     from .pictures import Pictured
 
-    file, seq = title(source), sizes.seq or SEQ
+    file = title(source)
     if sizes.lengths:
         raise UsageError("a sequence with images has no packed documents here: leave --lengths or --images out.")
     if not hasattr(config, "vision_config") or not hasattr(config, "text_config"):
@@ -47,9 +47,9 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     if image is None:
         raise UsageError(f"{file} names no token of an image (image_token_id), so none can be given here.")
     taken = sizes.images * layout.tokens
-    if taken + sizes.images > seq:
+    if taken + sizes.images > layout.seq:
         raise UsageError(
-            f"the images of a sequence have {taken:,} tokens, and --seq {seq} leaves none for text: give more."
+            f"the images of a sequence have {taken:,} tokens, and --seq {layout.seq} leaves none for text: give more."
         )
     try:
         with torch.device("meta"):
@@ -58,7 +58,7 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
             parts = getattr(model, "model", model).named_children()
             paths = [within + path for path, _ in parts if path not in LANGUAGE]
             held = Pictured(model, layout, paths, config.get_text_config(), partial(called, image, layout))
-            inputs = {"input_ids": torch.zeros(sizes.batch, seq, dtype=torch.int64), "pixel_values": pixels}
+            inputs = {"input_ids": torch.zeros(sizes.batch, layout.seq, dtype=torch.int64), "pixel_values": pixels}
         held.train()(**inputs)
     except FactoryError as error:
         raise UsageError(str(error)) from error
