@@ -82,8 +82,9 @@ class Reader(nn.Module):
 class Lent(Net):
     """The third layer's weight is frozen, and read by a module that does not hold it."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int) -> None:
         super().__init__()
+        self.spare = nn.Linear(H, rows)
         self.inner, self.held = nn.ModuleDict({"reader": Reader()}), nn.ModuleDict({"spare": self.spare})
         del self.spare
         self.held.requires_grad_(False)
@@ -93,9 +94,11 @@ class Lent(Net):
         return self.down(self.up(x).relu())
 
 
-def test_a_weight_that_another_module_reads_is_left_open() -> None:
-    causes, residual = booked(Lent())
-    assert (causes[Cause.PARAMETERS_NOT_READ], residual) == (-6 * B * T * SPARE, -6 * B * T * H * SPARE)
+@pytest.mark.parametrize("rows", [SPARE, F])
+def test_a_weight_that_another_module_reads_is_left_open(rows: int) -> None:
+    """Of a shape of its own, or that of a weight which its own module reads."""
+    causes, residual = booked(Lent(rows))
+    assert (causes[Cause.PARAMETERS_NOT_READ], residual) == (-6 * B * T * rows, -6 * B * T * H * rows)
 
 
 def test_attention_reads_no_weight_and_leaves_nothing_open() -> None:
