@@ -17,8 +17,7 @@ def values() -> AbstractContextManager[Any]:
     from torch.utils._pytree import tree_leaves, tree_map
 
     meta, tensor = torch.device("meta"), torch.Tensor
-    ranges = (torch.arange, torch.as_tensor, torch.tensor)
-    picks = (tensor.__getitem__, tensor.__setitem__)
+    ranges, picks = {"arange", "as_tensor", "tensor"}, {"__getitem__", "__setitem__"}
 
     def here(leaf: Any) -> Any:
         return torch.device("cpu") if leaf == meta else leaf
@@ -37,17 +36,17 @@ def values() -> AbstractContextManager[Any]:
 
     class Values(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
+            kwargs, name = kwargs or {}, getattr(func, "__name__", "")  # a recorder may stand in a function's place
             given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, tensor)]
             if not any(one.is_meta for one in given):
-                whole = func in ranges or (given and not any(one.is_floating_point() for one in given))
+                whole = name in ranges or (given and not any(one.is_floating_point() for one in given))
                 args, kwargs = tree_map(here, (args, kwargs)) if whole else (args, kwargs)
                 return func(*args, **kwargs)
-            if func is tensor.expand_as and not args[0].is_meta:
+            if name == "expand_as" and not args[0].is_meta:
                 return args[0].expand(args[1].shape)
-            if func is tensor.to and not args[0].is_meta:
+            if name == "to" and not args[0].is_meta:
                 return args[0].to(args[1].dtype)
-            args = (args[0], places(args[1]), *args[2:]) if func in picks else args
+            args = (args[0], places(args[1]), *args[2:]) if name in picks else args
             args, kwargs = tree_map(there, (args, kwargs))
             return func(*args, **kwargs)
 

@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from reconcile.adapters.pytorch.configured.values import values  # noqa: E402
+from reconcile.adapters.pytorch.tracing.outside import numbers_kept  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 
@@ -44,6 +45,15 @@ def test_a_model_on_meta_is_told_what_a_real_one_is(device: str) -> None:
     assert places == [i for i, token in enumerate(TOKENS) if token == IMAGE]
     assert [tuple(part.shape) for part in (*parts, read)] == [(2, WIDTH), (len(TOKENS) - 2, WIDTH), tuple(rows.shape)]
     assert {part.device.type for part in (*parts, read)} == {device}
+
+
+def test_a_recorder_may_stand_in_the_place_of_functions() -> None:
+    """As it does on meta: PyTorch's function is called by another one of its name."""
+    with torch.device("meta"):
+        model, rows = Reader(), torch.zeros(TOKENS.count(IMAGE), WIDTH)
+    with numbers_kept(), values():
+        _, places, _ = model(torch.tensor(TOKENS), rows)
+    assert places == [i for i, token in enumerate(TOKENS) if token == IMAGE]
 
 
 def test_without_values_the_same_model_cannot_run() -> None:
