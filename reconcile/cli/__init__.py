@@ -12,36 +12,6 @@ from .streams import say
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-GROUPS = {
-    "Count a model": {
-        "run": "Run the counters on a model and reconcile them.",
-        "watch": "Run your training script and count the step that it takes.",
-        "ranks": "Add up the reports that several processes wrote of one step.",
-        "matrix": "Run a model in several environments and compare them.",
-        "formula": "Find the counts of a model as polynomials of its sizes.",
-        "llm": "Report a training step beside the published formulas.",
-        "explain": "Explain a name in a report, or list all names.",
-    },
-    "Many models": {
-        "sweep": "Run every model of a package or a list.",
-        "zoo": "Run the models of this tool and write their pages.",
-    },
-    "A number that you were given": {
-        "decode": "Explain a published number of a model.",
-        "audit": "Explain what each published figure in a table counts.",
-        "mfu": "Explain a published MFU as a product of factors.",
-    },
-    "Releases": {
-        "check": "Compare a run with a baseline, or two saved files.",
-        "upgrade": "Compare two releases layer by layer, before you upgrade.",
-    },
-    "For authors of counters": {
-        "counter": "Write, test and draft a counter, and show its errors.",
-    },
-}
-"""The commands by what you want to do, each with the first line of its own help."""
-FUNCTIONS = {"zoo": "groups.zoo", "counter": "groups.counter", "ranks": "watch.ranks"}
-
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if not value or ctx.resilient_parsing:
@@ -55,7 +25,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ctx.exit()
 
 
-@click.group(cls=LazyGroup, groups=GROUPS, functions=FUNCTIONS, context_settings=CONTEXT)
+@click.group(cls=LazyGroup, context_settings=CONTEXT)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
 )

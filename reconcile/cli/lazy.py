@@ -1,50 +1,73 @@
-"""A click group that loads a command's file only when the command is called."""
+"""A click group of registered commands, each loaded when it is called."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, NoReturn
 
 import click
 
 from ..core.errors import unknown
+from ..core.product import Command, Product, load_place
+from .commands import CORE
 from .streams import exit_code, reader_may_go
+
+HEADINGS = ("Count a model", "Many models", "A number that you were given", "Releases", "For authors of counters")
+"""The headings of ``--help`` in their order. Those that only other packages use come last."""
 
 
 class LazyGroup(click.Group):
-    """Takes ``groups``: heading -> command name -> one line of help.
+    """The commands of the core and of all products whose names are one word longer than ``words``.
 
-    A command is the function of its name in the file of its name in ``commands/``. ``functions`` names the others:
-    command name -> ``file.function``.
+    Args:
+        words: The words that call this group, ``()`` for ``reconcile`` itself.
     """
 
-    def __init__(
-        self,
-        *args: Any,
-        groups: Mapping[str, Mapping[str, str]],
-        functions: Mapping[str, str] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *args: Any, words: tuple[str, ...] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.groups = groups
-        self.functions = functions or {}
+        self.words = words
+
+    @cached_property
+    def registered(self) -> dict[str, tuple[Product, Command]]:
+        """The commands by their last word, with the product that has them, in the order of ``--help``."""
+        from ..core.registry import products
+
+        every = [(product, command) for product in (CORE, *products().values()) for command in product.commands]
+        depth = len(self.words)
+        inner = [(p, c) for p, c in every if c.name.split()[:depth] == list(self.words) and len(c.name.split()) > depth]
+        groups = {tuple(c.name.split()[: depth + 1]) for _, c in inner if len(c.name.split()) > depth + 1}
+        own = [
+            (product, command)
+            for product, command in inner
+            if len(command.name.split()) == depth + 1 and (command.place or tuple(command.name.split()) in groups)
+        ]
+        own.sort(key=lambda found: (_heading_position(found[1].heading), found[1].order))
+        return {command.name.split()[-1]: (product, command) for product, command in own}
+
+    @property
+    def groups(self) -> dict[str, dict[str, str]]:
+        """``{heading: {command: its line of help}}``."""
+        found: dict[str, dict[str, str]] = {}
+        for name, (_, command) in self.registered.items():
+            found.setdefault(command.heading, {})[name] = command.line
+        return found
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names, in the order they were declared in."""
-        return [name for group in self.groups.values() for name in group]
+        """Names, in the order of ``--help``."""
+        return list(self.registered)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command's file."""
-        names = self.list_commands(ctx)
-        if cmd_name not in names:
+        """Import the command."""
+        if cmd_name not in self.registered:
             if ctx.resilient_parsing:
                 return None
-            raise unknown("command", cmd_name, names)
-        from importlib import import_module
-
-        file, _, function = self.functions.get(cmd_name, f"{cmd_name}.{cmd_name}").partition(".")
-        command = getattr(import_module(f"{__package__}.commands.{file}"), function)
+            raise unknown("command", cmd_name, list(self.registered))
+        product, record = self.registered[cmd_name]
+        if not record.place:
+            return LazyGroup(cmd_name, words=(*self.words, cmd_name), help=record.text)
+        command = load_place(product, record.place)
         assert isinstance(command, click.Command)
         return _helpful(command)
 
@@ -81,9 +104,17 @@ class LazyGroup(click.Group):
     ) -> NoReturn:
         """Run and exit, as ``exit_code`` says."""
         extra["standalone_mode"] = False
-        _helpful(self)
         main = super().main
-        sys.exit(exit_code(lambda: main(args, prog_name, **extra)))
+
+        def run() -> Any:
+            _helpful(self)
+            return main(args, prog_name, **extra)
+
+        sys.exit(exit_code(run))
+
+
+def _heading_position(heading: str) -> int:
+    return HEADINGS.index(heading) if heading in HEADINGS else len(HEADINGS)
 
 
 def _helpful(command: click.Command) -> click.Command:

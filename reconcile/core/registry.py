@@ -1,4 +1,4 @@
-"""The registries of frameworks and of counters: nothing else in this package knows one of them by its name."""
+"""The registries of frameworks, counters and products: nothing else in this package knows one of them by its name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from importlib import metadata
 from .counter import Counter
 from .errors import UsageError
 from .framework import ROOT, Framework
+from .product import Product
 from .records import FLOP, MAC
 
 GROUP = "reconcile.frameworks"
@@ -19,6 +20,12 @@ GROUP = "reconcile.frameworks"
 
 COUNTER_GROUP = "reconcile.counters"
 """The entry point group in which other packages register their counters: ``mine = "my_package:COUNTERS"``."""
+
+PRODUCT_GROUP = "reconcile.products"
+"""The entry point group in which other packages register their products: ``mine = "my_package:PRODUCT"``."""
+
+PRODUCT_FOLDERS = ()
+"""Folders below ``reconcile/products/``, in the order in which their commands and options are shown."""
 
 BUILT_IN = ("tensorflow", "pytorch", "onnx", "jax")
 """Folders below ``adapters/``, in the order of reports."""
@@ -95,6 +102,30 @@ def known_counters() -> dict[str, Counter]:
             if wrong:
                 raise _refused(point, wrong)
             known[counter.name] = counter._replace(folder=_folder(point))
+    return known
+
+
+@functools.cache
+def products() -> dict[str, Product]:
+    """Every product by its name: the built-in ones in their order, then those of other packages, sorted by entry point.
+
+    Leaves out a product that needs one which is missing. Raises UsageError for an entry point that cannot be loaded, that is not
+    a Product, or whose name is taken.
+    """
+    known = {
+        record.name: record
+        for record in (importlib.import_module(f"{ROOT}.products.{folder}").PRODUCT for folder in PRODUCT_FOLDERS)
+    }
+    for point in _points(PRODUCT_GROUP):
+        record = _loaded(point)
+        if not isinstance(record, Product):
+            raise _refused(point, "it is not a Product record")
+        if record.name in known:
+            raise _refused(point, f"a product named {record.name} is already registered")
+        known[record.name] = record
+    while lacking := [name for name, record in known.items() if not known.keys() >= set(record.needs)]:
+        for name in lacking:
+            del known[name]
     return known
 
 

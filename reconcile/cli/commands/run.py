@@ -9,8 +9,8 @@ import click
 from click.core import ParameterSource
 
 from ...launch.request import OPTIONS
-from .. import kernels, ranked
 from ..options import OWN, options, pictures
+from ..run_options import RunCall, add_run_options, prepare_options, take_values
 from ..streams import say
 
 
@@ -18,7 +18,7 @@ from ..streams import say
 @options(
     "model", *OWN, "mapping", "write-mapping", "set",
     "convention", "convention-file", "counter", "from", "to", "pass", "context", "optimizer",
-    "environment", "environments", "with", "python", ranked.ranks, kernels.option,
+    "environment", "environments", "with", "python", add_run_options,
     "out", pictures, "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
@@ -36,11 +36,6 @@ def run(
     formats: tuple[str, ...],
     quiet: bool,
     verbose: bool,
-    world: int | None,
-    chosen: tuple[int, ...] | None,
-    against: str | None,
-    ncu: Path | None,
-    witness: bool,
     **asked: Any,
 ) -> None:
     """Run the counters on a model and reconcile them.
@@ -78,6 +73,7 @@ def run(
     from ..progress import progress
     from ..screen import show
 
+    added = take_values(asked)
     mapped = "--mapping" if asked["mapping"] else "--write-mapping" if write_mapping else ""
     one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped, asked["args"])
     if mapped:
@@ -89,18 +85,11 @@ def run(
         from ...report import cards
 
         cards.check(TRAINING if request.training else "")
-    if world is not None or chosen or against:
-        ranked.only_with_ranks(world, rank=chosen, against=against)
-    if world is not None:
-        ranked.refuse(ctx)
-        command = again(ctx, (), *ranked.words(world, chosen or (), against))
-        code = ranked.run(
-            request, world, chosen or (), against or "", out, formats, command, quiet=quiet, verbose=verbose
-        )
-        ctx.exit(code)
-    counted = () if ncu is None else kernels.read(ncu)
-    if witness:
-        request = kernels.witnessed(request)
+    call, additions = prepare_options(RunCall(ctx, request, added, out, formats, quiet, verbose))
+    for addition, own_call in additions:
+        if (code := addition.run_instead(own_call)) is not None:
+            ctx.exit(code)
+    request = call.request
     wanted = take = None
     if request.factories:
         from ...launch.user_models import counters_of
@@ -118,11 +107,10 @@ def run(
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = run_counters(request, tell, take)
     statement = choose(result, wanted) if wanted else default_statement(result)
-    beside = ["--witness"] if witness else []
     stem = reports.stem(result.model, training=bool(request.training), pass_=result.pass_)
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:
         formats = reports.with_pictures(out, stem, formats)
-    texts = reports.render(result, formats, statement, again(ctx, (), *beside))
+    texts = reports.render(result, formats, statement, again(ctx, (), *call.words))
     kept = atomic.write(out, stem, texts)
     if said := reports.left_out(result, formats):
         say(said, err=True)
@@ -131,20 +119,5 @@ def run(
     elif write_mapping is not None:
         say(f"{write_mapping} was not written: that takes the traces of both models.", err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)
-    code = result.exit_code
-    if counted:
-        command = again(ctx, (), *beside, "--ncu", str(ncu.name if ncu else ""))
-        code = max(
-            code,
-            kernels.compare(
-                result,
-                counted,
-                out,
-                reports.stem(result.model, pass_=result.pass_),
-                command,
-                formats,
-                quiet=quiet,
-                verbose=verbose,
-            ),
-        )
-    ctx.exit(code)
+    stem = reports.stem(result.model, pass_=result.pass_)
+    ctx.exit(max([result.exit_code, *(addition.follow(own, result, stem) for addition, own in additions)]))

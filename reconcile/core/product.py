@@ -1,0 +1,65 @@
+"""A product: commands, options of ``run`` and functions that go beyond the core, registered by one record.
+
+A product is a folder below ``reconcile/products/`` whose ``__init__`` declares its :class:`Product`, or another package that
+registers one with an entry point in the group ``reconcile.products``: ``mine = "my_package:PRODUCT"``. The record imports
+nothing: what it names is loaded when it is used (core/registry.py). Without the folder and its row in
+``registry.PRODUCT_FOLDERS``, everything else works.
+
+A place is written ``"module:name"``. The module is absolute, or relative to the product's own package with a leading dot.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of ``reconcile``.
+
+    Attributes:
+        name: The words that call it: ``"audit"``, or ``"zoo gallery"`` for a command of a group.
+        line: What ``--help`` says of it, in one line.
+        place: Where its click command is, ``"module:name"``. The place of a group is ``""``.
+        heading: The heading of ``--help`` under which it is listed.
+        order: Its position under that heading. Commands of equal order keep the order of their products.
+        text: The help of a group, whose commands are those whose names begin with its own. ``""`` if it is no group.
+    """
+
+    name: str
+    line: str
+    place: str = ""
+    heading: str = "Commands"
+    order: int = 100
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What a product adds. Every field but the first two may be empty.
+
+    Attributes:
+        name: The product's name in messages.
+        module: The package that declares it, its own ``__name__``.
+        commands: Its commands.
+        run_options: Places of :class:`reconcile.cli.run_options.RunOptions`: what it adds to ``reconcile run``.
+        answer_hooks: Places of functions ``(request, collected, answer) -> answer``, called when an answer is settled.
+        functions: What it adds to the Python package: ``{"count": "module:name"}`` for ``reconcile.count``.
+        needs: The names of the products that it imports. It is left out where one of them is missing.
+    """
+
+    name: str
+    module: str
+    commands: tuple[Command, ...] = ()
+    run_options: tuple[str, ...] = ()
+    answer_hooks: tuple[str, ...] = ()
+    functions: tuple[tuple[str, str], ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+def load_place(product: Product, place: str) -> Any:
+    """Import what a place of the product names. Raises ImportError or AttributeError."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module, product.module), name)
