@@ -70,7 +70,7 @@ gradients: $(VENV)/.installed
 # Every program that `reconcile counter reproduce` prints, of every counter that needs no environment of its own: half an hour.
 # `make test` runs the cheap ones, and `make zoo` those of one family.
 programs: $(VENV)/.installed
-	$(BIN)/python -m pytest -m "programs or zoo" tests/kit/test_reproduce.py -p tests.home.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m "programs or zoo" tests/products/authors/test_reproduce.py -p tests.home.noskip -n $(JOBS) --dist load
 
 # The polynomials of every pair in reports/formulas.md are what `reconcile formula` finds. `python -m tests.zoo.every_formula` writes
 # the page: of all pairs that it lacks, or of those that you name.
@@ -79,7 +79,7 @@ formulas: $(VENV)/.installed
 
 # Sweeps of real models that are killed and resumed, and on a Dask cluster on loopback that loses a worker.
 sweep: $(VENV)/.dask
-	$(BIN)/python -m pytest -m sweep -p tests.home.noskip tests/sweep
+	$(BIN)/python -m pytest -m sweep -p tests.home.noskip tests/products/sweep
 
 # Mutated model files and other inputs, and random networks, for MINUTES in all: no traceback, no code run, no file written, no
 # count that is none, no total that is not what ran.
@@ -141,13 +141,13 @@ keras-backends: $(VENV)/.installed
 # transformers: make transformers TRANSFORMERS=venv/bin/python
 TRANSFORMERS ?= $(BIN)/python
 transformers:
-	PYTHONPATH=. $(TRANSFORMERS) tests/sweep/coverage.py transformers --out reports/transformers
-	PYTHONPATH=. $(TRANSFORMERS) tests/sweep/coverage.py transformers --pass training --out reports/transformers/training
+	PYTHONPATH=. $(TRANSFORMERS) tests/products/sweep/coverage.py transformers --out reports/transformers
+	PYTHONPATH=. $(TRANSFORMERS) tests/products/sweep/coverage.py transformers --pass training --out reports/transformers/training
 
 # Every model of diffusers, a call: make diffusers DIFFUSERS=venv/bin/python
 DIFFUSERS ?= $(BIN)/python
 diffusers:
-	PYTHONPATH=. $(DIFFUSERS) tests/sweep/coverage.py diffusers --out reports/diffusers
+	PYTHONPATH=. $(DIFFUSERS) tests/products/sweep/coverage.py diffusers --out reports/diffusers
 
 # What published figures count: the committed pages and their tables; 40 minutes, go on where they were interrupted.
 # An exit of 1 says that some figures are not explained: the pages list them.

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from measure import HERE, PYTHON, Others, machine, run, table
 
-from reconcile.gallery.run import read
 from reconcile.model_zoo.loading import zoo_names
+from reconcile.products.gallery.run import read
 
 ZOO = str(HERE / "bare" / "zoo.py")
 DATA = Path("model_zoo") / "gallery.json"

@@ -21,7 +21,7 @@ SCALE = {"thop": 2, "fvcore": 2}
 
 def scorecard() -> Section:
     """One command for every cell against every bare counter, one after the other; then the same command again."""
-    from reconcile.kit.conform import families
+    from reconcile.products.authors.conform import families
 
     section = Section("`reconcile zoo scorecard` beside the bare counters")
     names = [name for family in families() for name in ("--case", family)]

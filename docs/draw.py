@@ -24,9 +24,9 @@ from rich.terminal_theme import TerminalTheme
 from reconcile import workflow
 from reconcile.core import atomic
 from reconcile.engine.answer import Answer
-from reconcile.gallery import markdown as gallery
-from reconcile.gallery.run import read
 from reconcile.launch.request import run_request
+from reconcile.products.gallery import markdown as gallery
+from reconcile.products.gallery.run import read
 from reconcile.report.pictures import charts, drawing
 from reconcile.report.pictures.bars import Layers
 from reconcile.report.terminal import screen as terminal

@@ -9,12 +9,6 @@ __version__ = "0.1.0"
 _HOMES = {
     "run": "api",
     "Run": "api.results",
-    "count": "steps.count",
-    "Step": "steps.count",
-    "llm": "api.language",
-    "LanguageModel": "api.language",
-    "polynomials": "api",
-    "Formula": "api.results",
     "ReconcileError": "core.errors",
     "UsageError": "core.errors",
     "NotInResult": "core.errors",
@@ -22,9 +16,15 @@ _HOMES = {
 }
 
 
-def __getattr__(name):  # Python 3.7 and later: api/__init__.py, and what it imports, only when it is asked for
+def __getattr__(name):  # Python 3.7 and later: the core's functions and those of products, only when they are asked for
     if name in _HOMES:
         from importlib import import_module
 
         return getattr(import_module("." + _HOMES[name], __name__), name)
+    if not name.startswith("_"):
+        from .core.registry import product_function
+
+        found = product_function(name)
+        if found is not None:
+            return found
     raise AttributeError(f"module 'reconcile' has no attribute {name!r}")

@@ -15,9 +15,9 @@ import keras
 from .core.errors import UsageError
 from .core.framework import adapter_of
 from .core.registry import frameworks
-from .steps.callback import Counts
-from .steps.fits import GraphRunning
-from .steps.running import Running
+from .products.steps.callback import Counts
+from .products.steps.fits import GraphRunning
+from .products.steps.running import Running
 
 BACKEND = (
     "reconcile.keras.Flops counts the steps of {there}, and this is Keras on {here}: reconcile.run and "

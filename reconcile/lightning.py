@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from .core.framework import adapter_of
-from .steps.callback import Counts
-from .steps.count import framework_of
+from .products.steps.callback import Counts
+from .products.steps.count import framework_of
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 """One code under two names: a trainer of one refuses a callback of the other."""

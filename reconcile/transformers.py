@@ -13,7 +13,7 @@ from typing import Any
 from accelerate.state import GradientState
 from transformers import TrainerCallback
 
-from .steps.callback import Counts
+from .products.steps.callback import Counts
 
 
 def _steps() -> bool:

@@ -6,7 +6,7 @@ read           the options become a request: ``run_request`` (launch/request.py)
 ``collect``    ``choose_counters``, ``find_models`` (launch/choose.py), ``start_workers`` and ``read_records``
                (launch/runner.py): what comes out are traces and ledgers
 ``settle``     traces and ledgers become statements, layers and a verdict: one ``Answer`` (engine/settle.py)
-``look_up``    what was published of the model beside it (decode/gather.py)
+``extend``     products add to the answer what they know of the model (``answer_hooks`` in core/product.py)
 render         the answer becomes reports, and is written: ``render`` (report/reports.py)
 =============  ==============================================================================================
 
@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .core.conventions import Conventions
+from .core.registry import load_places
 from .engine import settle as engine
 from .engine.answer import Answer
 from .engine.settle import Collected
@@ -67,18 +68,15 @@ def settle(job: Job, _until_the_end: ExitStack) -> None:
     job.answer = settled(job.collected, job.conventions, job.request.mapping)
 
 
-def look_up(job: Job, _until_the_end: ExitStack) -> None:
-    """Look up the figures that were published of a pair, beside its training step."""
+def extend(job: Job, _until_the_end: ExitStack) -> None:
+    """Let every product add what it knows to the answer, such as the figures that were published of a pair."""
     assert job.collected is not None
     assert job.answer is not None
-    if job.request.training and job.request.model:
-        from .decode.gather import claims, folders_of
-
-        model = job.request.model
-        job.answer = replace(job.answer, published=claims(model, job.collected, folders_of(model)))
+    for extend_answer in load_places("answer_hooks"):
+        job.answer = extend_answer(job.request, job.collected, job.answer)
 
 
-STEPS = (prepare, collect, settle, look_up)
+STEPS = (prepare, collect, settle, extend)
 
 
 def done(job: Job) -> Job:

@@ -11,7 +11,7 @@ from statistics import median
 import torch
 
 from reconcile.adapters.pytorch.steps.calls import Calls
-from reconcile.steps.running import Running
+from reconcile.products.steps.running import Running
 
 LAYERS, WIDTH, ROWS, TOKENS = 12, 512, 4, 128
 STEPS = 4

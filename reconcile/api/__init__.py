@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.answer import Answer
-from .results import Formula, Run
+from .results import Run
 
 if TYPE_CHECKING:
     from ..launch.request import RunRequest
@@ -131,66 +131,6 @@ def run(
         return Run(_apart(given, inputs, {**options, "model": model, "overrides": set_}, python, tell))
     at_hand = None if isinstance(optimizer, str) else optimizer
     return Run(_here(run_request(**options), given, inputs, tell, at_hand))
-
-
-def polynomials(
-    *,
-    at: Mapping[str, Any],
-    inputs: str | Sequence[str] = (),
-    torch: Any = None,
-    tf: Any = None,
-    model: str | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    python: str | Path | None = None,
-    progress: Callable[[Event], None] | None = None,
-    **options: Any,
-) -> Formula:
-    """Find the counts of a model as polynomials of its sizes, as ``reconcile formula`` does.
-
-    ``inputs`` are shapes with names for the sizes that vary, such as ``"ids=B,T:int64"``, and ``at`` says what each stands for:
-    ``{"B": range(1, 4), "T": "16..96"}``. ``torch`` and ``tf`` are as in ``run``: ``"module:function"`` runs in worker processes,
-    and anything else in this one. ``model`` names a pair, with ``overrides`` such as ``{"units": "H"}``. ``python`` and the
-    ``options`` are those of ``run``: convention, convention_files, counters, formulas, device, timeout, pass_, optimizer,
-    context.
-
-    Raises UsageError, with one sentence, for what cannot be used.
-    """
-    from ..core.errors import UsageError, unknown
-    from ..core.registry import frameworks
-    from ..formula.formula import formula
-    from ..formula.takes import in_this_process, in_workers
-    from ..formula.variables import Template, read_variables, texts_of
-    from ..launch import choose
-    from ..launch import in_workers as workers
-    from ..launch.environments.in_environment import collect_at_in
-    from ..launch.environments.named import at as environment_at
-    from ..launch.request import models_of, run_request
-
-    known = (
-        "convention", "convention_files", "counters", "formulas", "device", "timeout", "pass_", "optimizer", "context",
-    )  # fmt: skip
-    models = {name: options.pop(name) for name in frameworks() if name in options}
-    stray = next((name for name in options if name not in known), None)
-    if stray is not None:
-        raise unknown(
-            "argument of reconcile.polynomials", stray, {*known, *frameworks(), *(polynomials.__kwdefaults__ or ())}
-        )
-    given = models_of(dict(torch=torch, tf=tf, **models))
-    texts, set_ = workers.shapes(inputs), {name: str(value) for name, value in (overrides or {}).items()}
-    choose.one_model(model, given, set_, texts)
-    template = Template(read_variables(texts_of(at)), texts, set_)
-    tell = progress or (lambda _event: None)
-    if model is None and not any(isinstance(each, str) for each in given.values()):
-        if python is not None or options.get("timeout") is not None:
-            raise UsageError("timeout= and python= are for worker processes: name the model as 'module:function'.")
-        here = run_request(**options)
-        choose.check_cached(here, given)
-        return Formula(formula(template, in_this_process(given, here, tell)))
-    request = run_request(model=model, **workers.named(given), **options)
-    if request.files:
-        raise UsageError("a model file has the sizes that it was saved with: name a function that makes the model.")
-    there = collect_at_in(environment_at(str(python))) if python else None
-    return Formula(formula(template, in_workers(replace(request, paths=workers.paths()), tell, there)))
 
 
 def _apart(

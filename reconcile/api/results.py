@@ -11,13 +11,10 @@ from ..core.text import clean
 from ..engine.answer import Answer
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     import pandas
 
     from ..engine.phases import PhaseRow
     from ..engine.verdict import Verdict
-    from ..formula import formula as formulas
 
 
 class Found:
@@ -192,43 +189,3 @@ class Run(Found):
     """What a run found: ``result`` is the whole record, the rest are views of it."""
 
     result: Answer
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Formula:
-    """The counts of a model as polynomials of its sizes: ``result`` is the whole record."""
-
-    result: formulas.Formula
-
-    @property
-    def exit_code(self) -> int:
-        """0 every count is a polynomial, 1 some are not, or unexplained or incomplete, 3 a counter failed."""
-        return self.result.exit_code
-
-    def at(self, **sizes: int) -> dict[str, int | Fraction]:
-        """What ran, each counter and each cause, at a size of each variable: ``counts.at(B=8, T=128)["thop"]``.
-
-        It is a fraction only at sizes that the model cannot have. A count without a polynomial is left out. Raises UsageError
-        unless every variable has a size.
-        """
-        return self.result.at(**sizes)
-
-    def write(self, folder: str | Path, formats: Sequence[str] = ("json", "txt", "tex", "py")) -> list[Path]:
-        """Write ``<name>-formula.<format>`` into that folder. Returns the files. Raises UsageError as ``Run.write`` does."""
-        from ..core import atomic
-        from ..core.errors import unknown
-        from ..formula import report
-
-        for format_ in formats:
-            if format_ not in report.FORMATS:
-                raise unknown("format", format_, report.FORMATS)
-        atomic.prepare(Path(folder))
-        return atomic.write(Path(folder), report.stem(self.result), report.render(self.result, formats))
-
-    def __str__(self) -> str:
-        from ..formula.report import text
-
-        return "\n".join(map(clean, text(self.result, layers=False).splitlines()))
-
-    def __repr__(self) -> str:
-        return f"<reconcile.Formula of {clean(self.result.model)}>"

@@ -7,12 +7,8 @@ import shutil
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    from ..gallery.run import GalleryRow
 
 
 def table(kind: str) -> str:
@@ -44,30 +40,14 @@ def _width() -> int:
 
 
 def _models() -> Iterable[tuple[str, str]]:
-    from ..gallery.run import read
+    from ..core.registry import load_places
     from ..model_zoo.loading import pair_path, zoo_names
 
-    rows = read()
+    notes = [notes_of() for notes_of in load_places("model_notes")]
     for name in zoo_names():
         tree = ast.parse(Path(pair_path(name)).read_text(encoding="utf-8"))
         about = (ast.get_docstring(tree) or "").partition("\n")[0]
-        yield name, about + (f" [{_measured(rows[name])}]" if name in rows else " [not measured yet]")
-
-
-def _measured(row: GalleryRow) -> str:
-    """Weights, work and how far the two outputs are apart, as the gallery has them."""
-    from ..gallery.markdown import parity
-    from ..gallery.rows import source_of
-
-    weights = "" if row.weights is None else f"{row.weights:,} weights"
-    work = " or ".join(f"{flops:,}" for flops in dict.fromkeys(row.work.values())) + " FLOP (matmul)"
-    proven = ", ".join(f"{name}={value}" for name, value in row.proven_at.items())
-    outputs = f"outputs within {parity(row).rstrip('*')}" + (f" (at {proven})" if proven else "")
-    if row.declared:
-        outputs = "outputs differ, as declared"
-    settings = ", ".join(f"{name}={value}" for name, value in row.settings.items())
-    stale = "" if source_of(row.model) == row.source else "measured before the pair was last changed"
-    return "; ".join(part for part in (weights, work, outputs, settings, stale) if part)
+        yield name, about + "".join(f" [{each[name]}]" for each in notes if name in each)
 
 
 def _counters() -> Iterable[tuple[str, str]]:

@@ -27,6 +27,7 @@ class RunCall:
         formats: The formats of the reports.
         quiet: Whether only the verdict is printed.
         verbose: Whether every layer is printed.
+        program: What follows the options of ``watch``: the script and its arguments.
         words: The words that repeat the options of all products in the command that a report shows.
     """
 
@@ -37,26 +38,18 @@ class RunCall:
     formats: tuple[str, ...]
     quiet: bool
     verbose: bool
+    program: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
 
 
 class RunOptions:
-    """Options that a product adds to ``run``. Subclass it, and override what the options do.
+    """Options that a product adds to ``run``, and to ``watch``. Subclass it, and override what the options do.
 
-    ``options`` are decorators as ``click.option`` returns them, in the order of ``--help``.
+    ``options`` and ``watch_options`` are decorators as ``click.option`` returns them, in the order of ``--help``.
     """
 
     options: Sequence[Callable[[Any], Any]] = ()
-
-    @cached_property
-    def parameters(self) -> tuple[click.Option, ...]:
-        """The options as click has them."""
-
-        def holder() -> None: ...
-
-        for option in reversed(self.options):
-            option(holder)
-        return tuple(reversed(holder.__click_params__))  # type: ignore[attr-defined]
+    watch_options: Sequence[Callable[[Any], Any]] = ()
 
     def prepare(self, call: RunCall) -> RunCall:
         """Check the options before anything runs. Returns the call, with another request if they change it.
@@ -78,36 +71,57 @@ class RunOptions:
         return 0
 
 
-def registered_run_options() -> tuple[RunOptions, ...]:
-    """The run options of every product, in the order of the products."""
-    from ..core.product import load_place
-    from ..core.registry import products
+def parameters_of(options: Sequence[Callable[[Any], Any]]) -> tuple[click.Option, ...]:
+    """The options as click has them, in their order."""
 
-    return tuple(load_place(product, place) for product in products().values() for place in product.run_options)
+    def holder() -> None: ...
 
-
-def add_run_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate ``run`` with the options of every product."""
-    for each in reversed(registered_run_options()):
-        for option in reversed(each.options):
-            function = option(function)
-    return function
+    for option in options:
+        option(holder)
+    return tuple(getattr(holder, "__click_params__", ()))
 
 
-def take_values(asked: dict[str, Any]) -> dict[str, Any]:
-    """Take the values of these options out of the parameters of ``run``."""
-    return {p.name or "": asked.pop(p.name) for each in registered_run_options() for p in each.parameters}
+class AddedOptions:
+    """The options that all products add to one command.
 
-
-def prepare_options(call: RunCall) -> tuple[RunCall, list[tuple[RunOptions, RunCall]]]:
-    """Prepare every product's options, each on the request that the one before it made.
-
-    Returns the call with the last request and the words that repeat the options, and each product's options with a call that has
-    their own values only. Raises UsageError as ``RunOptions.prepare`` does.
+    Args:
+        field: The field of RunOptions that has them: ``"options"`` for ``run``, ``"watch_options"`` for ``watch``.
     """
-    prepared = []
-    for each in registered_run_options():
-        own = each.prepare(replace(call, given={p.name or "": call.given[p.name] for p in each.parameters}))
-        call = replace(call, request=own.request, words=(*call.words, *each.repeated(own)))
-        prepared.append((each, own))
-    return call, [(each, replace(own, request=call.request, words=call.words)) for each, own in prepared]
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+
+    @cached_property
+    def products(self) -> tuple[tuple[RunOptions, tuple[click.Option, ...]], ...]:
+        """What each product adds, with its parameters, in the order of the products."""
+        from ..core.registry import load_places
+
+        return tuple((each, parameters_of(getattr(each, self.field))) for each in load_places("run_options"))
+
+    def decorate(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Add the options to a command."""
+        for each, _ in reversed(self.products):
+            for option in reversed(getattr(each, self.field)):
+                function = option(function)
+        return function
+
+    def take_values(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Take the values of these options out of the parameters of the command."""
+        return {p.name or "": asked.pop(p.name or "") for _, parameters in self.products for p in parameters}
+
+    def prepare(self, call: RunCall) -> tuple[RunCall, list[tuple[RunOptions, RunCall]]]:
+        """Prepare every product's options, each on the request that the one before it made.
+
+        Returns the call with the last request and the words that repeat the options, and each product's options with a call that
+        has their own values only. Raises UsageError as ``RunOptions.prepare`` does.
+        """
+        prepared = []
+        for each, parameters in self.products:
+            own = each.prepare(replace(call, given={p.name or "": call.given[p.name or ""] for p in parameters}))
+            call = replace(call, request=own.request, words=(*call.words, *each.repeated(own)))
+            prepared.append((each, own))
+        return call, [(each, replace(own, request=call.request, words=call.words)) for each, own in prepared]
+
+
+RUN = AddedOptions("options")
+WATCH = AddedOptions("watch_options")

@@ -46,7 +46,9 @@ class Product:
         commands: Its commands.
         run_options: Places of :class:`reconcile.cli.run_options.RunOptions`: what it adds to ``reconcile run``.
         answer_hooks: Places of functions ``(request, collected, answer) -> answer``, called when an answer is settled.
-        functions: What it adds to the Python package: ``{"count": "module:name"}`` for ``reconcile.count``.
+        model_notes: Places of functions ``() -> {pair: note}``: what
+            ``reconcile explain models`` says of a pair beside its own line.
+        functions: What it adds to the Python package: ``("count", "module:name")`` for ``reconcile.count``.
         needs: The names of the products that it imports. It is left out where one of them is missing.
     """
 
@@ -55,6 +57,7 @@ class Product:
     commands: tuple[Command, ...] = ()
     run_options: tuple[str, ...] = ()
     answer_hooks: tuple[str, ...] = ()
+    model_notes: tuple[str, ...] = ()
     functions: tuple[tuple[str, str], ...] = ()
     needs: tuple[str, ...] = ()
 

@@ -8,11 +8,12 @@ import os
 import re
 from collections.abc import Iterable
 from importlib import metadata
+from typing import Any
 
 from .counter import Counter
 from .errors import UsageError
 from .framework import ROOT, Framework
-from .product import Product
+from .product import Product, load_place
 from .records import FLOP, MAC
 
 GROUP = "reconcile.frameworks"
@@ -24,7 +25,21 @@ COUNTER_GROUP = "reconcile.counters"
 PRODUCT_GROUP = "reconcile.products"
 """The entry point group in which other packages register their products: ``mine = "my_package:PRODUCT"``."""
 
-PRODUCT_FOLDERS = ()
+PRODUCT_FOLDERS = (
+    "steps",
+    "ranks",
+    "kernels",
+    "formula",
+    "llm",
+    "decode",
+    "audit",
+    "mfu",
+    "sweep",
+    "gallery",
+    "scorecard",
+    "upgrade",
+    "authors",
+)
 """Folders below ``reconcile/products/``, in the order in which their commands and options are shown."""
 
 BUILT_IN = ("tensorflow", "pytorch", "onnx", "jax")
@@ -127,6 +142,24 @@ def products() -> dict[str, Product]:
         for name in lacking:
             del known[name]
     return known
+
+
+def load_places(field: str) -> tuple[Any, ...]:
+    """Import what a field of every product names: ``"run_options"``, ``"answer_hooks"`` or ``"model_notes"``.
+
+    Returns it in the order of the products.
+    """
+    return tuple(load_place(product, place) for product in products().values() for place in getattr(product, field))
+
+
+def product_function(name: str) -> object | None:
+    """What a product adds to the Python package under this name, None if none does."""
+    for product in products().values():
+        place = dict(product.functions).get(name)
+        if place is not None:
+            found: object = load_place(product, place)
+            return found
+    return None
 
 
 @functools.cache

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from reconcile.audit import html
-from reconcile.audit.claims import Claim
-from reconcile.audit.verdict import State, Verdict
 from reconcile.core.records import MAC
-from reconcile.decode.grammar import Candidate
-from reconcile.decode.readings import WORK
 from reconcile.engine.answer import Answer
+from reconcile.products.audit import html
+from reconcile.products.audit.claims import Claim
+from reconcile.products.audit.verdict import State, Verdict
+from reconcile.products.decode.grammar import Candidate
+from reconcile.products.decode.readings import WORK
 from tests.browser.test_names import everywhere
 
 LAYER = "base_model.model.model.layers.31.self_attn.q_proj.lora_A.default.base_layer"

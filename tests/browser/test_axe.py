@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reconcile.audit import html
+from reconcile.products.audit import html
+from reconcile.products.scorecard import cells as score
+from reconcile.products.scorecard import page as scorecard_page
+from reconcile.products.scorecard.markdown import Board
 from reconcile.report.page import to_html
-from reconcile.scorecard import cells as score
-from reconcile.scorecard import page as scorecard_page
-from reconcile.scorecard.markdown import Board
-from tests.audit.test_summary import VERDICTS
 from tests.browser.page import Page
 from tests.browser.results import aligned, gru_demo, large, steps
+from tests.products.audit.test_summary import VERDICTS
 from tests.report import samples
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import reconcile
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.core.numbers import integer, seconds
-from reconcile.decode.figure import figure
 from reconcile.launch.request import run_request
 from reconcile.launch.user_models import read_input
 from reconcile.model_zoo.loading import resolve
 from reconcile.model_zoo.pair import Pair, PairError
+from reconcile.products.decode.figure import figure
 
 LONG = "9" * 5000
 NO_TIME = ["nan", "-nan", "inf", "-inf", "1e400", "0", "-0.0", "-1", "1e9", LONG, "", "ten", "0x10", "1,5", "1e-400"]

@@ -15,9 +15,9 @@ import reconcile
 from reconcile.align import mapping
 from reconcile.core import table
 from reconcile.core.results import Match
+from reconcile.products.sweep.engine import Finished
+from reconcile.products.sweep.page import to_csv as sweep_csv
 from reconcile.report.csv import layers_csv, to_csv
-from reconcile.sweep.engine import Finished
-from reconcile.sweep.page import to_csv as sweep_csv
 from tests.report import samples
 
 FORMULA = '=HYPERLINK("x","y")'

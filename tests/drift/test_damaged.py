@@ -15,13 +15,13 @@ from reconcile.align.mapping import check as check_mapping
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.errors import ReconcileError, UsageError, short
 from reconcile.core.user_files import DEEP, Unsound, parse_json
-from reconcile.decode.figure import figure
-from reconcile.decode.gather import gather
-from reconcile.decode.search import search
 from reconcile.drift import baselines
 from reconcile.drift.check import between, check
 from reconcile.drift.words import details, verdict
 from reconcile.launch.request import RunRequest
+from reconcile.products.decode.figure import figure
+from reconcile.products.decode.gather import gather
+from reconcile.products.decode.search import search
 from tests.drift import takes
 from tests.drift.takes import take
 

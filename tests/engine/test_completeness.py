@@ -16,8 +16,8 @@ from reconcile.engine.phases import phase_table
 from reconcile.engine.reconcile import reconcile
 from reconcile.engine.settle import Collected, settle
 from reconcile.engine.verdict import verdict
+from reconcile.products.sweep.outcome import outcome_of
 from reconcile.report.json import to_dict
-from reconcile.sweep.outcome import outcome_of
 from reconcile.work import Work, known_part
 
 M, K, N = 4, 7, 3

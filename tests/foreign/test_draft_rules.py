@@ -37,7 +37,7 @@ from reconcile.core.errors import UsageError
 from reconcile.core.registry import known_counters
 from reconcile.launch.runner import collect
 from reconcile.work import load
-from reconcile.kit import draft_rules as kit
+from reconcile.products.authors import draft_rules as kit
 
 load()
 seen, held_out = json.loads(sys.argv[1])

@@ -61,7 +61,8 @@ def ready() -> None:
 
     import rich.console  # noqa: F401
 
-    from reconcile.cli.commands import run, sweep  # noqa: F401
+    from reconcile.cli.commands import run  # noqa: F401
+    from reconcile.products.sweep import command  # noqa: F401
 
     platform.uname().processor  # noqa: B018  a process is asked once; a report of a defect names the machine
     for args in (

@@ -135,7 +135,7 @@ def read_environments(data: bytes, folder: Path) -> None:
     """Read them both ways; raises whatever is no UsageError."""
     from reconcile.core.errors import UsageError
     from reconcile.launch.environments import named as places
-    from reconcile.sweep import listfile
+    from reconcile.products.sweep import listfile
 
     path = folder / "e.toml"
     path.write_bytes(data)

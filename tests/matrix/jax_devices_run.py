@@ -19,8 +19,8 @@ from reconcile.adapters.shared.refusal import BeyondCounter, FactoryError
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import Collected
 from reconcile.launch.request import run_request
-from reconcile.ranks.ranked import Fold, Ranked, _answer
-from reconcile.ranks.world import Rank, World
+from reconcile.products.ranks.ranked import Fold, Ranked, _answer
+from reconcile.products.ranks.world import Rank, World
 from reconcile.worker.main import EMPTY
 from reconcile.worker.rank_plan import Mesh
 

@@ -18,13 +18,13 @@ from reconcile.cli import cli
 from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
 from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 from reconcile.engine.settle import settle
-from reconcile.gallery.run import APART
-from reconcile.kit.conform import families
 from reconcile.launch.environments import in_environment
 from reconcile.launch.environments import named as environments
 from reconcile.launch.environments.provision import ensure
 from reconcile.launch.request import run_request
 from reconcile.model_zoo import loading
+from reconcile.products.authors.conform import families
+from reconcile.products.gallery.run import APART
 from reconcile.work import load
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,10 +8,10 @@ from collections import Counter
 
 import pytest
 
-from reconcile.audit import sources
 from reconcile.launch.environments.named import load
 from reconcile.launch.environments.provision import ensure
-from reconcile.sweep import listing
+from reconcile.products.audit import sources
+from reconcile.products.sweep import listing
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(900)]
 

@@ -11,7 +11,7 @@ from reconcile.launch.environments.in_environment import collect_in
 from reconcile.launch.environments.named import load
 from reconcile.launch.request import PASSES, run_request
 from reconcile.model_zoo.loading import zoo_names
-from reconcile.scorecard.run import settings
+from reconcile.products.scorecard.run import settings
 from reconcile.work import load as load_work
 
 pytestmark = [pytest.mark.releases, pytest.mark.frameworks, pytest.mark.timeout(1800)]

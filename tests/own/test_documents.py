@@ -49,8 +49,8 @@ def test_a_document_that_says_otherwise_fails(block: str, tmp_path: Path) -> Non
 def test_every_name_of_the_interface_is_in_the_document() -> None:
     """Every name that the interface has is spoken of."""
     from reconcile.api import run
-    from reconcile.api.language import LanguageModel, llm
     from reconcile.api.results import Run
+    from reconcile.products.llm.api import LanguageModel, llm
 
     text = DOCUMENT.read_text()
     names = [n for kind in (Run, LanguageModel) for n in vars(kind) if not n.startswith("_")]

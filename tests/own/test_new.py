@@ -37,9 +37,7 @@ def test_the_template_runs(repository: Repository) -> None:
 @pytest.mark.frameworks
 def test_its_two_models_compute_the_same(repository: Repository) -> None:
     new("my_pair")
-    code = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from reconcile.gallery.parity import main; main(sys.argv[1])"
-    )
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from reconcile.products.gallery.parity import main; main(sys.argv[1])"
     file = str(repository.folder / "my_pair.py")
     done = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True, check=True)
     said = json.loads(done.stdout.splitlines()[-1])

@@ -43,11 +43,11 @@ NO_MODEL = {
             "micro-batches",
             "attention-in-blocks",
         ),
-        "ranks: tests/ranks books it",
+        "ranks: tests/products/ranks books it",
     ),
     **dict.fromkeys(
         ("tile-padding", "scores-again", "split-precision", "blocks-skipped"),
-        "kernels of a GPU: tests/kernels books it",
+        "kernels of a GPU: tests/products/kernels books it",
     ),
     **dict.fromkeys(("padding-not-counted", "compiler-rewrote"), "a counter of JAX: tests/matrix/test_jax.py books it"),
     **dict.fromkeys(

@@ -21,13 +21,13 @@ import reconcile
 from reconcile import workflow
 from reconcile.cli import cli
 from reconcile.core.conventions import BUILT_IN
-from reconcile.decode.gather import SHIPPED
 from reconcile.drift import baselines
 from reconcile.engine import phases, verdict
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected
 from reconcile.launch import choose, runner
 from reconcile.launch.request import run_request
+from reconcile.products.decode.gather import SHIPPED
 from reconcile.work import formula_files
 
 

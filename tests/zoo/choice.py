@@ -15,7 +15,7 @@ ALONE = ("family_activation", "family_dense", "family_pooling", "family_transpos
 FAMILIES = tuple(name for name in zoo_names() if name.startswith("family_") and name not in ALONE)
 QUICK = ("gru_demo", "conv_only", *(name for name in FAMILIES if name != "family_block"), "lstm_lm")
 """Two seeds, the other layer families, and a recurrent network; `make zoo` has transformers, and `make fresh` blocks.
-Tests of their own run conv1x1 (test_gallery_fresh.py), matmul_init (tests/decode) and ResNet-50 (test_published.py)."""
+Tests of their own run conv1x1 (test_gallery_fresh.py), matmul_init (tests/products/decode) and ResNet-50 (test_published.py)."""
 LONG = ("lstm_lm", "family_recurrent", "family_attention", "family_control")
 """Those of QUICK that `make slow` runs: they take as long as all others together."""
 PROVEN = (*SEEDS, "family_convolution")

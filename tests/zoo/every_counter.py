@@ -4,7 +4,7 @@ A group is what runs together: the counters that live beside the frameworks, and
 The recipes of tf.profiler build the model in another way, which Keras 3 cannot: `make matrix` runs them where they can. Rows are
 kept in ``reports/counters.csv`` as soon as a pair is done, and a pair that has all rows of a group is not run again: delete the
 file to begin anew. ``reports/counters.md`` is made from it, and from the training steps of ``make gallery``, which runs every
-counter that sees one (reconcile/gallery/training.py).
+counter that sees one (reconcile/products/gallery/training.py).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from reconcile.core.results import LedgerResult
 from reconcile.core.text import markdown
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
-from reconcile.gallery import training
-from reconcile.gallery.rows import at_once
-from reconcile.gallery.training import TrainingRow
 from reconcile.launch.environments import in_environment
 from reconcile.launch.environments import named as environments
 from reconcile.launch.request import run_request
 from reconcile.model_zoo.loading import zoo_names
+from reconcile.products.gallery import training
+from reconcile.products.gallery.rows import at_once
+from reconcile.products.gallery.training import TrainingRow
 from reconcile.work import load
 from tests.zoo import csv_rows
 

@@ -16,12 +16,12 @@ from reconcile.core import table
 from reconcile.core.atomic import write_file
 from reconcile.core.errors import UsageError
 from reconcile.core.text import markdown
-from reconcile.formula.formula import Formula, formula
-from reconcile.formula.report import plain
-from reconcile.formula.takes import run_at
-from reconcile.formula.variables import Template, read_variables
 from reconcile.launch.request import run_request
 from reconcile.model_zoo.loading import zoo_names
+from reconcile.products.formula.formula import Formula, formula
+from reconcile.products.formula.report import plain
+from reconcile.products.formula.takes import run_at
+from reconcile.products.formula.variables import Template, read_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "reports/formulas.csv"

@@ -22,13 +22,13 @@ from reconcile.core.errors import UsageError
 from reconcile.core.protocol import TRACE, to_text
 from reconcile.core.records import Trace, from_json
 from reconcile.core.registry import known_counters
-from reconcile.kit.conform import families
 from reconcile.launch.environments.in_environment import made
 from reconcile.launch.environments.named import CURRENT, Environment, adhoc
 from reconcile.launch.environments.named import load as environments
 from reconcile.launch.environments.provision import cache_root, folder_of
 from reconcile.model_zoo.loading import pair_path
-from reconcile.upgrade.run import sides
+from reconcile.products.authors.conform import families
+from reconcile.products.upgrade.run import sides
 from tests.workers import request
 
 ROOT = Path(__file__).resolve().parents[2]

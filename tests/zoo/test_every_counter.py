@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reconcile.core.registry import known_counters
-from reconcile.gallery import training
-from reconcile.gallery.run import read
 from reconcile.model_zoo.loading import zoo_names
+from reconcile.products.gallery import training
+from reconcile.products.gallery.run import read
 
 from . import every_counter as table
 

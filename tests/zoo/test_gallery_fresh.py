@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.gallery.markdown import to_markdown
-from reconcile.gallery.rows import reconciled, source_of
-from reconcile.gallery.run import measure, read
 from reconcile.model_zoo.loading import zoo_names
+from reconcile.products.gallery.markdown import to_markdown
+from reconcile.products.gallery.rows import reconciled, source_of
+from reconcile.products.gallery.run import measure, read
 from reconcile.report import reports
 from reconcile.work import load
 from tests.zoo.choice import AGAIN, APART, SAMPLE, chosen

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from reconcile.gallery.run import APART
 from reconcile.model_zoo.loading import zoo_names
+from reconcile.products.gallery.run import APART
 
 pytestmark = pytest.mark.frameworks
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.conventions import BUILT_IN, Conventions
-from reconcile.decode.figure import figure
-from reconcile.decode.search import search
 from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
 from reconcile.model_zoo import loading
-from tests.decode import data
+from reconcile.products.decode.figure import figure
+from reconcile.products.decode.search import search
+from tests.products.decode import data
 from tests.zoo import convolutional as conv
 from tests.zoo import transformers
 from tests.zoo.choice import chosen

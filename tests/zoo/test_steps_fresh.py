@@ -12,11 +12,11 @@ from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import Collected, settle
-from reconcile.gallery import training
-from reconcile.gallery.ratios import PAGE, command, headline, to_markdown
-from reconcile.gallery.rows import reconciled, source_of
 from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.loading import zoo_names
+from reconcile.products.gallery import training
+from reconcile.products.gallery.ratios import PAGE, command, headline, to_markdown
+from reconcile.products.gallery.rows import reconciled, source_of
 from reconcile.report import reports
 from reconcile.work import load
 from tests.zoo.choice import AGAIN, APART, chosen

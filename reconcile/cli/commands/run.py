@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from ...launch.request import OPTIONS
 from ..options import OWN, options, pictures
-from ..run_options import RunCall, add_run_options, prepare_options, take_values
+from ..run_options import RUN, RunCall
 from ..streams import say
 
 
@@ -18,7 +18,7 @@ from ..streams import say
 @options(
     "model", *OWN, "mapping", "write-mapping", "set",
     "convention", "convention-file", "counter", "from", "to", "pass", "context", "optimizer",
-    "environment", "environments", "with", "python", add_run_options,
+    "environment", "environments", "with", "python", RUN.decorate,
     "out", pictures, "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
@@ -73,7 +73,7 @@ def run(
     from ..progress import progress
     from ..screen import show
 
-    added = take_values(asked)
+    added = RUN.take_values(asked)
     mapped = "--mapping" if asked["mapping"] else "--write-mapping" if write_mapping else ""
     one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped, asked["args"])
     if mapped:
@@ -85,7 +85,7 @@ def run(
         from ...report import cards
 
         cards.check(TRAINING if request.training else "")
-    call, additions = prepare_options(RunCall(ctx, request, added, out, formats, quiet, verbose))
+    call, additions = RUN.prepare(RunCall(ctx, request, added, out, formats, quiet, verbose))
     for addition, own_call in additions:
         if (code := addition.run_instead(own_call)) is not None:
             ctx.exit(code)

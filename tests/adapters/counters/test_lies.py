@@ -239,9 +239,9 @@ OF_RANKS = {
     Cause.GLOBAL_SHAPE, Cause.OWN_BATCH, Cause.REPLICATED, Cause.RECOMPUTED, Cause.PADDED_SHARD, Cause.ADDED_BETWEEN_RANKS,
     Cause.MICRO_BATCHES, Cause.ATTENTION_IN_BLOCKS, Cause.EXPERT_CAPACITY, Cause.LOCAL_PARAMETERS,
 }  # fmt: skip
-"""Several processes share a model: tests/ranks hold these causes to closed forms."""
+"""Several processes share a model: tests/products/ranks hold these causes to closed forms."""
 OF_KERNELS = {Cause.TILE_PADDING, Cause.SCORES_AGAIN, Cause.SPLIT_PRECISION, Cause.BLOCKS_SKIPPED}
-"""A GPU counts by itself: tests/kernels hold these causes to what one counted."""
+"""A GPU counts by itself: tests/products/kernels hold these causes to what one counted."""
 
 
 def test_every_cause_has_a_case():

@@ -11,9 +11,9 @@ from reconcile.adapters.counters.bridge import Judged, OpCounter
 from reconcile.adapters.counters.rulebook import RuleBook
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import RECOMPUTATION, Op, Trace
-from reconcile.decode.gather import SHIPPED
 from reconcile.drift import baselines
 from reconcile.engine.settle import settle
+from reconcile.products.decode.gather import SHIPPED
 from reconcile.work import Work, load, registered, work_of
 
 FILES = sorted(SHIPPED.glob("*/*.json"))

@@ -13,8 +13,6 @@ import pytest
 from reconcile.core.counter import Counter
 from reconcile.core.records import FLOP, MAC
 from reconcile.core.registry import COUNTER_FOLDERS, built_in_counters, frameworks, known_counters
-from reconcile.gallery import run as gallery
-from reconcile.gallery import training
 from reconcile.launch import choose as choosing
 from reconcile.launch import user_models
 from reconcile.launch.choose import choose_counters
@@ -22,6 +20,8 @@ from reconcile.launch.environments import in_environment
 from reconcile.launch.environments.named import load
 from reconcile.launch.request import RunRequest
 from reconcile.pages import page
+from reconcile.products.gallery import run as gallery
+from reconcile.products.gallery import training
 from tests.workers import model_file
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,9 +9,9 @@ torch = pytest.importorskip("torch")
 from reconcile.adapters.pytorch import model as torch_model  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
 from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
-from reconcile.gallery.training import settings_of  # noqa: E402
 from reconcile.model_zoo import loading  # noqa: E402
 from reconcile.model_zoo import pair as pairs  # noqa: E402
+from reconcile.products.gallery.training import settings_of  # noqa: E402
 from reconcile.work import work_of  # noqa: E402
 from tests.adapters.pytorch.training_models import explained  # noqa: E402
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from reconcile.gallery import rows
 from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.workers.supervisor import Supervisor
 from reconcile.launch.workers.written import Outcome
+from reconcile.products.gallery import rows
 from tests.launch.conftest import STRAY, running, until
 from tests.workers import meta, request
 

@@ -15,8 +15,8 @@ import pytest
 from reconcile.core.causes import State
 from reconcile.core.results import Statement
 from reconcile.engine.answer import Answer
-from reconcile.gallery import markdown as gallery
-from reconcile.gallery.run import read
+from reconcile.products.gallery import markdown as gallery
+from reconcile.products.gallery.run import read
 from reconcile.report import view
 from reconcile.report.pictures import charts as pictures
 from reconcile.report.pictures import drawing
@@ -138,7 +138,7 @@ def test_a_statement_without_totals_is_no_picture() -> None:
 def test_the_library_is_loaded_only_when_a_picture_is_drawn() -> None:
     code = """if 1:
         import sys
-        from reconcile.gallery import markdown as gallery
+        from reconcile.products.gallery import markdown as gallery
         from reconcile.report import markdown, reports
         from reconcile.report.pictures import charts as pictures
         from tests.report import samples

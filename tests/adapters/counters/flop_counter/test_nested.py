@@ -12,8 +12,8 @@ from reconcile.core.causes import State
 torch = pytest.importorskip("torch")
 from torch.utils import flop_counter  # noqa: E402
 
-from tests.steps import lies, nets  # noqa: E402
-from tests.steps.nets import FIRST, MLP_STEP, SECOND, counted, rows  # noqa: E402
+from tests.products.steps import lies, nets  # noqa: E402
+from tests.products.steps.nets import FIRST, MLP_STEP, SECOND, counted, rows  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 

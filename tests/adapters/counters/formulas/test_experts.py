@@ -11,9 +11,9 @@ from reconcile.core.causes import Cause
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger, Trace
 from reconcile.engine.settle import settle
-from reconcile.kit import conform
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import run_request
+from reconcile.products.authors import conform
 from tests.adapters.counters.test_formulas import causes_of
 
 torch = pytest.importorskip("torch")

@@ -12,13 +12,13 @@ import reconcile
 from reconcile.adapters.counters.torch_profiler import COUNTERS, FORMULAS
 from reconcile.adapters.counters.torch_profiler.rules import BOOK
 from reconcile.core.causes import Cause, State
-from reconcile.steps.count import Step
+from reconcile.products.steps.count import Step
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-from tests.steps import nets  # noqa: E402
+from tests.products.steps import nets  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 

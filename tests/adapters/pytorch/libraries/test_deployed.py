@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.decode import variants
 from reconcile.launch.choose import prepared
 from reconcile.launch.request import Point, run_request
+from reconcile.products.decode import variants
 
 WIDE, SIDE, PARTS = 8, 32, 3
 ONE = PARTS * WIDE * WIDE * SIDE * SIDE

@@ -11,8 +11,8 @@ from torch import nn
 from torch.nn import functional
 
 from tests.adapters.pytorch.way_parts import Custom
-from tests.steps import nets
-from tests.steps.nets import Transformer, cross_entropy, tokens
+from tests.products.steps import nets
+from tests.products.steps.nets import Transformer, cross_entropy, tokens
 
 Case = Callable[[Transformer, torch.optim.Optimizer], Any]
 CASES: dict[str, Case] = {}

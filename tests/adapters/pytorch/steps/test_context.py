@@ -11,8 +11,8 @@ from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEI
 
 torch = pytest.importorskip("torch")
 from tests.adapters.pytorch.steps.cases import CASES, own_function  # noqa: E402
-from tests.steps import nets  # noqa: E402
-from tests.steps.nets import FIRST, OUT, ROWS, SECOND, TOKENS, D, by_hand, counted, phases, rows  # noqa: E402
+from tests.products.steps import nets  # noqa: E402
+from tests.products.steps.nets import FIRST, OUT, ROWS, SECOND, TOKENS, D, by_hand, counted, phases, rows  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 

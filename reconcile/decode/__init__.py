@@ -1,1 +1,0 @@
-"""What a published number is, out of a closed list of readings."""

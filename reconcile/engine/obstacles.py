@@ -1,0 +1,27 @@
+"""What stands between an answer and a clean reconciliation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..core.causes import State
+from .answer import Answer
+from .settle import blind
+
+CLEAN = (State.EQUAL, State.EXPLAINED)
+
+
+def list_obstacles(results: Mapping[str, Answer]) -> Iterable[str]:
+    """The obstacles to a clean reconciliation, a sentence each."""
+    for name, result in results.items():
+        for trace in result.traces:
+            if not trace.complete:
+                yield f"{name}: {trace.name}: {trace.reason}"
+        unseeing = blind(result.ledgers)
+        for statement in result.statements:
+            if statement.residual or (statement.state not in CLEAN and not unseeing & {statement.from_, statement.to}):
+                yield f"{name}: {statement.from_} to {statement.to}: {statement.state.value}: {statement.reason}"
+        for ledger in result.ledgers:
+            if ledger.unchecked or ledger.mismatches:
+                broken = len(ledger.mismatches)
+                yield f"{name}: {ledger.counter}: {ledger.unchecked} entries unchecked, {broken} rules broken"

@@ -1,1 +1,0 @@
-"""Language models: the published formulas of a training step beside the measured count."""

@@ -1,1 +1,0 @@
-"""``reconcile mfu``: a published utilisation as a product of factors."""

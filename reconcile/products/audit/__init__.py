@@ -1,0 +1,22 @@
+"""Published figures in tables: each row of claims with what its figure is, or why that is unknown.
+
+``claims`` reads the table, ``models`` makes cells of a sweep of what it names, ``cell`` reads one model's trace in a process of
+its own, ``verdict`` looks the figures up in it, ``page`` shows them all, ``sources`` makes tables of what libraries publish.
+"""
+
+from ...core.product import Command, Product
+
+PRODUCT = Product(
+    name="audit",
+    module=__name__,
+    commands=(
+        Command(
+            "audit",
+            "Explain what each published figure in a table counts.",
+            ".command:audit",
+            heading="A number that you were given",
+            order=20,
+        ),
+    ),
+    needs=("decode", "gallery", "sweep"),
+)

@@ -1,0 +1,75 @@
+"""One model of an audit in a process of its own: its trace, on meta, and every reading of it.
+
+No counter runs, and no figure is known here: the figures of a model are looked up in its readings afterwards, so a row more or
+less in the table repeats no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ...core.conventions import BUILT_IN
+from ...engine.settle import Collected
+from ...launch.environments.in_environment import collect_at_in
+from ...launch.environments.named import CURRENT
+from ...launch.request import Point, RunRequest, run_request
+from ...launch.runner import collect_at
+from ...launch.workers.supervisor import Event
+from ...model_zoo.loading import zoo_names
+from ..decode.gather import SHIPPED, saved
+from ..decode.grammar import Candidate, Source, candidates
+from ..decode.readings import LAYER
+from ..sweep import cell, cells
+from ..sweep.cells import Manner
+
+MANNER = Manner({"device": "meta"}, {}, ())
+"""How every cell runs. Without a format it has no report of its own, which no cell of a sweep lacks: their keys differ."""
+
+run_cell = partial(cell.run_cell, module=__name__)
+"""What an executor is handed (sweep/engine.py)."""
+
+
+def main() -> None:
+    """The process of a cell."""
+    cell.main(answer)
+
+
+def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The answer of a sweep's cell without counters, and with the trace's ``readings``."""
+    place = cells.read(request)[0].place
+    everywhere = collect_at if place is None else collect_at_in(place)
+
+    def take(asked: RunRequest, progress: Callable[[Event], None]) -> Collected:
+        (collected,) = everywhere(asked, [Point(asked.overrides, asked.inputs)], progress, False)
+        return collected
+
+    def read(collected: Collected) -> dict[str, Any]:
+        source = Source(CURRENT if place is None else place.name, collected)
+        return {"readings": readings([source, *_saved(request["cell"]["model"])])}
+
+    return cell.answer(request, folder, take, read)
+
+
+def _saved(model: str) -> list[Source]:
+    """What the counters of other environments reported of a pair of the zoo: its installed baselines."""
+    return saved(run_request(model=model), [SHIPPED]) if model in zoo_names() else []
+
+
+def readings(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """The readings of a whole model as JSON data: no published figure of a model is one layer's."""
+    found, _notes = candidates(sources, BUILT_IN)
+    return [kept(c) for c in found if c.rank < LAYER]
+
+
+def kept(reading: Candidate) -> dict[str, Any]:
+    """One reading as JSON data."""
+    names = ("value", "rank", "unit", "what", "how", "note", "family")
+    return {name: getattr(reading, name) for name in names}
+
+
+def candidates_of(outcome: Mapping[str, Any]) -> tuple[Candidate, ...]:
+    """The readings of an outcome that was kept."""
+    return tuple(Candidate(**reading) for reading in outcome.get("readings", ()))

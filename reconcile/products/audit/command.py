@@ -1,0 +1,138 @@
+"""``reconcile audit``: what every published figure of a table counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...cli.options import PATH, TEXT, options
+from ...cli.streams import say
+from ...launch.request import OPTIONS
+from ..sweep.executors import before, run_all, where_it_runs
+
+if TYPE_CHECKING:
+    from ...launch.environments.named import Environment
+    from ..sweep.cells import Cell
+    from ..sweep.engine import Finished
+
+TORCHVISION, ZOO = "torchvision", "zoo"
+
+
+@click.command()
+@click.argument("claims", type=TEXT, metavar="CLAIMS.csv")
+@click.option(
+    "--environment", "environment", default=OPTIONS["environment"].default, show_default=True, metavar="NAME",
+    help="Environment of rows that name none.",
+)  # fmt: skip
+@options("environments")
+@click.option(
+    "--out", type=PATH, default=Path("audit"), show_default=True, metavar="DIR",
+    help="Output directory; run again with the same one to resume.",
+)  # fmt: skip
+@where_it_runs
+@options("quiet")
+@click.pass_context
+def audit(
+    ctx: click.Context,
+    /,
+    claims: str,
+    environment: str,
+    file: Path | None,
+    out: Path,
+    jobs: int | None,
+    dask: str | None,
+    fresh: bool,
+    quiet: bool,
+) -> None:
+    """Explain what each published figure in a table counts.
+
+    \b
+    CLAIMS.csv has a header and a figure per row:
+      model        timm:NAME, torchvision:NAME, keras.applications:NAME,
+                   MODULE:FUNCTION (PyTorch; tf=MODULE:FUNCTION for another),
+                   or a pair of the zoo; with arguments if it needs any:
+                   timm:NAME(img_size=256)
+      input        as --input of `reconcile run`; separate several by ;
+      figure       as printed: 17.58, 4.1G
+      claim        its unit as printed: GMACs, GFLOPs; this and all that follow
+                   may be empty
+      source       where it is printed
+      counter      the counter that the source names
+      environment  where the model runs
+
+    In place of a file, `torchvision` names the figures that torchvision's weights state, and `zoo` those that the pairs list
+    as published.
+
+    The tool makes every model once, without weights, and compares its figures with the readings of its trace (docs/decode.md).
+    The model of a figure that no reading has runs once more, at other sizes and in its fused form. Finished models are saved in
+    --out: run the command again to resume. The command runs the factory that a row names, so audit only tables that you trust.
+
+    Exit codes: 0 every figure is explained, 1 some are not, or their models do not run, 2 the table cannot be used,
+    4 a defect of reconcile itself.
+    """
+    from ...cli.options import again
+    from ...core import atomic
+    from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, unknown
+    from ...core.text import typed
+    from ...launch.environments.interpreters import python_path
+    from ...launch.environments.named import load
+    from ...work import load as load_formulas
+    from ..sweep import page as sweep_page
+    from ..sweep import store
+    from ..sweep.cells import request_of
+    from . import cell, html, page, variants
+    from .claims import Claim, read
+    from .models import cells_of
+    from .verdict import State, by_chance, verdicts
+
+    known = load(file)
+    if environment not in known:
+        raise unknown("environment", environment, known)
+    atomic.prepare(out)
+    rows: list[Claim] = read(_table(claims, known, out))
+    cells, wrong = cells_of(rows, known, environment)
+    load_formulas()
+    paths = python_path()
+    requests = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in cells.values()}.values()]
+    command = again(ctx).replace("reconcile audit", typed(["reconcile", "audit", Path(claims).name]), 1)
+    explained: list[bool] = []
+    ran: list[Finished] = []
+    more: dict[int, Cell] = {}
+
+    def pages(finished: list[Finished], others: Sequence[Finished] = ()) -> None:
+        ran[:] = finished
+        outcomes = {one.name: one.outcome for one in (*finished, *others)}
+        of_row = {row: outcomes[one.name] for row, one in cells.items()}
+        judged, found = verdicts(rows, of_row, wrong)
+        explained[:] = [one.state is State.EXPLAINED for one in judged]
+        if others:
+            judged = variants.hinted(judged, {row: outcomes[one.name] for row, one in more.items()})
+        more.update(variants.again(judged, cells))
+        drawn = by_chance(judged, of_row)
+        text = page.to_markdown(judged, drawn, command, found)
+        pages_ = {"README": text, "audit": page.to_csv(judged), "costs": sweep_page.costs(finished)}
+        store.write_pages(out, {**pages_, "index": html.to_html(judged, drawn, command, found)})
+
+    where: dict[str, Any] = {"jobs": jobs, "dask": dask, "fresh": fresh, "quiet": quiet}
+    finished = run_all(requests, out, pages, **where, run=cell.run_cell)
+    if more:
+        others = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in more.values()}.values()]
+        run_all(others, out, lambda found: pages(list(ran), found), **where, run=variants.run_cell)
+    models = f"{len(finished)} models{before(finished)}"
+    say(f"{sum(explained)} of {len(rows)} figures explained; {models}; wrote {out / 'README.md'}")
+    ctx.exit(EXIT_OK if all(explained) else EXIT_UNEXPLAINED)
+
+
+def _table(claims: str, known: dict[str, Environment], out: Path) -> Path:
+    """The file; what a library publishes is written to one beside the results. Raises UsageError."""
+    from ...core import atomic
+    from . import sources
+
+    if claims not in (TORCHVISION, ZOO):
+        return Path(claims)
+    text = sources.zoo() if claims == ZOO else sources.torchvision(known)
+    (path,) = atomic.write(out, "claims", {"csv": text})
+    return path

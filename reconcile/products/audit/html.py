@@ -1,0 +1,46 @@
+"""An audit as one HTML file that sends no request: its sums, and every row, which can be searched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+from markupsafe import Markup
+
+from ...report.page import finalize, hash_of, styled
+from ...report.rendering import environment
+from . import summary
+from .evidence import Found
+from .page import chance
+from .picture import picture
+from .verdict import State, Verdict
+
+
+def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "", found: Sequence[Found] = ()) -> str:
+    """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found`` is
+    what each source counts."""
+    template = environment(finalize, autoescape=True, package=__package__, folder=".")
+    rules, script = (resources.files(__package__).joinpath(f"audit.{end}").read_text("utf-8") for end in ("css", "js"))
+    style = styled(rules)
+    present = {verdict.state for verdict in verdicts}
+    return template.get_template("audit.html.j2").render(
+        verdicts=verdicts,
+        states=[state for state in State if state in present],
+        sentences=(summary.states(verdicts), *summary.proves(verdicts, drawn)),
+        picture=picture(verdicts),
+        drawn=[state for state in State if any(v.state is state and v.macs for v in verdicts)],
+        words=summary.words(verdicts),
+        found=found,
+        times=summary.times,
+        evidence=summary.EVIDENCE,
+        kinds=summary.kinds(verdicts),
+        readings=summary.readings(verdicts),
+        groups=summary.several(verdicts),
+        cause_of=summary.cause_of,
+        chance=chance,
+        command=command,
+        style=Markup(style),
+        style_hash=Markup(hash_of(style)),
+        script=Markup(script),
+        script_hash=Markup(hash_of(script)),
+    )

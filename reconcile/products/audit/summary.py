@@ -1,0 +1,160 @@
+"""What a table's figures count, in sum: functions of the verdicts, shown by page.py and html.py."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...core.causes import Cause
+from ...core.records import FLOP, MAC
+from ...core.text import number, percent
+from ..decode.figure import figure
+from .evidence import Found
+from .verdict import State, Verdict
+
+EVIDENCE = (
+    "What a source counts is read from all of its rows together. The table says how much likelier its figures are with it than "
+    "without it; what no reading explains is chance. The source of a row is what stands before the first comma or semicolon. No "
+    "row is evidence for itself."
+)
+CAUSES = frozenset(cause.value for cause in Cause)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A sentence on some of the figures: how many they are, and of how many."""
+
+    what: str
+    count: int
+    of: int
+
+    @property
+    def share(self) -> str:
+        """The count as a percentage."""
+        return percent(self.count, self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A model with several figures for one input, the smallest first."""
+
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def model(self) -> str:
+        """The model and its input."""
+        claim = self.verdicts[0].claim
+        return " ".join(part for part in (claim.model, claim.input) if part)
+
+    @property
+    def figures(self) -> str:
+        """The figures, as printed."""
+        return ", ".join(v.claim.figure for v in self.verdicts)
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """What each figure is."""
+        return tuple(v.state.value if v.best is None else v.best.what for v in self.verdicts)
+
+
+def words(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """The words of a page of these verdicts, with what they mean."""
+    said = [
+        (
+            "reading",
+            "one way to count a model, such as its multiply-adds, or all of its operations (docs/decode.md).",
+        )
+    ]
+    if any(v.best is not None for v in verdicts):
+        said += [
+            ("by chance", "the share of random figures of as many digits that a reading as simple as this one would explain."),
+            ("alone", "one number only, of all readings of the model, has the digits of the figure."),
+        ]  # fmt: skip
+    if any(v.state is State.CUT for v in verdicts):
+        said.append(
+            (State.CUT.value, "the digits agree if the rest is dropped (3.87 as 3.8), where rounding gives 3.9.")
+        )
+    if any(v.best is not None and "textbook" in v.best.what for v in verdicts):
+        said.append(
+            ("textbook", "a sum of K products is 2K − 1 operations, K multiplications and K − 1 additions; else 2K.")
+        )
+    return said
+
+
+def times(found: Found) -> str:
+    """How many times likelier the figures of a source are with this reading."""
+    return f"10^{found.power:,.0f}"
+
+
+def explained(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The figures that a reading rounds to."""
+    return [v for v in verdicts if v.state is State.EXPLAINED]
+
+
+def states(verdicts: Sequence[Verdict]) -> str:
+    """How many figures have which verdict."""
+    found = Counter(verdict.state for verdict in verdicts)
+    return (
+        f"{number(len(verdicts))} figures: "
+        + "; ".join(f"{number(found[state])} {state.value}" for state in State)
+        + "."
+    )
+
+
+def proves(verdicts: Sequence[Verdict], drawn: tuple[int, int]) -> tuple[str, ...]:
+    """The share that is explained, that of random figures, and what the difference proves."""
+    looked = [verdict for verdict in verdicts if verdict.macs]
+    if not looked:
+        return ()
+    found, (hits, draws) = explained(verdicts), drawn
+    alone = sum(v.numbers == 1 for v in found)
+    return (
+        f"Of the {number(len(looked))} whose model ran, {percent(len(found), len(looked))} are explained. Of {number(draws)} "
+        f"random figures for the same models, printed to the same place, {percent(hits, draws)} are ({number(hits)}): the "
+        "share of the figures above that would be explained if they meant nothing.",
+        f"A figure with few digits agrees with several readings: {number(alone)} of the {number(len(found))} explained ones "
+        "agree with one number alone. Two decimals tell MACs from FLOPs, and they show that attention is missing; they seldom "
+        "tell whether a bias or a norm was counted.",
+    )
+
+
+def kinds(verdicts: Sequence[Verdict]) -> list[Line]:
+    """What the explained figures count, and what they leave out."""
+    found = explained(verdicts)
+    units = Counter(v.best.unit for v in found if v.best is not None)
+    wrong = Counter((v.claim.claim, v.best.unit) for v in found if v.best is not None and v.contradicts)
+    causes = Counter(cause for v in found if (cause := cause_of(v)))
+    lines = [(f"count {unit}s", units[unit]) for unit in (MAC, FLOP) if units[unit]]
+    lines += [(f"are called {claim} and count {unit}s", count) for (claim, unit), count in sorted(wrong.items())]
+    lines += [(f"leave something out: {cause}", count) for cause, count in sorted(causes.items())]
+    return [Line(what, count, len(found)) for what, count in lines]
+
+
+def cause_of(verdict: Verdict) -> str:
+    """The cause by which the reading of a figure differs from the work that ran, '' for none."""
+    cause = "" if verdict.best is None else verdict.best.note.partition(":")[0]
+    return cause if cause in CAUSES else ""
+
+
+def readings(verdicts: Sequence[Verdict]) -> list[tuple[Line, int]]:
+    """The readings that explain figures, the most frequent first; and how many of each agree with no other number."""
+    found = explained(verdicts)
+    counts = Counter(v.best.what for v in found if v.best is not None)
+    alone = Counter(v.best.what for v in found if v.best is not None and v.numbers == 1)
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [(Line(what, count, len(found)), alone[what]) for what, count in ranked]
+
+
+def several(verdicts: Sequence[Verdict]) -> list[Group]:
+    """The models with several figures for one input, those first whose figures are furthest apart."""
+    by_model: dict[tuple[str, str], dict[str, Verdict]] = {}
+    for v in verdicts:
+        if v.state not in (State.NOT_READ, State.NOT_RUN):
+            by_model.setdefault((v.claim.model, v.claim.input), {}).setdefault(v.claim.printed, v)
+    groups = [Group(tuple(sorted(g.values(), key=_size))) for g in by_model.values() if len(g) > 1]
+    return sorted(groups, key=lambda g: (-_size(g.verdicts[-1]) / (_size(g.verdicts[0]) or 1), g.model))
+
+
+def _size(verdict: Verdict) -> float:
+    return float(figure(verdict.claim.printed).value)

@@ -1,0 +1,215 @@
+"""What the figure of a claim is, among the readings of its model; and how much that means."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ...core.causes import Cause
+from ...core.errors import UsageError
+from ...core.records import FLOP, MAC
+from ...core.text import si
+from ..decode.figure import PrintedFigure, figure
+from ..decode.grammar import Candidate
+from ..decode.search import agreeing, compared
+from .cell import candidates_of
+from .claims import Claim
+from .evidence import Found, Known, Row, row_of, weigh
+
+SPAN = 10
+"""A random figure lies between a tenth and ten times the multiply-adds of its model, as in docs/decode.md."""
+
+
+class State(Enum):
+    """What became of a claim."""
+
+    EXPLAINED = "explained"
+    CUT = "explained if cut off"
+    OPEN = "not explained"
+    NOT_RUN = "not run"
+    NOT_READ = "not read"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``best`` is the simplest reading, ``matches`` the number of readings that agree, ``numbers`` of different ones among them;
+    ``chance`` the probability that a random figure of as many digits has a reading as simple. ``reason`` is for a claim without
+    a reading; ``macs`` are the multiply-adds of its model, 0 if unknown. ``known`` are the readings of its source, by its other
+    rows (evidence.py). ``lost`` are the products without those of fused attention, 0 where none ran."""
+
+    claim: Claim
+    state: State
+    best: Candidate | None = None
+    matches: int = 0
+    numbers: int = 0
+    chance: float | None = None
+    macs: int = 0
+    reason: str = ""
+    known: tuple[Known, ...] = ()
+    lost: int = 0
+
+    @property
+    def evidence(self) -> str:
+        """What the other rows of the source say of the reading that is shown, '' if nothing."""
+        others = next((k.others for k in self.known if self.best is not None and k.what == self.best.what), 0)
+        return f"as the other {others:,} rows of this source" if others else ""
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether the claim names a unit, and its simplest reading is in the other one."""
+        counts = figure(self.claim.printed).counts if self.best is not None else ""
+        return bool(counts and self.best is not None and self.best.unit in (MAC, FLOP) and self.best.unit != counts)
+
+
+def verdicts(
+    claims: Sequence[Claim], outcomes: Mapping[int, Mapping[str, Any]], wrong: Mapping[int, str]
+) -> tuple[list[Verdict], list[Found]]:
+    """The verdicts on the rows of a table, each read by what the others of its source are; and what each source counts.
+    ``outcomes`` and ``wrong`` are by the numbers of the rows."""
+    rows: list[Row] = []
+    ranks: dict[str, int] = {}
+    for claim in claims:
+        table = candidates_of(outcomes.get(claim.row, {}))
+        if claim.row in wrong or not _macs(table):
+            continue
+        with contextlib.suppress(UsageError):  # not a number: its verdict says so
+            rows.append(row_of(claim.row, claim.source, figure(claim.printed), table))
+        for c in table:
+            ranks[c.what] = min(c.rank, ranks.get(c.what, c.rank))
+    known, found = weigh(rows, ranks)
+    each = [
+        verdict(claim, outcomes.get(claim.row), wrong.get(claim.row, ""), known.get(claim.row, ())) for claim in claims
+    ]
+    return each, found
+
+
+def verdict(claim: Claim, outcome: Mapping[str, Any] | None, wrong: str = "", known: tuple[Known, ...] = ()) -> Verdict:
+    """The verdict on a claim, by what its cell found; ``wrong`` says why it has none, ``known`` what its source counts."""
+    try:
+        if wrong:
+            raise UsageError(wrong)
+        wanted = figure(claim.printed)
+    except UsageError as error:
+        return Verdict(claim, State.NOT_READ, reason=str(error))
+    assert outcome is not None
+    table = candidates_of(outcome)
+    macs = _macs(table)
+    if not macs:
+        return Verdict(claim, State.NOT_RUN, reason=_why_not(outcome))
+    among = _among(table, wanted, claim, known)
+    matches, cut = agreeing(among, wanted)
+    if not matches:
+        return Verdict(claim, State.OPEN, macs=macs, reason=_nearest(among, wanted), known=known, lost=_lost(table))
+    place = {one.what: number for number, one in enumerate(known)}
+    best = min(matches, key=lambda c: (not _named(c, claim), place.get(c.what, len(place))))
+    rivals = [c for c in among if c.rank <= best.rank]
+    numbers = len({c.value for c in matches})
+    state = State.CUT if cut else State.EXPLAINED
+    share = chance(rivals, wanted, macs, cut=cut)
+    return Verdict(claim, state, best, len(matches), numbers, share, macs, known=known, lost=_lost(table))
+
+
+def _macs(table: Sequence[Candidate]) -> int:
+    """The multiply-adds of the model, 0 if unknown."""
+    return next((c.value for c in table if c.plain), 0)
+
+
+def _lost(table: Sequence[Candidate]) -> int:
+    """The products without those of fused attention, 0 where none ran."""
+    return next((c.value for c in table if c.note.startswith(Cause.ATTENTION_LEFT_OUT.value) and c.unit == MAC), 0)
+
+
+def _among(
+    table: Sequence[Candidate], wanted: PrintedFigure, claim: Claim, known: Sequence[Known]
+) -> tuple[Candidate, ...]:
+    """What decode compares such a figure with, and the totals of the counter that the source names, however few its digits.
+
+    Where the source's other rows say what it counts, a figure of few digits is compared with that, and with the
+    multiply-adds alone: by itself it would agree with most of the list.
+    """
+    whats = {one.what for one in known}
+    usual = compared(table, wanted)
+    if known and wanted.few:
+        usual = tuple(c for c in usual if c.plain)
+    return (*usual, *(c for c in table if (_named(c, claim) or c.what in whats) and c not in usual))
+
+
+def _named(candidate: Candidate, claim: Claim) -> bool:
+    """Whether it is a reading of the counter that the source names."""
+    return bool(candidate.family) and candidate.family.lower() in claim.counter.lower()
+
+
+def chance(rivals: Iterable[Candidate], wanted: PrintedFigure, macs: int, *, cut: bool = False) -> float:
+    """The share of random figures of as many digits that one of these readings agrees with.
+
+    Random: the logarithm is even between a tenth and ten times ``macs``. A reading takes the numbers that are printed as it is;
+    where it would be cut off as well, also those of the figure below.
+    """
+    low, high = math.log(macs / SPAN), math.log(macs * SPAN)
+    ranges = []
+    for value in {c.value for c in rivals if c.value}:
+        unit = 1 if wanted.exact else 10 ** max(0, len(str(value)) - wanted.length)
+        printed = (2 * value + unit) // (2 * unit)
+        first = min(printed, value // unit) if cut else printed
+        ranges.append((max(low, math.log(unit * (first - 0.5))), min(high, math.log(unit * (printed + 0.5)))))
+    covered, reached = 0.0, low
+    for start, end in sorted(ranges):
+        covered += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return covered / (high - low)
+
+
+def _why_not(outcome: Mapping[str, Any]) -> str:
+    reasons = list(outcome["refused"].values())
+    for trace in outcome["traces"]:
+        ops = ", ".join(trace.get("unknown", ()))
+        reasons += [trace["reason"]] * bool(trace["reason"]) + [f"the work of {ops} is unknown"] * bool(ops)
+    return "; ".join(reasons) or "the model multiplies nothing"
+
+
+def _nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
+    """How far the nearest reading is, in the unit of the claim; and in the other one, if that is nearer."""
+    if not among:
+        return "no reading of the model can be compared with it"
+    target = wanted.value
+    ranked = sorted(among, key=lambda c: (abs(c.value - target), c.rank))
+    mine = [c for c in ranked if c.unit == wanted.counts] or ranked
+    unit = f" in {mine[0].unit}s" if wanted.counts and mine is not ranked else ""
+    text = f"{_off(target, mine[0])}, the nearest of {len(mine)} readings{unit}"
+    if mine[0].unit != ranked[0].unit and ranked[0].unit:
+        text += f"; read as {ranked[0].unit}s it is {_off(target, ranked[0])}"
+    if not wanted.counts and 1000 * target < ranked[0].value:
+        text += ". Without a unit it counts single operations: write the unit in `claim`, such as GFLOPs"
+    return text
+
+
+def _off(target: int, near: Candidate) -> str:
+    """``too small by 5.0 %: 3,857,973,248 (3.86 GMACs, ...)``."""
+    off = 100 * abs(target - near.value) / near.value if near.value else math.inf
+    size = f"{si(near.value, near.unit)}s, " if near.unit else ""
+    share = f"{off:,.0f}" if off >= 10 else f"{off:.2g}"
+    return f"too {'small' if target < near.value else 'large'} by {share} %: {near.value:,} ({size}{near.what})"
+
+
+def by_chance(
+    verdicts: Sequence[Verdict], outcomes: Mapping[int, Mapping[str, Any]], draws: int = 1000
+) -> tuple[int, int]:
+    """Of random figures, each of the model of one of these claims and printed to the same place: how many are explained, and how
+    many were drawn. The dice are always the same."""
+    run = [v for v in verdicts if v.macs]
+    dice = random.Random(len(run))
+    explained = 0
+    for _ in range(draws if run else 0):
+        one = dice.choice(run)
+        unit = figure(one.claim.printed).unit
+        value = one.macs * SPAN ** dice.uniform(-1, 1)
+        digits = round(value / unit)
+        wanted = PrintedFigure("", digits, unit, figure(one.claim.printed).counts)
+        matches, cut = agreeing(_among(candidates_of(outcomes[one.claim.row]), wanted, one.claim, one.known), wanted)
+        explained += bool(matches) and not cut
+    return explained, draws if run else 0

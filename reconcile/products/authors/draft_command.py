@@ -1,0 +1,55 @@
+"""``reconcile counter draft``: what an unknown counter seems to count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...cli.options import options
+from ...cli.streams import say
+
+
+@click.command("draft")
+@click.argument("counter")
+@click.option(
+    "--case",
+    "models",
+    multiple=True,
+    metavar="NAME",
+    help="Read only the layers of this pair. Repeatable; default all families.",
+)
+@options("environment", "environments", "with", "python")
+def draft_rules(
+    counter: str,
+    models: tuple[str, ...],
+    environment: str,
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
+) -> None:
+    """Draft the rules of a counter that has none.
+
+    The counter needs only its capture. The tool fits sums of the components of work (mac, add, mul, ...), biases and sizes of
+    tensors to the counter's numbers, class by class of the layers of the zoo's families. The arithmetic is exact, and one case
+    is held out to confirm the others. The draft says how many readings fit, and how many cases support them.
+
+    A draft explains nothing: a run refuses its rules until you have read the counter's source and cite it.
+
+    Exit codes: 0 printed, 2 bad usage, or no reading fits, 4 a defect of reconcile itself.
+    """
+    from ...cli.environment import one
+    from ...core.errors import unknown
+    from ...core.registry import known_counters
+    from ...launch.environments.in_environment import collect_in
+    from ...model_zoo.loading import zoo_names
+    from . import draft_rules as drafts
+
+    if counter not in known_counters():
+        raise unknown("counter", counter, known_counters())
+    for name in models:
+        if name not in zoo_names():
+            raise unknown("model", name, zoo_names())
+    there = collect_in(one(environment, file, with_, python), lambda text: say(text, err=True))
+    text = drafts.draft_of(counter, models or drafts.families(), lambda request: there(request, lambda _event: None))
+    say(text, nl=False)

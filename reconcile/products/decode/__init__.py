@@ -1,0 +1,18 @@
+"""What a published number is, out of a closed list of readings."""
+
+from ...core.product import Command, Product
+
+PRODUCT = Product(
+    name="decode",
+    module=__name__,
+    commands=(
+        Command(
+            "decode",
+            "Explain a published number of a model.",
+            ".command:decode",
+            heading="A number that you were given",
+            order=10,
+        ),
+    ),
+    answer_hooks=(".published:add_published_figures",),
+)

@@ -1,0 +1,220 @@
+"""``reconcile decode``: how was this published number counted?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...cli.number_types import Signed
+from ...cli.options import PATH, declared, models, options
+from ...cli.streams import say
+
+if TYPE_CHECKING:
+    from ...launch.environments.named import Environment
+    from ...launch.request import RunRequest
+    from .grammar import Source
+    from .search import Decoded
+
+
+class _Decode(Signed):
+    def read(self, text: str) -> object:
+        """See Signed.read."""
+        from .figure import figure
+
+        return figure(text)
+
+
+@click.command(cls=_Decode)
+@options(
+    "model", models, "input", "signature", "trust-file", "set",
+    declared(
+        "counter",
+        help="Read only this counter, and the work that ran. Repeatable. `all` and `formula:all` mean what they mean for "
+        "`reconcile run`.  [default: the default counters, and recipes]",
+    ),
+    declared(
+        "environment", "names", multiple=True, default=(), show_default=False,
+        help="Search only this environment: its saved baseline, or else a run there. Repeatable.",
+    ),
+    "environments", "with", "python",
+)  # fmt: skip
+@click.option("--no-run", is_flag=True, help="Search only saved baselines.")
+@click.option(
+    "--baselines", type=PATH, metavar="DIR",
+    help="Folder of the baselines: DIR/MODEL/ENVIRONMENT.json.  [default: reports/baselines, and those installed]",
+)  # fmt: skip
+@options(
+    "convention-file", "device", "timeout", "formulas", "quiet",
+    declared("verbose", help="Print every reading, and the candidates nearest to the number."),
+)  # fmt: skip
+@click.argument("number", metavar="NUMBER")
+@click.pass_context
+def decode(
+    ctx: click.Context,
+    /,
+    number: str,
+    names: tuple[str, ...],
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
+    no_run: bool,
+    baselines: Path | None,
+    quiet: bool,
+    verbose: bool,
+    **asked: Any,
+) -> None:
+    """Explain a published number of a model.
+
+    NUMBER is whole (25150826 or 25,150,826) and must match exactly, or it is rounded (3.86e9, 7.7G, 585M) and must match its
+    digits. A unit after it (4.1 GMACs) keeps the readings in that unit only, if any agrees. The tool compares NUMBER with a
+    closed list of readings: what the counters report, here and in every environment with a saved baseline, the work that ran,
+    and named parts of either. These are readings of a call of the model. For a training step, use
+    `reconcile run --pass training`.
+
+    The model is a pair (--model), or your own as `reconcile run` takes it (--torch, --tf, --onnx).
+
+    Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline, 4 a defect of reconcile itself.
+    """
+    from ...cli.environment import other
+    from ...cli.progress import progress
+    from ...core.errors import UsageError
+    from ...launch import choose, user_models
+    from ...launch.choose import prepared
+    from ...launch.environments.named import load as load_environments
+    from ...launch.request import models_of, run_request
+    from . import gather as data
+    from .figure import figure
+    from .printed import said
+    from .search import search
+
+    wanted = figure(number)
+    choose.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"])
+    request = run_request(**asked)
+    name = request.model or user_models.name_of(request.factories)
+    if no_run and request.factories:
+        raise UsageError("--no-run looks at saved baselines, and there are none of a model of your own: leave it out.")
+    known = load_environments(file)
+    if with_ or python:
+        if names:
+            raise UsageError("--environment names environments and --with or --python another; give one of them.")
+        made = other(with_, python)
+        known, names = {**known, made.name: made}, (made.name,)
+    folders = (baselines,) if baselines else data.folders_of(request.model)
+    with prepared(request) as conventions:
+        with progress(quiet=quiet, verbose=verbose) as tell:
+            sources, notes = data.gather(
+                request,
+                folders,
+                names,
+                known=known,
+                fresh=not no_run,
+                close=lambda sources: search(name, wanted, sources, conventions.every).close,
+                progress=tell,
+                say=lambda m: say(m, err=True),
+            )
+        name = sources[0].collected.meta["name"]
+        decoded = search(name, wanted, sources, conventions.every, notes)
+        hints = (
+            [] if quiet else _hints(ctx, decoded, request, sources, known, (*folders, *data.folders_of(request.model)))
+        )
+    for line in [*said(decoded, quiet=quiet, verbose=verbose), *hints]:
+        say(line)
+    ctx.exit(decoded.exit_code)
+
+
+def _hints(
+    ctx: click.Context,
+    decoded: Decoded,
+    request: RunRequest,
+    sources: Sequence[Source],
+    known: Mapping[str, Environment],
+    folders: Sequence[Path],
+) -> list[str]:
+    """The command that runs the counter whose saved total is the figure, or that searches another environment."""
+    from ...cli.options import again
+    from ...core.text import number, typed
+    from ...launch.request import flags
+    from ..gallery.run import ran
+    from .elsewhere import origin, reading, sibling, unseen
+    from .gather import saved
+    from .readings import LAYER
+    from .releases import bounds
+    from .releases import said as of_releases
+
+    if decoded.close:
+        first = decoded.matches[0]
+        name = origin(first, known)
+        which = of_releases(*bounds(first, sources))
+        lines = ["", which] if which else []
+        if not name or not request.model:
+            return lines
+        made = ctx.params["with_"] or ctx.params["python"]
+        named = () if made else ("--environment", name)
+        options_of_run = {"--model", "--with", "--python"} if made else {"--model", "--environments"}
+        settings = () if "saved with" in first.where[0] else ("--set",)
+        command = again(
+            ctx, {*options_of_run, *settings}, *named, "--counter", first.counter, bare=False, command="run"
+        )
+        return [*lines, "", f"To run it: {command}"]
+    kept = saved(request, folders)
+    wanted = (flags(lambda option: option.report) | {"--baselines"}) - {"--environment", "--with", "--python"}
+
+    def command_in(*names: str) -> str:
+        more = [word for name in names for word in ("--environment", name)]
+        return again(ctx, wanted, *more, decoded.figure.text, bare=False)
+
+    there = reading(decoded.model, decoded.figure, kept, sources)
+    if there is not None:
+        name, candidate = there
+        return ["", f"The saved data of {name} has it: {candidate.what}. Look there: {command_in(name)}"]
+    version = None if decoded.matches else sibling(decoded.model, decoded.figure, ran())
+    if version is not None:
+        other_name, unit, work = version
+        look = typed(["reconcile", "decode", "--model", other_name, decoded.figure.text])
+        return ["", f"{other_name}, another version of this network, runs {number(work)} {unit}. Look there: {look}"]
+    if not ctx.params["no_run"] and (decoded.doubtful or all(c.rank == LAYER for c in decoded.matches)):
+        found = _variants(ctx, decoded, request, known)
+        if found:
+            return ["", *found]
+    names = unseen(known, kept, sources, tuple(request.factories), request.counters)
+    if not names:
+        return []
+    doubt = "This reading may be a coincidence. " if decoded.matches and not decoded.doubtful else ""
+    return [
+        "",
+        f"{doubt}Older versions of a counter may print it, and were not looked at. Run them: {command_in(*names)}",
+    ]
+
+
+def _variants(ctx: click.Context, decoded: Decoded, request: RunRequest, known: Mapping[str, Environment]) -> list[str]:
+    """The sentences on other sizes, settings and forms of the network that have the figure; none if none has it."""
+    from ...cli.options import again
+    from ...cli.progress import progress
+    from ...core.errors import UsageError
+    from ...launch.environments.in_environment import collect_at_in
+    from ...launch.environments.named import CURRENT
+    from ...launch.request import flags
+    from . import variants
+    from .printed import of_variants
+
+    name = next((name for name in decoded.environments if name in known), CURRENT)
+    there = None if name == CURRENT else collect_at_in(known[name])
+    try:
+        with progress(quiet=False, verbose=bool(ctx.params["verbose"])) as tell:
+            _, ran = variants.run(request, variants.tried(request), there, tell)
+    except UsageError:  # the run has said why the model does not run
+        return []
+    wanted = flags(lambda option: option.report)
+
+    def look(words: Sequence[str]) -> str:
+        """This command at a variant: its words in place of the option's own, the other settings kept."""
+        named = words[1].partition("=")[0] if words[0] == "--set" else ""
+        kept = [w for name, text in request.overrides.items() if name != named for w in ("--set", f"{name}={text}")]
+        return again(ctx, wanted - {words[0]}, *(kept if named else ()), *words, decoded.figure.text, bare=False)
+
+    macs = decoded.plain[0].value if decoded.plain else 0
+    found = variants.hits(ran, decoded.figure)
+    return of_variants(found, len(ran), variants.chance(ran, decoded.figure, macs), decoded.figure, look)

@@ -1,0 +1,20 @@
+"""The figures that were published of a pair, beside its training step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...engine.answer import Answer
+    from ...engine.settle import Collected
+    from ...launch.request import RunRequest
+
+
+def add_published_figures(request: RunRequest, collected: Collected, answer: Answer) -> Answer:
+    """The answer, if it is a training step, with the published figures of its pair, each looked up in this run and in saved ones."""
+    if not (request.training and request.model):
+        return answer
+    from .gather import claims, folders_of
+
+    return replace(answer, published=claims(request.model, collected, folders_of(request.model)))

@@ -1,0 +1,135 @@
+"""Decode: find a published number for a model in the closed list of candidates of grammar.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...core.conventions import BUILT_IN, Convention
+from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
+from .chance import by_chance
+from .figure import FEW, PrintedFigure
+from .grammar import Candidate, Source, candidates
+from .readings import DERIVED, LAYER, PART, WORK
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """``matches`` by rank; ``cut``: no candidate rounds to the figure, but these have its digits if the others are cut off, as
+    each of them says;
+    ``other_unit``: no candidate in the figure's unit agrees with it, but these in another unit do.
+
+    ``near`` are the candidates on both sides, nearest first; ``searched`` is the number of candidates. ``left_out`` has a
+    sentence on each trace whose total is unknown, and ``notes`` one on each run that gave nothing. ``chance`` is the share of
+    random figures of as many digits that are explained as well (chance.by_chance).
+    """
+
+    model: str
+    figure: PrintedFigure
+    matches: tuple[Candidate, ...]
+    cut: bool
+    other_unit: bool
+    near: tuple[Candidate, ...]
+    plain: tuple[Candidate, ...]
+    searched: int
+    environments: tuple[str, ...]
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+    chance: float | None = None
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The distinct numbers that the figure tells apart, the best explained first."""
+        numbers = tuple(dict.fromkeys(c.value for c in self.matches))
+        return numbers[:1] if self.merged else numbers
+
+    @property
+    def merged(self) -> bool:
+        """Whether the readings are as good as one: they differ by less than the last of the figure's few digits."""
+        return self.figure.few and not self.figure.exact
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether several numbers have these digits."""
+        return len(self.values) > 1
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether neither a counter nor the work has this total, and the number is so short that it may be a coincidence: the
+        sums and products of a small network's few sizes lie close together."""
+        return bool(self.matches) and not self.close and self.figure.length <= SHORT
+
+    @property
+    def close(self) -> bool:
+        """Whether the total of a counter, or of the work, agrees with the figure, so that nothing else needs to run."""
+        return bool(self.matches) and (self.matches[0].rank <= WORK or self.merged)
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the figure is explained, even if ambiguous; else 1."""
+        return EXIT_OK if self.matches else EXIT_UNEXPLAINED
+
+
+NEAR = 10
+SHORT = 4
+"""Up to this number of digits, what is no total of a counter or of the work may be a coincidence."""
+CUT = ", its digits cut off and not rounded"
+
+
+def search(
+    model: str,
+    wanted: PrintedFigure,
+    sources: Sequence[Source],
+    conventions: Mapping[str, Convention] = BUILT_IN,
+    notes: Sequence[str] = (),
+) -> Decoded:
+    """Look the figure up among all candidates.
+
+    A figure of few digits agrees with much by chance. With three digits it is compared only with readings that are at most
+    one step from a total, with fewer only with totals. The multiply-adds of the work come before every counter, and they alone
+    are cut off to it, if it has two digits or more and nothing rounds to it.
+
+    Of readings of one rank that are the same number, one that a counter printed comes before arithmetic.
+    """
+    table, left_out = candidates(sources, conventions)
+    table = compared(table, wanted)
+    matches, cut = agreeing(table, wanted)
+    target = wanted.value
+    near = sorted((c for c in table if c not in matches), key=lambda c: (abs(c.value - target), c.rank))
+    return Decoded(
+        model=model,
+        figure=wanted,
+        matches=tuple(replace(c, what=c.what + CUT) for c in matches) if cut else matches,
+        cut=cut,
+        other_unit=bool(matches) and wanted.counts not in ("", matches[0].unit),
+        near=tuple(near[:NEAR]),
+        plain=tuple(c for c in table if c.plain),
+        searched=len(table),
+        environments=tuple(source.name for source in sources),
+        left_out=left_out,
+        notes=tuple(notes),
+        chance=by_chance(table, wanted),
+    )
+
+
+def compared(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[Candidate, ...]:
+    """The candidates that a figure of this number of digits is compared with."""
+    limit = LAYER + 1 if not wanted.few else DERIVED if wanted.length == FEW else PART
+    return tuple(c for c in table if c.rank < limit)
+
+
+def agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tuple[Candidate, ...], bool]:
+    """Those of ``compared`` that are the figure, the simplest first; and whether they have its digits only if the others are cut
+    off."""
+    target = wanted.value
+    meant = [c for c in table if wanted.exact or not c.exact]
+    found = [c for c in meant if wanted.holds(c.value)]
+    cut = not found and not wanted.exact and wanted.length > 1
+    if cut:
+        found = [c for c in meant if wanted.cuts(c.value) and (c.plain or not wanted.few)]
+    matches = [c for c in found if wanted.counts in ("", c.unit)] or found
+    few = wanted.few
+    matches.sort(
+        key=lambda c: (not (few and c.plain), c.rank, not c.doubled, abs(c.value - target), c.value, not c.printed)
+    )
+    return tuple(matches), cut and bool(matches)

@@ -1,0 +1,97 @@
+"""``reconcile formula``: the counts of a model as polynomials of its sizes."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...cli.options import chosen_formats, declared, models, options
+from ...cli.streams import say
+
+FORMATS = ("json", "txt", "tex", "py")
+
+
+@click.command()
+@options(
+    "model", models,
+    declared("input", metavar="[NAME=]SHAPE[:DTYPE]",
+             help="Input of your model, with names for the sizes that vary, such as ids=B,T:int64. Repeatable."),
+    declared("set", help="Override a pair's parameter by a number or by the name of a size that varies. Repeatable."),
+)  # fmt: skip
+@click.option(
+    "--at", "ranges", multiple=True, metavar="NAME=LO..HI[/STEP]",
+    help="Values of a size; also a list, such as T=16,32,64,128,256. Repeatable.",
+)  # fmt: skip
+@options(
+    "convention", "convention-file", "counter", "pass", "context", "optimizer",
+    "environment", "environments", "with", "python", "out",
+)  # fmt: skip
+@options(
+    declared("format", default=",".join(FORMATS), callback=partial(chosen_formats, allowed=FORMATS),
+             help="Formats of the files; tex is LaTeX, and py a Python module."),
+    "device", "timeout", "formulas", "quiet", "verbose",
+)  # fmt: skip
+@click.pass_context
+def formula(
+    ctx: click.Context,
+    /,
+    inputs: tuple[str, ...],
+    overrides: dict[str, str],
+    ranges: tuple[str, ...],
+    environment: str,
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
+    out: Path,
+    formats: tuple[str, ...],
+    quiet: bool,
+    verbose: bool,
+    **asked: Any,
+) -> None:
+    """Find the counts of a model as polynomials of its sizes.
+
+    Name the sizes that vary in --input or --set, and give the values of each with --at. The model runs at these points, or at
+    256 of them if there are more. Exact interpolation finds the polynomials of the work that ran, of every counter, of every
+    cause, and of each of their layers. The tool checks the work at all points, and the counters at a few: at least three that
+    no polynomial was fitted to, and wherever an op ran otherwise. If a polynomial misses a point, the tool names the count and
+    the reason, such as a stride, a window, a pad or a branch.
+
+    \b
+    reconcile formula --torch package.module:function \\
+        --input ids=B,T:int64 --at B=1..3 --at T=16..96
+    reconcile formula --model gru_demo --set frames=T --at T=10..40
+
+    Exit codes: 0 every count is a polynomial, 1 some are not, or unexplained or incomplete, 2 bad usage or input,
+    3 a counter failed, 4 a defect of reconcile itself.
+    """
+    from ...cli.environment import one
+    from ...cli.progress import progress
+    from ...core import atomic
+    from ...core.errors import UsageError
+    from ...launch import choose
+    from ...launch.environments.in_environment import collect_at_in
+    from ...launch.environments.named import CURRENT
+    from ...launch.request import models_of, run_request
+    from . import report
+    from .formula import formula as found
+    from .takes import in_workers
+    from .variables import Template, read_variables
+
+    choose.one_model(asked["model"], models_of(asked), overrides, inputs)
+    request = run_request(**asked)
+    if request.files:
+        raise UsageError("a model file has the sizes that it was saved with: name a function that makes the model.")
+    template = Template(read_variables(ranges), inputs, overrides)
+    place = one(environment, file, with_, python)
+    there = collect_at_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
+    atomic.prepare(out)
+    with progress(quiet=quiet, verbose=verbose) as tell:
+        result = found(template, in_workers(request, tell, there))
+    files = atomic.write(out, report.stem(result), report.render(result, formats))
+    say(report.text(result, layers=verbose), nl=False)
+    if not quiet:
+        say(f"\n  {', '.join(map(str, files))}")
+    ctx.exit(result.exit_code)

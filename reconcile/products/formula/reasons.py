@@ -1,0 +1,173 @@
+"""Why a count is not a polynomial: it repeats a pattern, it misses a point, or a point has no count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from ...core.registry import frameworks, known_counters
+from ...core.text import number
+from .edges import after_the_first, without_the_first
+from .fit import Fit, Runs, highest, known, named, polynomial
+from .patterns import cuts, offsets, period
+from .polynomial import interpolate
+from .scan import MOST, of_traces, size
+from .series import CAUSE
+from .table import Key, Table
+from .variables import FEWEST, HELD_OUT, NODES, At, Variable
+
+SHOWN = 5
+"""The layers that the reason of a total names."""
+
+
+class Reasons:
+    """The reasons for the counts of one model. If a layer is not a polynomial, run the model along the axes once more."""
+
+    def __init__(self, runs: Runs, done: Fit, layers: Sequence[Key]) -> None:
+        self.runs = runs
+        self.done = done
+        self.layers = layers
+
+    def of(self, key: Key) -> Iterable[tuple[str, str]]:
+        """The ops of a count that are not polynomials ('' for all of them), each with the reason."""
+        without = self.done.table.reason(key.of) if key.layer is None else ""
+        lacking = [at for at, value in self.done.table.values(key).items() if value is None]
+        below = [layer.layer for layer in self.layers if layer.of == key.of and layer.layer]
+        if without:
+            return [("", without)]
+        if key.layer is None and below:
+            others = f" and {len(below) - SHOWN} others" if len(below) > SHOWN else ""
+            return [("", f"it is the sum of its layers, among them {', '.join(below[:SHOWN])}{others}")]
+        if lacking:
+            return [("", f"there is no count at {named(self.runs.variables, lacking[0])}")]
+        return self._patterns(key) or [("", self._miss(key))]
+
+    def _patterns(self, key: Key) -> list[tuple[str, str]]:
+        """The ops of a layer that repeat a pattern along some axis: those of its trace, which every counter counts."""
+        if key.layer is None:
+            return []
+        found = []
+        layer = Key(_trace(key.of), key.layer)
+        for op in self.done.table.ops(layer):
+            if known(self.done.table, op) is None or self._fits(op):
+                continue
+            for index, variable in enumerate(self.runs.variables):
+                repeats = self._period(index, op)
+                if repeats is not None:
+                    found.append((op.op or "", self._repeats(variable, repeats, op)))
+        return found
+
+    def _fits(self, key: Key) -> bool:
+        done = self.done
+        return polynomial(self.runs.variables, done.axes, done.fitted, done.table, key) is not None
+
+    def _repeats(self, variable: Variable, repeats: int, op: Key) -> str:
+        """The sentence for a count that repeats a pattern, with the sizes at which it does not."""
+        first = next(iter(self.runs.by_point.values()))
+        ids = {row.id for trace in first[1].traces for row in trace.rows if (row.layer, row.op) == (op.layer, op.op)}
+        windows = cuts(first[0], ids)
+        sizes = ", ".join(str(size) for size in variable.values[: 3 * repeats : repeats])
+        gives = f"{variable.name}={sizes}, ..."
+        if isinstance(variable.values, range):
+            low, high = variable.text.partition("/")[0].split("..")
+            gives = f"{variable.name}={low.strip()}..{high.strip()}/{repeats * variable.values.step}"
+        return (
+            f"it repeats a pattern every {repeats} sizes of {variable.name}{f' ({windows})' if windows else ''}; at "
+            f"{variable.name} = {sizes}, ... it lies on one polynomial: give --at {gives}"
+        )
+
+    def _miss(self, key: Key) -> str:
+        """The sentence for a count that differs from the polynomial through the fitted points."""
+        values = known(self.done.table, key)
+        assert values is not None
+        names = [v.name for v in self.runs.variables]
+        through = interpolate(names, self.done.axes, {powers: values[at] for powers, at in self.done.fitted.items()})
+        at = next(at for at, value in values.items() if through.at(at) != value)
+        edge = after_the_first(self.runs.variables, values)
+        ran = known(self.done.ran, Key(_trace(key.of), key.layer))
+        if edge is not None and (ran is None or without_the_first(self.runs.variables, edge, ran)):
+            name, sizes = self.runs.variables[edge].name, self.runs.variables[edge].values
+            few = [f"; without {name}={sizes[0]} it lies on one polynomial: give sizes of {name} from {sizes[1]} on"]
+        else:
+            few = self._beginning(key) or self._few()
+        return (
+            f"the polynomial through {len(self.done.fitted)} points gives {_rational(through.at(at))} at "
+            f"{named(self.runs.variables, at)}, where it is {number(values[at])}{''.join(few)}"
+        )
+
+    def _beginning(self, key: Key) -> list[str]:
+        """The sizes of a variable up to which the count, and what ran there, lies on the polynomial through the fitted points."""
+        variables, done = self.runs.variables, self.done
+        missed = [at for one in (key, Key(_trace(key.of), key.layer)) for at in self._missed(one)]
+        least = FEWEST if len(variables) > 1 else HELD_OUT + 2
+        for index, variable in enumerate(variables):
+            first = min((at[index] for at in missed), default=variable.values[0])
+            sizes = [size for size in variable.values if size < first]
+            used = {at[index] for at in done.fitted.values()}
+            if len(sizes) >= max(least, len(used) + 1) and used <= set(sizes):
+                gives = ",".join(map(str, sizes))
+                if isinstance(variable.values, range):
+                    step = f"/{variable.values.step}" if variable.values.step > 1 else ""
+                    gives = f"{sizes[0]}..{sizes[-1]}{step}"
+                return [
+                    f"; up to {variable.name}={sizes[-1]} it lies on one polynomial: give --at {variable.name}={gives}"
+                ]
+        return []
+
+    def _missed(self, key: Key) -> list[At]:
+        """The points at which a count is missing or differs from the polynomial through the fitted points."""
+        values = (self.done.ran if of_traces(key.of) else self.done.table).values(key)
+        known_ = {powers: values[at] for powers, at in self.done.fitted.items()}
+        if None in known_.values():
+            return list(values)
+        through = interpolate(
+            [v.name for v in self.runs.variables],
+            self.done.axes,
+            {powers: value for powers, value in known_.items() if value is not None},
+        )
+        return [at for at, value in values.items() if through.at(at) != value]
+
+    def _few(self) -> list[str]:
+        """The variables with too few sizes for a higher degree."""
+        return [
+            f"; the sizes of {v.name} allow a degree of {most}, so give more"
+            for v, most in zip(self.runs.variables, highest(self.runs.variables, self.done.axes), strict=True)
+            if most < NODES - 2
+        ]
+
+    def _period(self, index: int, op: Key) -> int | None:
+        table = self._axes[index]
+        values = {table_at: value for table_at, value in table.values(op).items() if value is not None}
+        steps = {self.runs.variables[index].values.index(at[index]): value for at, value in values.items()}
+        return period(steps) if len(values) == len(table.points) else None
+
+    @cached_property
+    def _axes(self) -> list[Table]:
+        """The traces of the model along each axis, at the sizes at which a period shows."""
+        base = tuple(v.values[0] for v in self.runs.variables)
+        lines = [
+            [(*base[:i], v.values[step], *base[i + 1 :]) for step in self._steps(len(v.values))]
+            for i, v in enumerate(self.runs.variables)
+        ]
+        runs = self.runs.traced(at for line in lines for at in line)
+        return [Table({at: runs[at] for at in line}) for line in lines]
+
+    def _steps(self, count: int) -> Sequence[int]:
+        """The steps along an axis at which a pattern is looked for: all, if the model ran at each of them."""
+        return range(count) if size(self.runs.variables) <= MOST else offsets(count)
+
+
+def _trace(of: str) -> str:
+    """The trace of a counter or of a cause; a trace is its own."""
+    name = of.split(":", 2)[2] if of.startswith(CAUSE) else of
+    counter = known_counters().get(name)
+    return frameworks()[counter.framework].trace if counter is not None else name
+
+
+def _rational(value: object) -> str:
+    from fractions import Fraction
+
+    exact = Fraction(str(value))
+    return (
+        number(exact.numerator) if exact.denominator == 1 else f"{number(exact.numerator)}/{number(exact.denominator)}"
+    )

@@ -1,0 +1,206 @@
+"""Symbolic counts as text, LaTeX, a Python module and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+
+from ...core.registry import known_counters
+from ...core.text import number
+from ...report import reports
+from ...report.json_text import layout
+from .formula import Formula, NotPolynomial
+from .polynomial import Polynomial, Powers
+
+SCHEMA = 1
+FORMATS = ("json", "txt", "tex", "py")
+
+
+def stem(formula: Formula) -> str:
+    """The name of the files, without what follows the dot."""
+    return f"{reports.stem(formula.model, pass_=formula.pass_)}-formula"
+
+
+def render(formula: Formula, formats: Iterable[str]) -> dict[str, str]:
+    """The text of each file, by its format."""
+    made: Mapping[str, Callable[[Formula], str]] = {"json": _json, "txt": text, "tex": _latex, "py": _python}
+    return {name: made[name](formula) for name in formats}
+
+
+def text(formula: Formula, *, layers: bool = True) -> str:
+    """A line per count, with lines for its layers if requested, and the counts that are not polynomials."""
+    names = ", ".join(v.name for v in formula.variables)
+    lines = [
+        f"{formula.model}: FLOPs ({formula.convention}, {formula.pass_}) as polynomials of {names}, for {_ranges(formula)}",
+        *([""] if formula.polynomials else []),
+    ]
+    wide = max((len(name) for name in formula.polynomials), default=0)
+    for name, counted in formula.polynomials.items():
+        total = "no polynomial; see below" if counted.total is None else plain(counted.total)
+        lines.append(f"  {name:<{wide}}  {total}")
+        if layers:
+            lines += [f"    {layer}: {plain(found)}" for layer, found in counted.layers.items()]
+    if formula.not_polynomial:
+        lines += ["", f"  No polynomials for {_ranges(formula)}:", *_refused(formula.not_polynomial)]
+    return "\n".join([*lines, "", f"  {checked(formula)}"]) + "\n"
+
+
+def checked(formula: Formula) -> str:
+    """How the polynomials were found and checked, in a sentence."""
+    points = "; ".join(_point(formula, at) for at in formula.held_out)
+    fitted = f"Fitted to the counts at {_points(len(formula.fitted))}, and checked at {formula.checked} that were not fitted to"
+    ran, all_ = len(formula.ran), formula.points
+    where = f"at all {number(all_)} points of the ranges" if ran >= all_ else (
+        f"at {number(ran)} of the {number(all_)} points of the ranges, and nothing is known of the others"
+    )  # fmt: skip
+    every = len(formula.fitted) + formula.checked
+    without = "" if ran <= every else f" The counters ran at {number(every)} of these" + (
+        "; at the others, every op that these polynomials count ran as often, and did as much, as a polynomial of its own says."
+        if any(name in known_counters() for name in formula.polynomials) else "."
+    )  # fmt: skip
+    return f"{fitted}, among them {points}. The work that ran was checked {where}.{without}"
+
+
+def _points(count: int) -> str:
+    return "1 point" if count == 1 else f"{count} points"
+
+
+def _refused(refused: Iterable[NotPolynomial]) -> Iterator[str]:
+    """A line per layer, op and reason, with all counts there."""
+    together: dict[tuple[str, str, str], list[str]] = {}
+    for none in refused:
+        together.setdefault((none.layer, none.op, none.reason), []).append(none.of)
+    for (layer, op, reason), names in together.items():
+        where = f"{layer} ({op})" if op else layer or "the total"
+        yield f"    {where}, in {', '.join(dict.fromkeys(names))}: {reason}"
+
+
+def _ranges(formula: Formula) -> str:
+    ranges = ", ".join(f"{v.name} = {v.text}" for v in formula.variables)
+    ran, every = len(formula.ran), formula.points
+    return ranges if ran >= every else f"{ranges} ({number(ran)} of these {number(every)} points)"
+
+
+def _point(formula: Formula, at: tuple[int, ...]) -> str:
+    return ", ".join(f"{v.name}={value}" for v, value in zip(formula.variables, at, strict=True))
+
+
+def plain(polynomial: Polynomial) -> str:
+    """``512 B T^2 - 3 T + 1/2``."""
+    return _sum(polynomial, lambda name, power: name if power == 1 else f"{name}^{power}", _fraction, " ")
+
+
+def _fraction(value: Fraction) -> str:
+    return number(value.numerator) + (f"/{number(value.denominator)}" if value.denominator > 1 else "")
+
+
+def _sum(
+    polynomial: Polynomial, power_of: Callable[[str, int], str], shown: Callable[[Fraction], str], times: str
+) -> str:
+    """The terms with their signs; a coefficient of 1 is shown only if nothing follows it."""
+    parts: list[str] = []
+    for powers, coefficient in polynomial.ordered:
+        factors = [power_of(name, power) for name, power in zip(polynomial.variables, powers, strict=True) if power]
+        size = abs(coefficient)
+        term = times.join([*([shown(size)] if size != 1 or not factors else []), *factors])
+        sign = "-" if coefficient < 0 else "+"
+        parts.append(f" {sign} {term}" if parts else term if coefficient > 0 else f"-{term}")
+    return "".join(parts) or "0"
+
+
+def _latex(formula: Formula) -> str:
+    lines = [f"% {formula.model}: FLOPs ({formula.convention}, {formula.pass_}), for {_ranges(formula)}."]
+    lines += [f"% {checked(formula)}", *_aligned((n, p.total) for n, p in formula.polynomials.items() if p.total)]
+    for name, counted in formula.polynomials.items():
+        if counted.layers:
+            lines += [f"% layers of {name}", *_aligned(counted.layers.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _aligned(rows: Iterable[tuple[str, Polynomial]]) -> list[str]:
+    equations = [f"  \\text{{{_escaped(name)}}} &= {_typeset(p)}" for name, p in rows]
+    return [r"\begin{align*}", " \\\\\n".join(equations), r"\end{align*}"] if equations else []
+
+
+def _escaped(name: str) -> str:
+    special = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+    return "".join(special.get(c, f"\\{c}" if c in "_#$%&{}" else c) for c in name)
+
+
+def _typeset(polynomial: Polynomial) -> str:
+    def power_of(name: str, power: int) -> str:
+        letter = name if len(name) == 1 else f"\\mathit{{{_escaped(name)}}}"
+        return letter if power == 1 else f"{letter}^{{{power}}}"
+
+    def shown(value: Fraction) -> str:
+        top, bottom = (number(n).replace(",", "{,}") for n in (value.numerator, value.denominator))
+        return top if value.denominator == 1 else f"\\frac{{{top}}}{{{bottom}}}"
+
+    return _sum(polynomial, power_of, shown, r"\,")
+
+
+def _python(formula: Formula) -> str:
+    names = ", ".join(v.name for v in formula.variables)
+    about = f"FLOPs of {formula.model} ({formula.convention}, {formula.pass_}), for {_ranges(formula)}."
+    totals = {name: p.total for name, p in formula.polynomials.items() if p.total is not None}
+    lines = [
+        _docstring(f"{about}\n\n{checked(formula)}\n"), "", "",
+        f"def total({names}):", f"    {_docstring('The total of what ran, of each counter and of each cause.')}",
+        "    return {", *_entries(totals, 8), "    }", "", "",
+        f"def layers({names}):", f"    {_docstring('The same by layer; a layer that counts 0 is left out.')}", "    return {",
+    ]  # fmt: skip
+    for name, counted in formula.polynomials.items():
+        lines += [f"        {json.dumps(name)}: {{", *_entries(counted.layers, 12), "        },"]
+    return "\n".join([*lines, "    }"]) + "\n"
+
+
+def _docstring(sentence: str) -> str:
+    escaped = sentence.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"""{escaped}"""'
+
+
+def _entries(polynomials: Mapping[str, Polynomial], indent: int) -> list[str]:
+    return [f"{' ' * indent}{json.dumps(name)}: {code(p)}," for name, p in polynomials.items()]
+
+
+def code(polynomial: Polynomial) -> str:
+    """A Python expression in whole numbers: rational coefficients share a denominator, which divides the sum."""
+    below = polynomial.denominator
+    whole = Polynomial(polynomial.variables, {powers: c * below for powers, c in polynomial.terms.items()})
+    summed = _sum(whole, lambda name, power: name if power == 1 else f"{name}**{power}", str, " * ")
+    return summed if below == 1 else f"({summed}) // {below}"
+
+
+def _json(formula: Formula) -> str:
+    names = [v.name for v in formula.variables]
+    data = {
+        "schema": SCHEMA,
+        "model": formula.model,
+        "convention": formula.convention,
+        "pass": formula.pass_,
+        "ranges": {v.name: v.text for v in formula.variables},
+        "variables": {name: sorted({at[i] for at in formula.fitted}) for i, name in enumerate(names)},
+        "held_out": [dict(zip(names, at, strict=True)) for at in formula.held_out],
+        "points": formula.points,
+        "ran": [dict(zip(names, at, strict=True)) for at in formula.ran],
+        "polynomials": {
+            name: {
+                "total": None if counted.total is None else _terms(counted.total),
+                "layers": {layer: _terms(found) for layer, found in counted.layers.items()},
+            }
+            for name, counted in formula.polynomials.items()
+        },
+        "not_polynomial": [
+            {"of": none.of, "layer": none.layer, "op": none.op, "reason": none.reason}
+            for none in formula.not_polynomial
+        ],
+    }
+    return layout(data)
+
+
+def _terms(polynomial: Polynomial) -> list[dict[str, object]]:
+    def powers_of(powers: Powers) -> dict[str, int]:
+        return {name: power for name, power in zip(polynomial.variables, powers, strict=True) if power}
+
+    return [{"coefficient": str(c), "powers": powers_of(powers)} for powers, c in polynomial.ordered]

@@ -1,0 +1,65 @@
+"""The ways to run a model at several points: in worker processes, or in this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...core.protocol import point_of
+from ...engine.answer import Answer
+from ...engine.settle import Collected, settle
+from ...launch import runner
+from ...launch.choose import prepared
+from ...launch.in_process import collect_live
+from ...launch.request import Point, RunRequest
+from ...launch.runner import CollectAt
+from ...launch.user_models import text_of
+from ...launch.workers.supervisor import Event
+from .fit import Take
+
+
+def in_workers(request: RunRequest, tell: Callable[[Event], None], there: CollectAt | None = None) -> Take:
+    """In one worker per framework, or ``there``, in another environment. Each event names its point."""
+
+    def take(points: Sequence[Point], counting: bool) -> Sequence[tuple[Collected, Answer]]:
+        def telling(event: Event) -> None:
+            task, index = point_of(event.task)
+            tell(replace(event, task=f"{task}, {index + 1} of {len(points)}" if task else ""))
+
+        return run_at(request, points, telling, there, counting=counting)
+
+    return take
+
+
+def run_at(
+    request: RunRequest,
+    points: Sequence[Point],
+    progress: Callable[[Event], None] = lambda _event: None,
+    there: CollectAt | None = None,
+    *,
+    counting: bool = True,
+) -> list[tuple[Collected, Answer]]:
+    """Run a model at several points and reconcile the results of each. Without ``counting`` only the traces are taken."""
+    with prepared(request) as conventions:
+        collected = (there or runner.collect_at)(request, points, progress, counting)
+        return [(at, settle(at, conventions, request.mapping)) for at in collected]
+
+
+def in_this_process(models: Mapping[str, Any], request: RunRequest, tell: Callable[[Event], None]) -> Take:
+    """In this process, one point after another."""
+
+    def take(points: Sequence[Point], counting: bool) -> Sequence[tuple[Collected, Answer]]:
+        return run_at(request, points, tell, collect, counting=counting)
+
+    def collect(
+        request: RunRequest, points: Sequence[Point], tell: Callable[[Event], None], counting: bool
+    ) -> list[Collected]:
+        return [at if counting else replace(at, ledgers=()) for at in (live(point, tell) for point in points)]
+
+    def live(point: Point, tell: Callable[[Event], None]) -> Collected:
+        inputs = [text_of(given) for given in point.inputs]
+        step = (request.training, request.context, request.standard)
+        return collect_live(models, inputs, request.counters, request.device, tell, *step)
+
+    return take

@@ -1,0 +1,134 @@
+"""``reconcile zoo gallery``: every pair of the zoo at its own size, and the page that shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from ...cli.number_types import Jobs
+from ...cli.options import BASELINES, PATH, options, pass_of_a_pair
+from ...cli.progress import CLEAN, bar
+from ...cli.streams import say
+from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+
+if TYPE_CHECKING:
+    from ...engine.answer import Answer
+    from .rows import ZooRow
+
+
+@click.command()
+@click.option("--model", "models", multiple=True, metavar="NAME", help="Run only this pair. Repeatable; default all.")
+@click.option(
+    "--jobs", type=Jobs(min=1), default=2, show_default=True, help="Number of pairs that run at the same time."
+)
+@click.option(
+    "--data",
+    type=PATH,
+    metavar="FILE.json",
+    help="File of the rows.  [default: gallery.json in --out; steps.json with --pass training]",
+)
+@options(pass_of_a_pair, "out", "quiet")
+@click.pass_context
+def gallery(
+    ctx: click.Context, models: tuple[str, ...], jobs: int, data: Path | None, pass_: str, out: Path, quiet: bool
+) -> None:
+    """Run every pair of the zoo and write the gallery.
+
+    Each pair runs at its own size with every counter and is reconciled under every convention. The command writes its report,
+    its page and a row of README.md to --out, and renews the report in any other format that --out has. --model leaves the
+    other rows as they are. --pass training runs a training step of every pair and writes training.md.
+
+    Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not run,
+    4 a defect of reconcile itself.
+    """
+    from ...core import atomic
+    from ...core.errors import unknown
+    from ...model_zoo.loading import zoo_names
+    from ...report.pictures import charts as pictures
+    from .rows import build, dump, reconciled
+
+    pictures.require()
+    names = zoo_names()
+    for name in models:
+        if name not in names:
+            raise unknown("model", name, names)
+    page = _training() if pass_ == "training" else _calls()
+    path = data or out / page.file
+    atomic.prepare(out)
+    atomic.prepare(path.parent)
+    kept = {name: row for name, row in page.read(path).items() if name in names}
+    with bar(len(models or names), quiet) as (begun, tell):
+
+        def each(model: str, row: ZooRow, result: Answer | None) -> None:
+            if result is not None:
+                page.report(out, model, result)
+            tell(model, _verdict(row))
+
+        found = build(models or names, jobs, lambda model: page.measure(model, BASELINES), each, begun)
+    rows = {**kept, **{row.model: row for row in found}}
+    atomic.write(path.parent, path.stem, {"json": dump(rows.values())})
+    missing = {name: "not measured yet" for name in names if name not in rows}
+    written = page.write(out, rows, missing)
+    codes = {code for row in rows.values() for code in row.states.values()}
+    clean = sum(reconciled(row) for row in rows.values())
+    say(f"{clean} of {len(names)} pairs reconciled; wrote {written} and {path}")
+    ctx.exit(next((code for code in (EXIT_UNEXPLAINED, EXIT_FAILED) if code in codes), EXIT_OK))
+
+
+class _Page(NamedTuple):
+    """One page of the gallery: where its rows are kept, how they are read and measured, and what is written of them."""
+
+    file: str
+    read: Callable[[Path], Mapping[str, Any]]
+    measure: Callable[[str, Path], tuple[Any, Answer | None]]
+    report: Callable[[Path, str, Answer], object]
+    write: Callable[[Path, Mapping[str, Any], Mapping[str, str]], Path]
+
+
+def _calls() -> _Page:
+    """README.md: a call of every pair, its page and picture."""
+    from ...core import atomic
+    from ...report import reports
+    from . import markdown as page
+    from . import run as rows_
+
+    def report(out: Path, model: str, result: Answer) -> object:
+        formats = ("md", "html", *reports.lying(out, model))
+        return atomic.write(out, model, reports.render(result, formats, None, f"reconcile run --model {model}"))
+
+    def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
+        atomic.write(out, page.PICTURE, {"svg": page.to_svg(rows)})
+        return atomic.write(out, "README", {"md": page.to_markdown(rows, missing)})[0]
+
+    return _Page(rows_.FILE.name, rows_.read, rows_.measure, report, whole)
+
+
+def _training() -> _Page:
+    """training.md: a training step of every pair."""
+    from ...core import atomic
+    from ...report import reports
+    from . import ratios as page
+    from . import training
+
+    def report(out: Path, model: str, result: Answer) -> object:
+        name = reports.stem(model, training=True)
+        formats = ("md", *reports.lying(out, name))
+        return atomic.write(
+            out,
+            name,
+            reports.render(result, formats, page.headline(result), page.command(model, *training.settings_of(model))),
+        )
+
+    def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
+        return atomic.write(out, page.PAGE, {"md": page.to_markdown(rows, missing)})[0]
+
+    return _Page(training.FILE.name, training.read, training.measure, report, whole)
+
+
+def _verdict(row: ZooRow) -> str:
+    from .rows import reconciled
+
+    return CLEAN if reconciled(row) and not row.open else "; ".join(row.open[:1]) or "not reconciled"

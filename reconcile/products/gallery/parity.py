@@ -1,0 +1,54 @@
+"""Both models of a pair with the same weights on one input, at the pair's own size.
+
+``main`` prints one line of JSON: ``error`` (largest difference relative to the largest output), whether the output
+``varies``, ``weights`` (parameters of the PyTorch side) and the settings it is ``at``. It needs both frameworks, so it runs
+in a separate process.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ...adapters.tensorflow.model import quiet
+from ...model_zoo import loading
+from ...model_zoo import pair as pairs
+
+VARIES, ROUNDING = 1e-3, 1e-9
+"""Two limits. If the largest minus the smallest output is below VARIES, equality says nothing: a constant is equal for any
+weights. A difference below ROUNDING is smaller than rounding errors of a sum of products: the output is saturated or exact."""
+
+
+def proof(model: str) -> dict[str, Any]:
+    """Compare the outputs of a pair's two models. Raises the errors of building and running them.
+
+    If the output at the pair's own size does not vary or is saturated (no difference at all), the models are compared at
+    the pair's settings for proofs; ``at`` holds these.
+    """
+    quiet()
+    from ...model_zoo.parity import Both
+
+    pair = loading.load_pair(loading.pair_path(model))
+
+    def compared(overrides: dict[str, str]) -> tuple[Both, Any]:
+        both = Both(pair, pairs.Params(loading.resolve(pair, overrides)))
+        both.enliven()
+        return both, both.compare()
+
+    both, comparison = compared({})
+    weights = sum(parameter.numel() for parameter in both.torch_model.parameters())
+    at: dict[str, str] = {}
+    if (comparison.spread < VARIES or comparison.error < ROUNDING) and pair.proof:
+        at = dict(pair.proof)
+        _, comparison = compared(at)
+    return {
+        "error": float(f"{comparison.error:.1g}"),
+        "varies": comparison.spread >= VARIES,
+        "weights": weights,
+        "at": at,
+    }
+
+
+def main(model: str) -> None:
+    """The entry point of the separate process."""
+    print(json.dumps(proof(model)))

@@ -1,0 +1,165 @@
+"""Rows of the gallery's pages: one per pair of the zoo, measured once and kept in a JSON file with the hash of the
+pair's source.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from ...core.causes import State
+from ...core.errors import UsageError
+from ...core.results import Statement
+from ...core.user_files import exists, read_json
+from ...engine.answer import Answer
+from ...launch.workers.supervisor import abandon
+from ...model_zoo import loading
+from ...work import load
+
+SCHEMA = 1
+AGAIN = "Make it again with `reconcile zoo gallery`."
+CLEAN = (State.EQUAL, State.EXPLAINED)
+
+
+@dataclass(frozen=True, slots=True)
+class CounterCell:
+    """One counter on one model: its normalised total and the work that ran there, in FLOPs under ``matmul``.
+
+    ``cause`` is the largest cause of their difference; ``reason`` says why there is no number, or describes what is unexplained.
+    """
+
+    state: str
+    total: int | None
+    work: int | None
+    cause: str
+    reason: str
+
+
+class ZooRow(Protocol):
+    """The fields of every row: the model, the hash of its source, the exit code by convention, a sentence on each open point."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def states(self) -> Mapping[str, int]: ...
+    @property
+    def open(self) -> tuple[str, ...]: ...
+
+
+R = TypeVar("R", bound=ZooRow)
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+
+def reconciled(row: ZooRow) -> bool:
+    """Whether every statement under every built-in convention has residual 0, and nothing failed."""
+    return not any(row.states.values())
+
+
+def source_of(model: str) -> str:
+    """SHA-256 over the pair's file and the files of the zoo that it imports."""
+    files, waiting = set[Path](), [Path(loading.pair_path(model))]
+    while waiting:
+        path = waiting.pop()
+        if path in files:
+            continue
+        files.add(path)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reconcile.model_zoo"):
+                base = Path(loading.HERE).joinpath(*(node.module or "").split(".")[2:])
+                names = [base.with_suffix(".py"), *((base / alias.name).with_suffix(".py") for alias in node.names)]
+                names += [base / "__init__.py"] * (base != Path(loading.HERE))
+                waiting += [name for name in names if name.is_file() and name.name != "pair.py"]
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def cell(result: Answer, counter: str, framework: str) -> CounterCell:
+    """A counter beside the work that ran in its framework."""
+    ledger = next(x for x in result.ledgers if x.counter == counter)
+    statement = next((s for s in result.statements if (s.from_, s.to) == (counter, f"trace@{framework}")), None)
+    if statement is None:
+        return CounterCell(ledger.state.value, ledger.normalised_total, None, "", ledger.reason)
+    causes = statement.by_cause()
+    largest = max(causes, key=lambda cause: abs(causes[cause]), default=None)
+    total, work = statement.from_total, statement.to_total
+    return CounterCell(statement.state.value, total, work, largest.value if largest else "", _why(statement))
+
+
+def _why(statement: Statement) -> str:
+    return "" if statement.state in CLEAN else statement.reason
+
+
+def build(
+    models: Sequence[str],
+    jobs: int,
+    measure: Callable[[str], tuple[R, Answer | None]],
+    each: Callable[[str, R, Answer | None], None],
+    begun: Callable[[str], None] = lambda model: None,
+) -> list[R]:
+    """Measure these models, ``jobs`` at a time. ``begun`` is called when a model starts, ``each`` when it is done.
+
+    The rows are in the order of the models.
+    """
+    done = at_once(models, jobs, measure, lambda model, measured: each(model, *measured), begun)
+    return [done[model][0] for model in models]
+
+
+def at_once(
+    names: Sequence[K],
+    jobs: int,
+    work: Callable[[K], T],
+    each: Callable[[K, T], None],
+    begun: Callable[[K], None] = lambda name: None,
+) -> dict[K, T]:
+    """The result of each name, ``jobs`` at a time. ``begun`` is called when one starts, ``each`` when it is done.
+
+    If anything fails, the workers of those that have started are ended.
+    """
+    load()
+    done: dict[K, T] = {}
+
+    def run(name: K) -> T:
+        begun(name)
+        return work(name)
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        futures = {pool.submit(run, name): name for name in names}
+        try:
+            for future in as_completed(futures):
+                name = futures[future]
+                done[name] = future.result()
+                each(name, done[name])
+        except BaseException:
+            abandon(pool, futures)
+            raise
+    return done
+
+
+def dump(rows: Iterable[Any]) -> str:
+    """Rows as JSON, by name."""
+    data = {row.model: asdict(row) for row in sorted(rows, key=lambda row: row.model)}
+    return json.dumps({"schema": SCHEMA, "rows": data}, indent=1) + "\n"
+
+
+def read(path: Path, row: Callable[[dict[str, Any]], T], again: str = AGAIN) -> dict[str, T]:
+    """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
+    if not exists(path):
+        return {}
+    data = read_json(path, "the file", again)
+    try:
+        if data["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {data['schema']}; this version reads {SCHEMA}")
+        return {name: row(fields) for name, fields in data["rows"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path.name} cannot be read: {error}. {again}") from error

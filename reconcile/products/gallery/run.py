@@ -1,0 +1,177 @@
+"""The gallery: every pair of the zoo at its own size, every counter as a ratio to the work that ran.
+
+A row is measured once and kept in ``model_zoo/gallery.json`` with the hash of the pair's source; ``reports/README.md``
+and ``reconcile explain models`` are made from that file.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ...core.conventions import BUILT_IN, MATMUL, Conventions
+from ...core.errors import UsageError
+from ...engine.answer import Answer
+from ...engine.obstacles import list_obstacles
+from ...engine.settle import Collected, settle
+from ...launch.environments.interpreters import clean_environ
+from ...launch.request import CURRENT, run_request
+from ...launch.runner import collect
+from ...model_zoo import loading
+from ...worker.introspect import documentation
+from ..decode.figure import figure
+from ..decode.gather import saved
+from ..decode.grammar import Source
+from ..decode.search import search
+from .rows import CounterCell, cell, source_of
+from .rows import read as read_rows
+
+FILE = Path(loading.HERE) / "gallery.json"
+PROVE = (
+    "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
+    "from reconcile.products.gallery.parity import main; main(sys.argv[2])"
+)
+"""Imports this copy of the package, and nothing from the working directory."""
+APART = 1e-4
+"""Two outputs are equal if their difference, relative to the largest output, is smaller than this."""
+PROOF_LIMIT = 1800.0
+"""Time limit in seconds for both models to compute one output each."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedReading:
+    """A published figure and its reading for this pair: ``numbers`` distinct numbers have its digits; 0 means unexplained."""
+
+    figure: str
+    claim: str
+    source: str
+    what: str
+    numbers: int
+
+
+@dataclass(frozen=True, slots=True)
+class GalleryRow:
+    """One model. ``error`` is the largest difference of the two outputs relative to the largest output, None if unknown;
+    ``proven_at`` holds the settings of that measurement if they are not the pair's own.
+    ``states`` maps a convention to the exit code of its reconciliation; ``declared`` says why the two models differ.
+    """
+
+    model: str
+    about: str
+    source: str
+    settings: Mapping[str, Any]
+    weights: int | None
+    error: float | None
+    proven_at: Mapping[str, str]
+    declared: str
+    work: Mapping[str, int]
+    cells: Mapping[str, CounterCell]
+    states: Mapping[str, int]
+    open: tuple[str, ...] = ()
+    published: tuple[PublishedReading, ...] = field(default=())
+
+
+def measure(
+    model: str, baselines: Path, prove: Callable[[str], Mapping[str, Any]] | None = None
+) -> tuple[GalleryRow, Answer | None]:
+    """Run a pair of the zoo with every default counter, and both its models on one input. The result under ``matmul`` is
+    returned with the row; its ``others`` are the results under the other conventions. ``prove`` replaces the run of both
+    models: it returns what parity.py prints.
+
+    If the pair cannot run, the row says so. Raises UsageError for a model that does not exist.
+    """
+    pair = loading.load_pair(loading.pair_path(model))
+    about = documentation(pair.module).partition("\n")[0]
+    declared = pair.not_equivalent
+    both = (prove or _proof)(model)
+    try:
+        collected = collect(run_request(model=model))
+    except UsageError as error:
+        row = GalleryRow(
+            model, about, source_of(model), {}, None, None, {}, declared, {}, {}, {MATMUL.name: 3}, (str(error),)
+        )
+        return row, None
+    results = {name: settle(collected, Conventions(convention)) for name, convention in BUILT_IN.items()}
+    others = tuple(result for name, result in results.items() if name != MATMUL.name)
+    shown = replace(results[MATMUL.name], others=others)
+    row = GalleryRow(
+        model=model,
+        about=about,
+        source=source_of(model),
+        settings=shown.params,
+        weights=both.get("weights"),
+        error=both.get("error"),
+        proven_at=both.get("at", {}),
+        declared=declared,
+        work={t.framework: t.totals[MATMUL.name] for t in shown.traces if t.complete},
+        cells={x.counter: cell(shown, x.counter, x.framework) for x in shown.ledgers},
+        states={name: result.exit_code for name, result in results.items()},
+        open=(*_doubts(both, declared), *list_obstacles(results)),
+        published=tuple(_readings(model, collected, baselines)),
+    )
+    return row, shown
+
+
+def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
+    """Reasons to doubt that the two models are the same, a sentence each."""
+    if "reason" in both:
+        yield f"the outputs could not be compared: {both['reason']}"
+    elif not both["varies"]:
+        yield "the outputs are constant, so that their equality says nothing"
+    elif not declared and not both["error"] < APART:
+        yield f"the outputs differ by {both['error']:g} of the largest one, and the pair does not say that they should"
+
+
+def _readings(model: str, collected: Collected, baselines: Path) -> Iterable[PublishedReading]:
+    sources = [Source(CURRENT, collected), *saved(run_request(model=model), (baselines,))]
+    for text, claim, where in collected.meta["published"]:
+        try:
+            wanted = figure(text)
+        except UsageError:
+            yield PublishedReading(text, claim, where, "", 0)
+            continue
+        decoded = search(model, wanted, sources)
+        yield PublishedReading(
+            text, claim, where, decoded.matches[0].what if decoded.matches else "", len(decoded.values)
+        )
+
+
+def _proof(model: str) -> dict[str, Any]:
+    """The output of parity.py on both models, run in a separate process."""
+    command = [sys.executable, "-c", PROVE, str(Path(__file__).parents[3]), model]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=clean_environ(), timeout=PROOF_LIMIT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"reason": f"not within {PROOF_LIMIT:.0f} s"}
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        return {"reason": lines[-1][:300] if lines else f"the process ended with {done.returncode}"}
+    data: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return data
+
+
+def read(path: Path = FILE) -> dict[str, GalleryRow]:
+    """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
+    return read_rows(path, _row)
+
+
+def _row(fields: dict[str, Any]) -> GalleryRow:
+    cells = {name: CounterCell(**cell) for name, cell in fields["cells"].items()}
+    published = tuple(PublishedReading(**reading) for reading in fields["published"])
+    return GalleryRow(**{**fields, "cells": cells, "open": tuple(fields["open"]), "published": published})
+
+
+def ran() -> dict[str, dict[str, int]]:
+    """What ran in each network of the zoo at its own size, as its committed row says, by unit and framework."""
+    units = (("MACs", 2), ("FLOPs", 1))
+    return {
+        name: {f"{unit} ({framework})": work // by for unit, by in units for framework, work in row.work.items()}
+        for name, row in read().items()
+    }

@@ -1,0 +1,108 @@
+"""The gallery's second page: a training step of every pair of the zoo at its own size, phase by phase.
+
+A row is measured once and kept in ``model_zoo/steps.json`` with the hash of the pair's source; ``reports/training.md``
+is made from that file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...core.conventions import ALL, BUILT_IN, MATMUL, Conventions
+from ...core.errors import UsageError
+from ...engine.answer import Answer
+from ...engine.obstacles import list_obstacles
+from ...engine.phases import PhaseRow
+from ...engine.settle import settle
+from ...launch.request import OPTIMIZER, run_request
+from ...launch.runner import collect
+from ...model_zoo import loading
+from ..decode.gather import claims
+from .rows import CounterCell, cell, source_of
+from .rows import read as read_rows
+
+FILE = Path(loading.HERE) / "steps.json"
+DEVICE = "device"
+"""The one key in a pair's ``TRAINING`` that is not a parameter of the pair."""
+SHOWN = (MATMUL, ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow:
+    """One model's training step. ``at`` holds the settings of the step that differ from the pair's own; the counters ran
+    PyTorch's side on ``device``.
+
+    ``work``: framework -> convention -> phase -> FLOPs, without a framework whose trace is incomplete
+    under one of them.  ``states`` maps a
+    convention to the exit code of its reconciliation; ``open`` says what does not reconcile.
+    """
+
+    model: str
+    source: str
+    settings: Mapping[str, Any]
+    at: Mapping[str, str]
+    device: str
+    work: Mapping[str, Mapping[str, Mapping[str, int]]]
+    cells: Mapping[str, CounterCell]
+    states: Mapping[str, int]
+    open: tuple[str, ...] = ()
+
+    def total(self, framework: str, convention: str) -> PhaseRow:
+        """The step's FLOPs by phase."""
+        return PhaseRow("", self.work[framework][convention])
+
+
+def measure(model: str, baselines: Path) -> tuple[TrainingRow, Answer | None]:
+    """Run a training step of a pair with every default counter. The result under ``matmul`` is returned with the row; its
+    ``others`` are the results under the other conventions, and the pair's published figures are looked up in the
+    ``baselines`` as well.
+
+    If the step cannot run, the row says so. Raises UsageError for a model that does not exist.
+    """
+    source = source_of(model)
+    at, device = settings_of(model)
+    try:
+        collected = collect(
+            run_request(model=model, overrides=at, device=device, pass_="training", optimizer=OPTIMIZER)
+        )
+    except UsageError as error:
+        return TrainingRow(model, source, {}, at, device, {}, {}, {MATMUL.name: 3}, (str(error),)), None
+    results = {name: settle(collected, Conventions(convention)) for name, convention in BUILT_IN.items()}
+    others = tuple(result for name, result in results.items() if name != MATMUL.name)
+    shown = replace(results[MATMUL.name], others=others, published=claims(model, collected, (baselines,)))
+    step = TrainingRow(
+        model=model,
+        source=source,
+        settings=shown.params,
+        at=at,
+        device=device,
+        work={
+            trace.framework: {convention.name: shown.by_phase(trace, convention) for convention in SHOWN}
+            for trace in shown.traces
+            if all(convention.name in trace.totals for convention in SHOWN)
+        },
+        cells={x.counter: cell(shown, x.counter, x.framework) for x in shown.ledgers},
+        states={name: result.exit_code for name, result in results.items()},
+        open=tuple(list_obstacles(results)),
+    )
+    return step, shown
+
+
+def settings_of(model: str) -> tuple[dict[str, str], str]:
+    """The settings that the pair asks for in a training step, such as a second sample for a batch norm of vectors, and the
+    device, which is the CPU unless the pair names another one."""
+    at = dict(loading.load_pair(loading.pair_path(model)).training)
+    return at, at.pop(DEVICE, "cpu")
+
+
+def read(path: Path = FILE) -> dict[str, TrainingRow]:
+    """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
+    return read_rows(path, _step)
+
+
+def _step(fields: dict[str, Any]) -> TrainingRow:
+    cells = {name: CounterCell(**cell) for name, cell in fields["cells"].items()}
+    return TrainingRow(**{**fields, "cells": cells, "open": tuple(fields["open"])})

@@ -1,0 +1,127 @@
+"""``reconcile run --witness``, the log of a CPU's math libraries, and ``--ncu``, what Nsight Compute counted on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...cli.run_options import RunCall, RunOptions
+from ...core.errors import UsageError
+
+if TYPE_CHECKING:
+    from ...engine.answer import Answer
+    from ...launch.request import RunRequest
+    from .ncu import Counted
+
+STRANGE = "no operator of this run is around the kernels of --ncu: give the model that you recorded, and its --pass or --steps."
+
+
+UNHEARD = "{} writes no log of its products on a CPU; --witness takes models of {} (docs/witness.md)."
+
+
+def file(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a command with the file of Nsight Compute alone."""
+    text = "What ncu counted on a GPU in your own run: compare its kernels with the trace (docs/kernels.md)."
+    return click.option("--ncu", type=click.Path(path_type=Path), metavar="FILE.csv", help=text)(function)
+
+
+def witnessed(request: RunRequest) -> RunRequest:
+    """The request with the counters that bear witness beside those that it has. Raises UsageError as a run does."""
+    from ...core.registry import known_counters, leading, title
+    from ...launch.choose import choose_counters
+
+    every = {name: known_counters()[name].framework for name in leading("witness")}
+    able = [name for name, framework in every.items() if framework in request.factories or not request.factories]
+    if not able:
+        raise UsageError(
+            UNHEARD.format(" and ".join(map(title, request.factories)), " and ".join(map(title, every.values())))
+        )
+    return replace(request, counters=tuple(dict.fromkeys([*choose_counters(request), *able])))
+
+
+def read(path: Path) -> tuple[Counted, ...]:
+    """The launches of the file, before anything runs. Raises UsageError."""
+    from . import ncu
+
+    return ncu.read(path)
+
+
+def compare(
+    answer: Answer,
+    counted: tuple[Counted, ...],
+    out: Path,
+    stem: str,
+    command: str,
+    formats: tuple[str, ...],
+    *,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Compare the kernels with the trace, write the reports and print them. Returns the exit code. Raises UsageError."""
+    from ...cli.screen import printing
+    from ...cli.streams import say
+    from ...core import atomic
+    from . import report
+    from .witness import witness
+
+    operators = {each.op for one in counted for each in one.launch.ranges}
+    trace = next((trace for trace in answer.traces if operators & {row.op for row in trace.rows}), None)
+    if trace is None:
+        raise UsageError(STRANGE)
+    if not trace.complete:
+        say(f"The kernels of --ncu are not compared: {trace.name} is incomplete.", err=True)
+        return answer.exit_code
+    found = witness(trace, counted)
+    kept = atomic.write(out, stem, report.render(found, formats, answer.model, command))
+    printing(lambda console: report.show(found, console, kept, quiet=quiet, verbose=verbose))
+    return found.exit_code
+
+
+class KernelOptions(RunOptions):
+    """``--witness`` and ``--ncu``: the trace beside what a CPU's libraries log, and beside what Nsight Compute counts."""
+
+    options = (
+        file,
+        click.option(
+            "--witness",
+            is_flag=True,
+            help="Hold the trace to the log of the CPU's math libraries, too (docs/witness.md).",
+        ),
+    )
+    watch_options = (file,)
+
+    def prepare(self, call: RunCall) -> RunCall:
+        """See RunOptions. Reads the file before anything runs, and adds the counters that bear witness."""
+        ncu, witness = call.given["ncu"], call.given.get("witness")
+        counted = () if ncu is None else read(ncu)
+        request = witnessed(call.request) if witness else call.request
+        return replace(call, request=request, given={**call.given, "counted": counted})
+
+    def repeated(self, call: RunCall) -> list[str]:
+        """See RunOptions. The file of ``--ncu`` changes no report of the run itself."""
+        return ["--witness"] if call.given.get("witness") else []
+
+    def follow(self, call: RunCall, answer: Answer, stem: str) -> int:
+        """See RunOptions. Compare the kernels with the trace."""
+        if not call.given["counted"]:
+            return 0
+        from ...cli.options import again
+
+        command = again(call.ctx, (), *call.words, "--ncu", call.given["ncu"].name, *call.program)
+        return compare(
+            answer,
+            call.given["counted"],
+            call.out,
+            stem,
+            command,
+            call.formats,
+            quiet=call.quiet,
+            verbose=call.verbose,
+        )
+
+
+KERNELS = KernelOptions()

@@ -1,0 +1,18 @@
+"""Language models: the published formulas of a training step beside the measured count."""
+
+from ...core.product import Command, Product
+
+PRODUCT = Product(
+    name="llm",
+    module=__name__,
+    commands=(
+        Command(
+            "llm",
+            "Report a training step beside the published formulas.",
+            ".command:llm",
+            heading="Count a model",
+            order=60,
+        ),
+    ),
+    functions=(("llm", ".api:llm"), ("LanguageModel", ".api:LanguageModel")),
+)

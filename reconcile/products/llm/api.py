@@ -1,0 +1,143 @@
+"""``reconcile.llm``: the published formulas of a language model beside what its step takes, and what that gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...core.text import clean
+
+if TYPE_CHECKING:
+    import pandas
+
+    from ...launch.workers.supervisor import Event
+    from .page import Page
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LanguageModel:
+    """The page of a language model's step: ``result`` is the whole record, the rest are views of it.
+
+    Counts are Python integers, FLOPs of one step of ``result.tokens`` tokens.
+    """
+
+    result: Page
+
+    @property
+    def exit_code(self) -> int:
+        """0 every number is explained, 1 something is not."""
+        return self.result.exit_code
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The formulas that give exactly the products that ran, without activations that are computed again."""
+        return self.result.exact
+
+    @property
+    def mfu_flops(self) -> int:
+        """FLOPs of the training step without what is computed again: the numerator of MFU. NotInResult for a forward pass."""
+        return self._of_step("MFU", self.result.once)
+
+    @property
+    def hfu_flops(self) -> int:
+        """FLOPs of the training step with what is computed again: the numerator of HFU. Raises as ``mfu_flops``."""
+        return self._of_step("HFU", self.result.ran)
+
+    def _of_step(self, name: str, flops: int) -> int:
+        from ...core.errors import NotInResult
+
+        if not self.result.training:
+            raise NotInResult(f'{name} is of a training step: leave pass_="forward" out.')
+        return flops
+
+    @property
+    def table(self) -> pandas.DataFrame:
+        """A row per formula, the nearest first: ``FLOP`` per step, ``of what ran`` (a Fraction), ``residual``, and ``why``.
+
+        ``why`` spells the causes with what each adds to arrive at what ran, or why the formula has no number; None stands there
+        for a number.
+        """
+        from ...report.frames import formulas
+        from .told import why
+
+        return formulas(
+            (q.name, q.step, None if q.step is None else Fraction(q.step, self.result.once), q.residual, why(q))
+            for q in self.result.quotes
+        )
+
+    def cite(self) -> str:
+        """The sentence to publish: FLOPs per token, the step, the convention and the versions."""
+        from .told import cite
+
+        return clean(cite(self.result))
+
+    def write(self, folder: str | Path, formats: Sequence[str] = ("md", "json"), name: str = "") -> list[Path]:
+        """Write the page as ``<name>.<format>`` ("md", "json" or "text"), by default named like the model. Returns the files.
+
+        Raises UsageError for a format that is none, and for a folder that cannot be written to.
+        """
+        from ...core import atomic
+        from ...core.errors import unknown
+        from ...report.reports import stem
+        from .told import FORMATS
+
+        for format_ in formats:
+            if format_ not in FORMATS:
+                raise unknown("format", format_, FORMATS)
+        atomic.prepare(Path(folder))
+        made = {format_: FORMATS[format_](self.result) for format_ in formats}
+        return atomic.write(Path(folder), name or stem(self.result.model, training=self.result.training), made)
+
+    def __str__(self) -> str:
+        from .told import text
+
+        return "\n".join(map(clean, text(self.result).rstrip("\n").splitlines()))
+
+    def __repr__(self) -> str:
+        from .told import choice
+
+        return f"<reconcile.{type(self).__name__} {clean(self.result.model)}: {clean(choice(self.result))}>"
+
+    def _repr_markdown_(self) -> str:
+        from .told import markdown
+
+        return markdown(self.result)
+
+
+def llm(
+    model: Any,
+    *,
+    seq: int | None = None,
+    lengths: Sequence[int] = (),
+    batch: int | None = None,
+    lora: int | str = "",
+    images: int | None = None,
+    image_size: Sequence[int] = (),
+    inputs: Any = None,
+    pass_: str = "training",
+    progress: Callable[[Event], None] | None = None,
+) -> LanguageModel:
+    """Compare the published formulas of a language model with what its step takes, as ``reconcile llm`` does.
+
+    ``model`` is the path of a HuggingFace config.json or of its folder, what stands in one (a dict, or a configuration of
+    transformers), a function's name (``"net:make"``), a pair's, a PyTorch model, or a function that returns ``(model, inputs)``.
+    A configuration is made on the meta device and called with ``batch`` sequences of ``seq`` tokens, 1 of 2,048 unless given, or
+    of packed documents with these ``lengths``, in which a token sees its own document alone; ``lora=16``, or
+    ``"16:q_proj,v_proj"`` with the modules, freezes its weights and trains adapters of this rank; ``images`` of
+    them stand in each sequence of a model that reads images as well, of ``image_size`` pixels, (height, width), where the
+    configuration states none. Every other model has ``inputs`` of its own, as in ``reconcile.run``. A named model runs in a
+    worker process.
+    ``pass_="forward"`` counts a call in place of a training step; ``progress`` is called with every Event.
+
+    Raises UsageError, with one sentence, for what cannot be used, and NotInResult if what ran is not known.
+    """
+    from ...launch import in_workers
+    from .asked import asked, found
+
+    tell, paths = progress or (lambda _event: None), in_workers.paths()
+    sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch, "lora": str(lora or "")}
+    sizes.update(images=images, image_size=image_size)
+    return LanguageModel(found(*asked(model, **sizes, pass_=pass_, inputs=inputs, paths=paths), tell))

@@ -1,0 +1,129 @@
+"""``reconcile llm``: the formulas that people quote for a language model, beside what a training step takes."""
+
+from __future__ import annotations
+
+import click
+
+from ...cli.options import options
+from ...cli.streams import say
+from ...core.errors import EXIT_FAILED, brief
+from ...launch.request import PASSES
+from .config import SEQ
+
+FORMATS = ("text", "md", "json")
+
+
+def _lengths(_ctx: click.Context, _param: click.Parameter, text: str | None) -> tuple[int, ...]:
+    return () if text is None else tuple(_length(part) for part in text.split(","))
+
+
+def _length(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
+        raise click.BadParameter(
+            f"{brief(text)} is no number of tokens: give the documents' lengths, such as 2048,2048."
+        )
+    return int(text)
+
+
+def _pixels(_ctx: click.Context, _param: click.Parameter, text: str | None) -> tuple[int, ...]:
+    sides = [] if text is None else text.split("x")
+    if len(sides) > 2 or any(not (n.isascii() and n.isdecimal() and len(n) < 6 and int(n)) for n in sides):
+        raise click.BadParameter(f"{brief(text or '')} is no size: give height x width in pixels, such as 448x672.")
+    return tuple(int(n) for n in (sides * 2)[:2])
+
+
+@click.command()
+@click.argument("model")
+@click.option("--seq", type=click.IntRange(min=1), help=f"Tokens per sequence of a configuration.  [default: {SEQ}]")
+@click.option("--batch", type=click.IntRange(min=1), help="Sequences of a configuration.  [default: 1]")
+@click.option(
+    "--lengths",
+    metavar="N,N,...",
+    callback=_lengths,
+    help="Documents packed into a sequence in place of --seq; a token sees its own alone.",
+)
+@click.option(
+    "--images",
+    type=click.IntRange(min=1),
+    help="Images in each sequence of a model that reads them beside text.",
+)
+@click.option(
+    "--image-size",
+    metavar="HxW",
+    callback=_pixels,
+    help="Pixels of an image where the configuration states none.",
+)
+@click.option(
+    "--lora",
+    metavar="R[:NAME,...]",
+    default="",
+    help="Freeze a configuration's weights and train adapters of rank R on these modules, all nn.Linear unless named.",
+)
+@click.option(
+    "--pass",
+    "pass_",
+    type=click.Choice(PASSES),
+    default="training",
+    show_default=True,
+    help="Count a call or a training step.",
+)
+@click.option(
+    "--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the output."
+)
+@options("quiet", "verbose")
+@click.pass_context
+def llm(
+    ctx: click.Context,
+    model: str,
+    seq: int | None,
+    lengths: tuple[int, ...],
+    batch: int | None,
+    images: int | None,
+    image_size: tuple[int, ...],
+    lora: str,
+    pass_: str,
+    formats: str,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Report a training step beside the published formulas.
+
+    MODEL is a config.json of transformers or diffusers, or its folder, a function that returns a model with its inputs
+    (package.module:function), or a pair of the zoo. A configuration is made on the meta device, which allocates nothing, and
+    called with --batch sequences of --seq tokens, or with --batch images where it reads or makes images alone. A function or a
+    pair has its own inputs. The tool records the pass op by op and explains how each formula differs from it, to the unit.
+
+    \b
+    reconcile llm config.json --seq 8192
+    reconcile llm config.json --lengths 2048,2048,2048,2048
+    reconcile llm config.json --seq 4096 --lora 16
+    reconcile llm config.json --seq 4096 --images 1 --image-size 448x672
+    reconcile llm config.json --pass forward
+    reconcile llm package.module:function --format md
+
+    Exit codes: 0 every number is explained, 1 something is not, 2 bad usage or input, 3 the model failed,
+    4 a defect of reconcile itself.
+    """
+    from ...cli.progress import progress
+    from ...core.errors import NotInResult
+    from . import told
+    from .asked import asked, found
+
+    try:
+        with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
+            request = asked(
+                model,
+                batch=batch,
+                seq=seq,
+                lengths=lengths,
+                images=images,
+                image_size=image_size,
+                lora=lora,
+                pass_=pass_,
+            )
+            page = found(*request, tell)
+    except NotInResult as error:
+        say(f"Error: {error}", err=True)
+        ctx.exit(EXIT_FAILED)
+    say(told.text(page, verbose=verbose) if formats == "text" else told.FORMATS[formats](page), nl=False)
+    ctx.exit(page.exit_code)

@@ -1,0 +1,245 @@
+"""The page of a language model's FLOPs: every published formula beside the work that ran, and the numbers for MFU and HFU."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.causes import ORDER, Cause
+from ...core.conventions import CAUSAL, Convention
+from ...core.records import FORWARD, RECOMPUTATION, Ledger, Op, Trace
+from ...core.results import TraceResult
+from ...core.text import number
+from ...engine.answer import Answer
+from ...engine.citation import masks
+from ...engine.settle import Collected
+
+PREFIX = "formula:"
+FEW = 3
+"""Lengths of documents that a sentence names one by one."""
+ALL, ONCE, AGAIN = "what ran", "what ran once", "computed again"
+"""Rows of the table: the work that ran, or, where activations are recomputed, that without them, and theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A formula on this model: FLOPs of one step, and the amounts by cause that lead to the work that ran once, MFU's numerator;
+    or why it has none."""
+
+    name: str
+    step: int | None
+    causes: Mapping[str, int]
+    residual: int | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens, with documents of ``lengths`` packed into each;
+    ``sides`` if an encoder and a decoder have as many each.
+    ``trained`` of the model's ``parameters`` are not frozen. ``recurrent`` is the work inside layers that reads no weight and is
+    not attention's, as that of a scan. ``further`` layers of multi-token prediction stand in the configuration alone.
+    An indexer, whose work is ``indexer``, chooses ``topk`` keys for a token (0: there is none); ``attention`` is the work on all
+    keys that then ran, 0 where that of others ran.
+
+    ``batch`` images of ``seq`` tokens take the place of sequences in a model of ``pictures`` alone, which may have a ``text`` of
+    as many tokens beside each; in a language model, ``images`` have ``taken`` of the tokens of each sequence.
+    Experts that share the tokens of a sequence and take ``capacity`` of them at most, 0 for all, leave ``dropped``.
+
+    ``ran`` is all work that ran, and ``again`` the part of it for recomputed activations.  ``causal`` is the work that ran once
+    and that no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen``
+    names the products whose masks it does not show. ``exit_code`` is that of the run.
+    """
+
+    model: str
+    training: bool
+    batch: int
+    seq: int
+    lengths: tuple[int, ...]
+    sides: bool
+    parameters: int
+    trained: int
+    recurrent: int
+    further: int
+    topk: int
+    indexer: int
+    attention: int
+    ran: int
+    causal: int | None
+    unseen: str
+    again: int
+    versions: Mapping[str, str]
+    quotes: tuple[Quote, ...]
+    exit_code: int
+    pictures: bool = False
+    text: int = 0
+    images: int = 0
+    taken: int = 0
+    pixels: tuple[int, ...] = ()
+    capacity: int = 0
+    dropped: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a step."""
+        return self.batch * self.seq
+
+    @property
+    def unit(self) -> str:
+        """What the numbers of the page are of: a token, or an image."""
+        return "image" if self.pictures else "token"
+
+    @property
+    def units(self) -> int:
+        """How many of them a step has."""
+        return self.batch if self.pictures else self.tokens
+
+    @property
+    def step(self) -> str:
+        """``a training step of 1 x 8,192 tokens in documents of 4 x 2,048``, ``a training step of 1 image of 196 tokens``."""
+        many = f"{_images(self.batch)} of" if self.pictures else f"{self.batch} x"
+        step = f"a {'training step' if self.training else 'forward pass'} of {many} {number(self.seq)} tokens"
+        step += f" with {number(self.text)} of a text" if self.text else ""
+        step += f", {number(self.taken)} of them of {_images(self.images)}" if self.images else ""
+        step += f" of {number(self.pixels[0])} x {number(self.pixels[1])} pixels" if self.pixels else ""
+        step += f" in documents of {self.documents}" if self.lengths else " on each side" if self.sides else ""
+        frozen = self.training and self.trained < self.parameters
+        return f"{step} that trains {number(self.trained)} of {number(self.parameters)} parameters" if frozen else step
+
+    @property
+    def documents(self) -> str:
+        """The documents of a sequence, ``4 x 2,048``, or ``37 of 12 to 4,096`` if they have many lengths; '' for a whole one."""
+        lengths = Counter(self.lengths)
+        if len(lengths) > FEW:
+            return f"{len(self.lengths)} of {number(min(lengths))} to {number(max(lengths))}"
+        return " + ".join(f"{times} x {number(length)}" for length, times in lengths.items())
+
+    @property
+    def once(self) -> int:
+        """FLOPs of a step if nothing is recomputed: the numerator of MFU."""
+        return self.ran - self.again
+
+    @property
+    def chosen(self) -> int:
+        """FLOPs of a step if attention were on the chosen keys alone, with nothing recomputed."""
+        lengths = self.lengths or (self.seq,)
+        pairs = sum(length * min(length, self.topk) for length in lengths)
+        return self.once - self.attention + self.attention * pairs // sum(length**2 for length in lengths)
+
+    @property
+    def row(self) -> str:
+        """The name of the row to which the causes of each formula lead."""
+        return ONCE if self.again else ALL
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The formulas that give exactly the work that ran once; one whose causes cancel out is right by accident, and none."""
+        return tuple(q.name for q in self.quotes if q.step == self.once and not q.causes)
+
+    @property
+    def refused(self) -> dict[str, list[str]]:
+        """The formulas that have no number, by the reason."""
+        reasons: dict[str, list[str]] = {}
+        for quote in self.quotes:
+            if quote.step is None:
+                reasons.setdefault(quote.reason, []).append(quote.name)
+        return reasons
+
+
+def _images(number_: int) -> str:
+    return f"{number_} image" + ("s" if number_ > 1 else "")
+
+
+def facts_of(collected: Collected) -> Mapping[str, Any] | None:
+    """B, T and the lengths of packed documents, as the formulas read them; the numbers of ``parameters`` and of those that are
+    ``trained``; and the FLOPs that are ``recurrent``, those of an ``indexer``, and those of ``attention`` on all keys. None if no
+    formula could read the model."""
+    from ...adapters.counters.formulas.terms import attention
+    from ...adapters.counters.formulas.ties import attended, indexes, products, recurrent
+
+    ledgers = (ledger for ledger in collected.ledgers if isinstance(ledger, Ledger) and ledger.sightings)
+    read = [sighting.op.attrs for sighting in next((ledger.sightings for ledger in ledgers), ())]
+    if not read:
+        return None
+    facts, layers = read[0], read[0]["layers"]
+    weights = {held["name"]: held for held in read if "numel" in held}.values()
+    counts = {"parameters": weights, "trained": [held for held in weights if held["trainable"]]}
+    (trace,) = (t for t in collected.traces if isinstance(t, Trace))
+    scores = attended(layers, trace)
+    whole = {"n", "dqk", "dv"} <= set(facts) and _flops(scores, FORWARD) == 2 * len(layers) * attention(
+        dict(facts, window=0)
+    )
+    return {
+        **facts,
+        "recurrent": _flops(recurrent(weights, layers, trace)),
+        "indexer": _flops([op for op in products(trace) if indexes(op)]),
+        "attention": _flops(scores) if whole else 0,
+        **{name: sum(held["numel"] for held in of) for name, of in counts.items()},
+    }
+
+
+def _flops(ops: Iterable[Op], phase: str = "") -> int:
+    """FLOPs of products, without recomputed ones, or of one phase."""
+    from ...adapters.counters.bridge import sum_of
+
+    return 2 * sum_of([op for op in ops if op.phase == phase or (not phase and op.phase != RECOMPUTATION)]).mac
+
+
+def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
+    """The page of a run with formulas that read these facts; the result has the totals of the convention causal."""
+    (trace,) = result.traces
+    convention = result.convention
+    statements = {s.from_: s for s in result.statements if s.to == trace.name}
+    ran, again = trace.totals[convention.name], _again(trace, convention)
+    quotes = []
+    for ledger in result.ledgers:
+        statement = statements.get(ledger.counter)
+        causes = _once(statement.by_cause(), again) if statement is not None else {}
+        residual = statement.residual if statement is not None else None
+        short = ledger.counter.removeprefix(PREFIX)
+        quotes.append(Quote(short, ledger.normalised_total, causes, residual, ledger.reason))
+    kept = trace.totals.get(CAUSAL.name)
+    gap = next(iter(trace.gaps(CAUSAL)), None)
+    capacity = facts.get("capacity", 0) if facts.get("evenly") else 0
+    return Page(
+        model=name,
+        training=result.pass_ != "forward",
+        batch=facts["B"],
+        seq=facts["T"],
+        lengths=tuple(facts.get("lengths") or ()),
+        sides=bool(facts.get("sides")),
+        parameters=facts["parameters"],
+        trained=facts["trained"],
+        recurrent=facts["recurrent"],
+        further=0 if facts.get("beyond") else facts.get("nextn", 0),
+        topk=facts.get("topk", 0) if facts.get("indexer") else 0,
+        indexer=facts.get("indexer", 0),
+        attention=facts.get("attention", 0),
+        ran=ran,
+        causal=None if kept is None else kept - _again(trace, CAUSAL),
+        unseen=gap.reason if gap is not None else masks(CAUSAL, result.traces),
+        again=again,
+        versions=trace.versions,
+        quotes=tuple(sorted(quotes, key=lambda q: (q.step is None, abs((q.step or 0) - ran + again), q.name))),
+        exit_code=result.exit_code,
+        pictures=bool(facts.get("pictures")),
+        text=facts.get("text", 0),
+        images=facts.get("images", 0),
+        taken=facts.get("taken", 0),
+        pixels=tuple(facts.get("pixels") or ()),
+        capacity=capacity,
+        dropped=max(facts["T"] - capacity * facts["E"], 0) if capacity else 0,
+    )
+
+
+def _once(causes: Mapping[Cause, int], again: int) -> dict[str, int]:
+    """The amounts that lead to the work that ran once, MFU's numerator: all of a statement's, which lead to the work that ran,
+    less the ``again`` of recomputed activations. A formula of HFU has those, so its page takes them off."""
+    less = {**causes, Cause.RECOMPUTED: causes.get(Cause.RECOMPUTED, 0) - again}
+    return {cause.value: less[cause] for cause in sorted(less, key=ORDER.__getitem__) if less[cause]}
+
+
+def _again(trace: TraceResult, convention: Convention) -> int:
+    return sum(convention.flops(row.work) for row in trace.rows if row.phase == RECOMPUTATION)

@@ -1,0 +1,146 @@
+"""A table of published utilisations: one per row, with what its source states. A row that cannot be read says why."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from ...core import table, user_files
+from ...core.errors import UsageError, brief, short
+from .printed import Claim, Printed, claim, printed
+from .setup import throughput
+from .shapes import Shape
+
+COLUMNS = (
+    "id", "who", "model", "params", "layers", "hidden", "heads", "kv_heads", "vocab", "seq", "tokens_per_second",
+    "tokens_per_second_per_device", "step_seconds", "batch_tokens", "devices", "device", "dtype", "claimed", "claimed_kind",
+    "formula_stated", "recompute", "causal", "peak_stated", "source", "seen", "note",
+)  # fmt: skip
+REQUIRED = ("claimed", "claimed_kind")
+LONGEST = 2000
+"""Characters of a cell: a longer one is no figure and no source."""
+_RANGE = re.compile(r"([\d.]+)\s*%?\s*(?:to|-|–)\s*([\d.]+)\s*%.*", re.ASCII)
+_PRINTED = (
+    re.compile(r"printed (?P<rate>\d[\d.]*(?:e[+-]?\d+)?) ?TFLOPS?/?s?(?:/|\b)", re.IGNORECASE | re.ASCII),
+    re.compile(r"(?P<rate>\d[\d.]*) TFLOPS? printed", re.IGNORECASE | re.ASCII),
+)
+"""A rate of a device that the note says is printed beside the utilisation."""
+
+
+NO_SHAPE = Shape()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One row of the table by the names of its columns, and what could be read of it. ``wrong`` says why it could not be.
+
+    ``tokens`` is tokens per second of all devices and ``rate`` FLOP/s of all of them; None where the row states no such thing.
+    """
+
+    number: int
+    cells: Mapping[str, str]
+    claim: Claim | None = None
+    shape: Shape = NO_SHAPE
+    devices: int = 0
+    tokens: Printed | None = None
+    rate: Printed | None = None
+    wrong: str = ""
+
+    def __getitem__(self, name: str) -> str:
+        return self.cells.get(name, "")
+
+    @property
+    def key(self) -> str:
+        """What the page calls the row."""
+        return self["id"] or f"row {self.number}"
+
+    @property
+    def source(self) -> str:
+        """Where it is printed; rows of one source are read alike."""
+        return self["source"] or self["who"] or "no source"
+
+    @property
+    def hardware(self) -> bool:
+        """Whether it is called HFU."""
+        return "HFU" in self["claimed_kind"].upper()
+
+
+def read(path: Path) -> list[Row]:
+    """The rows of the file. Raises UsageError for a file that cannot be read, and for a head without the columns."""
+    lines = csv.reader(io.StringIO(user_files.text(path, "the claims"), newline=""))
+    try:
+        rows = [row for row in lines if row]
+    except csv.Error as error:
+        raise UsageError(f"the claims {brief(path)} are not CSV: {error}.") from error
+    head = table.head_of(rows[0] if rows else [], COLUMNS, REQUIRED, path, "the claims")
+    if len(rows) == 1:
+        raise UsageError(f"the claims {brief(path)} have no rows.")
+    return [_row(number, head, cells) for number, cells in enumerate(rows[1:], 1)]
+
+
+def _row(number: int, head: list[str], cells: list[str]) -> Row:
+    given = {name: table.read(cell).strip() for name, cell in zip(head, cells, strict=False)}
+    if len(cells) != len(head):
+        return Row(number, given, wrong=f"this row has {len(cells)} cells, and the head has {len(head)}")
+    long = next((name for name, text in given.items() if len(text) > LONGEST), "")
+    if long:
+        return Row(number, {name: text[:80] for name, text in given.items()}, wrong=f"its {long} is too long")
+    try:
+        return _read(number, given)
+    except UsageError as error:
+        return Row(number, given, wrong=str(error).rstrip("."))
+
+
+def _read(number: int, given: Mapping[str, str]) -> Row:
+    """The row with its numbers. Raises UsageError for one that is none."""
+
+    def figure(name: str) -> Printed | None:
+        return printed(given[name], f"its {name}") if given.get(name) else None
+
+    def whole(name: str) -> int:
+        value = figure(name)
+        return int(value.value) if value is not None else 0
+
+    wanted = claimed(given["claimed"], given["claimed_kind"])
+    devices = whole("devices")
+    shape = Shape(*(whole(name) for name in ("params", "layers", "hidden", "vocab", "seq", "heads")))
+    tokens, each = figure("tokens_per_second"), figure("tokens_per_second_per_device")
+    if tokens is None and each is not None:
+        devices = devices or 1
+        tokens = throughput(None, None, None, each, devices)
+    step, batch = figure("step_seconds"), figure("batch_tokens")
+    if tokens is None and step is not None and batch is not None:
+        tokens = throughput(None, step, Printed(batch.text, batch.value, Fraction(0)))
+    rate = None if wanted.kind == "rate" else _rate(given.get("note", ""))
+    return Row(number, given, wanted, shape, devices, tokens, rate)
+
+
+def _rate(note: str) -> Printed | None:
+    """FLOP/s of one device that the note says is printed."""
+    for pattern in _PRINTED:
+        match = pattern.search(note)
+        if match:
+            value = printed(match["rate"], "its note")
+            return Printed(f"{match['rate']} TFLOP/s", value.value * 10**12, value.half * 10**12)
+    return None
+
+
+def claimed(text: str, kind: str) -> Claim:
+    """The claim of a row: a share, a range of shares, or the rate of a device. Raises UsageError."""
+    plain = text.strip()
+    between = _RANGE.fullmatch(plain)
+    if between and "%" in plain:
+        ends = [printed(end, "the claim") for end in between.groups()]
+        low, high = (ends[0].low / 100, ends[1].high / 100)
+        return Claim(Printed(plain, (low + high) / 2, (high - low) / 2), "share")
+    scale = next((letter for letter in "TPG" if f"{letter}FLOP" in kind.upper()), "")
+    if scale and "/" in kind and "STEP" not in kind.upper():
+        return claim(f"{plain}{scale}")
+    if not any(word in kind.upper() for word in ("MFU", "HFU", "%", "UTIL")):
+        raise UsageError(f"{short(kind)} is neither a utilisation nor the rate of a device")
+    return claim(plain)

@@ -1,0 +1,144 @@
+"""``reconcile mfu``: a published utilisation as a product of factors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...cli.number_types import Signed
+from ...cli.options import PATH, TEXT, options
+from ...cli.streams import say
+from ..llm.config import SEQ
+
+FORMATS = ("text", "json")
+COMPARE, PEAKS, TRAINERS = "compare", "peaks", "trainers"
+WORDS = {
+    COMPARE: ((2,), "`reconcile mfu compare` takes two TOML files: reconcile mfu compare A.toml B.toml."),
+    PEAKS: ((0,), "`reconcile mfu peaks` takes no more words: it lists the devices."),
+    TRAINERS: ((0, 1), "`reconcile mfu trainers` takes one Python file, or none for the list of known trainers."),
+}
+
+
+class _Mfu(Signed):
+    def read(self, text: str) -> object:
+        """See Signed.read."""
+        from .printed import claim
+
+        return claim(text)
+
+
+@click.command(cls=_Mfu)
+@click.argument("claim", nargs=-1, type=TEXT, metavar="CLAIM")
+@click.option(
+    "--device", type=TEXT, metavar="NAME", help="Device, as PyTorch, JAX or nvidia-smi prints it: 'H100 SXM'."
+)
+@click.option("--dtype", type=TEXT, default="bf16", show_default=True, metavar="DTYPE", help="Dtype of the products.")
+@click.option("--devices", type=click.IntRange(min=1), default=1, show_default=True, help="Devices of the whole run.")
+@click.option("--peak", type=TEXT, metavar="FLOP/S", help="Peak of one device, in place of the table's: 989T.")
+@click.option("--flops-per-second", type=TEXT, metavar="FLOP/S", help="FLOP/s of all devices: 1545.38T.")
+@click.option("--tokens-per-second", type=TEXT, metavar="N", help="Tokens per second of all devices.")
+@click.option("--step-seconds", type=TEXT, metavar="S", help="Seconds of a step; needs --tokens-per-step.")
+@click.option("--tokens-per-step", type=TEXT, metavar="N", help="Tokens of a step of all devices.")
+@click.option("--flops-per-token", type=TEXT, metavar="FLOP", help="FLOPs per token of a training step: 51.48G.")
+@click.option("--config", type=PATH, metavar="FILE", help="config.json of the model, in place of --flops-per-token.")
+@click.option("--seq", type=click.IntRange(min=1), help=f"Tokens per sequence, with --config.  [default: {SEQ}]")
+@click.option("--formula", type=TEXT, metavar="NAME", help="Formula that is stated, with --config.  [default: palm]")
+@click.option("--tp", type=click.IntRange(min=1), default=1, help="Size of tensor parallelism.")
+@click.option("--cp", type=click.IntRange(min=1), default=1, help="Size of context parallelism.")
+@click.option("--pp", type=click.IntRange(min=1), default=1, help="Size of pipeline parallelism.")
+@click.option("--accumulation", type=click.IntRange(min=1), default=1, help="Micro-batches of a step.")
+@click.option("--padding", type=TEXT, metavar="SHARE", help="Share of the tokens that pad: 12%.")
+@click.option("--recompute", type=click.Choice(("none", "full")), help="Activations that are computed again, if known.")
+@click.option("--table", type=PATH, metavar="CLAIMS.csv", help="Explain every row of a table; needs --out.")
+@click.option("--out", type=PATH, metavar="DIR", help="Output directory of --table.")
+@click.option("--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True, help="Format.")
+@options("quiet")
+@click.pass_context
+def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: Path | None, **asked: Any) -> None:
+    """Explain a published MFU as a product of factors.
+
+    CLAIM is a utilisation (156.18%, 0.46) or the rate of one device (430TFLOP/s). State what it was computed from: FLOP/s, or
+    tokens per second and FLOPs per token. The tool multiplies that by a closed list of readings (devices counted as 1, the
+    peak of another dtype, of sparse products or of another device, recomputation, another formula; docs/mfu.md) and shows the
+    simplest product that gives the claim, how many others do, and how many random claims would be explained as well.
+
+    \b
+    reconcile mfu 43% --device "H100 SXM" --flops-per-second 430T
+    reconcile mfu compare A.toml B.toml    two setups of one run
+    reconcile mfu peaks                    devices with their peaks and datasheets
+    reconcile mfu trainers utils.py        a trainer's table beside the datasheets
+    reconcile mfu --table claims.csv --out mfu
+
+    Exit codes: 0 explained, 1 not explained, 2 bad usage or input, 4 a defect of reconcile itself.
+    """
+    from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
+
+    words = claim
+    if table is not None:
+        if words:
+            raise UsageError("--table explains every row of a file: leave CLAIM out.")
+        ctx.exit(_table(table, out))
+    if words and words[0] in WORDS:
+        counts, wrong = WORDS[words[0]]
+        if len(words) - 1 not in counts:
+            raise UsageError(wrong)
+        ctx.exit(_other(words[0], [Path(word) for word in words[1:]], asked["formats"]))
+    if len(words) != 1:
+        raise UsageError(
+            "give one CLAIM, such as 156.18%, or --table."
+            if not words
+            else "give one CLAIM; quote it if it has spaces."
+        )
+    from . import page
+    from .asked import setup_of
+    from .printed import claim as read
+    from .search import search
+
+    wanted = read(words[0])
+    outcome = search(wanted, setup_of(asked, wanted.kind == "share"))
+    if asked["formats"] == "json":
+        say(page.data(outcome), nl=False)
+    else:
+        say(page.headline(outcome) + "\n" if asked["quiet"] else page.text(outcome), nl=False)
+    ctx.exit(EXIT_OK if outcome.explained else EXIT_UNEXPLAINED)
+
+
+def _other(word: str, files: list[Path], formats: str) -> int:
+    """Answer what is no claim. Returns the exit code."""
+    from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
+    from . import listing
+
+    if word == COMPARE:
+        from .compare import compared
+
+        result = compared(*files)
+        say(result.data() if formats == "json" else result.text(), nl=False)
+        return EXIT_OK if result.closed else EXIT_UNEXPLAINED
+    if word == TRAINERS and files:
+        from .source_tables import read, to_markdown
+
+        say(to_markdown(read(files[0]), files[0].name), nl=False)
+    else:
+        say(listing.text() if word == PEAKS else listing.trainers(), nl=False)
+    return EXIT_OK
+
+
+def _table(claims: Path, out: Path | None) -> int:
+    """Write the page and the table of a file of claims. Returns the exit code."""
+    from ...core import atomic
+    from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
+    from ...core.text import typed
+    from . import table, table_page
+    from .claims import read
+
+    if out is None:
+        raise UsageError("--table needs --out DIR, the folder for README.md and mfu.csv.")
+    verdicts = table.verdicts(read(claims))
+    atomic.prepare(out)
+    command = typed(["reconcile", "mfu", "--table", claims.name, "--out", out.name])
+    atomic.write(out, "README", {"md": table_page.to_markdown(verdicts, command)})
+    atomic.write(out, "mfu", {"csv": table_page.to_csv(verdicts)})
+    say(f"{table_page.states(verdicts)} Wrote {out / 'README.md'}")
+    return EXIT_OK if table_page.closed(verdicts) else EXIT_UNEXPLAINED

@@ -1,0 +1,223 @@
+"""The peaks of devices: FLOP/s by product, form factor and dtype, each from its vendor's datasheet (peaks.toml)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, lru_cache
+from pathlib import Path
+
+from ...core.errors import UsageError, short
+from ...core.user_files import toml
+from .printed import Printed
+
+TABLE = Path(__file__).with_name("peaks.toml")
+DTYPES = {
+    "bfloat16": "bf16", "half": "fp16", "float16": "fp16", "float": "fp32", "float32": "fp32", "double": "fp64",
+    "float64": "fp64", "fp8-cs": "fp8", "fp8-mx": "fp8", "amp_bf16": "bf16", "amp_fp16": "fp16", "amp_fp8": "fp8",
+    "mixed": "fp16", "fp16 mixed": "fp16", "nvfp4": "fp4", "mxfp8": "fp8", "e4m3": "fp8",
+}  # fmt: skip
+"""Other names of dtypes."""
+TERA = 10**12
+STATED = "stated by you"
+NOISE = frozenset(
+    ("nvidia", "amd", "google", "intel", "apple", "huawei", "aws", "tesla", "geforce", "instinct", "generation")
+)
+"""Words of a name that tell no two devices apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The peak of a dtype in FLOP/s. ``sums`` is the dtype of sums, or ``tensor core`` or ``matrix`` for a second rate of the
+    dtype; ``datasheet`` and ``page`` are those of the device unless another document states it."""
+
+    dtype: str
+    dense: int
+    sparse: int | None
+    sums: str
+    datasheet: str
+    page: str
+
+    @property
+    def prints(self) -> tuple[tuple[int, str], ...]:
+        """The dense peak as people print it: in full, without decimals, and half of the rounded sparse one."""
+        whole = (self.dense // TERA * TERA, "without decimals")
+        made = [(self.dense, "")]
+        if self.sparse is not None:
+            near = (self.sparse + TERA // 2) // TERA * TERA
+            made.append((near // 2, f"half of {near // TERA:,} TFLOP/s with sparsity"))
+        if whole[0]:
+            made.append(whole)
+        kept: dict[int, str] = {}
+        for value, how in made:
+            kept.setdefault(value, how)
+        return tuple(kept.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device as its vendor sells it. ``datasheet`` is '' if none was found; ``read`` says where the figures were read."""
+
+    vendor: str
+    product: str
+    form: str
+    names: tuple[str, ...]
+    peaks: tuple[Peak, ...]
+    datasheet: str
+    page: str
+    read: str
+
+    @property
+    def title(self) -> str:
+        """``NVIDIA H100 SXM5 80GB``."""
+        return f"{self.vendor} {self.product} {self.form}"
+
+    def peak(self, dtype: str) -> Peak:
+        """Its peak of this dtype. Raises UsageError for a dtype that it lacks, and for one with two rates."""
+        found = self.rates(dtype)
+        if not found:
+            listed = ", ".join(dict.fromkeys(p.dtype for p in self.peaks))
+            raise UsageError(f"{self.title} has no peak for {short(dtype)}: its datasheet gives {listed}.")
+        if len(found) > 1:
+            both = " and ".join(f"{p.dense / TERA:g} TFLOP/s ({p.sums or 'vector'})" for p in found)
+            raise UsageError(
+                f"{self.title} has two peaks for {short(dtype)}: {both}. Write {found[-1].dtype} {found[-1].sums}."
+            )
+        return found[0]
+
+    def rates(self, dtype: str) -> list[Peak]:
+        """The peaks of this dtype: with sums of fp32 where there are others, and those of one unit if the text names it."""
+        plain = " ".join(dtype.lower().split())
+        plain = DTYPES.get(plain, plain)
+        named = [
+            p
+            for p in self.peaks
+            if plain in (p.dtype, f"{p.dtype} {p.sums}".strip(), f"{p.dtype} {p.sums or 'vector'}")
+        ]
+        if plain.endswith(" vector"):
+            return [p for p in named if not p.sums]
+        whole = [p for p in named if plain != p.dtype] or named
+        return [p for p in whole if p.sums == "fp32"] or whole
+
+
+def tera(flops: int) -> str:
+    """``989.5 TFLOP/s``."""
+    return f"{float(Fraction(flops, TERA)):,.10g} TFLOP/s"
+
+
+@cache
+def devices() -> tuple[Device, ...]:
+    """Every device of the table."""
+    return tuple(_device(entry) for entry in toml(TABLE, "the table of peaks")["device"])
+
+
+def _device(entry: dict[str, object]) -> Device:
+    def words(row: dict[str, object], key: str, other: str = "") -> str:
+        return str(row.get(key, other))
+
+    datasheet, page = words(entry, "datasheet"), words(entry, "page")
+    rows: list[dict[str, object]] = list(entry["peaks"])  # type: ignore[call-overload]
+    peaks = tuple(
+        Peak(
+            words(row, "dtype"),
+            int(str(row["dense"])),
+            int(str(row["sparse"])) if "sparse" in row else None,
+            words(row, "unit", words(row, "accumulate")),
+            words(row, "datasheet", datasheet),
+            words(row, "page", page),
+        )
+        for row in rows
+    )
+    names = tuple(str(name) for name in entry["names"])  # type: ignore[attr-defined]
+    return Device(
+        words(entry, "vendor"),
+        words(entry, "product"),
+        words(entry, "form"),
+        names,
+        peaks,
+        datasheet,
+        page,
+        words(entry, "read"),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z0-9]+", text.lower())) - NOISE
+
+
+def _is(asked: str, word: str) -> bool:
+    """Whether a word of a name stands for this one: ``sxm`` for ``sxm5``."""
+    return asked == word or (asked.isalpha() and word.startswith(asked) and word[len(asked) :].isdigit())
+
+
+def fitting(name: str, among: Sequence[Device] | None = None) -> list[Device]:
+    """The devices that a name fits: those that print this very name, else those that have each of its words.
+
+    A product whose own name is given whole goes before others: ``RTX 3090`` is no ``RTX 3090 Ti``.
+    """
+    known = devices() if among is None else among
+    asked = _words(name)
+    if not asked:
+        return []
+    same = [d for d in known if any(_words(n) == asked for n in d.names)]
+    if same:
+        return same
+    having = [d for d in known if all(any(_is(word, own) for own in _words(_every(d))) for word in asked)]
+    return [d for d in having if _words(d.product) <= asked] or having
+
+
+def _every(device: Device) -> str:
+    return f"{device.title} {' '.join(device.names)}"
+
+
+def find(name: str) -> Device:
+    """The device of a name. Raises UsageError, with the names that it fits, if these are none or several."""
+    cpu = processor(name)
+    if cpu is not None:
+        return cpu
+    found = fitting(name)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = "; ".join(d.title for d in found)
+        raise UsageError(f"the device {short(name)} is one of {len(found)}: {listed}. Name its form factor, too.")
+    raise UsageError(
+        f"the device {short(name)} is not in the table of peaks, so it has no peak and no MFU. "
+        "`reconcile mfu peaks` lists the devices; state another's FLOP/s with --peak."
+    )
+
+
+def given(dtype: str, flops: Printed) -> Peak:
+    """A peak that you state yourself."""
+    return Peak(DTYPES.get(dtype, dtype), int(flops.value), None, "", STATED, "")
+
+
+_CPU = re.compile(
+    r"cpu\s*:?\s*(?P<cores>\d+)\s*cores?\s*[x×,]?\s*(?P<clock>\d+(?:\.\d+)?)\s*GHz\s*[x×,]?\s*(?P<fma>\d+)\s*FMA\s*[x×,]?\s*"
+    r"(?P<bits>128|256|512|1024)\s*bit",
+    re.IGNORECASE | re.ASCII,
+)
+WIDTHS = (("fp64", 64), ("fp32", 32))
+
+
+def processor(name: str) -> Device | None:
+    """A CPU by its cores, clock, FMA units and their width: ``cpu 64 cores 2.45 GHz 2 FMA 256 bit``. None for another name."""
+    match = _CPU.fullmatch(name.strip())
+    if match is None:
+        if re.match(r"cpu\b", name.strip(), re.IGNORECASE):
+            raise UsageError(
+                f"the device {short(name)} is a CPU, whose peak is computed: write it as "
+                "'cpu 64 cores 2.45 GHz 2 FMA 256 bit', the FMA units of a core and their width."
+            )
+        return None
+    whole, _, part = match["clock"].partition(".")
+    hertz = int((whole + part).ljust(len(whole) + 9, "0")[: len(whole) + 9])
+    lanes = int(match["cores"]) * int(match["fma"]) * hertz * 2
+    how = (
+        f"{match['cores']} cores x {match['clock']} GHz x {match['fma']} FMA units x {match['bits']} bit, 2 FLOPs each"
+    )
+    peaks = tuple(Peak(dtype, lanes * int(match["bits"]) // bits, None, "", "computed", how) for dtype, bits in WIDTHS)
+    return Device("CPU", "CPU", how, (name.strip(),), peaks, "computed", how, "computed")

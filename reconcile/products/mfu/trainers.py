@@ -1,0 +1,51 @@
+"""Peaks that trainers divide by where they are not the datasheet's (trainers.toml)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ...core.user_files import toml
+
+TABLE = Path(__file__).with_name("trainers.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The FLOP/s that a trainer has for a product, and why."""
+
+    trainer: str
+    product: str
+    dtype: str
+    flops: int
+    why: str
+    source: str
+
+
+@cache
+def every() -> tuple[Entry, ...]:
+    """The whole table."""
+    table = toml(TABLE, "the table of trainers' peaks")
+    return tuple(
+        Entry(
+            trainer["name"],
+            product,
+            entry["dtype"],
+            entry["flops"],
+            entry["why"],
+            f"{trainer['file']} {entry['lines']}".strip(),
+        )
+        for trainer in table["trainer"]
+        for entry in trainer["peaks"]
+        for product in entry["products"]
+    )
+
+
+def entries(product: str, dtype: str) -> list[Entry]:
+    """What trainers divide by for this product and dtype, each number once."""
+    found: dict[int, Entry] = {}
+    for entry in every():
+        if entry.product == product and entry.dtype == dtype:
+            found.setdefault(entry.flops, entry)
+    return list(found.values())

@@ -1,0 +1,19 @@
+"""Ranks: what each device of a world multiplies, and what a step costs in all."""
+
+from ...core.product import Command, Product
+
+PRODUCT = Product(
+    name="ranks",
+    module=__name__,
+    commands=(
+        Command(
+            "ranks",
+            "Add up the reports that several processes wrote of one step.",
+            ".command:ranks",
+            heading="Count a model",
+            order=30,
+        ),
+    ),
+    run_options=(".run_options:RANKS",),
+    needs=("steps",),
+)

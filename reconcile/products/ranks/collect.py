@@ -1,0 +1,120 @@
+"""Run the ranks of a world, and the same step on one device: each in a worker of its own (worker/ranks.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ReconcileError, UsageError
+from ...core.framework import Framework
+from ...core.protocol import TRACE, WorkerRequest, to_text
+from ...core.registry import frameworks, known_counters
+from ...core.signals import passed_on
+from ...engine.settle import Collected
+from ...launch.choose import find_models
+from ...launch.request import RunRequest
+from ...launch.runner import counters_of_request, lacking
+from ...launch.user_models import counters_of
+from ...launch.workers import alone, written
+from ...launch.workers.scratch import scratch
+from ...worker.boot import RANKS
+from ...worker.main import EMPTY
+from ...worker.rank_plan import Mesh
+from ..steps.count import chosen_counters
+from .world import Rank, World
+
+
+def collect(request: RunRequest, world: int, chosen: Sequence[int] = (), against: str = "") -> World:
+    """The ranks of this world, or those that are ``chosen``; ``against`` is the factory of the same step on one device.
+
+    Raises UsageError for a request that cannot be used, and for a program that fails on a rank.
+    """
+    framework = _framework(request)
+    wrong = next((rank for rank in chosen if not 0 <= rank < world), None)
+    if wrong is not None:
+        raise UsageError(f"--rank {wrong} is none of --ranks {world}: give numbers from 0 to {world - 1}.")
+    counters = _counters(framework, request.counters)
+    told, ranks = _run(request, framework, counters, world, list(chosen))
+    one = None
+    if against:
+        other = replace(request, factories={framework.name: against})
+        _, (one,) = _run(other, framework, counters, 1, [0])
+    return World(world, Mesh(**told["mesh"]), tuple(ranks), tuple(sorted(map(int, told["ran"]))), one, bool(chosen))
+
+
+def _counters(framework: Framework, asked: Sequence[str]) -> list[str]:
+    """Those that count the step as it runs, and formulas, which read its model afterwards; where no step is recorded as it runs,
+    those of a program. Raises UsageError."""
+    if not framework.steps:
+        return list(counters_of({framework.name: ""}, asked))
+    known = known_counters()
+    formulas = [
+        name for name in asked if name in known and known[name].quoted and known[name].framework == framework.name
+    ]
+    others = [name for name in asked if name not in formulas]
+    return [*(chosen_counters(framework, others) if others or not formulas else []), *formulas]
+
+
+def _framework(request: RunRequest) -> Framework:
+    able = [record for record in frameworks().values() if record.ranks]
+    options = " or ".join(f"--{record.name} MODULE:FUNCTION" for record in able)
+    if len(request.factories) != 1 or next(iter(request.factories)) not in [record.name for record in able]:
+        raise UsageError(f"--ranks takes one model of your own: {options}.")
+    if request.files:
+        raise UsageError(f"--ranks takes a function that makes the model, not a file: {options}.")
+    if request.device != "cpu":
+        raise UsageError(
+            f"--ranks runs your program on the device that it chooses: leave --device {request.device} out, and make the model "
+            "there in your function."
+        )
+    if request.context is not None:
+        raise UsageError("--ranks counts a call or a training step: leave --pass prefill and --pass decode out.")
+    return frameworks()[next(iter(request.factories))]
+
+
+def _run(
+    request: RunRequest, framework: Framework, counters: Sequence[str], world: int, ranks: list[int]
+) -> tuple[dict[str, Any], list[Rank]]:
+    with passed_on(), scratch() as folder:
+        out = folder / "ranks"
+        out.mkdir()
+        body = WorkerRequest(
+            framework=framework,
+            tasks=(TRACE, *counters),
+            out=str(out),
+            counters=counters_of_request(counters),
+            known={record.name: record.package for record in frameworks().values()},
+            device=request.device,
+            training=request.training,
+            lacking=lacking(framework, request),
+            **find_models(request)[framework.name],
+        )
+        asked = {"request": to_text(body), "world": world, "ranks": ranks, "at_once": os.cpu_count() or 1}
+        status = alone.run(asked, folder, RANKS, request.python, forks=True)
+        refused = written.refusal(out)
+        if refused is not None:
+            raise UsageError(str(refused["error"]))
+        if not (out / "ranks.json").exists():
+            raise ReconcileError(f"the worker of the ranks ended without a result (status {status}).")
+        told = json.loads((out / "ranks.json").read_text())
+        return told, [_read(out, request, framework, counters, told, *fold) for fold in told["folded"]]
+
+
+def _read(
+    out: Path,
+    request: RunRequest,
+    framework: Framework,
+    counters: Sequence[str],
+    told: dict[str, Any],
+    rank: int,
+    ranks: list[int],
+) -> Rank:
+    trace, ledgers = alone.records(out / str(rank), framework.name, counters, f"rank {rank}")
+    where = request.factories[framework.name]
+    params = {framework.name: where}
+    meta = {**EMPTY, "name": where, "params": params, "frameworks": [framework.name], "context": None}
+    return Rank(tuple(ranks), Collected(meta, (trace,), ledgers), told["ran"][str(rank)])

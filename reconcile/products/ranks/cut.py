@@ -1,0 +1,118 @@
+"""Sums that are cut: ranks, or the micro-batches of one, add as many products or elements to more sums.
+
+Each sum saves one addition, and what is cut is added up later: between ranks by a collective, and between micro-batches by
+autograd.  Weights have gradients that are sums over the tokens, which micro-batches cut; every other sum is one that ranks cut.
+A rank to which several batches send their tokens makes one sum of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+from ...core.causes import Cause
+from ...core.records import WEIGHT_GRADIENT, Tensor
+from ...core.results import TraceRow
+from ...core.work import COMPONENTS, ZERO, Work
+from .moved import Cell
+
+SUMS = "aten.sum"
+Size = Callable[[TraceRow], int]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The sums of an op: ``counts`` are how many ranks each part of the world has, ``more`` how many the ranks make beyond their
+    batches' times one device's, ``extra`` how many beyond one device's, ``work`` what one more of them is, and ``size`` how many
+    a row makes."""
+
+    cell: Cell
+    counts: Sequence[int]
+    more: int
+    extra: int
+    work: Work
+    size: Size
+
+
+def sums(cell: Cell, counts: Sequence[int], times: Fraction, op: str) -> Sums | None:
+    """Those of an op, if their number is all in which the ranks differ from ``times`` one device's work; None otherwise."""
+    one = sum((row.work for row in cell.one), ZERO)
+    ranks = sum((row.work * counts[index] for index, rows in cell.parts.items() for row in rows), ZERO)
+    names = [name for name in COMPONENTS if getattr(ranks, name) != getattr(one, name) * times]
+
+    def beyond(size: Size, times: Fraction) -> Fraction:
+        together = sum(counts[index] * size(row) for index, rows in cell.parts.items() for row in rows)
+        return together - times * sum(map(size, cell.one))
+
+    if names == ["accumulators"]:
+        size, work = _accumulators, Work(accumulators=1)
+    elif (
+        op == SUMS
+        and names == ["add"]
+        and not beyond(_read, times)
+        and ranks.add - one.add * times == -beyond(_made, times)
+    ):
+        size, work = _made, Work(add=-1)
+    else:
+        return None
+    more, extra = beyond(size, times), beyond(size, Fraction(1))
+    return Sums(cell, counts, int(more), int(extra), work, size) if cell.one and more.denominator == 1 else None
+
+
+def why_cut(of: Sums, batches: int, in_parts: bool) -> dict[Cause, int]:
+    """Why there are more sums, and how many; empty if nothing tells. ``in_parts`` says that the ranks add the gradients of
+    micro-batches, and one device does not."""
+    if of.more < 0:
+        return {Cause.OWN_BATCH: of.more} if batches > 1 and of.extra >= 0 else {}
+    if not in_parts:
+        return {Cause.ADDED_BETWEEN_RANKS: of.more}
+    found = _of_micro_batches(of)
+    if sum(of.counts[index] for index, rows in of.cell.parts.items() if rows) == 1:
+        found = Fraction(of.more)  # one rank alone has no other to share a sum with
+    if found is None or found.denominator != 1:
+        return {}
+    return {Cause.MICRO_BATCHES: int(found), Cause.ADDED_BETWEEN_RANKS: of.more - int(found)}
+
+
+def _of_micro_batches(of: Sums) -> Fraction | None:
+    """How many more there are because ranks cut their batch: of a rank that makes a weight's gradient in m calls for each of one
+    device's, all but one of m. None if the ranks' calls are not one device's, one by one."""
+    more = Fraction(0)
+    for index, rows in of.cell.parts.items():
+        if not rows:
+            continue
+        if len(rows) != len(of.cell.one):
+            return None
+        for mine, theirs in zip(rows, of.cell.one, strict=True):
+            often = Fraction(mine.calls, theirs.calls)
+            if often.denominator != 1 or not _within(mine, theirs):
+                return None
+            if theirs.phase == WEIGHT_GRADIENT:
+                more += of.counts[index] * of.size(mine) * (1 - 1 / often)
+    return more
+
+
+def _within(mine: TraceRow, theirs: TraceRow) -> bool:
+    """Whether no dimension is longer than one device's."""
+    both = [[tensor.shape or () for tensor in (*row.inputs, *row.outputs)] for row in (mine, theirs)]
+    if [len(shape) for shape in both[0]] != [len(shape) for shape in both[1]]:
+        return False
+    return all(int(a or 0) <= int(b or 0) for x, y in zip(*both, strict=True) for a, b in zip(x, y, strict=True))
+
+
+def _accumulators(row: TraceRow) -> int:
+    return row.work.accumulators
+
+
+def _read(row: TraceRow) -> int:
+    return _elements(row.inputs) * row.calls
+
+
+def _made(row: TraceRow) -> int:
+    return _elements(row.outputs) * row.calls
+
+
+def _elements(tensors: Sequence[Tensor]) -> int:
+    return sum(prod(int(size or 0) for size in tensor.shape or ()) for tensor in tensors)

@@ -1,0 +1,201 @@
+"""Ops of the whole shape that ranks do in another layer than one device does, or beside ops of parts.
+
+Where a tensor of the ranks meets a plain one, autograd adds its gradients in another module than it does on one device
+(torch/distributed/tensor/_api.py, ``_ToTorchTensor``), and an optimizer updates parts of some weights and the whole of others.
+So ops that a layer alone does not explain are compared call by call, in the layer, then in the module around it, and so on: each
+call of one device's has to be a call of each rank's, of the same shapes or of one dimension's part.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...core.records import BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from ...core.results import TraceRow
+
+Shapes = tuple[tuple[int | None, ...] | None, ...]
+Place = tuple[str, str, str]
+"""Layer, phase, and op ('' for all ops)."""
+
+
+@dataclass(slots=True)
+class Cell:
+    """The rows of a place: those of each part, and those of the one device."""
+
+    parts: dict[int, list[TraceRow]] = field(default_factory=lambda: defaultdict(list))
+    one: list[TraceRow] = field(default_factory=list)
+
+    @staticmethod
+    def of(cells: Iterable[Cell]) -> Cell:
+        """All rows of several."""
+        whole = Cell()
+        for cell in cells:
+            whole.one += cell.one
+            for index, rows in cell.parts.items():
+                whole.parts[index] += rows
+        return whole
+
+    def split(self, key: Callable[[TraceRow], object]) -> dict[object, Cell]:
+        """The rows by a key."""
+        found: dict[object, Cell] = defaultdict(Cell)
+        for row in self.one:
+            found[key(row)].one.append(row)
+        for index, rows in self.parts.items():
+            for row in rows:
+                found[key(row)].parts[index].append(row)
+        return found
+
+
+def matched(
+    cells: Iterable[tuple[Place, Cell]],
+    ranks: Sequence[int],
+    beyond: Callable[[Place, Cell], int],
+    whole: Callable[[Place, Sequence[TraceRow]], int],
+) -> tuple[list[tuple[Place, int]], list[tuple[Place, int]]]:
+    """What each rank does the whole of, as places and FLOPs of the ranks beyond one device, and what is left of each place.
+
+    ``ranks`` are how many each part has, ``beyond`` says how much the ranks do beyond one device, and ``whole`` how much they do
+    beyond it if each rank does the whole of these rows of one device.
+    """
+    by_op: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
+    for (layer, phase, op), cell in cells:
+        by_op[phase, op][layer] = cell
+    booked: list[tuple[Place, int]] = []
+    left: list[tuple[Place, int]] = []
+    for (phase, op), layers in by_op.items():
+        for around in _outwards(layers):
+            inside = [layer for layer in layers if _within(layer, around)]
+            place, cell = (around, phase, op), Cell.of(layers[layer] for layer in inside)
+            both = _whole(cell, ranks)
+            more = beyond(place, cell)
+            if both is not None and whole(place, both) == more:
+                booked += [(place, more)] if more else []
+                for layer in inside:
+                    del layers[layer]
+        left += [(place, beyond(place, cell)) for layer, cell in layers.items() for place in [(layer, phase, op)]]
+    return booked, left
+
+
+def _whole(cell: Cell, ranks: Sequence[int]) -> list[TraceRow] | None:
+    """One device's rows that each rank does the whole of, with their calls; None if some call is not matched by all ranks, or
+    could be matched in several ways."""
+    if not cell.one:
+        return None
+    calls = Counter[Shapes]()
+    for row in cell.one:
+        calls[shapes_of(row)] += row.calls
+    found: dict[Shapes, int] | None = None
+    for index in range(len(ranks)):
+        own = Counter[Shapes]()
+        for row in cell.parts.get(index, []):
+            own[shapes_of(row)] += row.calls
+        given = _given(calls, own, sum(ranks))
+        if given is None or found not in (None, given):
+            return None
+        found = given
+    rows = {shapes_of(row): row for row in cell.one}
+    return [
+        replace(rows[shapes], calls=count, work=rows[shapes].work * count // rows[shapes].calls)
+        for shapes, count in (found or {}).items()
+    ]
+
+
+def _given(one: Mapping[Shapes, int], own: Mapping[Shapes, int], world: int) -> dict[Shapes, int] | None:
+    """How often a rank's calls are whole calls of one device, by shapes, if all calls of both are matched in one way only."""
+    todo, left, found = dict(own), dict(one), Counter[Shapes]()
+    while todo:
+        choices = {rank: [shapes for shapes in left if _part(rank, shapes, world)] for rank in todo}
+        sure = next(((rank, some[0]) for rank, some in choices.items() if len(some) == 1), None)
+        if sure is not None:
+            count = todo[sure[0]]
+        else:
+            by_one = {shapes: [rank for rank, some in choices.items() if shapes in some] for shapes in left}
+            sure = next(((some[0], shapes) for shapes, some in by_one.items() if len(some) == 1), None)
+            if sure is None:
+                return None
+            count = left[sure[1]]
+        rank, shapes = sure
+        if count > min(todo[rank], left[shapes]):
+            return None
+        for counts, key in ((todo, rank), (left, shapes)):
+            counts[key] -= count
+            if not counts[key]:
+                del counts[key]
+        if rank == shapes:
+            found[shapes] += count
+    return None if left else dict(found)
+
+
+def copied(cell: Cell, ranks: Sequence[int], parts: int) -> bool:
+    """Whether each rank does every call of one device on one of ``parts`` equal parts of one dimension."""
+    for index in range(len(ranks)):
+        left = Counter({(row.op, shapes_of(row)): 0 for row in cell.one})
+        for row in cell.one:
+            left[row.op, shapes_of(row)] += row.calls
+        for row in cell.parts.get(index, []):
+            like = (one for one in left if one[0] == row.op and parts_of(shapes_of(row), one[1]) == parts)
+            found = next((one for one in like if left[one] >= row.calls), None)
+            if found is None:
+                return False
+            left[found] -= row.calls
+        if any(left.values()):
+            return False
+    return True
+
+
+def _part(rank: Shapes, one: Shapes, world: int) -> bool:
+    """Whether these are the one device's shapes, or those of an equal part of one dimension."""
+    parts = parts_of(rank, one)
+    return bool(parts and world % parts == 0)
+
+
+def parts_of(rank: Shapes, one: Shapes) -> int:
+    """Of how many equal parts of one dimension of the one device's shapes these have one: 1 for all of it, 0 for none."""
+    if rank == one:
+        return 1
+    if [len(shape or ()) for shape in rank] != [len(shape or ()) for shape in one]:
+        return 0
+    sizes = zip(_sizes(rank), _sizes(one), strict=True)
+    pairs = {(mine, theirs) for mine, theirs in sizes if mine != theirs}
+    if len(pairs) != 1:
+        return 0
+    ((part, size),) = pairs
+    return size // part if part and size % part == 0 else 0
+
+
+def kept(rank: Shapes, one: Shapes) -> bool:
+    """Whether these are all of the other shapes, or what one of several ranks keeps: an equal part or a shorter last one."""
+    if [len(shape or ()) for shape in rank] != [len(shape or ()) for shape in one]:
+        return False
+    pairs = {(mine, theirs) for mine, theirs in zip(_sizes(rank), _sizes(one), strict=True) if mine != theirs}
+    if not pairs:
+        return True
+    ((part, size),) = pairs if len(pairs) == 1 else ((0, 0),)
+    chunks = (-(-size // ranks) for ranks in range(2, size + 1))
+    return any(part in (chunk, size % chunk) for chunk in chunks) if 0 < part < size else False
+
+
+def _sizes(shapes: Shapes) -> list[int]:
+    return [int(size or 0) for shape in shapes if shape is not None for size in shape]
+
+
+def phase_of(row: TraceRow) -> str:
+    """Its phase: on ranks, gradients of inputs and of weights are not told apart everywhere."""
+    return BACKWARD if row.phase in (INPUT_GRADIENT, WEIGHT_GRADIENT) else row.phase
+
+
+def shapes_of(row: TraceRow) -> Shapes:
+    return tuple(tensor.shape for tensor in (*row.inputs, *row.outputs))
+
+
+def _outwards(layers: Iterable[str]) -> Iterator[str]:
+    """The layers, then the modules around them, from the inside out."""
+    found = {layer.rsplit(".", cut)[0] if cut else layer for layer in layers for cut in range(layer.count(".") + 1)}
+    yield from sorted(found, key=lambda layer: (-layer.count("."), layer))
+    yield ""
+
+
+def _within(layer: str, around: str) -> bool:
+    return not around or layer == around or layer.startswith(around + ".")

@@ -1,0 +1,104 @@
+"""Ops that each rank does the whole of, but part by part: with several micro-batches, and on several ranks of one batch.
+
+Such an op does two things more than one device's: it is done on several ranks, and it ends once for each part.  Shapes and calls
+tell both apart: of p equal parts of one dimension, p calls for each of one device's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from ...core.results import TraceRow
+from .moved import Cell, Place, Shapes, parts_of, shapes_of
+
+Flops = Callable[[TraceRow], int]
+
+
+def doing(cell: Cell, counts: Sequence[int], share: Fraction) -> int | None:
+    """How many ranks do the one device's calls, each for its whole ``share`` of the batch, part by part; None if the calls of
+    some rank are others. ``counts`` are how many ranks each part of the world has."""
+    taking = 0
+    for index, rows in cell.parts.items():
+        if not rows:
+            continue
+        if len(rows) != len(cell.one):
+            return None
+        for mine, theirs in zip(rows, cell.one, strict=True):
+            parts = parts_of(shapes_of(mine), shapes_of(theirs))
+            if mine.op != theirs.op or not parts or Fraction(mine.calls, parts) != share * theirs.calls:
+                return None
+        taking += counts[index]
+    return taking or None
+
+
+def ran_before(cell: Cell, forward: Sequence[Mapping[tuple[str, str, Shapes], int]]) -> bool:
+    """Whether each rank computes again what it computed in its own forward pass, and no call more often than it did there; as
+    often in all if it does so more than once (a checkpoint in another one). ``forward`` are each part's calls there."""
+    for index, rows in cell.parts.items():
+        often = {Fraction(row.calls, forward[index].get(call_of(row), 0) or 1) for row in rows}
+        if any(call_of(row) not in forward[index] for row in rows) or (max(often, default=0) > 1 and len(often) > 1):
+            return False
+    return True
+
+
+def call_of(row: TraceRow) -> tuple[str, str, Shapes]:
+    """Its layer, its op, and the shapes of its tensors."""
+    return row.layer, row.op, shapes_of(row)
+
+
+def times_done(
+    cells: Iterable[tuple[Place, Cell]],
+    counts: Sequence[int],
+    times: Callable[[Place], Fraction],
+    work: Flops,
+    batches: Container[str],
+) -> dict[tuple[str, str], dict[Shapes, int]]:
+    """How often the ranks do each call of one device, in whatever layer, by phase and op, and by the shapes of the call.
+
+    Autograd adds the gradients of a stage's input in the module that reads it first, and not in the one around it.  ``times`` is
+    how many times one device's work the ranks' batches are, and ``batches`` are the phases of these.  A phase and op is left out
+    where some calls are no such ones.
+    """
+    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for (_, phase, op), cell in cells:
+        groups[phase, op].append(cell)
+    found: dict[tuple[str, str], dict[Shapes, int]] = {}
+    for key, group in groups.items():
+        cell, each = Cell.of(group), times(("", *key))
+        done = {shapes: calls / each for shapes, calls in (covered(cell, counts, key[0] not in batches) or {}).items()}
+        alone = sum(done[shapes_of(row)] * work(row) for row in cell.one) if done else 0
+        together = sum(counts[index] * work(row) for index, rows in cell.parts.items() for row in rows)
+        if done and together == each * alone and all(often.denominator == 1 <= often for often in done.values()):
+            found[key] = {shapes: int(often) for shapes, often in done.items()}
+    return found
+
+
+def covered(cell: Cell, counts: Sequence[int], once: bool) -> dict[Shapes, Fraction] | None:
+    """By shapes of one device's calls, how often the ranks do them, whole or part by part: None if some call of theirs is a part
+    of none or of several. ``once`` says that a rank does its part in one call, so that there are as many parts as some ranks."""
+    alone, done = Counter[Shapes](), defaultdict[Shapes, Fraction](Fraction)
+    for row in cell.one:
+        alone[shapes_of(row)] += row.calls
+    for index, rows in cell.parts.items():
+        for row in rows:
+            mine = shapes_of(row)
+            cut = {shapes: parts for shapes in alone if (parts := parts_of(mine, shapes))}
+            if once:
+                cut = {mine: 1} if mine in cut else {of: parts for of, parts in cut.items() if sum(counts) % parts == 0}
+            if len(cut) != 1:
+                return None
+            ((like, parts),) = cut.items()
+            done[like] += Fraction(row.calls * counts[index], parts)
+    return {shapes: done[shapes] / calls for shapes, calls in alone.items()}
+
+
+def readers(stages: Iterable[tuple[int, frozenset[str]]], batches: int) -> int:
+    """How many ranks of each stage read one batch, of ranks and the layers that they work for; 0 where stages differ in it."""
+    ranks: dict[frozenset[str], int] = defaultdict(int)
+    for count, layers in stages:
+        ranks[layers] += count
+    sizes = set(ranks.values())
+    size = sizes.pop()
+    return 0 if sizes or size % batches else size // batches

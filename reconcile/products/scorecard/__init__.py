@@ -1,0 +1,17 @@
+"""Every counter on every layer of the zoo's families: the runs, the cells, the pages."""
+
+from ...core.product import Command, Product
+
+PRODUCT = Product(
+    name="scorecard",
+    module=__name__,
+    commands=(
+        Command(
+            "zoo scorecard",
+            "Test every counter on every layer of the zoo's families.",
+            ".command:scorecard",
+            order=20,
+        ),
+    ),
+    needs=("authors", "gallery"),
+)

@@ -1,0 +1,265 @@
+"""The scorecard: every counter on every layer of the zoo's families, judged on the multiply-adds that ran there.
+
+Counters differ in unit and in scope: one counts biases, another one does not. So a cell compares multiply-adds alone. The
+counter's bridge is booked as in any statement (engine/booking.py), with every other component left out. What remains is what
+the counter does to the multiply-adds of that layer, cause by cause. Amounts are FLOPs under ``matmul``: 2 per multiply-add.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ...adapters.counters.bridge import Bridge, Item, view
+from ...align.alignment import Alignment
+from ...core.causes import ORDER, Cause, State
+from ...core.conventions import MATMUL
+from ...core.records import Layer, Ledger, Trace
+from ...core.text import number
+from ...core.work import PRODUCTS
+from ...engine.booking import book, own_value, scale
+from ...engine.ledger import build, reconcile_ledger
+from ...engine.reconcile import Missing
+from ...engine.settle import Collected
+from ...engine.traces import layer_work
+from ...model_zoo import loading
+from ...work import Work
+from ..gallery.rows import read as read_rows
+
+FILE = Path(loading.HERE) / "scorecard.json"
+SCHEMA = 1
+AGAIN = "Make it again with `reconcile zoo scorecard`."
+RULES = 4
+"""The most rules that a cell names."""
+
+
+class Verdict(str, Enum):
+    """What a cell says; the members are in the order of legends."""
+
+    EXACT = "exact"
+    PARTIAL = "partial"
+    ZERO = "zero"
+    FACTOR = "factor"
+    FAILS = "fails"
+    BLIND = "blind"
+    OPEN = "open"
+    ABSENT = "not installed"
+    NOTHING = "nothing"
+
+    @property
+    def meaning(self) -> str:
+        """One sentence for reports."""
+        return _MEANING[self]
+
+
+_MEANING = {
+    Verdict.EXACT: "It counts exactly the multiply-adds that ran.",
+    Verdict.PARTIAL: "It leaves out some of the multiply-adds that ran.",
+    Verdict.ZERO: "It counts none of the multiply-adds that ran.",
+    Verdict.FACTOR: "It counts a wrong number of multiply-adds: a formula, a repetition, or ops that never ran.",
+    Verdict.FAILS: "It stops with an error.",
+    Verdict.BLIND: "It cannot count this pass or this model, and says so.",
+    Verdict.OPEN: "Its number is not explained here.",
+    Verdict.ABSENT: "It is not installed where the scorecard was made.",
+    Verdict.NOTHING: "No multiply-adds ran, and it counts none: the cell says nothing about the counter.",
+}
+
+LEFT_OUT = frozenset(
+    {Cause.BODY_NOT_ENTERED, Cause.SHAPE_UNKNOWN, Cause.OP_NOT_COUNTED, Cause.CALL_NOT_SEEN, Cause.LOOP_COUNTED_ONCE,
+     Cause.RUN_STATS_TRUNCATED, Cause.FIRST_ADD}
+)  # fmt: skip
+"""Causes of work that ran and that the counter leaves out."""
+NEVER_RAN = frozenset({Cause.DEAD_OP, Cause.UNTAKEN_BRANCH, Cause.INITIALIZER, Cause.DUPLICATE_GRAPH, Cause.INTEGER_OP})
+"""Causes of work that the counter counts and that did not run."""
+WITHOUT_NUMBER = {
+    State.FAILED: Verdict.FAILS,
+    State.NOT_COMPARABLE: Verdict.BLIND,
+    State.SKIPPED: Verdict.ABSENT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One counter on one layer in one pass.
+
+    ``counted`` and ``ran`` are FLOPs of multiply-adds, None if there is no number; ``causes`` are the amounts to add to
+    ``counted`` to arrive at ``ran``, in booking order. ``beside`` is what the counter counts of this layer besides
+    multiply-adds, in FLOPs (one MAC is 2 of them). ``rules`` name the rules behind the causes, each with its source, or
+    say why there is none; ``reason`` says why there is no number.
+    """
+
+    verdict: Verdict
+    counted: int | None = None
+    ran: int | None = None
+    causes: Mapping[str, int] = field(default_factory=dict)
+    beside: int = 0
+    rules: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One counter on all layers of one family in one pass.
+
+    The four fields of ``key`` decide whether the card is still valid: ``source`` is the hash of the family's files and ``code``
+    that of the counter's folder; ``version`` and ``framework_version`` are those installed, or required, at home.
+    ``versions`` are those that the counter itself reported. ``settings`` are the pair's settings that differ from its own.
+    """
+
+    family: str
+    pass_: str
+    counter: str
+    framework: str
+    unit: str
+    source: str
+    code: str
+    version: str
+    framework_version: str
+    versions: Mapping[str, str]
+    settings: Mapping[str, str]
+    device: str
+    environment: str
+    cells: Mapping[str, Cell]
+
+    @property
+    def name(self) -> str:
+        """The card's place in the file."""
+        return f"{self.family} {self.pass_} {self.counter}"
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """If any of these differs, the card is made again."""
+        return self.source, self.code, self.version, self.framework_version
+
+
+def verdict(ran: int, causes: Mapping[Cause, int]) -> Verdict:
+    """The verdict on a layer in which ``ran`` FLOPs of multiply-adds ran; ``causes`` lead there from the counted FLOPs."""
+    if not causes:
+        return Verdict.EXACT if ran else Verdict.NOTHING
+    counted = ran - sum(causes.values())
+    never_ran = -sum(amount for cause, amount in causes.items() if cause in NEVER_RAN)
+    if ran and counted == never_ran:
+        return Verdict.ZERO
+    return Verdict.PARTIAL if set(causes) <= LEFT_OUT else Verdict.FACTOR
+
+
+def cells(collected: Collected, counter: str, layers: Sequence[str]) -> dict[str, Cell]:
+    """The cells of one counter, a layer each."""
+    record = next(
+        (x for x in collected.ledgers if counter in (getattr(x, "counter", ""), getattr(x, "name", ""))), None
+    )
+    if record is None:
+        reason = "the model does not exist in the counter's framework"
+        return dict.fromkeys(layers, Cell(Verdict.BLIND, reason=reason))
+    traces = {trace.framework: trace for trace in collected.traces}
+    if isinstance(record, Missing):
+        trace = traces.get(record.framework)
+        if isinstance(trace, Missing) and trace.reason == record.reason:
+            return dict.fromkeys(layers, Cell(Verdict.BLIND, reason=f"the model cannot run there: {record.reason}"))
+        return dict.fromkeys(layers, Cell(WITHOUT_NUMBER.get(record.state, Verdict.FAILS), reason=record.reason))
+    trace = traces[record.framework]
+    if isinstance(trace, Missing):
+        return dict.fromkeys(layers, Cell(Verdict.OPEN, reason=f"there is no trace: {trace.reason}"))
+    align = Alignment([Layer.from_list(row) for row in collected.meta["layers"]])
+    return _cells(record, trace, align, layers)
+
+
+def _cells(ledger: Ledger, trace: Trace, align: Alignment, layers: Sequence[str]) -> dict[str, Cell]:
+    work = layer_work(trace, align, MATMUL)
+    reconciled = reconcile_ledger(ledger, trace, align, MATMUL)
+    why = {residual.layer: residual.reason for residual in reversed(reconciled.residuals)}
+    items = _by_layer(build(view(ledger), trace), ledger.framework, align)
+    return {layer: _cell(items.get(layer, []), work.get(layer, 0), ledger.unit, why.get(layer, "")) for layer in layers}
+
+
+def _by_layer(bridge: Bridge, framework: str, align: Alignment) -> dict[str, list[Item]]:
+    items: dict[str, list[Item]] = {}
+    for item in bridge.items:
+        items.setdefault(align.layer(framework, item.layer), []).append(item)
+    return items
+
+
+def _cell(items: Iterable[Item], ran: int | None, unit: str, open_: str) -> Cell:
+    if ran is None:
+        return Cell(Verdict.OPEN, reason="how many multiply-adds ran is unknown")
+    if open_:
+        return Cell(Verdict.OPEN, ran=ran, reason=open_)
+    causes: dict[Cause, int] = {}
+    rules: dict[str, None] = {}
+    beside = 0
+    for item in items:
+        products = replace(item, counted=_products(item.counted), ran=_products(item.ran))
+        others = own_value(item.counted, unit) - own_value(products.counted, unit)
+        beside += others * scale(unit) * item.seen
+        for booking in book(products, unit, MATMUL):
+            causes[booking.cause] = causes.get(booking.cause, 0) + booking.amount
+            if item.rule:
+                rules[f"{item.rule} ({item.source})"] = None
+            elif item.formula:
+                rules[item.formula] = None
+    ordered = {cause: causes[cause] for cause in sorted(causes, key=lambda cause: ORDER[cause])}
+    counted = ran - sum(causes.values())
+    named = tuple(rules)[:RULES]
+    amounts = {cause.value: amount for cause, amount in ordered.items()}
+    return Cell(verdict(ran, ordered), counted, ran, amounts, beside, named)
+
+
+def _products(work: Work) -> Work:
+    """The multiply-adds of this work, and the first adds that they save; nothing else."""
+    return work.only(PRODUCTS)
+
+
+def text(cell: Cell) -> str:
+    """``exact``, ``zero``, ``4/7 counted`` or ``4 times``: a verdict with its amount, the fraction as it is."""
+    if cell.verdict is Verdict.PARTIAL:
+        return f"{_fraction(cell)} counted"
+    if cell.verdict is Verdict.FACTOR:
+        if cell.counted is not None and not cell.ran:
+            return f"{number(cell.counted)} of 0"
+        return f"{_fraction(cell)} times"
+    return "" if cell.verdict is Verdict.NOTHING else cell.verdict.value
+
+
+def _fraction(cell: Cell) -> str:
+    assert cell.counted is not None
+    assert cell.ran is not None
+    return str(Fraction(cell.counted, cell.ran))
+
+
+def dump(cards: Iterable[Card]) -> str:
+    """Cards as JSON, a line for each cell."""
+    lines = []
+    for card in sorted(cards, key=lambda card: card.name):
+        head = {name: value for name, value in asdict(card).items() if name != "cells"}
+        rows = [f"    {json.dumps(layer)}: {json.dumps(_plain(cell))}" for layer, cell in card.cells.items()]
+        body = json.dumps(head)[:-1] + ', "cells": {\n' + ",\n".join(rows) + "\n  }}"
+        lines.append(f"  {json.dumps(card.name)}: {body}")
+    return f'{{"schema": {SCHEMA}, "rows": {{\n' + ",\n".join(lines) + "\n}}\n"
+
+
+def _plain(cell: Cell) -> dict[str, Any]:
+    """The fields that differ from an empty cell's."""
+    empty = Cell(cell.verdict)
+    return {
+        part.name: getattr(cell, part.name)
+        for part in fields(Cell)
+        if part.name == "verdict" or getattr(cell, part.name) != getattr(empty, part.name)
+    }
+
+
+def read(path: Path = FILE) -> dict[str, Card]:
+    """The cards in this file; none if there is no such file. Raises UsageError if it cannot be read."""
+    return read_rows(path, _card, AGAIN)
+
+
+def _card(data: dict[str, Any]) -> Card:
+    cells = {
+        layer: Cell(**{**cell, "verdict": Verdict(cell["verdict"]), "rules": tuple(cell.get("rules", ()))})
+        for layer, cell in data["cells"].items()
+    }
+    return Card(**{**data, "cells": cells})

@@ -1,0 +1,289 @@
+"""The scorecard as Markdown and CSV: a page with all verdicts, and a page for each family on which a cell opens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from ...core import table
+from ...core.registry import known_counters, title
+from ...core.text import markdown, number, signed
+from ...launch.environments.named import CURRENT
+from ...launch.request import PASSES
+from .cells import Card, Cell, Verdict, text
+
+PAGE = "README"
+STEM = "scorecard"
+COLUMNS = (
+    "family", "layer", "pass", "counter", "version", "framework", "verdict", "counted", "ran", "times", "beside", "causes",
+    "rules", "reason", "command",
+)  # fmt: skip
+SHOWN = tuple(verdict for verdict in Verdict if verdict not in (Verdict.OPEN, Verdict.ABSENT))
+PLAIN = (Verdict.EXACT, Verdict.NOTHING)
+"""Verdicts that do not open."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """All cards, in the order of the pages. The counters are those that the cards name, not those that are known today."""
+
+    cards: Mapping[str, Card]
+
+    @cached_property
+    def counters(self) -> tuple[str, ...]:
+        """The counters of the cards: those that are known here in the order of reports, then the others."""
+        names = {card.counter for card in self.cards.values()}
+        return (*(name for name in known_counters() if name in names), *sorted(names - set(known_counters())))
+
+    @cached_property
+    def layers(self) -> Mapping[str, tuple[str, ...]]:
+        """The layers of each family."""
+        return {card.family: tuple(card.cells) for _, card in sorted(self.cards.items())}
+
+    @cached_property
+    def passes(self) -> tuple[str, ...]:
+        """The passes of the cards."""
+        names = {card.pass_ for card in self.cards.values()}
+        return tuple(name for name in PASSES if name in names)
+
+    def card(self, family: str, pass_: str, counter: str) -> Card | None:
+        """The card; None if it has not been made."""
+        return self.cards.get(f"{family} {pass_} {counter}")
+
+    def cell(self, family: str, layer: str, pass_: str, counter: str) -> Cell | None:
+        """The cell; None if it has not been made."""
+        card = self.card(family, pass_, counter)
+        return card.cells.get(layer) if card else None
+
+    def some_card(self, counter: str) -> Card:
+        """A card of the counter, one with versions if there is any."""
+        cards = [card for card in self.cards.values() if card.counter == counter]
+        return next((card for card in cards if card.versions), cards[0])
+
+    def blind(self, family: str, pass_: str) -> dict[str, str]:
+        """The counters that are blind to every layer of the family in this pass, each with its reason."""
+        cards = ((name, self.card(family, pass_, name)) for name in self.counters)
+        cells = {name: list(card.cells.values()) for name, card in cards if card is not None and card.cells}
+        return {
+            name: row[0].reason
+            for name, row in cells.items()
+            if all((cell.verdict, cell.reason) == (Verdict.BLIND, row[0].reason) for cell in row)
+        }
+
+    def unseeing(self, pass_: str) -> dict[str, str]:
+        """The counters that are blind to all families in this pass, each with a reason."""
+        tables = [self.blind(family, pass_) for family in self.layers]
+        return (
+            {name: why for name, why in tables[0].items() if all(name in table_ for table_ in tables)} if tables else {}
+        )
+
+    def sums(self, counter: str, pass_: str) -> Counter[Verdict]:
+        """How many cells of the counter have each verdict."""
+        cards = (c for c in self.cards.values() if (c.counter, c.pass_) == (counter, pass_))
+        return Counter(cell.verdict for card in cards for cell in card.cells.values())
+
+
+def versions(card: Card) -> str:
+    """``fvcore 0.1.5, torch 2.13.0``, or a sentence if the counter never ran."""
+    known = card.versions or {card.counter: card.version or card.framework_version or "not installed"}
+    return ", ".join(f"{name} {version}" for name, version in known.items())
+
+
+def counted_text(cell: Cell) -> str:
+    """``It counts 48 FLOP of multiply-adds, and 420 ran: loop-counted-once +372. It also counts 12 FLOP of other work.``"""
+    if cell.counted is None:
+        return cell.reason.rstrip(".") + "."
+    ran = f"and {number(cell.ran or 0)} ran"
+    if cell.verdict is Verdict.ZERO and cell.counted:
+        ran = f"and none of them is among the {number(cell.ran or 0)} that ran"
+    ran = f"It counts {number(cell.counted)} FLOP of multiply-adds, {ran}: {causes(cell)}."
+    return ran + (f" It also counts {number(cell.beside)} FLOP of other work." if cell.beside else "")
+
+
+def causes(cell: Cell) -> str:
+    """``shape-unknown +180, loop-counted-once +192``."""
+    return ", ".join(f"{cause} {signed(amount)}" for cause, amount in cell.causes.items())
+
+
+def command(card: Card) -> str:
+    """The command that shows this card's numbers with their causes, layer by layer."""
+    words = [
+        f"reconcile run --model {card.family}",
+        *(f"--set {name}={value}" for name, value in card.settings.items()),
+    ]
+    words += [f"--counter {card.counter} --from {card.counter} --to trace@{card.framework}"]
+    words += [f"--device {card.device}"] if card.device != "cpu" else []
+    words += ["--pass training"] if card.pass_ == "training" else []
+    words += [f"--environment {card.environment}"] if card.environment != CURRENT else []
+    return " ".join(words)
+
+
+def program(card: Card, layer: str) -> str:
+    """The command that prints a program with the bare counter alone; '' for a training step, which has none."""
+    where = f" --environment {card.environment}" if card.environment != CURRENT else ""
+    return f"reconcile counter reproduce {card.counter} {card.family}:{layer}{where}" if card.pass_ == PASSES[0] else ""
+
+
+def commands(card: Card, layer: str, cell: Cell) -> list[str]:
+    """The commands that show a cell: the program with the bare counter first, if there is one."""
+    if cell.verdict in (Verdict.BLIND, Verdict.ABSENT):
+        return []
+    first = program(card, layer) if cell.counted is not None and opens(cell) else ""
+    return [*([first] if first else []), command(card)]
+
+
+def opens(cell: Cell | None) -> bool:
+    """Whether the pages show more about a cell than its verdict."""
+    return cell is not None and cell.verdict not in PLAIN
+
+
+def to_markdown(board: Board) -> str:
+    """``README.md``: the counters, and a table for each family."""
+    number_of = sum(len(names) for names in board.layers.values())
+    lines = [
+        "# The scorecard",
+        "",
+        "<!-- Written by `reconcile zoo scorecard`; edit that, not this. -->",
+        "",
+        f"{len(board.counters)} counters on the {number_of} layers of the zoo's {len(board.layers)} families, in a call of the "
+        "model (forward) and in a training step.",
+        "",
+        "Counters differ in unit and in scope: one counts biases, another one does not. So a cell is about the multiply-adds of "
+        "a layer alone: those that ran there, and those of them that the counter counts. No cell is a judgement: each follows "
+        "from the counter's rules, which are held to its reported numbers to residual 0. A cell that is not exact leads to its "
+        "cause, and to a program that shows it. The same is in [scorecard.csv](scorecard.csv), one row per cell, and in "
+        "[scorecard.html](scorecard.html), where a cell opens in place.",
+        "",
+        *_legend(),
+        "",
+        f"![The verdicts as colours, a column per layer]({STEM}.svg)",
+        "",
+        *_summary(board),
+    ]
+    for family in board.layers:
+        lines += ["", f"## {family}"]
+        for pass_ in board.passes:
+            grid = list(_grid(board, family, pass_))
+            lines += ["", f"**{pass_}**", "", *grid] if grid else []
+    return "\n".join(lines) + "\n"
+
+
+def _legend() -> Iterator[str]:
+    yield "| verdict | meaning |"
+    yield "|:--|:--|"
+    for verdict in SHOWN:
+        label = (
+            "(empty)"
+            if verdict is Verdict.NOTHING
+            else {"partial": "1/2 counted", "factor": "2 times"}.get(verdict.value, verdict.value)
+        )
+        yield f"| {label} | {verdict.meaning} |"
+
+
+def _summary(board: Board) -> Iterator[str]:
+    yield "## Counters"
+    for pass_ in board.passes:
+        present = [v for v in Verdict if any(board.sums(name, pass_)[v] for name in board.counters)]
+        yield from ("", f"Layers by verdict, {pass_}:", "")
+        yield "| counter | versions | " + " | ".join(v.value for v in present) + " |"
+        yield "|:--|:--|" + "--:|" * len(present)
+        for name in board.counters:
+            sums = board.sums(name, pass_)
+            numbers = " | ".join(number(sums[v]) if sums[v] else "" for v in present)
+            yield f"| {markdown(name)} | {markdown(versions(board.some_card(name)))} | {numbers} |"
+        if board.unseeing(pass_):
+            yield from ("", _blind(board.unseeing(pass_)))
+
+
+def _grid(board: Board, family: str, pass_: str) -> Iterator[str]:
+    """A row per layer. Counters that are blind to the whole family in this pass are named below it or, if they are blind to
+    the whole pass, above all families."""
+    blind = board.blind(family, pass_)
+    seeing = [name for name in board.counters if name not in blind]
+    if seeing:
+        yield "| layer | " + " | ".join(map(markdown, seeing)) + " |"
+        yield "|:--|" + ":--|" * len(seeing)
+        for layer in board.layers[family]:
+            cells = (_cell(board.cell(family, layer, pass_, name), family, layer) for name in seeing)
+            yield f"| {markdown(layer)} | " + " | ".join(cells) + " |"
+    here = {name: why for name, why in blind.items() if name not in board.unseeing(pass_)}
+    if here:
+        yield from ([""] if seeing else [])
+        yield _blind(here)
+
+
+def _blind(counters: Mapping[str, str]) -> str:
+    return "Blind: " + "; ".join(f"{markdown(name)} ({markdown(why)})" for name, why in counters.items()) + "."
+
+
+def _cell(cell: Cell | None, family: str, layer: str) -> str:
+    if cell is None:
+        return "not made yet"
+    shown = f"**{text(cell)}**" if cell.verdict is Verdict.EXACT else text(cell)
+    return f"[{shown}]({family}.md#{layer})" if opens(cell) else shown
+
+
+def family_page(board: Board, family: str) -> str:
+    """``family_dense.md``: every cell that is not exact, with its causes, its rules and its programs."""
+    lines = [
+        f"# {family} on the scorecard",
+        "",
+        "<!-- Written by `reconcile zoo scorecard`; edit that, not this. -->",
+        "",
+    ]
+    lines += ["[All layers](README.md). Amounts are FLOPs, 2 per multiply-add."]
+    for layer in board.layers[family]:
+        cells = list(_layer(board, family, layer))
+        lines += ["", f"## {layer}", "", *cells] if cells else []
+    return "\n".join(lines) + "\n"
+
+
+def _layer(board: Board, family: str, layer: str) -> Iterator[str]:
+    exact = []
+    for pass_ in board.passes:
+        for name in board.counters:
+            card = board.card(family, pass_, name)
+            cell = card.cells.get(layer) if card else None
+            if card is None or cell is None or name in board.blind(family, pass_):
+                continue
+            if not opens(cell):
+                exact += [f"{name} ({pass_})"] if cell.verdict is Verdict.EXACT else []
+                continue
+            yield f"- **{markdown(name)}**, {pass_}: {_opened(card, layer, cell)}"
+    if exact:
+        yield f"- exact: {markdown(', '.join(exact))}"
+
+
+def _opened(card: Card, layer: str, cell: Cell) -> str:
+    parts = [f"{cell.verdict.value if cell.counted is None else text(cell)}. {markdown(counted_text(cell))}"]
+    parts += [f"Evidence: {markdown('; '.join(cell.rules))}."] if cell.rules else []
+    shown = [f"`{line}`" for line in commands(card, layer, cell)]
+    return " ".join([*parts, *([f"Run {' or '.join(shown)}."] if shown else [])])
+
+
+def to_csv(board: Board) -> str:
+    """One row per cell."""
+    return table.shown([COLUMNS, *_rows(board)])
+
+
+def _rows(board: Board) -> Iterable[Sequence[object]]:
+    for family, layers in board.layers.items():
+        for layer in layers:
+            for pass_ in board.passes:
+                for name in board.counters:
+                    card = board.card(family, pass_, name)
+                    cell = card.cells.get(layer) if card else None
+                    if card is not None and cell is not None:
+                        yield _row(card, layer, cell)
+
+
+def _row(card: Card, layer: str, cell: Cell) -> Sequence[object]:
+    times = "" if cell.counted is None or not cell.ran else str(Fraction(cell.counted, cell.ran))
+    amounts = ["" if value is None else value for value in (cell.counted, cell.ran)]
+    return (
+        card.family, layer, card.pass_, card.counter, versions(card), title(card.framework), cell.verdict.value, *amounts, times,
+        cell.beside, causes(cell), "; ".join(cell.rules), cell.reason, next(iter(commands(card, layer, cell)), ""),
+    )  # fmt: skip

@@ -1,0 +1,47 @@
+"""The scorecard as one HTML file that needs no script and sends no request: a cell opens where it stands."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from ...core.text import clean
+from ...report.page import file_text, finalize, hash_of, styled
+from ...report.rendering import environment
+from .cells import Verdict, text
+from .markdown import Board, commands, counted_text, opens
+
+
+def to_html(board: Board) -> str:
+    """The page."""
+    template = environment(finalize, autoescape=True, package="reconcile.report.page", folder=".").get_template(
+        "scorecard.html.j2"
+    )
+    style = styled(file_text("scorecard.css"))
+
+    def cell(family: str, layer: str, pass_: str, counter: str) -> Markup:
+        return _cell(board, family, layer, pass_, counter)
+
+    return template.render(
+        board=board,
+        verdicts=[v for v in Verdict if any(board.sums(name, p)[v] for name in board.counters for p in board.passes)],
+        cell=cell,
+        style=Markup(style),
+        style_hash=Markup(hash_of(style)),
+    )
+
+
+def _cell(board: Board, family: str, layer: str, pass_: str, counter: str) -> Markup:
+    card = board.card(family, pass_, counter)
+    cell = board.cell(family, layer, pass_, counter)
+    if card is None or cell is None:
+        return Markup("<td>not made yet</td>")
+    kind = cell.verdict.name.lower()
+    if not opens(cell):
+        return Markup('<td class="{}">{}</td>').format(kind, text(cell))
+    inside = Markup("<p>{}</p>").format(clean(counted_text(cell)))
+    if cell.rules:
+        inside += Markup("<p>{}</p>").format(clean("; ".join(cell.rules)))
+    for line in commands(card, layer, cell):
+        inside += Markup("<code>{}</code>").format(clean(line))
+    opened = '<td class="{}"><details name="cell"><summary>{}</summary><div>{}</div></details></td>'
+    return Markup(opened).format(kind, text(cell), inside)

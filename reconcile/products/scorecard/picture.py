@@ -1,0 +1,130 @@
+"""The scorecard as a picture: a row per counter, a column per layer, a colour per verdict; a panel for each pass.
+
+All cells of one verdict in one row are a single shape, and neighbours are one box of it, so that the file stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...report.pictures.drawing import (
+    GRID,
+    HEAD,
+    INK,
+    LESS,
+    MORE,
+    MUTED,
+    PAPER,
+    RIGHT,
+    WRONG,
+    blank,
+    row_labels,
+    save,
+    style,
+    titles,
+)
+from .cells import Verdict
+from .markdown import SHOWN, Board
+
+COLOURS = {
+    Verdict.EXACT: RIGHT,
+    Verdict.PARTIAL: "#a9c8f0",
+    Verdict.ZERO: MORE,
+    Verdict.FACTOR: LESS,
+    Verdict.FAILS: WRONG,
+    Verdict.BLIND: "#c4c9cf",
+    Verdict.OPEN: "#8250df",
+    Verdict.ABSENT: "#e6e6e6",
+    Verdict.NOTHING: GRID,
+}
+ACROSS = 0.085
+"""Inches of a column."""
+DOWN = 0.24
+"""Inches of a row."""
+THIN = 0.12
+"""Height of a cell that says nothing about the counter, as a part of its row."""
+
+
+def to_svg(board: Board) -> str | bytes:
+    """``scorecard.svg``."""
+    return save(figure(board), "svg")
+
+
+def figure(board: Board) -> Any:
+    """A panel for each pass, with the legend between the title and the first."""
+    places = [(family, layer) for family, layers in board.layers.items() for layer in layers]
+    rows, panels = len(board.counters), len(board.passes)
+    height = HEAD + 0.3 + panels * (1.15 + DOWN * rows)
+    with style():
+        made, axes = blank(2.2 + ACROSS * len(places), height, panels, (1,))
+        about = "multiply-adds of each layer that the counter counts, beside those that ran; a column per layer"
+        titles(made, "What the counters say of the layers of the zoo", about)
+        for panel, pass_ in zip(axes, board.passes, strict=True):
+            _panel(panel, board, pass_, places)
+        present = [v for v in (*SHOWN, Verdict.OPEN, Verdict.ABSENT) if any(
+            board.sums(name, pass_)[v] for name in board.counters for pass_ in board.passes
+        )]  # fmt: skip
+        _legend(made, present)
+    return made
+
+
+def _panel(axes: Any, board: Board, pass_: str, places: Sequence[tuple[str, str]]) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    row_labels(axes, [(name, "") for name in board.counters])
+    axes.set_xlim(-0.5, len(places) - 0.5)
+    axes.set_xticks([])
+    axes.text(0, 1, pass_, transform=axes.transAxes, ha="right", va="bottom", fontsize=9, fontweight="bold")
+    for y, name in enumerate(board.counters):
+        columns: dict[Verdict, list[int]] = {}
+        for x, (family, layer) in enumerate(places):
+            cell = board.cell(family, layer, pass_, name)
+            if cell is not None:
+                columns.setdefault(cell.verdict, []).append(x)
+        for verdict, xs in columns.items():
+            high = THIN if verdict is Verdict.NOTHING else 0.86
+            boxes = [_box((start - 0.5, y - high / 2), (end + 0.5, y + high / 2)) for start, end in _runs(xs)]
+            patch = PathPatch(Path.make_compound_path(*boxes), facecolor=COLOURS[verdict], linewidth=0)
+            patch.set_gid(f"{pass_}-{y}-{verdict.value.replace(' ', '-')}-{len(xs)}")
+            axes.add_patch(patch)
+    axes.vlines([x + 0.5 for x in range(len(places) - 1)], -0.5, len(board.counters) - 0.5, color=PAPER, linewidth=0.7)
+    _families(axes, board)
+
+
+def _families(axes: Any, board: Board) -> None:
+    """A line between the families, and their names above."""
+    start = 0
+    for family, layers in board.layers.items():
+        if start:
+            axes.axvline(start - 0.5, color=MUTED, linewidth=0.5)
+        axes.text(
+            start, 0.98, family.partition("_")[2], transform=axes.get_xaxis_transform(), rotation=35, ha="left", va="bottom",
+            fontsize=7.5, color=INK,
+        )  # fmt: skip
+        start += len(layers)
+
+
+def _runs(xs: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of the numbers that follow each other."""
+    starts = [x for x in xs if x - 1 not in xs]
+    ends = [x for x in xs if x + 1 not in xs]
+    return list(zip(starts, ends, strict=True))
+
+
+def _box(low: tuple[float, float], high: tuple[float, float]) -> Any:
+    from matplotlib.path import Path
+
+    corners = [low, (high[0], low[1]), high, (low[0], high[1]), low]
+    return Path(corners, [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY])
+
+
+def _legend(figure: Any, verdicts: Sequence[Verdict]) -> None:
+    from matplotlib.patches import Patch
+
+    labels = {Verdict.FACTOR: "wrong number", Verdict.NOTHING: "no multiply-adds"}
+    handles = [Patch(facecolor=COLOURS[v], label=labels.get(v, v.value), linewidth=0) for v in verdicts]
+    figure.legend(
+        handles=handles, loc="outside lower left", ncols=len(handles), frameon=False, fontsize=7.5, handlelength=1
+    )

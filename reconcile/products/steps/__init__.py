@@ -1,0 +1,18 @@
+"""The step that a program runs itself: ``reconcile.count`` around its code, and ``reconcile watch`` of a script."""
+
+from ...core.product import Command, Product
+
+PRODUCT = Product(
+    name="steps",
+    module=__name__,
+    commands=(
+        Command(
+            "watch",
+            "Run your training script and count the step that it takes.",
+            ".command:watch",
+            heading="Count a model",
+            order=20,
+        ),
+    ),
+    functions=(("count", ".count:count"), ("Step", ".count:Step")),
+)

@@ -1,0 +1,110 @@
+"""``reconcile watch``: count the step that your own script takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ...cli.options import declared, options, pictures
+from ...cli.run_options import WATCH, RunCall
+from ...cli.streams import say
+
+STEPS = "N[-M]"
+
+
+def _steps(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, int]:
+    """``2`` or ``2-4`` as the first and the last step. Raises BadParameter."""
+    first, dash, last = value.partition("-")
+    if not first.isdecimal() or (dash and not last.isdecimal()) or not 1 <= int(first) <= int(last or first):
+        raise click.BadParameter(f"{value!r} is no step from 1 on, such as 2, and no range of steps, such as 2-4.")
+    return int(first), int(last or first)
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--steps", default="1", show_default=True, metavar=STEPS, callback=_steps, help="Step to count, from 1.")
+@click.option("--calls", type=click.IntRange(min=1), metavar="N", help="Count the N-th call of a model, not a step.")
+@click.option("--continue", "go_on", is_flag=True, help="Let the script run to its end.")
+@click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module, as after python -m.")
+@click.option("--mark", is_flag=True, help="Name the step's kernels for ncu, which runs around this command.")
+@WATCH.decorate
+@options("convention", "convention-file", "counter", "from", "to", "formulas")
+@options(
+    declared("python", metavar="PATH", help="Run in your own environment: the path of its interpreter."),
+    "out", pictures, "quiet", "verbose",
+)  # fmt: skip
+@click.argument("script")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def watch(
+    ctx: click.Context,
+    /,
+    steps: tuple[int, int],
+    calls: int | None,
+    go_on: bool,
+    mark: bool,
+    module: bool,
+    from_: str | None,
+    to: str | None,
+    python: str | None,
+    out: Path,
+    formats: tuple[str, ...],
+    quiet: bool,
+    verbose: bool,
+    script: str,
+    arguments: tuple[str, ...],
+    **asked: Any,
+) -> None:
+    """Run your training script and count the step that it takes.
+
+    The script runs as `python SCRIPT ARGUMENTS` would: nothing in it changes. The tool records the first step, or those that
+    --steps names, and ends the script. A step begins with the call of a model and ends with the step of the optimizer, after
+    its micro-batches. A script without an optimizer has calls: --calls 1. Where Keras trains a model on TensorFlow (fit or
+    train_on_batch), a step is one train_step on one batch. In JAX it is one call of a jitted function that takes a gradient.
+
+    \b
+    reconcile watch train.py --batch-size 8
+    reconcile watch --steps 2 -m my_package.train
+
+    Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage, or the script ended before its step, 3 a counter failed,
+    4 a defect of reconcile itself.
+    """
+    from dataclasses import replace
+
+    from ...cli.ends import choose, ends
+    from ...cli.options import again
+    from ...cli.screen import show
+    from ...core import atomic
+    from ...core.errors import UsageError
+    from ...launch.environments.interpreters import user_interpreter
+    from ...launch.request import run_request
+    from ...report import reports
+    from .process_names import name_reports, name_run
+    from .watch import Script, watch
+
+    if calls and ctx.get_parameter_source("steps") is ParameterSource.COMMANDLINE:
+        raise UsageError("--steps and --calls name two things to count: give one of them.")
+    added = WATCH.take_values(asked)
+    if mark and added.get("ncu"):
+        raise UsageError("--mark is for ncu's own run, and --ncu reads what it wrote: give one of them.")
+    call, additions = WATCH.prepare(
+        RunCall(ctx, run_request(**asked, formats=formats), added, out, formats, quiet, verbose, (script, *arguments))
+    )
+    place, version = user_interpreter(python) if python else ("", "")
+    program = Script(script, arguments, module, *steps, calls or 0, go_on, str(place), version, mark)
+    atomic.prepare(out)
+    result = watch(program, call.request)
+    stem = name_reports(program.stem)
+    if stem != program.stem:
+        result = replace(result, run=name_run(result.run))
+    statement = choose(
+        result, ends([x.counter for x in result.ledgers], from_, to, tuple(t.framework for t in result.traces))
+    )
+    texts = reports.render(result, formats, statement, again(ctx, (), *call.words, *call.program))
+    kept = atomic.write(out, stem, texts)
+    if said := reports.left_out(result, formats):
+        say(said, err=True)
+    show(result, statement, kept, quiet=quiet, verbose=verbose)
+    ctx.exit(max([result.exit_code, *(addition.follow(own, result, stem) for addition, own in additions)]))

@@ -1,0 +1,112 @@
+"""A training run whose step is one graph: the graph of each new signature is counted, and later steps of it count as much.
+
+The adapter of the framework tells the batches of ``fit`` before they run (adapters/tensorflow/fit.py); a batch is traced as
+``reconcile watch`` does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...api.results import Run
+from ...core.errors import NotInResult
+from ...core.framework import Framework, adapter_of
+from ...core.message import text_of
+from ...core.text import number
+from ...engine.settle import Collected
+from ...launch.request import run_request
+from .count import flops_of
+from .running import UNLIKE, Kind, Running
+from .utilisation import peak_of, utilisation
+
+UNTRACED = "a step cannot be traced: %s."
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FittedRun(Run):
+    """What a step of ``fit`` runs. ``peak`` is that of the device, in FLOP/s; None without one."""
+
+    peak: int | None = None
+
+    def metrics(self, seconds: float | None = None) -> dict[str, float]:
+        """As ``Step.metrics``: the step was traced and not timed, so there is no utilisation without the ``seconds`` that you
+        measured."""
+        flops = flops_of(self.result)
+        if seconds is None:
+            return dict(flops)
+        return {**flops, "seconds": seconds, **(utilisation(flops, seconds, self.peak) if self.peak else {})}
+
+
+class GraphRunning(Running):
+    """As ``Running``, with steps that are told whole. ``framework`` is the one that ``fit`` runs on."""
+
+    def __init__(
+        self,
+        framework: Framework,
+        check_every: int = 0,
+        *,
+        name: str = "",
+        device: str = "",
+        dtype: str = "bf16",
+        **options: Any,
+    ) -> None:
+        self.start(check_every)
+        self.framework, self._request = framework, run_request(**options)
+        self._name, self._peak = name, peak_of(device, dtype) if device else None
+        self._fit: Any = None
+
+    def attach(self, model: Any, inner: bool = False) -> None:
+        """The training of this model begins."""
+        self.close()
+        self._models.setdefault(model, len(self._models))
+        self._fit = adapter_of(self.framework).fits(model, self._taken)
+        self._withheld = self._withheld or self._fit.unfit
+
+    def close(self, error: BaseException | None = None) -> None:
+        """The training is done, or ``error`` ended it. Nothing is left on the model."""
+        fit, self._fit = self._fit, None
+        if fit is not None:
+            fit.close()
+
+    def _taken(self, model: Any, signature: tuple[str, ...], batch: Callable[[], Any] | None) -> None:
+        """A batch is about to run; ``batch()`` is it, None for one that has run, whose signature is known."""
+        if self._withheld:
+            return
+        key = (self._models[model], signature)
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = Kind(", ".join(signature))
+        due = self.check_every and kind.calls % self.check_every == 0
+        kind.calls += 1
+        if batch is not None and (kind.metrics is None or due):
+            self._count(kind, model, batch())
+
+    def _count(self, kind: Kind, model: Any, batch: Any) -> None:
+        from ...worker.fitted import FittedStep
+
+        try:
+            trace = FittedStep(self.framework, {}, model, batch).trace()
+        except Exception as error:  # whatever the program's own code raises where it is traced
+            self._withheld = kind.reason = UNTRACED % text_of(error).rstrip(".")
+            return
+        run = self._settled(self._name or type(model).__name__, trace)
+        self.last = run
+        try:
+            metrics = flops_of(run.result)
+        except NotInResult as error:
+            self._withheld = kind.reason = str(error)
+            return
+        if kind.metrics is not None and kind.metrics != metrics:
+            self._withheld = kind.reason = UNLIKE % tuple(number(m["flops"]) for m in (kind.metrics, metrics))
+        kind.metrics = metrics
+
+    def _settled(self, name: str, trace: Any) -> FittedRun:
+        from ... import workflow
+        from ...worker.main import EMPTY
+
+        of = self.framework.name
+        meta = {**EMPTY, "name": name, "params": {of: name}, "frameworks": [of], "context": None}
+        answer = workflow.run(self._request, take=lambda *_: Collected(meta, (trace,), ()))
+        return FittedRun(answer, self._peak)

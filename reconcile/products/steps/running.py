@@ -1,0 +1,271 @@
+"""A training run: a step of each kind is counted, and the later steps of that kind run bare and count as much.
+
+The callbacks of training libraries (``reconcile.transformers``, ``reconcile.lightning``, ``reconcile.keras``) tell ``Running``
+where a micro-batch begins and ends.  What is counted at a time is one micro-batch: its forward and backward pass, and what
+follows until the next one, which is the step of the optimizer where it is the last.  Batches of several lengths come in more
+combinations than a run has steps, so whole steps would hardly ever repeat.
+
+Two micro-batches are of one kind if the model was called with the same shapes, the same weights took part and had gradients to
+add to, the same modules were in training mode, and the same optimizers stepped.  The first step of an optimizer is of a kind of
+its own, because it makes its state, and so is the first micro-batch after one.  Whether a kind is known is asked before it runs,
+from the first call of the model and from what the library says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from ...api.results import Found
+from ...core.errors import NotInResult
+from ...core.framework import adapter_of
+from ...core.text import number
+from .count import Step, count, framework_of
+
+if TYPE_CHECKING:
+    import pandas
+
+UNSEEN = (
+    "steps of one kind ran %s times and none of them was counted yet: the kind showed only after the step had begun."
+)
+UNCALLED = (
+    "a step ran in which no call of the model was seen, so its shapes are not known. Count it by reconcile.count."
+)
+EARLY = (
+    "the program computes %s FLOPs before it calls the model, and the shapes of these are not known. Count the step by "
+    "reconcile.count."
+)
+UNLIKE = (
+    "two steps of the same shapes are not the same work: %s and %s FLOPs. Count by reconcile.count what depends on more than "
+    "shapes."
+)
+ENDED = "a step ended early (%s)."
+
+
+@dataclass
+class Kind:
+    """Steps that do the same work: ``metrics`` are the numbers of one of them, '' of ``reason`` says that they are known."""
+
+    shapes: str
+    calls: int = 0
+    metrics: dict[str, int] | None = None
+    reason: str = ""
+
+
+@dataclass
+class _Piece:
+    """One micro-batch that runs."""
+
+    hint: Callable[[], Hashable] | None
+    given: tuple[str, ...]
+    position: int
+    calls: list[tuple[str, ...]] = field(default_factory=list)
+    stepped: list[tuple[int, bool]] = field(default_factory=list)
+    begun: Hashable = None
+    hinted: Hashable = None
+    state: Hashable = None
+    step: Step | None = None
+
+
+@dataclass
+class _Known:
+    """What is known of a micro-batch where it begins: how many there were, and the kinds that they turned out to be."""
+
+    calls: int = 0
+    kinds: dict[Hashable, Kind] = field(default_factory=dict)
+
+
+class Running:
+    """Cumulative counts of a training run. ``check_every`` counts each n-th micro-batch of a known kind again.
+
+    ``options`` are those of ``reconcile.count``. Raises UsageError for them as it does.
+    """
+
+    def __init__(self, check_every: int = 0, **options: Any) -> None:
+        count(**options)  # refuses what is wrong before hours of training
+        self._options = options
+        self._calls: Any = None
+        self._piece: _Piece | None = None
+        self._before: Step | None = None  # counts what runs before the first call of the model
+        self._optimizers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._known: dict[Hashable, _Known] = {}
+        self._numbers: dict[Hashable, int] = {}  # what is told apart by its position, so that keys stay small
+        self._warm = False
+        self._position = 0
+        self.start(check_every)
+
+    def start(self, check_every: int) -> None:
+        """Nothing has run yet."""
+        self.check_every = check_every
+        self._kinds: dict[Hashable, Kind] = {}
+        self._models: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._model: Any = None
+        self._withheld = ""
+        self.last: Found | None = None
+
+    # What the callbacks tell.
+
+    def attach(self, model: Any, inner: bool = False) -> None:
+        """The training of this model begins. With ``inner``, calls of the modules that it holds are followed as well."""
+        self.close()
+        adapter = adapter_of(framework_of((model,)))
+        self._model, self._warm = model, False
+        self._models.setdefault(model, len(self._models))
+        self._calls = adapter.calls(model, self._called, self._stepped, inner)
+
+    def begin(self, hint: Callable[[], Hashable] | None = None, given: Iterable[str] = ()) -> None:
+        """A micro-batch begins. ``hint`` says, when the model is called, whether an optimizer will step. Without it, that is
+        learnt for each position since the last step.
+
+        ``given`` are the shapes of the batch where the library has them; else they are those of the first call of the model.
+        """
+        self._piece = piece = _Piece(hint, tuple(given), self._position)
+        if piece.given:
+            self._decide(piece)
+        elif not self._known and not self._withheld:
+            self._before = count(self._model, **self._options)
+            self._before.enter()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """The micro-batch is done, or ``error`` ended it."""
+        piece, self._piece = self._piece, None
+        if piece is None:
+            return
+        self._looked_before(None)
+        if piece.step is not None:
+            piece.step.leave(error)
+        if error is not None:
+            self._withheld = self._withheld or ENDED % type(error).__name__
+            return
+        if piece.begun is None:
+            self._withheld = self._withheld or UNCALLED
+            return
+        self._position = 0 if piece.stepped or piece.hinted is True else self._position + 1
+        self._warm = self._warm or bool(piece.stepped)
+        self._add(piece)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """The training is done, or ``error`` ended it. Nothing is left on the model."""
+        if self._piece is not None:
+            self.end(error or InterruptedError())
+        if self._calls is not None:
+            self._calls.close()
+        self._calls = None
+
+    def _called(self, call: tuple[str, ...], inside: Callable[[Any], None]) -> None:
+        piece = self._piece
+        if piece is None:
+            return
+        piece.calls.append(call)
+        if piece.begun is None:
+            self._looked_before(piece)
+            self._decide(piece)
+            if piece.step is not None:
+                inside(piece.step.context)
+
+    def _stepped(self, optimizer: Any, cold: bool) -> None:
+        if self._piece is not None:
+            index = self._optimizers.setdefault(optimizer, len(self._optimizers))
+            self._piece.stepped.append((index, cold))
+
+    def _looked_before(self, piece: _Piece | None) -> None:
+        """The first micro-batch is recorded from its beginning: what a later one does before its call is not seen."""
+        step, self._before = self._before, None
+        if step is None:
+            return
+        step.leave()
+        if piece is None or not step.context.recorded:
+            return
+        try:
+            flops = step.flops()["flops"]
+        except NotInResult as error:
+            self._withheld = str(error)
+        else:
+            self._withheld = EARLY % number(flops) if flops else ""
+
+    def _decide(self, piece: _Piece) -> None:
+        """Record this micro-batch, unless each kind that it can be is known."""
+        piece.hinted = piece.hint() if piece.hint is not None else None
+        hint, first = piece.position if piece.hint is None else piece.hinted, tuple(piece.calls)
+        piece.state = self._number((self._models[self._model], self._calls.state()))
+        piece.begun = (piece.given, first, piece.state, not piece.position, hint, self._warm or piece.hinted is False)
+        known = self._known.get(piece.begun)
+        new = known is None or any(kind.metrics is None for kind in known.kinds.values())
+        due = known is not None and self.check_every and known.calls % self.check_every == 0
+        if not self._withheld and (new or due):
+            piece.step = count(self._model, **self._options)
+            piece.step.enter()
+
+    def _number(self, key: Hashable) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    # Counts.
+
+    def _add(self, piece: _Piece) -> None:
+        key = (piece.given, tuple(piece.calls), piece.state, not piece.position, piece.hinted, tuple(piece.stepped))
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = Kind(_text(piece))
+            self._calls.refresh()  # modules may be made in the first call
+        known = self._known.setdefault(piece.begun, _Known())
+        known.kinds[key] = kind
+        known.calls += 1
+        kind.calls += 1
+        if piece.step is not None:
+            self._counted(kind, piece.step)
+
+    def _counted(self, kind: Kind, step: Step) -> None:
+        self.last = step
+        try:
+            metrics = step.flops()
+        except NotInResult as error:
+            self._withheld = kind.reason = str(error)
+            return
+        if kind.metrics is not None and kind.metrics != metrics:
+            self._withheld = kind.reason = UNLIKE % tuple(number(m["flops"]) for m in (kind.metrics, metrics))
+        kind.metrics = metrics
+
+    @property
+    def withheld(self) -> str:
+        """Why there is no total; '' if there is one."""
+        missing = [kind.calls for kind in self._kinds.values() if kind.metrics is None]
+        return self._withheld or (UNSEEN % number(sum(missing)) if missing else "")
+
+    @property
+    def flops(self) -> int | None:
+        """What ran until now, in FLOPs; None where a step could not be counted: ``withheld`` says why."""
+        found = self.metrics()
+        return found.get("flops", 0) if found or not self.withheld else None
+
+    def metrics(self) -> dict[str, int]:
+        """The total and each phase, for a logger; empty where there is no total."""
+        if self.withheld:
+            return {}
+        total: dict[str, int] = {}
+        for kind in self._kinds.values():
+            for name, flops in (kind.metrics or {}).items():
+                total[name] = total.get(name, 0) + kind.calls * flops
+        return total
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Each kind of micro-batch that ran, in the order of the first."""
+        return tuple(self._kinds.values())
+
+    @property
+    def steps(self) -> pandas.DataFrame:
+        """A row per kind: its shapes, how many ran, and the FLOPs of one and of all; None where they are not known."""
+        from ...report.frames import running
+
+        return running((k.shapes, k.calls, k.metrics["flops"] if k.metrics else None) for k in self.kinds)
+
+
+def _text(piece: _Piece) -> str:
+    """``input_ids int64 (2, 64), labels int64 (2, 64); optimizer step``."""
+    shapes = [", ".join(call) for call in (piece.given, *piece.calls) if call]
+    first = " (the first)" if any(cold for _, cold in piece.stepped) else ""
+    steps = f"{len(piece.stepped)} optimizer steps" if len(piece.stepped) > 1 else "optimizer step"
+    end = steps + first if piece.stepped else "accumulated" if piece.hinted is False else ""
+    return "; ".join(filter(None, [*shapes, end]))

@@ -1,0 +1,183 @@
+"""``reconcile watch``: a script runs as it is, and the step that it takes is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...core.counter import Counter
+from ...core.errors import UsageError
+from ...core.framework import Framework
+from ...core.registry import frameworks, known_counters
+from ...core.signals import passed_on
+from ...engine.answer import Answer
+from ...engine.settle import Collected
+from ...launch.request import RunRequest
+from ...launch.runner import counters_of_request
+from ...launch.workers import alone, written
+from ...launch.workers.scratch import scratch
+from ...worker.boot import WATCH
+from ...worker.main import EMPTY
+from .count import at_rest
+
+OLDEST = (3, 10)
+"""The Python in which worker/watch.py runs, and what records a step there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A program and what to count of it: the steps from ``first`` to ``last``, from 1, or the call of that number, 0 for none.
+
+    ``module`` says that ``name`` is a module's name, as after ``python -m``; ``go_on`` that the program runs to its end.
+    ``python`` is the interpreter of the user's own, '' for this one, and ``version`` its version, such as ``3.11``.
+    ``marks`` says that Nsight Compute runs around this command, and gets the step's kernels with the operators around them.
+    """
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+    first: int = 1
+    last: int = 1
+    call: int = 0
+    go_on: bool = False
+    python: str = ""
+    version: str = ""
+    marks: bool = False
+
+    @property
+    def stem(self) -> str:
+        """The name of its reports."""
+        return self.name.rpartition(".")[2] if self.module else Path(self.name).stem
+
+    @property
+    def wanted(self) -> str:
+        """What is counted, in words."""
+        if self.call:
+            return f"call {self.call} of a model"
+        return f"step {self.first}" if self.first == self.last else f"steps {self.first} to {self.last}"
+
+
+def watch(script: Script, request: RunRequest) -> Answer:
+    """Run the script and reconcile what was counted. Raises UsageError for a script that ends or fails before that."""
+    from ... import workflow
+
+    collected, run = _run(script, request)
+    answer = workflow.run(replace(request, every_convention=True), take=lambda *_: collected)
+    return replace(answer, run=run)
+
+
+def _run(script: Script, request: RunRequest) -> tuple[Collected, str]:
+    if not script.module and not Path(script.name).is_file():
+        raise UsageError(f"{script.name} is no file: give the script that you run, or its module's name after -m.")
+    if script.version and tuple(map(int, script.version.split("."))) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise UsageError(f"--python is Python {script.version}, and a step is watched in Python {oldest} or later.")
+    recording = [record for record in frameworks().values() if record.watched and (record.steps or not script.marks)]
+    counters = _counters([record.name for record in recording], request.counters)
+    with passed_on(), scratch() as folder:
+        asked = {
+            "frameworks": [_told(record, counters[record.name]) for record in recording],
+            "out": str(folder),
+            "script": script.name,
+            "arguments": list(script.arguments),
+            "module": script.module,
+            "steps": [script.first, script.last],
+            "call": script.call,
+            "go_on": script.go_on,
+            "marks": script.marks,
+        }
+        alone.run(asked, folder, WATCH, script.python)
+        return _read(script, folder, counters, request.counters)
+
+
+def _told(record: Framework, counters: Sequence[str]) -> dict[str, Any]:
+    return {
+        "framework": record._asdict(),
+        "counters": counters_of_request(counters),
+    }
+
+
+def _counters(recording: Sequence[str], asked: Sequence[str]) -> dict[str, list[str]]:
+    """The counters of each framework that count a step as it runs, or read its graph: all that cost little, or those asked."""
+    able = {
+        name: [c.name for c in known_counters().values() if c.framework == name and _counts_steps(c)]
+        for name in recording
+    }
+    known = [name for names in able.values() for name in names]
+    for name in asked:
+        if name in known_counters() and name not in known:
+            raise at_rest(name, known)
+    return {
+        framework: [name for name in names if name in asked or (not asked and not _costs(name))]
+        for framework, names in able.items()
+    }
+
+
+def _costs(name: str) -> bool:
+    """Whether a counter runs beside the step only if it is asked for."""
+    counter = known_counters()[name]
+    return counter.nested and not counter.default
+
+
+def _counts_steps(counter: Counter) -> bool:
+    if frameworks()[counter.framework].steps:
+        return bool(counter.nested)
+    return not counter.blind and not counter.variables  # those are read before the framework is imported
+
+
+def _read(script: Script, folder: Path, counters: dict[str, list[str]], asked: Sequence[str]) -> tuple[Collected, str]:
+    """What the program left, and the word that processes of its run share. Raises UsageError where it ended before its step."""
+    seen = written.seen(folder)
+    if seen is None or not seen.get("done"):
+        raise UsageError(_why(script, seen))
+    framework = str(seen["framework"])
+    if asked and not counters[framework]:
+        title = frameworks()[framework].title
+        raise UsageError(f"{script.name} takes a step of {title}, which {' and '.join(asked)} cannot count.")
+    trace, ledgers = alone.records(folder, framework, counters[framework], script.name)
+    named = " ".join([script.name, *script.arguments])
+    meta = {**EMPTY, "name": script.stem, "params": {framework: named}, "frameworks": [framework], "context": None}
+    return Collected(meta, (trace,), ledgers), str(seen.get("run", ""))
+
+
+def _why(script: Script, seen: dict[str, Any] | None) -> str:
+    """Why there is no count, and what to do."""
+    if seen is None:
+        return (
+            f"{script.name} ended its process before {script.wanted}: let it run to that, or count less with --steps 1."
+        )
+    if seen["error"]:
+        return f"{script.name} failed before the end of {script.wanted}: {seen['error'].rstrip('.')}. Its traceback is above."
+    if not seen["imported"]:
+        watched = sorted(
+            (record for record in frameworks().values() if record.watched), key=lambda record: record.order
+        )
+        titles = " or ".join(record.watched[1] for record in watched)
+        return f"{script.name} ended without importing {titles}, so there is no step to count."
+    if seen.get("below"):
+        return f"{script.name}: {seen['below']}."
+    called, took = _times(seen["calls"]), _several(seen["steps"], "step")
+    if seen["status"]:
+        return f"{script.name} ended with status {seen['status']} before the end of {script.wanted}."
+    alone = len(seen["imported"]) == 1  # otherwise the calls may be of another framework
+    if not seen["steps"] and seen.get("without") and (not seen["calls"] or (alone and not script.call)):
+        more = "" if alone else "no optimizer stepped, and "
+        return f"{script.name} ended without a step to count: {more}{seen['without']}."
+    if script.call:
+        return (
+            f"{script.name} called a model {called}, so there is no {script.wanted}: give --calls 1 to {seen['calls']}."
+        )
+    if not seen["steps"]:
+        more = f" It called a model {called}: count one call with --calls 1." if seen["calls"] else ""
+        return f"no optimizer stepped in {script.name}, so there is no step to count.{more}"
+    return f"{script.name} took {took}, so there is no {script.wanted}: give --steps 1 to {seen['steps']}."
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count} {noun}" + "s" * (count != 1)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else _several(count, "time")

@@ -1,0 +1,189 @@
+"""``reconcile sweep``: every model of a list at once, and a page that shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...cli.options import PATH, TABLES, options
+from ...cli.streams import say
+from .executors import before, run_all, where_it_runs
+
+if TYPE_CHECKING:
+    from ...launch.environments.named import Environment
+    from .cells import Cell
+
+LIST = ".toml"
+
+
+@click.command()
+@click.argument("what", nargs=-1, required=True, metavar="WHAT...")
+@options("input")
+@click.option(
+    "--frameworks", "among", default="", metavar="LIST",
+    help="Make each definition in these frameworks, such as tf,torch,jax.  [default: tf,torch]",
+)  # fmt: skip
+@click.option(
+    "--environment", "names", multiple=True, metavar="NAME", help="Run in this named environment. Repeatable."
+)
+@options(
+    "environments",
+    "convention",
+    "convention-file",
+    "counter",
+    "pass",
+    "context",
+    "optimizer",
+    "formulas",
+    "device",
+    "timeout",
+)
+@click.option(
+    "--out", type=PATH, default=Path("sweep"), show_default=True, metavar="DIR",
+    help="Output directory; run again with the same one to resume.",
+)  # fmt: skip
+@click.option(
+    "--format", "formats", default="md", show_default=True, metavar="LIST",
+    help=f"Formats of the files of each model: {', '.join((*TABLES, 'html'))}.",
+)  # fmt: skip
+@where_it_runs
+@options("quiet")
+@click.pass_context
+def sweep(
+    ctx: click.Context,
+    /,
+    what: tuple[str, ...],
+    inputs: tuple[str, ...],
+    among: str,
+    names: tuple[str, ...],
+    file: Path | None,
+    out: Path,
+    formats: str,
+    jobs: int | None,
+    dask: str | None,
+    fresh: bool,
+    quiet: bool,
+    **asked: Any,
+) -> None:
+    """Run every model of a package or a list.
+
+    \b
+    WHAT is any number of:
+      keras.applications       every model of a package, in the frameworks of
+                               --frameworks
+      transformers, diffusers  every architecture, from the smallest configuration
+                               that its code allows
+      timm, torchvision        every model, with inputs of its own size
+                               (--environment timm)
+      net:make                 a factory, the same definition in both frameworks
+      torch=net:make           a factory or a package in one framework (or tf=)
+      gru_demo, zoo, my_pair.py
+                               pairs
+      models.toml              a list of any of these (docs/sweep.md)
+
+    Finished models are saved in --out: run the command again to resume. A Keras model is made for its worker's framework and
+    defines its own inputs. The tool fetches no weights.
+
+    Exit codes: the worst of all models: 4 a defect of reconcile itself, 1 unexplained, 3 a counter failed, 2 a model could
+    not be used, else 0.
+    """
+    from ...cli.options import again
+    from ...core import atomic
+    from ...core.text import typed
+    from ...launch.environments.interpreters import python_path
+    from . import engine, page, store
+    from .cells import manner_of, request_of
+    from .engine import Finished
+
+    paths = python_path()
+    manner = manner_of(asked, _formats(formats))
+    _check(asked)
+    cells = _cells(what, inputs, among, names, file, paths)
+    requests = [request_of(cell, manner, paths) for cell in cells]
+    atomic.prepare(out)
+    asked_for = [*what, *(["--frameworks", among] if among else [])]
+    command = again(ctx).replace("reconcile sweep", typed(["reconcile", "sweep", *asked_for]), 1)
+
+    def pages(finished: list[Finished]) -> None:
+        summary = page.to_markdown(finished, command, "md" in manner.formats)
+        store.write_pages(out, {"README": summary, "sweep": page.to_csv(finished), "costs": page.costs(finished)})
+
+    finished = run_all(requests, out, pages, jobs=jobs, dask=dask, fresh=fresh, quiet=quiet)
+    reconciled = sum(one.exit_code == 0 for one in finished)
+    say(f"{reconciled} of {len(finished)} models reconciled{before(finished)}; wrote {out / 'README.md'}")
+    ctx.exit(engine.exit_code(finished))
+
+
+def _cells(
+    what: tuple[str, ...],
+    inputs: tuple[str, ...],
+    among: str,
+    names: tuple[str, ...],
+    file: Path | None,
+    paths: tuple[str, ...],
+) -> list[Cell]:
+    from ...core.errors import unknown
+    from ...launch import user_models
+    from ...launch.environments.named import CURRENT, load
+    from . import listfile, listing
+    from .cells import distinct, in_environments
+
+    there: dict[str, Environment] = load(file)
+    for name in names:
+        if name not in there:
+            raise unknown("environment", name, there)
+    places = [there[name] for name in dict.fromkeys(names or (CURRENT,))]
+    given = user_models.read_inputs(inputs)
+    python = _python(places)
+    chosen = listing.named([part.strip() for part in among.split(",")]) if among else ()
+    found: list[Cell] = []
+    for word in what:
+        if word.endswith(LIST):
+            found += listfile.read(Path(word), there, places, paths, chosen, python)
+        else:
+            for cell in listing.cells_of(word, given, paths, chosen, python):
+                found += in_environments(cell, places)
+    return distinct(found)
+
+
+def _python(places: list[Environment]) -> str:
+    """The interpreter in which packages are listed: that of the first environment, '' for the running one. Raises UsageError."""
+    from ...core.errors import UsageError
+    from ...launch.environments.interpreters import EnvironmentError_
+    from ...launch.environments.named import CURRENT
+    from ...launch.environments.provision import ensure
+
+    first = places[0]
+    if (
+        first.name == CURRENT or first.python != CURRENT
+    ):  # an older one lists nothing: the model's own packages are here, too
+        return ""
+    try:
+        return str(ensure(first, lambda sentence: say(sentence, err=True)))
+    except EnvironmentError_ as error:
+        raise UsageError(f"the environment {first.name} cannot be used: {error}.") from error
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    allowed = (*TABLES, "html")
+    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not chosen or set(chosen) - set(allowed):
+        raise click.BadParameter(f"{text!r} is not a list of {', '.join(allowed)}.", param_hint="--format")
+    return chosen
+
+
+def _check(asked: Mapping[str, Any]) -> None:
+    """Raise UsageError for names that no cell could use."""
+    from ...core.errors import unknown
+    from ...core.registry import known_counters
+    from ...launch.choose import conventions_of
+    from ...launch.request import run_request
+
+    request = run_request(**asked)
+    conventions_of(request)
+    for name in request.counters:
+        if name not in known_counters():
+            raise unknown("counter", name, known_counters())

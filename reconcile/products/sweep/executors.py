@@ -1,0 +1,102 @@
+"""What runs many models for a command: the processes of this machine, or a Dask cluster; its options, and what it shows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ...cli.number_types import Jobs
+from ...cli.progress import bar
+from ...cli.streams import say
+
+if TYPE_CHECKING:
+    from .engine import Finished
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def where_it_runs(command: F) -> F:
+    """The options that say on what the models of a command run, and whether again."""
+    for add in (
+        click.option("--fresh", is_flag=True, help="Run everything again, including finished models in --out."),
+        click.option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786.",
+        ),
+        click.option(
+            "--jobs", type=Jobs(min=1), help="Number of models that run at the same time.  [default: half the cores]"
+        ),
+    ):
+        command = add(command)
+    return command
+
+
+def run_all(
+    requests: Sequence[Mapping[str, Any]],
+    out: Path,
+    last: Callable[[list[Finished]], None],
+    *,
+    jobs: int | None,
+    dask: str | None,
+    fresh: bool,
+    quiet: bool,
+    run: Callable[[str], str] | None = None,
+) -> list[Finished]:
+    """Run these cells and show how far they are; ``last`` and ``run`` are engine.sweep's. Raises UsageError as that does."""
+    from . import engine, page
+
+    with _executor(jobs, dask) as (executor, lost), bar(len(requests), quiet) as (begun, tell):
+        return engine.sweep(
+            requests, out, executor, fresh=fresh, last=last, lost=lost, run=run,
+            begun=lambda name: _shown(begun, name),
+            each=lambda one: _shown(tell, one.name, page.verdict(one)),
+            again=lambda name, why: _shown(_warn, f"{name} runs again: {why}."),
+        )  # fmt: skip
+
+
+def before(finished: Sequence[Finished]) -> str:
+    """How many of them an earlier command had finished, for the sentence that a command ends with."""
+    held = sum(one.kept for one in finished)
+    return f", {held} of them before" if held else ""
+
+
+def _shown(tell: Callable[..., None], *words: str) -> None:
+    """Call that with these words, made to show as they are; a closed terminal is ignored."""
+    from ...core.text import clean
+
+    with suppress(OSError):
+        tell(*map(clean, words))
+
+
+def _warn(sentence: str) -> None:
+    say(sentence, err=True)
+
+
+@contextmanager
+def _executor(jobs: int | None, dask: str | None) -> Iterator[tuple[Executor, Callable[[], str]]]:
+    """Processes of this machine, or the workers of a Dask cluster; and what says why that is gone, '' while it is there.
+
+    Raises UsageError for a cluster that is not there.
+    """
+    from ...core.errors import UsageError
+    from ...launch.workers.warm import warm
+    from .cluster import connected
+    from .engine import Processes
+
+    if dask is None:
+        with warm(), Processes(jobs or max(1, (os.cpu_count() or 1) // 2)) as local:
+            yield local, lambda: ""
+        return
+    if jobs is not None:
+        raise UsageError(
+            "--jobs is for this machine; a Dask cluster runs as many at a time as its workers have threads."
+        )
+    with connected(dask) as cluster:
+        yield cluster.executor, cluster.lost

@@ -1,0 +1,226 @@
+"""What a user names, as cells: a model of the zoo, a pair file, a factory, or a package whose functions make models."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import UsageError, brief, short, unknown
+from ...core.framework import absolute
+from ...core.registry import frameworks
+from ...launch import user_models
+from ...launch.choose import pair_file
+from ...launch.environments.interpreters import clean_environ
+from ...launch.environments.named import load as environments
+from ...launch.workers.scratch import scratch
+from ...model_zoo.loading import load_pair, resolve, zoo_names
+from ...model_zoo.pair import Input, PairError
+from .cells import Cell, is_there
+
+ZOO = "zoo"
+LIMIT = 300.0
+"""Seconds that importing a package may take."""
+PUBLIC = """
+import importlib, inspect, json, os, sys
+sys.path[:] = [p for p in sys.path if p] + json.loads(sys.argv[2])
+if sys.argv[3]:
+    os.environ.setdefault("KERAS_BACKEND", sys.argv[3])
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.dont_write_bytecode = True
+try:
+    module = importlib.import_module(sys.argv[1])
+except ImportError as error:
+    if not error.name or not (sys.argv[1] + ".").startswith(error.name + "."):
+        raise
+    sys.exit("there is no module %s" % error.name)
+empty = inspect.Parameter.empty
+several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+found = []
+for name in getattr(module, "__all__", None) or dir(module):
+    value = getattr(module, name, None)
+    if name.startswith("_") or not inspect.isfunction(value):
+        continue
+    parameters = inspect.signature(value).parameters.values()
+    if all(p.default is not empty or p.kind in several for p in parameters):
+        found.append(name)
+sys.stdout.write("\\n" + json.dumps(sorted(found)))
+"""
+"""Prints the public functions of a module that can be called without arguments."""
+
+
+LISTED = """
+import importlib, json, os, sys
+sys.path[:] = [sys.argv[3]] + [p for p in sys.path if p] + json.loads(sys.argv[2])
+sys.dont_write_bytecode = True
+module = importlib.import_module(sys.argv[1])
+try:
+    names = module.names()
+except ImportError as error:
+    sys.exit(str(error))
+sys.stdout.write("\\n" + json.dumps(names))
+"""
+"""Prints what a module lists of a library: names of classes, or functions with their inputs."""
+
+
+def both() -> tuple[str, ...]:
+    """The frameworks in which one definition makes the same model unless others are named: the first two that Keras runs on."""
+    return tuple(record.name for record in frameworks().values() if record.backend)[:2]
+
+
+def named(names: Sequence[str]) -> tuple[str, ...]:
+    """These frameworks, each once, in the order of the registry. Raises UsageError for what makes no models."""
+    if not names or set(names) - set(makers()):
+        raise UsageError(f"frameworks are some of {', '.join(makers())}, not {short(', '.join(names))}.")
+    return tuple(name for name in makers() if name in names)
+
+
+def makers() -> tuple[str, ...]:
+    """The frameworks of which a function can make a model."""
+    return tuple(record.name for record in frameworks().values() if record.factories)
+
+
+def libraries() -> dict[str, tuple[str, str]]:
+    """Every package whose models are made from a configuration, with its framework and the module that lists them."""
+    return {package: (record.name, module) for record in frameworks().values() for package, module in record.libraries}
+
+
+def listed() -> dict[str, tuple[str, str, str]]:
+    """Every package of which a module lists the models: its framework, the module that has them, and the one that lists them."""
+    functions = {name: (r.name, there, by) for r in frameworks().values() for name, there, by in r.functions if by}
+    return {**{name: (framework, name, lister) for name, (framework, lister) in libraries().items()}, **functions}
+
+
+def missing(library: str) -> str:
+    """What to say of a library that is not installed in the running interpreter."""
+    pin = f"{library}=="
+    places = [place for place in environments().values() if not place.counters]  # those of a counter are for that
+    name = next((place.name for place in places if any(r.startswith(pin) for r in place.requirements)), "")
+    remedy = f"add --environment {name}" if name else "install it, and give the same command again"
+    return f"{library} is not installed in this environment: {remedy}."
+
+
+def cells_of(
+    text: str, inputs: Sequence[Input] = (), paths: Sequence[str] = (), among: Sequence[str] = (), python: str = ""
+) -> list[Cell]:
+    """The cells that one word of the command line names; one definition is made in the frameworks ``among``, else in ``both``.
+
+    ``python`` is the interpreter that has the packages, '' for the running one. Raises UsageError for one that names nothing.
+    """
+    framework, equals, rest = text.partition("=")
+    if equals and framework not in makers():
+        *others, last = makers()
+        known = f"{', '.join(others)} or {last}"
+        raise UsageError(f"{text!r} cannot be read: expected {known} before =, for a model in that framework alone.")
+    chosen, where = ((framework,), rest) if equals else (among or both(), text)
+    if not where.strip():
+        raise UsageError(
+            f"{text!r} names no model: give a factory (net:make), a package (timm), a pair of the zoo, or a list (models.toml)."
+        )
+    library, colon, _ = where.partition(":")
+    if not equals and library in listed():
+        chosen = listed()[library][:1]
+    if not equals and (text == ZOO or text in zoo_names() or text.endswith(".py")):
+        if inputs:
+            raise UsageError(f"--input is for factories; {text} defines its own inputs.")
+        return [pair(name) for name in (zoo_names() if text == ZOO else [text])]
+    if colon:
+        return [factory(dict.fromkeys(chosen, where), inputs=inputs)]
+    if not python and "." not in where and not is_there(where, paths):
+        if where in listed():
+            raise UsageError(missing(where))
+        raise unknown("model", where, [*zoo_names(), ZOO, "keras.applications", *listed()])
+    return package(where, chosen, inputs=inputs, paths=paths, python=python)
+
+
+def pair(model: str, overrides: Mapping[str, str] | None = None, name: str = "") -> Cell:
+    """A pair of the zoo, or one in a file. Raises UsageError for a model or a parameter that is not there."""
+    path = pair_file(model)
+    if model in zoo_names():
+        try:
+            resolve(load_pair(path), dict(overrides or {}))
+        except PairError as error:
+            raise UsageError(str(error)) from error
+    return Cell(name or Path(path).stem, model=model if model in zoo_names() else path, overrides=dict(overrides or {}))
+
+
+def factory(
+    factories: Mapping[str, str],
+    arguments: Mapping[str, Any] | None = None,
+    inputs: Sequence[Input] = (),
+    name: str = "",
+) -> Cell:
+    """Factories by framework. Raises UsageError for what is no ``module:function``."""
+    held = {framework: user_models.factory(framework, where, "the factory") for framework, where in factories.items()}
+    given = tuple((i.name, tuple(i.shape), i.dtype) for i in inputs)
+    return Cell(name or user_models.name_of(held), factories=held, arguments=dict(arguments or {}), inputs=given)
+
+
+def package(
+    module: str,
+    chosen: Sequence[str],
+    arguments: Mapping[str, Any] | None = None,
+    inputs: Sequence[Input] = (),
+    without: Sequence[str] = (),
+    paths: Sequence[str] = (),
+    python: str = "",
+) -> list[Cell]:
+    """Every model of a package in the ``chosen`` frameworks: those that a module lists (``listed``), each with its own inputs
+    unless ``inputs`` are given; else its public functions that can be called without arguments. Without those in ``without``.
+
+    The package is imported in a process of its own. Raises UsageError if it cannot be, or has no such function.
+    """
+    framework, holder, lister = listed().get(module, ("", module, ""))
+    if lister and tuple(chosen) == (framework,):
+        names = _listed(module, lister, paths, python)
+    else:
+        holder, names = module, dict.fromkeys(public(module, chosen, paths, python), ())
+    for name in without:
+        if name not in names:
+            raise unknown(f"model of {module}", name, list(names))
+    if not names:
+        raise UsageError(f"{module} has no public function that makes a model without arguments.")
+    return [
+        factory(dict.fromkeys(chosen, f"{holder}:{name}"), arguments, inputs or user_models.read_inputs(own))
+        for name, own in names.items()
+        if name not in without
+    ]
+
+
+def public(module: str, chosen: Sequence[str], paths: Sequence[str], python: str = "") -> list[str]:
+    """Names of a module's public functions that can be called without arguments, sorted. Raises UsageError."""
+    user_models.factory(chosen[0], f"{module}:make", "the factories in")  # raises for what is no module's name
+    backend = next((backend for name in chosen if (backend := frameworks()[name].backend)), "")
+    names: list[str] = _printed(module, python, PUBLIC, module, json.dumps([os.getcwd(), *paths]), backend)
+    return names
+
+
+def _listed(package: str, lister: str, paths: Sequence[str], python: str) -> dict[str, tuple[str, ...]]:
+    """The models of a library, each with its inputs as ``--input`` takes them. Raises UsageError."""
+    root = str(Path(__file__).resolve().parents[3])
+    found = _printed(package, python, LISTED, absolute(lister), json.dumps([os.getcwd(), *paths]), root)
+    return {one: () for one in found if isinstance(one, str)} or {name: tuple(inputs) for name, inputs in found}
+
+
+def _printed(module: str, python: str, program: str, *arguments: str) -> Any:
+    """The list that a program prints, which imports that module in a process of its own. Raises UsageError."""
+    command = [python or sys.executable, "-c", program, *arguments]
+    with scratch() as folder:  # whose folder is empty: nothing of theirs comes first
+        try:
+            done = subprocess.run(
+                command, cwd=folder, env=clean_environ(), stdin=subprocess.DEVNULL,
+                capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise UsageError(f"{brief(module)} was not imported within {LIMIT:g} s.") from error
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"its process ended with {done.returncode}"]
+        raise UsageError(f"{brief(module)} cannot be listed: {lines[-1][:300].rstrip('.')}.")
+    try:
+        return json.loads(next(line for line in reversed(done.stdout.splitlines()) if line.startswith("[")))
+    except (StopIteration, ValueError) as error:
+        raise UsageError(f"cannot list {brief(module)}: importing it wrote to stdout or exited.") from error

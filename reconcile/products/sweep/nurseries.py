@@ -1,0 +1,61 @@
+"""The nurseries (launch/workers/warm.py) that a sweep offers to the process of a cell.
+
+A cell of a library's model spends most of its time on importing the framework and the library. Inside ``warm.warm()``, both are
+imported once, and the cells' workers are forked from there. A cell keeps its own process, and its workers theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.framework import Framework
+from ...core.protocol import WorkerRequest
+from ...core.registry import frameworks, known_counters
+from ...launch.environments.interpreters import EnvironmentError_, Interpreter
+from ...launch.environments.named import CURRENT, Environment
+from ...launch.environments.provision import ensure
+from ...launch.runner import counters_of_request
+from ...launch.workers import warm
+from . import cells
+
+
+def offered(request: Mapping[str, Any]) -> dict[str, warm.Offered]:
+    """A nursery for each framework of the request's cell (cells.request_of), where it can have one."""
+    nurseries = warm.opened()
+    if nurseries is None:
+        return {}
+    cell, manner = cells.read(request)
+    place = cell.place
+    if place is not None and place.python != CURRENT:  # it may be too old
+        return {}
+    try:
+        python = Interpreter() if place is None else Interpreter(ensure(place))
+    except EnvironmentError_:  # the cell says so
+        return {}
+    asked = manner.options.get("counters", ())
+    found = {name: c for name, c in known_counters().items() if (name in asked if asked else c.default)}
+    made: dict[str, warm.Offered] = {}
+    for record in frameworks().values():
+        own = [name for name, counter in found.items() if counter.framework == record.name and not counter.recipe]
+        wanted = record.name in cell.factories if cell.factories else bool(own)
+        if not wanted or not record.forks or record.folder or not _has(place, record):
+            continue
+        body = WorkerRequest(framework=record, tasks=(), out="", counters=counters_of_request(own))
+        library = _library(record, cell.factories.get(record.name, ""), request["paths"])
+        nursery = nurseries.of(body, python, library)
+        if nursery is not None:
+            made[record.name] = nursery
+    return made
+
+
+def _has(place: Environment | None, record: Framework) -> bool:
+    return cells.is_there(record.package, ()) if place is None else record.name in place.frameworks
+
+
+def _library(record: Framework, where: str, paths: list[str]) -> str:
+    """The module to import for that factory: one of the libraries that the framework names, and none of a user's own."""
+    module = where.partition(":")[0]
+    known = {name for name, _ in record.libraries} | {name for _, name, _ in record.functions}
+    top = module.partition(".")[0]
+    return module if module in known and not cells.beside(top, paths) else ""

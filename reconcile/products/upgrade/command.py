@@ -1,0 +1,105 @@
+"""``reconcile upgrade``: what a release moves, before you install it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ...cli.options import OWN, of_families, options
+from ...cli.streams import say
+from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+
+
+@click.command()
+@click.argument("requirements", nargs=-1, required=True, metavar="REQUIREMENT...")
+@click.option(
+    "--since", "older", multiple=True, metavar="REQUIREMENT",
+    help="Compare with this release, such as thop==0.0.31. Repeatable; default the installed one.",
+)  # fmt: skip
+@click.option("--python", metavar="X.Y", help="Python version of the new environments; default the running one.")
+@options("model", *OWN, "set", of_families, "counter", "verbose")
+@click.pass_context
+def upgrade(
+    ctx: click.Context,
+    /,
+    requirements: tuple[str, ...],
+    older: tuple[str, ...],
+    python: str | None,
+    families: tuple[str, ...],
+    passes: tuple[str, ...],
+    counters: tuple[str, ...],
+    verbose: bool,
+    **asked: Any,
+) -> None:
+    """Compare two releases layer by layer, before you upgrade.
+
+    Without a model, the layers of the zoo (the tool's own networks) run; name your model as in `reconcile run` to compare it
+    instead. It runs under the release that is installed here (or --since) and under the one that you name. uv installs the
+    latter in its own environment. The tool prints what changed: layer, op, before, after, and why. If the rules of a counter
+    do not hold at the new release, it prints a draft of new ones, as `reconcile counter draft` does.
+
+    Exit codes: 0 nothing moved, 1 something moved, 2 bad usage, 3 a counter failed, 4 a defect of reconcile itself.
+    """
+    from ...core.causes import State
+    from ...core.errors import UsageError, unknown
+    from ...core.registry import known_counters
+    from ...drift.words import details, verdict
+    from ...launch import choose
+    from ...launch.choose import pair_of
+    from ...launch.environments.in_environment import collect_in, made
+    from ...launch.environments.named import CURRENT
+    from ...launch.request import PASSES, models_of, run_request
+    from ..authors.conform import families as all_families
+    from ..authors.draft_rules import draft_of
+    from . import run as upgrades
+
+    given = models_of(asked)
+    own = any(asked.values())
+    if own:
+        if families:
+            raise UsageError("--case names layers of the zoo, and your model takes their place: leave one of them out.")
+        choose.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
+        if not given:
+            pair_of(asked["model"])
+    wanted = run_request(counters=counters).counters if counters else ()
+    for name in wanted:
+        if name not in known_counters():
+            raise unknown("counter", name, known_counters())
+    for name in families:
+        if name not in all_families():
+            raise unknown("family", name, all_families())
+    before, after, chosen = upgrades.sides(requirements, older, python or CURRENT, wanted, tuple(given))
+    for env in (before, after):
+        made(env, lambda text: say(text, err=True))
+    takes = [collect_in(env, lambda text: say(text, err=True)) for env in (before, after)]
+    old, new = (lambda request, take=take: take(request, lambda _event: None) for take in takes)
+    moved, failed, broken = 0, 0, dict[str, None]()
+    if own:
+        requests = [run_request(**asked, pass_=pass_, counters=chosen) for pass_ in passes or PASSES[:1]]
+    else:
+        requests = [*upgrades.of_families(families or all_families(), passes or PASSES, chosen)]
+    for done in upgrades.compared(requests, old, new):
+        step = f"{done.model}, {done.pass_}"
+        if done.drift is None:
+            failed += 1
+            say(f"{step}: nothing to compare: {done.failed}")
+            continue
+        stopped = [missing for missing in done.drift.failed if missing.state is State.NOT_COMPARABLE]
+        moved += done.drift.moved or bool(stopped)
+        failed += len(stopped) < len(done.drift.failed)
+        for missing in done.absent:
+            failed += 1
+            say(f"{step}: {missing.name} has nothing to compare with: {missing.reason}")
+        broken |= dict.fromkeys(done.broken)
+        say(f"{done.pass_}: {verdict(done.drift, before.title)}")
+        for line in details(done.drift, verbose=verbose):
+            say(f"  {line}".rstrip())
+    for name in broken:
+        say(f"The rules of {name} do not hold at {after.title}. A draft of those that would:")
+        try:
+            say(draft_of(name, families or all_families(name), new), nl=False)
+        except UsageError as error:
+            say(str(error))
+    say(f"{moved} of {len(requests)} moved from {before.title} to {after.title}")
+    ctx.exit(EXIT_FAILED if failed else EXIT_UNEXPLAINED if moved else EXIT_OK)

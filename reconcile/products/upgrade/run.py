@@ -1,0 +1,133 @@
+"""What an upgrade changes: compare a model, or the layers of the zoo's families, under two releases, each in its own
+environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from packaging.utils import canonicalize_name
+
+from ...core.causes import State
+from ...core.errors import UsageError
+from ...core.records import FORWARD, TRAINING
+from ...core.registry import known_counters
+from ...drift.changes import Drift
+from ...drift.compare import compare
+from ...engine.reconcile import Missing
+from ...engine.settle import Collected
+from ...launch.environments.named import (
+    CURRENT,
+    Environment,
+    adhoc,
+    load,
+    packages_of,
+)
+from ...launch.request import RunRequest, run_request
+from ...launch.user_models import name_of
+from ..scorecard.run import installed, settings
+
+Take = Callable[[RunRequest], Collected]
+"""Runs a request in one of the two environments. Raises UsageError if it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One model in one pass under both releases; ``failed`` says why there is nothing to compare, ``absent`` are counters that
+    gave nothing to compare with under the older one."""
+
+    model: str
+    pass_: str
+    drift: Drift | None
+    failed: str = ""
+    absent: tuple[Missing, ...] = ()
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The counters whose entries the rules of the newer release do not explain, though they explained the older one's."""
+        counters = self.drift.counters if self.drift is not None else ()
+        return tuple(c.counter for c in counters if c.open[1] and not c.open[0])
+
+
+def of_families(families: Sequence[str], passes: Sequence[str], counters: Sequence[str]) -> Iterator[RunRequest]:
+    """The requests that run each family in each pass."""
+    for pass_ in passes:
+        for family in families:
+            overrides, device = settings(family, pass_)
+            yield run_request(model=family, overrides=overrides, device=device, pass_=pass_, counters=tuple(counters))
+
+
+def compared(requests: Iterable[RunRequest], before: Take, after: Take) -> Iterator[Compared]:
+    """Each model in its pass, as soon as it has run under both releases."""
+    for request in requests:
+        model, pass_ = request.model or name_of(request.factories), TRAINING if request.training else FORWARD
+        try:
+            old = before(request)
+            drift = compare(old, after(request))
+        except UsageError as error:
+            yield Compared(model, pass_, None, str(error))
+        else:
+            missing = (ledger for ledger in old.ledgers if isinstance(ledger, Missing))
+            yield Compared(model, pass_, drift, absent=tuple(m for m in missing if m.state is not State.NOT_COMPARABLE))
+
+
+def sides(
+    requirements: Sequence[str],
+    older: Sequence[str],
+    python: str,
+    counters: Sequence[str],
+    frameworks: Collection[str] = (),
+) -> tuple[Environment, Environment, tuple[str, ...]]:
+    """The environments before and after an upgrade of these packages, and the counters that it may move.
+
+    ``frameworks`` are those of the models, if these are the user's own. A counter with its own environment runs there, with
+    these packages in place of its pins. Raises UsageError for text that is not a requirement, for counters without a common
+    environment, and where there is no counter of these models.
+    """
+    after = adhoc(tuple(requirements), python)
+    names = packages_of(requirements)
+    chosen = tuple(counters) or _moved_by(names, after)
+    if frameworks and not counters:
+        chosen = tuple(name for name in chosen if known_counters()[name].framework in frameworks)
+        if not chosen:
+            raise UsageError(f"{', '.join(requirements)} moves no counter of this model: name one with --counter.")
+    homes = {known_counters()[name].family for name in chosen if known_counters()[name].requirements}
+    if not homes:
+        before = adhoc(tuple(older), python) if older else load()[CURRENT]
+        return _beside(before, older, python, chosen), _beside(after, requirements, python, chosen), chosen
+    if len(homes) > 1 or any(not known_counters()[name].requirements for name in chosen):
+        raise UsageError(f"{', '.join(chosen)} run in environments of their own: name one of them with --counter.")
+    home = load()[homes.pop()]
+    if python != CURRENT:
+        raise UsageError(
+            f"{', '.join(chosen)} run in the environment {home.name}, which has its Python: leave out --python."
+        )
+    return home.with_(older) if older else home, home.with_(requirements), chosen
+
+
+def _beside(env: Environment, requirements: Sequence[str], python: str, counters: Sequence[str]) -> Environment:
+    """The environment. If no framework is requested, it is over the running interpreter's packages: nothing else changes, and
+    no framework is fetched. Elsewhere the counters come in the releases that are installed here."""
+    if not requirements:
+        return env
+    known, asked = known_counters(), packages_of(requirements)
+    if python == CURRENT and asked <= {str(canonicalize_name(c.distribution)) for c in known.values()}:
+        return replace(env, requirements=tuple(requirements), over=CURRENT)
+    beside = sorted({known[name].distribution for name in counters})
+    pins = (
+        f"{name}=={installed((name,))}" for name in beside if installed((name,)) and not packages_of([name]) & asked
+    )
+    return replace(env, requirements=(*env.requirements, *pins))
+
+
+def _moved_by(names: set[str], env: Environment) -> tuple[str, ...]:
+    """The counters of these packages; if a framework is upgraded, the counters beside it."""
+    plain = {name: c for name, c in known_counters().items() if not c.quoted and not c.recipe and not c.rare}
+    own = [name for name, c in plain.items() if canonicalize_name(c.distribution) in names]
+    own += [
+        name
+        for name, c in plain.items()
+        if c.requirements and not c.distribution and names & packages_of(c.requirements)
+    ]
+    beside = [name for name, c in plain.items() if c.framework in env.frameworks and not c.requirements]
+    return tuple(own or beside)

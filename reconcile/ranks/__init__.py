@@ -1,1 +1,0 @@
-"""Ranks: what each device of a world multiplies, and what a step costs in all."""

@@ -1,1 +1,0 @@
-"""Every counter on every layer of the zoo's families: the runs, the cells, the pages."""

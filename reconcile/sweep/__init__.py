@@ -1,5 +1,0 @@
-"""Every model of a list at once: cells, which are one model in one environment each, and what runs them.
-
-``cells`` is what a cell is and what determines its result, ``listing`` and ``listfile`` make them of what a user names,
-``cell`` runs one in a process of its own, ``engine`` runs all of them on any ``concurrent.futures.Executor``.
-"""

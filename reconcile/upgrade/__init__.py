@@ -1,1 +1,0 @@
-"""Two releases of a package, compared layer by layer before you upgrade."""

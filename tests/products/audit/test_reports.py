@@ -1,0 +1,96 @@
+"""The committed audits: their pages say what their tables say, and a part of each is what an audit of today says."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from reconcile.core.table import written
+from reconcile.products.audit.claims import COLUMNS, read
+from reconcile.products.audit.verdict import State
+
+AUDITS = Path(__file__).resolve().parents[3] / "reports" / "audit"
+TIMM, TORCHVISION, ZOO = (AUDITS / name for name in ("timm", "torchvision", "zoo"))
+PUBLISHED = 4005
+"""Rows of timm's results in the file that the claims were made of."""
+PART = ("torchvision:resnet50", "torchvision:vit_b_16(image_size=384)", "torchvision:alexnet")
+"""Models that are audited again: one with two figures, one that is made for its pictures, one without norms."""
+OF_A_TABLE = {"row", "readings", "numbers", "by chance", "evidence"}
+"""What depends on the other rows of the table: a part of it knows less of its source."""
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "audit.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("folder", [TIMM, TORCHVISION, ZOO], ids=lambda folder: folder.name)
+def test_the_page_says_what_its_table_says(folder: Path) -> None:
+    found, text = rows(folder), (folder / "README.md").read_text()
+    states = Counter(row["verdict"] for row in found)
+    counts = "; ".join(f"{states[state.value]:,} {state.value}" for state in State)
+    assert f"{len(found):,} figures: {counts}." in text
+    readings = Counter(row["reading"] for row in found if row["verdict"] == "explained")
+    shown = dict(re.findall(r"^\| ([^|]*) \| ([\d,]+) \| [\d.]+ % \| [\d,]+ \|$", text, re.MULTILINE))
+    assert {what: int(count.replace(",", "")) for what, count in shown.items()} == readings
+    claimed = read(folder / "claims.csv")
+    assert [[row[name] for name in COLUMNS] for row in found] == [
+        [getattr(c, name) for name in COLUMNS] for c in claimed
+    ]
+
+
+def test_figures_of_torchvision_that_classify_are_multiply_adds() -> None:
+    found = rows(TORCHVISION)
+    assert len(found) == 166
+    classify = [row for row in found if "." not in row["model"].partition("(")[0]]
+    assert Counter((row["verdict"], row["unit"]) for row in classify) == {("explained", "MAC"): 115}
+    for row in classify:
+        assert row["claim"] == "GFLOPS"
+        digits = len(row["figure"].partition(".")[2])
+        assert f"{int(row['number']) / 1e9:.{digits}f}" == row["figure"]
+
+
+def test_the_figures_of_timm() -> None:
+    """At least 95 % of the published rows; every other has its reason."""
+    found = rows(TIMM)
+    printed = [int(row["source"].rpartition("; ")[2].split()[0]) for row in found]
+    assert sum(printed) == PUBLISHED
+    explained = sum(n for n, row in zip(printed, found, strict=True) if row["verdict"] == "explained")
+    assert explained >= 0.95 * PUBLISHED
+    assert [row for row in found if not row["reading"] and not row["reason"]] == []
+    vit = {r["figure"]: r for r in found if (r["model"], r["input"]) == ("timm:vit_base_patch16_224", "1,3,224,224")}
+    # 12 blocks of 12 heads: two products of 197 x 197 x 64, and a norm of 5 per element before and after each attention
+    attention, norms = 12 * 12 * 2 * 197 * 197 * 64, 25 * 5 * 197 * 768
+    assert int(vit["16.87"]["number"]) + attention == int(vit["17.58"]["number"])
+    assert int(vit["16.87"]["macs"]) == int(vit["17.58"]["number"]) - norms
+    assert vit["16.87"]["left out"].startswith("op-not-counted: 715,327,488 products of 12 layers are not in it")
+
+
+def test_the_page_of_all_audits_is_not_stale() -> None:
+    audits = importlib.import_module("docs.audits")
+    assert (AUDITS / "README.md").read_text() == audits.page()
+
+
+@pytest.mark.matrix
+def test_an_audit_of_today_says_the_same_of_a_part(tmp_path: Path) -> None:
+    """`make audit` writes all of it. The environment pins the libraries."""
+    chosen = [claim for claim in read(TORCHVISION / "claims.csv") if claim.model in PART]
+    (tmp_path / "claims.csv").write_text(written([COLUMNS, *([getattr(c, n) for n in COLUMNS] for c in chosen)]))
+    words = [sys.executable, "-m", "reconcile", "audit", "claims.csv", "--out", "out"]
+    there = {**os.environ, "PYTHONPATH": str(AUDITS.parents[1])}
+    done = subprocess.run(words, cwd=tmp_path, env=there, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    committed = {row["row"]: row for row in rows(TORCHVISION)}
+    again = rows(tmp_path / "out")
+    assert len(again) == len(chosen) > len(PART)
+    for claim, row in zip(chosen, again, strict=True):
+        there = committed[str(claim.row)]
+        assert {name: row[name] for name in row.keys() - OF_A_TABLE} == {n: there[n] for n in there.keys() - OF_A_TABLE}

@@ -1,0 +1,128 @@
+"""What a table's figures count in total, and the two pages that show it."""
+
+from __future__ import annotations
+
+import html as text_of_html
+import re
+from html.parser import HTMLParser
+
+from reconcile.core.causes import Cause
+from reconcile.core.records import FLOP, MAC
+from reconcile.products.audit import html, page, summary
+from reconcile.products.audit.claims import Claim
+from reconcile.products.audit.verdict import State, Verdict
+from reconcile.products.decode.grammar import Candidate
+from reconcile.products.decode.readings import PART, WORK
+
+LOST = f"{Cause.ATTENTION_LEFT_OUT.value}: 700 products of 12 layers are not in it: a, b, c, ..."
+HOSTILE = "<script>alert(1)</script>|`=cmd`"
+
+
+def explained(
+    row: int, model: str, figure: str, unit: str, what: str, note: str = "", claim: str = "GMACs", numbers: int = 1
+) -> Verdict:
+    value = round(float(figure) * 1e9)
+    best = Candidate(value, PART if note else WORK, unit, what, "", note)
+    said = Claim(row, model, "1,3,224,224", figure, claim)
+    return Verdict(said, State.EXPLAINED, best, numbers + 1, numbers, 0.01, value)
+
+
+def closed(row: int, model: str, figure: str, state: State = State.OPEN, macs: int = 9) -> Verdict:
+    return Verdict(Claim(row, model, "1,3,224,224", figure, "GMACs"), state, macs=macs, reason="nobody knows")
+
+
+VERDICTS = [
+    explained(1, "vit", "17.58", MAC, "all"),
+    explained(2, "vit", "16.87", MAC, "without attention", LOST),
+    explained(3, "vit", "17.58", MAC, "all"),
+    explained(4, "net", "4.1", MAC, "all", claim="GFLOPs", numbers=2),
+    explained(5, "net", "8.2", FLOP, "twice", claim="GFLOPs"),
+    closed(6, "odd", "3.3"),
+    closed(7, "odd", "3.4"),
+    closed(8, "gone", "1.0", State.NOT_RUN, 0),
+    closed(9, HOSTILE, HOSTILE, State.NOT_READ, 0),
+]
+
+
+def test_every_explained_figure_is_in_one_unit() -> None:
+    lines = {line.what: (line.count, line.of) for line in summary.kinds(VERDICTS)}
+    assert lines == {
+        "count MACs": (4, 5),
+        "count FLOPs": (1, 5),
+        "are called GFLOPs and count MACs": (1, 5),
+        "leave something out: attention-left-out": (1, 5),
+    }
+
+
+def test_readings_are_counted_once_each() -> None:
+    found = [(line.what, line.count, alone) for line, alone in summary.readings(VERDICTS)]
+    assert found == [("all", 3, 2), ("twice", 1, 1), ("without attention", 1, 1)]
+
+
+def test_a_model_with_several_figures_says_what_each_is() -> None:
+    """The same figure twice is one; those that are furthest apart come first."""
+    found = summary.several(VERDICTS)
+    assert [(group.model, group.figures) for group in found] == [
+        ("net 1,3,224,224", "4.1, 8.2"),
+        ("vit 1,3,224,224", "16.87, 17.58"),
+        ("odd 1,3,224,224", "3.3, 3.4"),
+    ]
+    assert found[1].why == ("without attention", "all")
+    assert found[2].why == ("not explained", "not explained")
+
+
+def test_random_figures_stand_beside_the_share() -> None:
+    share, proves = summary.proves(VERDICTS, (3, 1000))
+    assert "Of the 7 whose model ran, 71.4 % are explained. Of 1,000 random figures" in share
+    assert "0.3 % are (3)" in share
+    assert "4 of the 5 explained ones agree with one number alone" in proves
+    assert summary.proves(VERDICTS[-2:], (0, 0)) == ()
+
+
+def test_the_page_lists_every_row_of_a_short_table_alone() -> None:
+    text = page.to_markdown(VERDICTS, (3, 1000), "reconcile audit x.csv")
+    assert "9 figures: 5 explained; 0 explained if cut off; 2 not explained; 1 not run; 1 not read." in text
+    assert "3 models have several figures for one input; of 2, all figures are explained." in text
+    assert "| vit 1,3,224,224 | 16.87, 17.58 | without attention; all |" in text
+    assert len(re.findall(r"^\| (vit|net) \| 1,3,224,224 ", text, re.MULTILINE)) == 5
+    many = [closed(row, "odd", "3.3") for row in range(page.MOST + 1)]
+    assert "Every row:" not in page.to_markdown(many, (0, 1000))
+    assert "`audit.csv`" in page.to_markdown(many, (0, 1000))
+
+
+class Rows(HTMLParser):
+    """The texts of the last table's rows, and every tag."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.rows: list[list[str]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag == "table":
+            self.rows = []
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th") and self.rows:
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
+
+
+def test_the_html_page_has_every_row_and_no_tag_of_a_table() -> None:
+    text = html.to_html(VERDICTS, (3, 1000), f"reconcile audit {HOSTILE}")
+    found = Rows(text)
+    assert found.tags.count("script") == 1
+    assert text_of_html.escape(HOSTILE).replace("&#x27;", "'") in text.replace("&#39;", "'")
+    _, *rows = found.rows
+    assert [row[0] for row in rows] == [v.claim.model for v in VERDICTS]
+    assert [row[2] for row in rows] == [v.claim.printed for v in VERDICTS]
+    assert rows[0][5] == "all"
+    assert rows[1][5].startswith("without attention")
+    assert LOST in rows[1][5]
+    assert rows[5][5] == "nobody knows"
+    assert {len(row) for row in rows} == {9}

@@ -1,0 +1,195 @@
+"""What a figure is among the readings of its model, and how much that means."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from reconcile.core.records import FLOP, MAC
+from reconcile.products.audit.claims import Claim
+from reconcile.products.audit.html import to_html
+from reconcile.products.audit.page import to_csv, to_markdown
+from reconcile.products.audit.verdict import State, Verdict, by_chance, chance, verdict, verdicts
+from reconcile.products.decode.figure import figure
+from reconcile.products.decode.grammar import Candidate
+from reconcile.products.decode.readings import DERIVED, PART, WORK
+
+MACS = 4_089_184_256
+NORMS = 22_328_320
+
+
+def reading(value: int, rank: int, unit: str, what: str, family: str = "") -> dict[str, Any]:
+    return {"value": value, "rank": rank, "unit": unit, "what": what, "how": "", "note": "", "family": family}
+
+
+READINGS = [
+    reading(MACS, WORK, MAC, "macs"),
+    reading(2 * MACS, WORK, FLOP, "flops"),
+    reading(MACS + NORMS, PART, MAC, "with norms", "fvcore"),
+    reading(MACS + 1000, PART, MAC, "with biases"),
+    reading(3 * MACS, DERIVED, FLOP, "far-fetched"),
+]
+RAN: dict[str, Any] = {"refused": {}, "traces": [{"reason": ""}], "readings": READINGS}
+
+
+def of(text: str, claim: str = "", counter: str = "", outcome: dict[str, Any] | None = None) -> Verdict:
+    return verdict(Claim(1, "net:make", figure=text, claim=claim, counter=counter), RAN if outcome is None else outcome)
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "what", "matches", "numbers"),
+    [
+        ("4.089", "GMACs", "macs", 2, 2),
+        ("4089184256", "", "macs", 1, 1),
+        ("4.11", "GMACs", "with norms", 1, 1),
+        ("8.178", "GFLOPs", "flops", 1, 1),
+        ("12.27", "G", "far-fetched", 1, 1),
+    ],
+)
+def test_the_simplest_reading(text: str, claim: str, what: str, matches: int, numbers: int) -> None:
+    found = of(text, claim)
+    assert found.best is not None
+    assert (found.state, found.best.what, found.matches, found.numbers) == (State.EXPLAINED, what, matches, numbers)
+    assert not found.contradicts
+
+
+def test_macs_that_are_called_flops() -> None:
+    found = of("4.089", "GFLOPS")
+    assert found.best is not None
+    assert (found.state, found.best.what, found.contradicts) == (State.EXPLAINED, "macs", True)
+
+
+def test_the_counter_that_the_source_names_comes_first() -> None:
+    near = {**RAN, "readings": [*READINGS, reading(MACS + NORMS + 10, PART, MAC, "another")]}
+    wanted = ("4.112", "GMACs")
+    assert of(*wanted, "fvcore", near).best == of(*wanted, "", RAN).best
+    exact = {**RAN, "readings": [*READINGS, reading(4_112_000_000, PART, MAC, "another")]}
+    assert of(*wanted, "", exact).best.what == "another"  # type: ignore[union-attr]
+    assert of(*wanted, "FVCore 0.1.5", exact).best.what == "with norms"  # type: ignore[union-attr]
+
+
+def test_few_digits_meet_totals_and_those_of_the_named_counter() -> None:
+    held = {
+        **RAN,
+        "readings": [reading(582_000_000, WORK, MAC, "macs"), reading(601_000_000, PART, MAC, "norms", "fvcore")],
+    }
+    assert of("0.60", "GMACs", outcome=held).state is State.OPEN
+    assert of("0.60", "GMACs", "thop", held).state is State.OPEN
+    found = of("0.60", "GMACs", "fvcore", held)
+    assert (found.state, found.best.what) == (State.EXPLAINED, "norms")  # type: ignore[union-attr]
+    assert found.chance == pytest.approx((math.log10(6.05 / 5.95) + math.log10(585 / 575) * 1) / 2, rel=1e-6)
+
+
+def test_not_explained_says_what_is_nearest() -> None:
+    found = of("4.15", "GMACs")
+    assert (found.state, found.best) == (State.OPEN, None)
+    off = 100 * (4.15e9 - (MACS + NORMS)) / (MACS + NORMS)
+    near = f"too large by {off:.2g} %: {MACS + NORMS:,} (4.11 GMACs, with norms)"
+    assert found.reason == f"{near}, the nearest of 3 readings in MACs"
+
+
+def test_a_claim_in_flops_is_answered_in_flops() -> None:
+    """4.3 is 47 % short of twice the products, and 5.2 % more than the products; 8.6 has FLOPs nearest."""
+    reason = of("4.3", "GFLOPs").reason
+    short, more = 100 * (1 - 4.3e9 / (2 * MACS)), 100 * (4.3e9 / MACS - 1)
+    assert reason.startswith(f"too small by {short:.0f} %: {2 * MACS:,} (8.18 GFLOPs, flops)")
+    assert reason.endswith(f"; read as MACs it is too large by {more:.2g} %: {MACS:,} (4.09 GMACs, macs)")
+    reason = of("8.6", "GFLOPs").reason
+    assert reason.startswith(f"too large by {100 * (8.6e9 / (2 * MACS) - 1):.2g} %: {2 * MACS:,}")
+    assert "read as" not in reason
+
+
+def test_a_figure_without_a_unit_gets_advice() -> None:
+    assert of("4").reason.endswith("write the unit in `claim`, such as GFLOPs")
+    assert "write 4.1G or 4.1 GFLOPs" in of("4.1").reason
+    assert "`claim`" not in of("4.15", "GMACs").reason
+
+
+def test_digits_that_are_cut_off_are_a_state_of_their_own() -> None:
+    held = {**RAN, "readings": [reading(3_857_973_248, WORK, MAC, "macs")]}
+    assert of("3.8", "G", outcome=held).state is State.CUT
+    assert of("3.9", "G", outcome=held).state is State.EXPLAINED
+
+
+def test_a_model_that_did_not_run_and_a_figure_that_is_none() -> None:
+    failed = {"refused": {"torch": "it raised"}, "traces": []}
+    assert (of("4.1", "G", outcome=failed).state, of("4.1", "G", outcome=failed).reason) == (State.NOT_RUN, "it raised")
+    partly = {"refused": {}, "traces": [{"reason": "", "unknown": {"aten.x": 1}}], "readings": []}
+    assert of("4.1", "G", outcome=partly).reason == "the work of aten.x is unknown"
+    assert of("four", "G").state is State.NOT_READ
+    assert "is not a number" in of("four", "G").reason
+
+
+def test_the_chance_is_the_share_of_figures_that_a_reading_takes() -> None:
+    """A reading takes the numbers printed as it is: of 4.09, those from 4.085 to 4.095."""
+    one = [Candidate(MACS, WORK, MAC, "")]
+    decades = math.log10(4.095 / 4.085) / 2
+    assert chance(one, figure("4.09G"), MACS) == pytest.approx(decades)
+    same = [*one, Candidate(4_090_000_000, WORK, MAC, "")]
+    assert chance(same, figure("4.09G"), MACS) == pytest.approx(decades)
+    two = [*one, Candidate(4_100_000_000, WORK, MAC, "")]
+    assert chance(two, figure("4.09G"), MACS) == pytest.approx(math.log10(4.105 / 4.085) / 2)
+    far = [*one, Candidate(100 * MACS, WORK, MAC, "")]
+    assert chance(far, figure("4.09G"), MACS) == pytest.approx(decades)
+    assert chance(one, figure("5.00G"), MACS, cut=True) == pytest.approx(math.log10(4.095 / 4.075) / 2)
+    assert chance(one, figure("4089184256"), MACS) < 1e-9
+
+
+def test_random_figures_are_explained_as_often_as_chance_says() -> None:
+    verdicts = [of("4.09", "GMACs")]
+    hits, draws = by_chance(verdicts, {1: RAN}, 4000)
+    drawn_with = [r for r in READINGS if r["rank"] < PART + 1]
+    # to the second decimal of a billion, as the claim: each reading takes 0.01e9, whatever its digits
+    expected = sum(
+        math.log10((r["value"] + 5e6) / (r["value"] - 5e6)) / 2 for r in drawn_with if r["what"] != "with biases"
+    )
+    assert draws == 4000
+    assert hits / draws == pytest.approx(expected, abs=3 * math.sqrt(expected / draws) + 0.001)
+    assert by_chance([], {}) == (0, 0)
+    assert by_chance(verdicts, {1: RAN}) == by_chance(verdicts, {1: RAN})
+
+
+def test_random_figures_are_not_explained_by_cutting_digits_off() -> None:
+    held = {**RAN, "readings": [reading(3_857_973_248, WORK, MAC, "macs")]}
+    hits, draws = by_chance([of("3.8", "G", outcome=held)], {1: held}, 10_000)
+    expected = math.log10(3.95 / 3.85) / 2
+    assert hits / draws == pytest.approx(expected, abs=3 * math.sqrt(expected / draws))
+
+
+def test_the_page_says_what_is_true_of_all_of_them() -> None:
+    failed = {"refused": {"": "=it|raised"}, "traces": []}
+    verdicts = [of("4.089", "GFLOPS"), of("4.11", "GMACs"), of("4.5", "GMACs"), of("1", outcome=failed), of("x")]
+    text = to_markdown(verdicts, (7, 1000), "reconcile audit x.csv")
+    assert "5 figures: 2 explained; 0 explained if cut off; 1 not explained; 1 not run; 1 not read." in text
+    assert "Of the 3 whose model ran, 66.7 % are explained." in text
+    assert "Of 1,000 random figures for the same models, printed to the same place, 0.7 % are (7)" in text
+    assert "| are called GFLOPS and count MACs | 1 | 50.0 % |" in text
+    assert "| macs | 1 | 50.0 % | 0 |" in text
+    assert "=it\\|raised" in text
+    rows = to_csv(verdicts).splitlines()
+    assert len(rows) == 6
+    assert "'=it|raised" in rows[4]
+
+
+def test_twice_the_products_come_before_a_nearer_count() -> None:
+    """ResNet-50: 2 × 4,089,184,256 rounds to 8.2, and so does 8,206,449,344, which is nearer to it."""
+    near = reading(8_206_449_344, WORK, FLOP, "the work that ran, in FLOPs by the convention textbook")
+    causal = reading(2 * MACS, WORK, FLOP, "the work that ran, in FLOPs by the convention causal")
+    matmul = reading(2 * MACS, WORK, FLOP, "the work that ran, in FLOPs by the convention matmul")
+    held = {**RAN, "readings": [READINGS[0], near, causal, matmul]}
+    best = of("8.2", "GFLOPs", outcome=held).best
+    assert best is not None
+    assert (best.value, best.what) == (2 * MACS, matmul["what"])
+
+
+def test_a_verdict_says_what_its_source_counts() -> None:
+    """Four figures of one source, with norms: what is read by the other three says so, on both pages and in the table."""
+    claims = [Claim(i, "net:make", figure="4.112", claim="GMACs", source=f"a, row {i}") for i in range(1, 6)]
+    found, sources = verdicts(claims, dict.fromkeys(range(1, 6), RAN), {})
+    assert [v.evidence for v in found] == ["as the other 4 rows of this source"] * 5
+    assert [(one.source, one.rows, one.of) for one in sources] == [("a", 5, 5)]
+    for text in (to_markdown(found, (0, 1), "", sources), to_csv(found), to_html(found, (0, 1), "", sources)):
+        assert "as the other 4 rows of this source" in text
+    assert "| a | with norms | 5 | 5 | 10^" in to_markdown(found, (0, 1), "", sources)

@@ -1,0 +1,61 @@
+"""Collected data made by hand: a session graph, a loop, a batch; and the committed one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from reconcile.core.records import DEAD, FLOP, INITIALIZER, LIVE, Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.drift import baselines
+from reconcile.engine.settle import Collected
+from reconcile.launch.request import RunRequest
+from reconcile.products.decode.grammar import Source
+from tests.drift import takes
+
+SAVED = Path(__file__).resolve().parents[3] / "reports/baselines"
+
+META: dict[str, Any] = {**takes.META, "name": "toy", "params": {"batch": 4}, "layers": [], "frameworks": ["tf"]}
+
+
+def product(id: str, m: int, k: int, n: int, calls: int = 1, layer: str = "") -> Op:
+    """MatMul (m, k) x (k, n)."""
+    shapes = [Tensor(shape, "float32") for shape in ((m, k), (k, n), (m, n))]
+    return Op(id, "MatMul", layer, tuple(shapes[:2]), (shapes[2],), {}, calls)
+
+
+def bias(id: str, m: int, n: int, calls: int = 1, layer: str = "") -> Op:
+    """BiasAdd on (m, n)."""
+    x, b = Tensor((m, n), "float32"), Tensor((n,), "float32")
+    return Op(id, "BiasAdd", layer, (x, b), (x,), {}, calls)
+
+
+def trace(*ops: Op) -> Trace:
+    return Trace("tf", {"tensorflow": "1.12.0"}, "graph", ops, (), (), (), ())
+
+
+def session(counter: str = "tf.profiler@session") -> Ledger:
+    """Matmul, two initialisers, and a sum that nothing needs: 7,200 + 1,088 + 10."""
+    rows = [
+        ("MatMul", "MatMul", 7_200, LIVE),
+        ("A/Mul", "Mul", 544, INITIALIZER),
+        ("A/Add", "Add", 544, INITIALIZER),
+        ("spare", "Sum", 10, DEAD),
+    ]
+    entries = tuple(Entry(id, id.partition("/")[0], op, value, 1) for id, op, value, _ in rows)
+    sightings = tuple(Sighting(Op(id, op, "", (), (), {}), id, role) for id, op, _, role in rows)
+    return Ledger(counter, "tf", FLOP, "graph", {"tensorflow": "1.12.0"}, 8_298, entries, sightings, {}, ())
+
+
+def source(*records: Trace | Ledger, name: str = "old", **params: Any) -> Source:
+    traces = tuple(r for r in records if isinstance(r, Trace))
+    ledgers = tuple(r for r in records if isinstance(r, Ledger))
+    return Source(name, Collected({**META, "params": params or META["params"]}, traces, ledgers))
+
+
+def saved(model: str) -> tuple[Source, ...]:
+    """The committed baselines of a model."""
+    return tuple(Source(p.stem, baselines.load(p).collected, "saved") for p in sorted((SAVED / model).glob("*.json")))
+
+
+def request(model: str = "gru_demo", **overrides: str) -> RunRequest:
+    return RunRequest(model, overrides)

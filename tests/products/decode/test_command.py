@@ -1,0 +1,235 @@
+"""``reconcile decode`` as it is typed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reconcile.cli import cli
+from reconcile.core.errors import UsageError
+from reconcile.engine.settle import Collected
+from reconcile.launch.request import RunRequest, by_parameter, model_options
+from reconcile.products.decode import gather
+from reconcile.products.decode.figure import figure
+from reconcile.products.decode.printed import said, verdict
+from reconcile.products.decode.search import search
+from tests.products.decode import data
+
+
+def typed(*args: str, baselines: Path | None = data.SAVED) -> Result:
+    more = ["--no-run", "--baselines", str(baselines)] if baselines else []
+    return CliRunner().invoke(cli, ["decode", *more, *args], prog_name="reconcile")
+
+
+def test_quiet_is_one_line_with_the_simplest_reading() -> None:
+    done = typed("--model", "gru_demo", "22,938,560", "-q")
+    assert (done.exit_code, done.output) == (0, "22,938,560 for gru_demo is explained: thop × 2 (it counts MACs).\n")
+    done = typed("--model", "gru_demo", "12345", "-q")
+    assert (done.exit_code, done.output.count("\n")) == (1, 1)
+    assert "12,345 for gru_demo is not explained: none of" in done.output
+
+
+def test_explained() -> None:
+    done = typed("--model", "gru_demo", "22,938,560")
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines() == [
+        "22,938,560 for gru_demo is explained:",
+        "",
+        "  22,938,560",
+        "    thop × 2 (it counts MACs)",
+        "      2 × 11,469,280 = 22,938,560",
+        "      1 of the 3 layers that convolve or multiply matrices is not in it: gru.",
+        "      torch-1.10.1-thop-2001 (saved; thop 0.0.31.post2001170342, torch 1.10.1)",
+        "",
+        "Of the releases of thop looked at, only those before 0.0.31.post2005241907 give it.",
+        "",
+        "To run it: reconcile run --model gru_demo --environment torch-1.10.1-thop-2001 --counter thop",
+    ]
+
+
+def test_another_version_of_the_network_has_it() -> None:
+    """ResNet-50 with its stride in the 3x3 of a block: 4,089,184,256 multiply-adds, 3,857,973,248 with it in the 1x1."""
+    there = "resnet50_v1_5, another version of this network, runs 4,089,184,256 MACs (torch)."
+    done = typed("--model", "resnet50", "4.1 GFLOPs")
+    assert done.exit_code == 1
+    assert f"{there} Look there: reconcile decode --model resnet50_v1_5 '4.1 GFLOPs'" in done.output
+    assert there not in typed("--model", "resnet50", "4.3 GFLOPs").output
+    assert there not in typed("--model", "gru_demo", "4.1 GFLOPs").output
+
+
+def test_not_explained() -> None:
+    done = typed("--model", "gru_demo", "12345678")
+    assert done.exit_code == 1
+    assert done.output.startswith("12,345,678 for gru_demo is not explained: none of ")
+    assert "Looked at: current" in done.output
+
+
+def test_a_rounded_number_written_as_an_exact_one() -> None:
+    done = typed("--model", "gru_demo", "250000000")
+    assert done.exit_code == 1
+    assert "If it is rounded, write it so: 2.5e8." in done.output
+
+
+def test_four_digits_may_be_ambiguous() -> None:
+    done = typed("--model", "gru_demo", "250.3e6")
+    assert done.exit_code == 0
+    assert "250.3e6 for gru_demo is ambiguous: " in done.output
+    assert "different numbers. The simplest first:" in done.output
+    longer = typed("--model", "gru_demo", "250.3e6", "--verbose")
+    assert "more readings" not in longer.output
+    assert "Nearest candidates that it is not:" in longer.output
+
+
+def test_few_digits_are_one_reading_and_the_macs_come_first() -> None:
+    done = typed("--model", "gru_demo", "125M")
+    assert done.exit_code == 0
+    assert done.output.startswith("125M for gru_demo is explained:\n\n  124,904,960\n    the work that ran, in MACs")
+    assert len(re.findall(r"^  \d", done.output, re.MULTILINE)) == 1
+    assert "Its digits do not tell this from 125,026,016 (thop, as reported (it counts MACs))" in done.output
+
+
+def test_one_number_behind_the_digits() -> None:
+    done = typed("--model", "resnet50", "3.858e9", "--quiet", "--environment", "tf-2.3.1")
+    says = "3.858e9 for resnet50 is explained: 1 candidate rounds to it, 3,857,973,248: the work that ran, in MACs"
+    assert done.output.startswith(says)
+    assert done.output.count("\n") == 1
+
+
+def test_cut_off() -> None:
+    assert "the rest cut off (none rounds to them)" in typed("--model", "resnet50", "3.857e9").output
+    done = typed("--model", "resnet50", "3.8e9")
+    assert done.exit_code == 0
+    assert done.output.startswith("3.8e9 for resnet50 is explained if its digits are cut off and not rounded:\n")
+    assert "The work that ran is 3,857,973,248 MACs, which round to 3.9e9." in done.output
+
+
+def test_a_unit_leaves_the_readings_in_it() -> None:
+    macs, flops = typed("--model", "gru_demo", "250 MMACs"), typed("--model", "gru_demo", "250 MFLOPs")
+    assert "No reading in MACs agrees; these are in another unit." in macs.output
+    assert "unit" not in flops.output
+    assert "124,904,960" in typed("--model", "gru_demo", "125 MFLOPs").output
+
+
+def test_where_a_saved_total_is_looked_for() -> None:
+    done = typed("--model", "gru_demo", "--environment", "current", "25150826")
+    assert done.exit_code == 1
+    assert done.output.splitlines()[-1] == (
+        "The saved data of tf-1.12 has it: tf.profiler@session, as reported. Look there: reconcile decode --model gru_demo "
+        f"--baselines {data.SAVED} --environment tf-1.12 25150826"
+    )
+
+
+def test_the_command_makes_the_environment_of_this_call(tmp_path: Path) -> None:
+    """Its name stands in no list of environments."""
+    made = ["--with", "tensorflow-cpu==2.3.1", "--python", "3.8"]
+    (tmp_path / "gru_demo").mkdir()
+    shutil.copy(data.SAVED / "gru_demo/tf-2.3.1.json", tmp_path / "gru_demo/tensorflow-cpu-2.3.1-py3.8.json")
+    done = typed("--model", "gru_demo", "--set", "units=96", *made, "22752165", baselines=tmp_path)
+    assert done.output.splitlines()[-1] == (
+        f"To run it: reconcile run --model gru_demo --set units=96 {' '.join(made)} --counter tf.profiler@session"
+    )
+    other = typed("--model", "gru_demo", "--set", "units=97", *made, "22752165", baselines=tmp_path)
+    assert "saved with units=96" in other.output
+    assert "--set" not in other.output.splitlines()[-1]
+
+
+def test_a_short_number_that_is_no_total_may_be_a_coincidence() -> None:
+    work = data.source(data.trace(data.product("a", 1, 1024, 1), data.bias("b", 1, 1)), batch=1)
+    sentence = "It is neither the total of a counter that was looked at nor that of the work that ran"
+    for text, doubtful in (("2050", True), ("1024", False)):
+        decoded = search("net", figure(text), [work])
+        assert (text, sentence in verdict(decoded)) == (text, doubtful)
+        assert (text, f"{int(text):,} for net is explained:" == verdict(decoded)) == (text, not doubtful)
+        assert (text, "Looked at: old." in said(decoded)) == (text, doubtful)
+
+
+def test_environments_that_were_not_looked_at_are_named() -> None:
+    done = typed("--model", "resnet50", "12345678")
+    last = done.output.splitlines()[-1]
+    assert last.startswith("Older versions of a counter may print it, and were not looked at. Run them: ")
+    assert "--environment tf-1.12 " in last
+    assert "--environment tf-2.3.1 " not in last
+
+
+def test_a_far_reading_is_doubted_while_there_is_more_to_look_at() -> None:
+    done = typed("--model", "resnet50", "--verbose", "51112225")
+    assert done.exit_code == 0
+    assert "This reading may be a coincidence. Older versions" in done.output
+
+
+def test_outside_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = typed("--no-run", "--model", "resnet50", "51112224", baselines=None)
+    assert done.exit_code == 0, done.output
+    assert "tf.profiler@batch_none, as reported" in done.output
+
+
+def test_an_installed_baseline_is_not_that_of_a_namesake(tmp_path: Path) -> None:
+    assert gather.SHIPPED in gather.folders_of("resnet50")
+    assert gather.SHIPPED not in gather.folders_of(str(tmp_path / "resnet50.py"))
+
+
+@pytest.fixture
+def taking(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
+    """The requests of decode's runs, which end there."""
+    asked: list[RunRequest] = []
+
+    def take(request: RunRequest, _progress: Callable[..., Any]) -> Collected:
+        asked.append(request)
+        raise UsageError("this run ends here.")
+
+    monkeypatch.setitem(gather.gather.__kwdefaults__, "take", take)
+    return asked
+
+
+def test_a_model_of_the_users_own(taking: list[RunRequest]) -> None:
+    done = typed("--torch", "net:make", "--input", "1,3:int64", "--timeout", "5", "77", baselines=None)
+    assert "this run ends here" in done.output
+    (request,) = taking
+    assert request.factories == {"torch": "net:make"}
+    assert [(i.shape, i.dtype) for i in request.inputs] == [((1, 3), "int64")]
+    assert request.timeout == 5
+
+
+def test_the_counters_of_a_run_can_be_named(taking: list[RunRequest]) -> None:
+    done = typed("--model", "gru_demo", "--counter", "ptflops@aten", "--counter", "torchinfo", "77", baselines=None)
+    assert "this run ends here" in done.output
+    assert [request.counters for request in taking] == [("ptflops@aten", "torchinfo")]
+
+
+def test_options_are_those_of_a_run() -> None:
+    """Whatever names a model, its inputs and where it runs, for every framework."""
+    known = {parameter.name for parameter in cli.get_command(None, "decode").params}  # type: ignore[arg-type, union-attr]
+    wanted = {"model", "inputs", "signature", "trust_file", "overrides", "file", "with_", "python", *model_options()}
+    assert wanted - known == set()
+    assert wanted - set(by_parameter()) == set()
+
+
+def test_bad_usage() -> None:
+    for args, sentence in (
+        (("--model", "gru_demo", "many"), "is not a number"),
+        (("--model", "gru_demo", "-5.2e9"), "'-5.2e9' is negative, but a count is not. Leave out the sign."),
+        (("-v", "-5", "--model", "gru_demo"), "'-5' is negative, but a count is not. Leave out the sign."),
+        (("--model", "gru_demo", "-x"), "No such option '-x'"),
+        (("--model", "gru_demo", "--timeout", "-5", "7"), "--timeout must be a number of seconds"),
+        (("--model", "gru_demo", "3.8-4.1G"), "is a range"),
+        (("--model", "gru_demo", "--set", "unitz=3", "5"), "unknown parameter 'unitz'. Did you mean units?"),
+        (("--model", "gru_demo"), "Missing argument 'NUMBER'"),
+        (("--model", "./nope.py", "5"), "there is no pair file ./nope.py"),
+        (("--model", "gru_dem", "5"), "unknown model"),
+        (("--model", "gru_demo", "5", "--environment", "x"), "unknown environment"),
+        (("--model", "conv1x1", "2"), "there is no data on conv1x1"),
+        (("5",), "name a model"),
+        (("--model", "gru_demo", "--torch", "net:make", "5"), "give one or the other"),
+        (("--torch", "net:make", "5"), "--no-run looks at saved baselines"),
+        (("--model", "gru_demo", "--with", "torch==2.4", "--environment", "tf-1.12", "5"), "give one of them"),
+    ):
+        done = typed(*args)
+        assert done.exit_code == 2, args
+        assert sentence in done.stderr

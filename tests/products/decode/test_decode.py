@@ -1,0 +1,319 @@
+"""The published numbers by name, from what is committed and from real runs; where the data comes from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reconcile.core.causes import State
+from reconcile.core.errors import UsageError
+from reconcile.core.records import Ledger
+from reconcile.core.registry import known_counters
+from reconcile.drift import baselines
+from reconcile.engine.reconcile import Missing
+from reconcile.engine.settle import Collected
+from reconcile.launch.environments import named as environments
+from reconcile.launch.request import RunRequest
+from reconcile.products.decode import releases
+from reconcile.products.decode.elsewhere import unseen
+from reconcile.products.decode.figure import figure
+from reconcile.products.decode.gather import gather
+from reconcile.products.decode.grammar import Source, candidates
+from reconcile.products.decode.search import Decoded, search
+from tests.products.decode import data
+
+
+def decoded(model: str, text: str, *more: Source) -> Decoded:
+    return search(model, figure(text), [*data.saved(model), *more])
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "what", "where"),
+    [
+        ("gru_demo", "25150826", "tf.profiler@session, as reported", "tf-1.12"),
+        ("gru_demo", "25,150,826", "tf.profiler@session, as reported", "tf-1.12"),
+        ("gru_demo", "22752165", "tf.profiler@session, as reported", "tf-2.3.1"),
+        ("gru_demo", "22938560", "thop × 2 (it counts MACs)", "torch-1.10.1-thop-2001"),
+        ("gru_demo", "250840448", "thop × 2 (it counts MACs)", "torch-1.10.1-thop-2005"),
+        ("gru_demo", "250052032", "thop × 2 (it counts MACs)", "current"),
+        ("gru_demo", "249809920", "flop_counter, as reported", "current"),
+        ("resnet50", "51112224", "tf.profiler@batch_none, as reported", "tf-2.3.1"),
+    ],
+)
+def test_published(model: str, text: str, what: str, where: str) -> None:
+    best = decoded(model, text).matches[0]
+    assert (best.what, best.where[0].partition(" (")[0]) == (what, where)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        # thop counts no GRU before May 2020, and one product of a Linear twice; from September 2022 on a GRU without its gates
+        ("22938560", "Of the releases of thop looked at, only those before 0.0.31.post2005241907 give it."),
+        (
+            "250840448",
+            "Of the releases of thop looked at, only those between 0.0.31.post2001170342 and 0.1.1.post2209072238 give it.",
+        ),
+        ("250052032", "Of the releases of thop looked at, only those after 0.0.31.post2005241907 give it."),
+        ("249809920", ""),  # flop_counter, of which one release was looked at
+    ],
+)
+def test_which_releases_it_can_come_from(text: str, sentence: str) -> None:
+    sources = data.saved("gru_demo")
+    assert releases.said(*releases.bounds(decoded("gru_demo", text).matches[0], sources)) == sentence
+
+
+def test_a_release_between_that_gives_another_number_is_no_bound() -> None:
+    """Taken in environments of the same counter: the first and the last alike, the one between otherwise."""
+    sources = data.saved("gru_demo")
+    old, mid, new = (
+        next(s for s in sources if s.name == name)
+        for name in ("torch-1.10.1-thop-2001", "torch-1.10.1-thop-2005", "torch-1.10.1")
+    )
+    (versions,) = [x.versions for x in new.collected.ledgers if isinstance(x, Ledger) and x.counter == "thop"]
+    ledgers = [x for x in old.collected.ledgers if isinstance(x, Ledger) and x.counter == "thop"]
+    same = [ledger._replace(versions=versions) for ledger in ledgers]
+    again = replace(old, name="newest", collected=replace(old.collected, ledgers=tuple(same)))
+    best = decoded("gru_demo", "22938560").matches[0]
+    assert releases.bounds(best, [old, mid, again]) == ("", "", "")
+
+
+def test_s4_has_nothing_of_the_network_and_is_the_model_twice() -> None:
+    once = decoded("resnet50", "51112224").matches[0]
+    assert once.how.startswith(
+        "106,346 of ops that no output depends on (Sub 53,226, Mul 53,120) + 51,005,878 of initialisers"
+    )
+    assert once.note == "Nothing of the 54 layers that convolve or multiply matrices is in it."
+    twice = next(c for c in decoded("resnet50", "102224449").matches if "second time" in c.what)
+    assert twice.how == "2 × 51,112,224 + 1 = 102,224,449"
+    backward = next(c for c in decoded("resnet50", "51112225").matches if "backward" in c.what)
+    assert backward.value == 51_112_225
+
+
+def test_refused() -> None:
+    found = decoded("gru_demo", "12345678")
+    assert (found.matches, found.exit_code) == ((), 1)
+    assert found.near
+
+
+def test_resnet50_from_its_old_trace() -> None:
+    assert decoded("resnet50", "3.86e9").values == (3_857_973_248,)
+    assert decoded("resnet50", "7.7e9").values == (7_715_946_496,)
+    assert decoded("resnet50", "3.857e9").cut
+    assert decoded("resnet50", "3.857e9").values == (3_857_973_248,)
+
+
+@pytest.mark.zoo
+@pytest.mark.frameworks
+def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
+    run = Source("current", collecting("resnet50"))
+    macs = search("resnet50", figure("3.86e9"), [run])
+    assert macs.values == (3_857_973_248,)
+    assert macs.matches[0].what == "the work that ran, in MACs (half of matmul)"
+    flops = search("resnet50", figure("7.7e9"), [run])
+    assert flops.matches[0].what == "flop_counter, as reported"
+    assert flops.values[0] == 7_715_946_496
+    assert (
+        search("resnet50", figure("25636712"), [run]).matches[0].what
+        == "the number of parameters, not a count of operations"
+    )
+    values = {c.value for c in candidates([run, *data.saved("resnet50")])[0]}
+    dice = random.Random(50)
+    assert sum(dice.randrange(10**8, 10**10) in values for _ in range(1000)) < 10
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+def test_matmul_init_from_a_run(tmp_path: Path) -> None:
+    wanted = figure("8288")
+    sources, notes = gather(
+        data.request("matmul_init"), (tmp_path,), close=lambda sources: search("matmul_init", wanted, sources).close
+    )
+    assert not notes
+    found = search("matmul_init", wanted, sources, notes=notes)
+    assert found.matches[0].what == "tf.profiler@session, as reported"
+    assert found.matches[0].how.startswith("7,200 of the model (MatMul) + 1,088 of initialisers and random input")
+    assert search("matmul_init", figure("7200"), sources).matches
+    values = {c.value for c in candidates(sources)[0]}
+    dice = random.Random(8288)
+    assert sum(dice.randrange(720, 82_880) in values for _ in range(1000)) < 10
+
+
+RECIPES = tuple(
+    name for name, counter in known_counters().items() if counter.recipe and counter.family == "tf.profiler"
+)
+
+
+class Stub:
+    """In place of the runner: remembers what it was asked. ``recipes`` is what those of a recipe give."""
+
+    def __init__(self, usual: Collected, recipes: Collected | None = None) -> None:
+        self.usual, self.recipes, self.asked = usual, recipes or usual, list[RunRequest]()
+
+    def __call__(self, request: RunRequest, progress: object) -> Collected:
+        self.asked.append(request)
+        return self.recipes if set(request.counters) & set(RECIPES) else self.usual
+
+
+def fresh() -> Collected:
+    return baselines.load(data.SAVED / "gru_demo/current.json").collected
+
+
+def far(sources: object) -> bool:
+    """A figure that no data comes close to."""
+    return False
+
+
+def test_a_run_and_everything_saved() -> None:
+    stub = Stub(fresh())
+    sources, notes = gather(data.request(), (data.SAVED,), take=stub)
+    # The saved baseline of this very run is not looked at twice; data comes close to the figure, so no recipe is run.
+    assert [s.name for s in sources].count("current") == 1
+    assert {"tf-1.12", "tf-2.3.1", "torch-1.10.1-thop-2001"} <= {s.name for s in sources}
+    assert len(stub.asked) == 1
+    assert not notes
+
+
+def test_every_counter_that_can_be_asked_for_is_read(tmp_path: Path) -> None:
+    stub = Stub(fresh())
+    gather(data.request(), (tmp_path,), close=far, take=stub)
+    assert sorted(name for r in stub.asked[1:] for name in r.counters) == sorted(RECIPES)
+    assert RECIPES
+
+
+def test_recipes_end_where_one_comes_close(tmp_path: Path) -> None:
+    stub = Stub(fresh())
+    gather(data.request(), (tmp_path,), close=lambda sources: len(sources) == 3, take=stub)
+    assert [r.counters for r in stub.asked] == [(), *((name,) for name in RECIPES[:2])]
+
+
+def test_a_recipe_that_does_not_run_is_told(tmp_path: Path) -> None:
+    lost = Missing(RECIPES[0], "tf", State.FAILED, "AttributeError: no")
+    stub = Stub(fresh(), replace(fresh(), traces=(), ledgers=(lost,)))
+    sources, notes = gather(data.request(), (tmp_path,), close=far, take=stub)
+    assert len(sources) == 1
+    names = ", ".join([RECIPES[0]] * len(RECIPES))  # the stub's answer to each
+    assert notes == (f"current: {names} (tf): AttributeError: no.",)
+
+
+def test_a_recipe_that_is_refused_is_told(tmp_path: Path) -> None:
+    stub = Stub(fresh())
+
+    def refusing(request: RunRequest, progress: object) -> Collected:
+        if request.counters:
+            raise UsageError("the pair has no way to build it.")
+        return stub(request, progress)
+
+    _, notes = gather(data.request(), (tmp_path,), close=far, take=refusing)
+    assert notes == (f"current: {', '.join(RECIPES)} (tf): the pair has no way to build it.",)
+
+
+def test_recipes_of_a_framework_that_is_not_there_are_not_run(tmp_path: Path) -> None:
+    lost = tuple(Missing(x.counter, "tf", State.SKIPPED, "absent") for x in fresh().ledgers if x.framework == "tf")
+    kept = tuple(x for x in fresh().ledgers if x.framework == "torch")
+    stub = Stub(replace(fresh(), ledgers=(*lost, *kept)))
+    gather(data.request(), (tmp_path,), close=far, take=stub)
+    assert len(stub.asked) == 1
+
+
+def test_a_recipe_needs_a_pair() -> None:
+    stub = Stub(fresh())
+    own = RunRequest(factories={"tf": "net:make"})
+    _, (note,) = gather(own, (data.SAVED,), close=far, take=stub)
+    assert len(stub.asked) == 1
+    assert [name for name in RECIPES if name not in note] == []
+    assert "which needs a pair: see `reconcile zoo new`" in note
+    for request, close in ((own, bool), (RunRequest(factories={"torch": "net:make"}), far)):
+        assert gather(request, (data.SAVED,), close=close, take=stub)[1] == ()
+
+
+def test_named_environments_only() -> None:
+    stub = Stub(fresh())
+    sources, _ = gather(data.request(), (data.SAVED,), ["tf-1.12"], take=stub)
+    assert [s.name for s in sources] == ["tf-1.12"]
+    assert not stub.asked
+    with pytest.raises(UsageError, match="unknown environment"):
+        gather(data.request(), (data.SAVED,), ["tf-1.1"], take=stub)
+
+
+def test_named_counters_only() -> None:
+    stub = Stub(fresh())
+    sources, _ = gather(replace(data.request(), counters=("thop",)), (data.SAVED,), close=far, take=stub)
+    assert [request.counters for request in stub.asked] == [("thop",)]  # neither a recipe nor another counter
+    saved_counters = {ledger.counter for s in sources if s.remark for ledger in s.collected.ledgers}  # type: ignore[union-attr]
+    assert saved_counters == {"thop"}
+    assert {"tf", "torch"} <= {trace.framework for s in sources if s.remark for trace in s.collected.traces}
+
+
+def test_a_named_counter_runs_where_saved_data_lacks_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stub = Stub(fresh())
+    monkeypatch.setattr("reconcile.products.decode.gather.ensure", lambda *_: tmp_path / "python")
+    for counter, runs in (("thop", 0), ("torchinfo", 1)):
+        asked = replace(data.request(), counters=(counter,))
+        gather(asked, (data.SAVED,), ["torch-1.10.1-thop-2001"], close=far, take=stub)
+        assert [request.counters for request in stub.asked] == [(counter,)] * runs
+
+
+def test_an_unknown_counter_is_refused_before_anything_runs() -> None:
+    stub = Stub(fresh())
+    for is_fresh in (True, False):
+        with pytest.raises(UsageError, match=r"unknown counter 'ptflop@aten'\. Did you mean ptflops@aten"):
+            gather(replace(data.request(), counters=("ptflop@aten",)), (data.SAVED,), fresh=is_fresh, take=stub)
+    assert not stub.asked
+
+
+def test_a_counter_of_a_package_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registered counter, whose total is a number that nothing else here has."""
+    thop = known_counters()["thop"]
+    registry = {**known_counters(), "mine": thop._replace(name="mine", default=False)}
+    monkeypatch.setattr("reconcile.products.decode.gather.known_counters", lambda: registry)
+    ledger = next(x for x in fresh().ledgers if isinstance(x, Ledger) and x.counter == "thop")
+    mine = replace(fresh(), ledgers=(ledger._replace(counter="mine", total=987_654_321),))
+    sources, notes = gather(replace(data.request(), counters=("mine",)), (data.SAVED,), take=Stub(mine))
+    best = search("gru_demo", figure("987654321"), sources, notes=notes).matches[0]
+    assert (best.what, best.counter) == ("mine, as reported (it counts MACs)", "mine")
+
+
+def test_environments_that_run_no_named_counter_are_not_proposed() -> None:
+    known = environments.load()
+    old = "torch-1.10.1-thop-2001"
+    sources = [Source("current", fresh())]
+    assert (old in unseen(known, (), sources, (), ("thop",)), unseen(known, (), sources, (), ("torchinfo",))) == (
+        True,
+        (),
+    )
+
+
+def test_saved_data_alone(tmp_path: Path) -> None:
+    stub = Stub(fresh())
+    sources, _ = gather(data.request(units="128"), (data.SAVED,), fresh=False, take=stub)
+    assert not stub.asked
+    assert {s.remark for s in sources} == {"saved with units=96"}
+    with pytest.raises(UsageError, match="there is no data on gru_demo"):
+        gather(data.request(), (tmp_path,), fresh=False, take=stub)
+    with pytest.raises(UsageError, match=r"unknown parameter 'unitz'\. Did you mean units\?"):
+        gather(data.request(unitz="128"), (data.SAVED,), fresh=False, take=stub)
+    with pytest.raises(UsageError, match="unknown model"):
+        gather(data.request("gru_dem"), (tmp_path,), fresh=False, take=stub)
+
+
+def test_what_failed_is_told_and_the_saved_data_stands() -> None:
+    lost = tuple(Missing(x.counter, x.framework, State.SKIPPED, "not installed") for x in fresh().ledgers)
+    sources, notes = gather(data.request(), (data.SAVED,), take=Stub(replace(fresh(), traces=(), ledgers=lost)))
+    by_framework = {f: [x.counter for x in fresh().ledgers if x.framework == f] for f in ("tf", "torch")}
+    assert notes == tuple(f"current: {', '.join(names)} ({f}): not installed." for f, names in by_framework.items())
+    assert [s.remark for s in sources if s.name == "current"] == ["", "saved"]
+
+
+def test_any_file_is_picked_up(tmp_path: Path) -> None:
+    path = baselines.file_of(tmp_path, "gru_demo", "anything")
+    baselines.save(path, fresh(), "anything")
+    (only,), _ = gather(data.request(), (tmp_path,), fresh=False)
+    assert only.name == "anything"
+    path.write_text("{")
+    with pytest.raises(UsageError, match="damaged"):
+        gather(data.request(), (tmp_path,), fresh=False)

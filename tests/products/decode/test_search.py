@@ -1,0 +1,194 @@
+"""A figure of few digits: which readings it is compared with, and in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconcile.core.records import DEAD, FLOP, INITIALIZER, MAC, Entry, Ledger, Op, Sighting
+from reconcile.launch.environments.named import load
+from reconcile.products.decode import search as searching
+from reconcile.products.decode.elsewhere import origin, reading, unseen
+from reconcile.products.decode.figure import figure
+from reconcile.products.decode.grammar import Candidate
+from reconcile.products.decode.readings import DERIVED, LAYER, PART, REPORTED, WORK
+from reconcile.products.decode.search import Decoded, search
+from tests.products.decode import data
+from tests.zoo import convolutional as conv
+
+VIT_B16_PARAMETERS = (
+    3 * 16 * 16 * 768 + 768  # patches
+    + 768 + 197 * 768  # class token, positions
+    + 12 * (4 * 768 * 768 + 4 * 768 + 2 * 768 * 3072 + 3072 + 768 + 4 * 768)  # attention, MLP, two norms
+    + 2 * 768 + 768 * 1000 + 1000
+)  # fmt: skip
+
+
+def among(monkeypatch: pytest.MonkeyPatch, text: str, *table: Candidate) -> Decoded:
+    ranked = tuple(sorted(table, key=lambda c: (c.rank, c.value)))
+    monkeypatch.setattr(searching, "candidates", lambda *_: (ranked, ()))
+    return search("net", figure(text), [])
+
+
+def test_parameters_doubled_are_no_reading_of_three_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert VIT_B16_PARAMETERS == 86_567_656  # torchvision's own number
+    doubled = Candidate(2 * VIT_B16_PARAMETERS, DERIVED, "", "parameters, doubled")
+    assert not among(monkeypatch, "173M", doubled).matches
+    assert among(monkeypatch, "173.1M", doubled).doubtful
+    assert not among(monkeypatch, "173,232,616", doubled).matches  # that is torchinfo's count
+
+
+@pytest.mark.parametrize(
+    ("text", "rank", "agrees"),
+    [
+        ("12M", REPORTED, True),
+        ("12M", WORK, True),
+        ("12M", PART, False),
+        ("120", PART, True),
+        ("120", DERIVED, False),
+        ("12.0M", PART, True),
+        ("12.0M", DERIVED, False),
+        ("12.0M", LAYER, False),
+        ("12.00M", LAYER, True),
+    ],
+)
+def test_ranks_by_digits(monkeypatch: pytest.MonkeyPatch, text: str, rank: int, agrees: bool) -> None:
+    wanted = figure(text)
+    found = among(monkeypatch, text, Candidate(wanted.digits * wanted.unit, rank, FLOP, "x"))
+    assert bool(found.matches) == agrees
+
+
+@pytest.mark.parametrize(
+    ("text", "macs"),
+    [
+        ("3.8e9", conv.resnet50(224, 1000)),  # He et al. 2015
+        ("300M", conv.mobilenet_v2(224, 1000)),  # Sandler et al. 2018
+        ("56M", conv.mobilenet_v3_small(224, 1000)),  # Howard et al. 2019
+    ],
+)
+def test_papers_cut_the_multiply_adds_off(monkeypatch: pytest.MonkeyPatch, text: str, macs: int) -> None:
+    decoded = among(monkeypatch, text, Candidate(macs, WORK, MAC, "the work, in MACs"))
+    assert (decoded.values, decoded.cut) == ((macs,), True)
+    assert decoded.matches[0].what == "the work, in MACs, its digits cut off and not rounded"
+    assert decoded.near == ()
+    assert among(monkeypatch, text + " FLOPs", Candidate(macs, WORK, MAC, "the work, in MACs")).other_unit
+
+
+@pytest.mark.parametrize(("rank", "unit"), [(PART, MAC), (WORK, FLOP), (REPORTED, MAC), (REPORTED, FLOP)])
+def test_nothing_else_is_cut_off_to_three_digits(monkeypatch: pytest.MonkeyPatch, rank: int, unit: str) -> None:
+    """146M of ShuffleNetV2 was read as half of its work by the convention textbook, cut off."""
+    assert not among(monkeypatch, "146M", Candidate(146_800_000, rank, unit, "x")).matches
+    assert among(monkeypatch, "146.7M", Candidate(146_780_000, rank, unit, "x")).cut
+
+
+def test_nothing_is_cut_off_to_one_digit_or_where_one_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    macs = Candidate(3_857_973_248, WORK, MAC, "the work, in MACs")
+    assert not among(monkeypatch, "3G", macs).matches
+    rounding = Candidate(3_810_000_000, REPORTED, MAC, "thop, as reported")
+    decoded = among(monkeypatch, "3.8G", macs, rounding)
+    assert (decoded.matches, decoded.cut) == ((rounding,), False)
+
+
+def test_a_doubled_convention_is_no_reading_of_three_digits() -> None:
+    source = data.source(data.trace(data.product("a", 100, 80, 30), data.bias("b", 100, 30)), batch=1)
+    ranks = {c.what: c.rank for c in searching.candidates([source])[0]}
+    for change in ("doubled", "halved", "without biases"):
+        assert ranks[f"the work that ran by the convention all, {change}"] == DERIVED
+
+
+def test_a_total_that_a_counter_printed_comes_before_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = Candidate(2_050, REPORTED, FLOP, "z, as reported", printed=True)
+    others = [Candidate(2_050, rank, FLOP, f"a{rank}") for rank in (REPORTED, PART, DERIVED)]
+    assert among(monkeypatch, "2050", *others, printed).matches == (printed, *others)
+
+
+def compiled(kernels: tuple[int, ...], loss: int) -> Ledger:
+    """tf.profiler on the graph of a new and compiled Keras net with its batch open. No product of unknown shape is in it, but
+    the initialiser of each kernel: Mul and Add for each element and one Sub for the range; and operations of the loss."""
+    rows = [("loss/mul", "Mul", loss, DEAD)]
+    for i, size in enumerate(kernels):
+        rows += [(f"k{i}/{op}", op, count, INITIALIZER) for op, count in (("Mul", size), ("Add", size), ("Sub", 1))]
+    entries = tuple(Entry(id, id.partition("/")[0], op, value, 1) for id, op, value, _ in rows)
+    sightings = tuple(Sighting(Op(id, op, "", (), (), {}), id, role) for id, op, _, role in rows)
+    total = sum(value for *_, value, _ in rows)
+    return data.session("tf.profiler@batch_none")._replace(total=total, entries=entries, sightings=sightings)
+
+
+def test_printed_initialisers_come_before_products_with_biases() -> None:
+    """Input, Flatten and Dense(1) on 1,024 elements: 2 x 1,024 + 1 of the initialiser and 1 of the loss are also
+    2 x (1,024 + 1), a bias counted as a MAC."""
+    work = data.source(data.trace(data.product("MatMul", 1, 1024, 1), data.bias("BiasAdd", 1, 1)), batch=1)
+    alone = search("net", figure("2050"), [work])
+    assert alone.matches[0].what == "the products that ran in MACs × 2, a bias counted as a MAC"
+    assert alone.doubtful
+    assert not alone.close  # so that the recipes run
+    both = search("net", figure("2050"), [work, data.source(compiled((1024,), 1), batch=1)])
+    assert both.matches[0].what == "tf.profiler@batch_none, as reported"
+    assert both.matches[0].how.startswith("1 of ops that no output depends on (Mul) + 2,049 of initialisers")
+    assert both.close
+    assert not both.doubtful
+
+
+@pytest.mark.parametrize(("kernels", "text"), [((), "2"), ((24 * 32, 32 * 8, 8 * 3), "2101")])
+def test_what_a_new_net_with_an_open_batch_counts_is_read(kernels: tuple[int, ...], text: str) -> None:
+    """Three Dense layers; with constant weights no initialiser computes anything."""
+    decoded = search("net", figure(text), [data.source(compiled(kernels, 2), batch=1)])
+    assert decoded.matches[0].what == "tf.profiler@batch_none, as reported"
+    assert decoded.close
+
+
+def test_a_long_number_is_no_coincidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, doubtful in (("20,500", False), ("2050", True), ("2.050M", True), ("2.0501M", False), ("2.05M", False)):
+        wanted = figure(text)
+        decoded = among(monkeypatch, text, Candidate(wanted.digits * wanted.unit, PART, FLOP, "x"))
+        assert (text, len(decoded.matches), decoded.doubtful) == (text, 1, doubtful)
+
+
+def test_the_work_in_macs_comes_before_every_counter(monkeypatch: pytest.MonkeyPatch) -> None:
+    counter = Candidate(4_130_000_000, REPORTED, MAC, "thop, as reported")
+    macs = Candidate(4_090_000_000, WORK, MAC, "the work that ran, in MACs")
+    for text in ("4.1G", "4.1 GMACs", "4.1 GFLOPs"):
+        found = among(monkeypatch, text, counter, macs)
+        assert [c.what for c in found.matches] == [macs.what, counter.what]
+        assert found.merged
+        assert not found.ambiguous
+    found = among(monkeypatch, "4.110G", Candidate(4_110_400_000, REPORTED, MAC, "thop, as reported"),
+                  Candidate(4_109_900_000, WORK, MAC, "the work that ran, in MACs"))  # fmt: skip
+    assert found.matches[0].rank == REPORTED
+    assert found.ambiguous
+
+
+def test_a_unit_restricts_the_readings_where_any_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    macs, flops = Candidate(8_000, REPORTED, MAC, "macs"), Candidate(8_000, REPORTED, FLOP, "flops")
+    for text, whats in (("8000 MACs", ["macs"]), ("8,000 FLOPs", ["flops"]), ("8000", ["macs", "flops"])):
+        found = among(monkeypatch, text, macs, flops)
+        assert ([c.what for c in found.matches], found.other_unit) == (whats, False)
+    found = among(monkeypatch, "8000 FLOPs", macs)
+    assert ([c.what for c in found.matches], found.other_unit) == (["macs"], True)
+
+
+def test_readings_have_the_unit_that_they_are_in() -> None:
+    sources = data.saved("gru_demo")
+    for wanted, what in (
+        ("MACs", "the work that ran, in MACs (half of matmul)"),
+        ("FLOPs", "thop × 2 (it counts MACs)"),
+    ):
+        (value, *_) = (c.value for c in searching.candidates(sources)[0] if c.what == what)
+        found = search("gru_demo", figure(f"{value} {wanted}"), sources)
+        assert what in {c.what for c in found.matches}
+        assert not found.other_unit
+
+
+def test_where_else_the_figure_is() -> None:
+    kept = data.saved("gru_demo")
+    here = [source for source in kept if source.name == "current"]
+    there = reading("gru_demo", figure("25150826"), kept, here)
+    assert there is not None
+    assert (there[0], there[1].counter) == ("tf-1.12", "tf.profiler@session")
+    assert reading("gru_demo", figure("25150826"), kept, kept) is None
+    assert reading("gru_demo", figure("12345678"), kept, here) is None
+    known = load()
+    assert origin(there[1], known) == "tf-1.12"
+    assert origin(search("gru_demo", figure("250052032"), here).matches[0], known) == ""
+    assert unseen(known, [], here, ()) == tuple(name for name in known if name != "current" and known[name].unasked)
+    assert unseen(known, [], here, ("tf",)) == ("tf-1.12", "tf-2.3.1")
+    assert "tf-1.12" not in unseen(known, kept, here, ())

@@ -1,0 +1,76 @@
+"""The page of sparse attention, of further tokens, and of an encoder with a decoder: what it says is a closed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import reconcile
+from reconcile.products.llm import notes
+
+torch = pytest.importorskip("torch")
+from tests.adapters.counters.formula_decoders import TOKENS, B, H, L, N, T  # noqa: E402
+from tests.adapters.counters.formulas.test_facts import Sides  # noqa: E402
+from tests.adapters.counters.formulas.test_indexed import (  # noqa: E402
+    INDEX,
+    PAIRS,
+    RAN,
+    SCORES,
+    SUM,
+    TOPK,
+    WIDTH,
+    Further,
+    indexed,
+)
+
+pytestmark = pytest.mark.frameworks
+
+ATTENTION = 6 * L * PAIRS * N * WIDTH
+CHOSEN = ATTENTION * TOPK // T
+
+
+def page(model: Any, inputs: Any = None) -> Any:
+    ids = torch.zeros(B, T, dtype=torch.int64) if inputs is None else inputs
+    return reconcile.llm(model, inputs=ids).result
+
+
+def test_attention_on_all_keys_and_on_those_chosen() -> None:
+    found = page(indexed())
+    index = 2 * (INDEX + SCORES + SUM)
+    assert (found.ran, found.indexer, found.attention, found.topk) == (RAN, index, ATTENTION, TOPK)
+    assert (found.chosen, found.further) == (RAN - ATTENTION + CHOSEN, 0)
+    (sentence,) = notes.sparse(found)
+    per = [notes.per_token(found, flops) for flops in (index, ATTENTION, CHOSEN, RAN - ATTENTION + CHOSEN)]
+    assert sentence == (
+        f"The indexer of sparse attention takes {per[0]} FLOPs per token. Attention on all keys ran, {per[1]}, with a mask for "
+        f"those that it did not choose. A kernel that reads {TOPK} keys for a token at most makes that {per[2]}, and {per[3]} "
+        "of the whole step: say which of both your MFU is."
+    )
+    assert found.recurrent == 0
+
+
+def test_all_keys_are_chosen_of_a_short_sequence() -> None:
+    found = page(indexed(index_topk=2 * T))
+    assert found.chosen == found.ran
+    assert notes.sparse(found) == [
+        f"The indexer of sparse attention takes {notes.per_token(found, found.indexer)} FLOPs per token."
+    ]
+
+
+def test_further_tokens_are_said_unless_the_model_may_have_them() -> None:
+    (sentence,) = notes.further(page(indexed(num_nextn_predict_layers=2)))
+    assert sentence.startswith(
+        "The configuration states 2 layers of multi-token prediction. The model that ran has none"
+    )
+    assert "prediction-layers-counted" in sentence
+    assert notes.further(page(indexed())) == notes.further(page(Further())) == []
+
+
+def test_a_token_of_two_sides_is_said() -> None:
+    found = page(Sides(), torch.randn(B, T, H))
+    (sentence,) = notes.both(found)
+    assert sentence.startswith(f"The encoder and the decoder have {T} tokens each")
+    assert found.step == f"a training step of {B} x {T} tokens on each side"
+    assert found.tokens == TOKENS
+    assert notes.both(page(indexed())) == []

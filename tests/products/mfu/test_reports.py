@@ -1,0 +1,73 @@
+"""The committed pages are what the tool says today, and how many of the published utilisations it explains."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from reconcile.products.mfu import listing, table_page
+from reconcile.products.mfu.claims import read
+from reconcile.products.mfu.table import State, Verdict, verdicts
+
+HERE = Path(__file__).resolve().parents[3] / "reports" / "mfu"
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Verdict]:
+    return verdicts(read(HERE / "claims.csv"))
+
+
+def test_the_page_of_utilisations_is_not_stale(found: list[Verdict]) -> None:
+    command = "reconcile mfu --table claims.csv --out mfu"
+    assert (HERE / "README.md").read_text() == table_page.to_markdown(found, command)
+    assert (HERE / "mfu.csv").read_text() == table_page.to_csv(found)
+
+
+def test_the_page_of_trainers_is_not_stale() -> None:
+    assert (HERE / "trainers.md").read_text() == listing.trainers()
+
+
+def test_most_rows_that_state_enough_are_explained(found: list[Verdict]) -> None:
+    """At least 95 %; every other row has its factor or its reason."""
+    stated = table_page.complete(found)
+    assert len(stated) >= 300
+    assert sum(v.state is State.EXPLAINED for v in stated) >= 0.95 * len(stated)
+    assert [v.row.key for v in found if v.state is State.CONTRADICTED and (v.factor is None or not v.reason)] == []
+    assert [v.row.key for v in found if v.state in (State.TOO_LITTLE, State.NOT_READ) and not v.reason] == []
+
+
+def test_the_convention_of_a_publisher_changed(found: list[Verdict]) -> None:
+    """NeMo 24.07 counts attention whole, Megatron-Bridge 25.11 half of it."""
+
+    def most(who: str) -> str:
+        return Counter(v.convention for v in found if v.row["who"].startswith(who) and v.convention).most_common(1)[0][
+            0
+        ]
+
+    assert most("NeMo 24.07") == "6(N - Vh) + 12LhT"
+    assert most("Megatron-Bridge") == "6(N - Vh) + 6LhT"
+
+
+def test_every_explained_row_is_its_statement(found: list[Verdict]) -> None:
+    """The rows of the largest source by hand: (6N + 12LhT) times tokens over devices and 312 TFLOP/s, times 4/3 in
+    HFU with recomputation."""
+    with (HERE / "claims.csv").open(newline="") as file:
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    checked = 0
+    for verdict in found:
+        if not verdict.row.key.startswith("mosaic-a100") or verdict.state is not State.EXPLAINED:
+            continue
+        row = rows[verdict.row.key]
+        work = 6 * int(row["params"]) + 12 * int(row["layers"]) * int(row["hidden"]) * int(row["seq"])
+        tokens = float(row["tokens_per_second"] or 0) or float(row["tokens_per_second_per_device"]) * int(
+            row["devices"]
+        )
+        share = 100 * tokens * work / (int(row["devices"]) * 312e12)
+        if row["claimed_kind"] == "HFU" and row["recompute"] != "none":
+            share *= 4 / 3
+        assert share == pytest.approx(float(row["claimed"].rstrip("%")), rel=2e-3), verdict.row.key
+        checked += 1
+    assert checked > 50

@@ -1,0 +1,264 @@
+"""The scorecard's cells: verdicts by hand, cells from closed forms, and the committed pages from their cells."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconcile.align.alignment import Alignment
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import MATMUL
+from reconcile.core.errors import UsageError
+from reconcile.core.records import Layer, Ledger
+from reconcile.core.registry import known_counters
+from reconcile.engine.ledger import reconcile_ledger
+from reconcile.engine.settle import Collected
+from reconcile.launch.environments.named import CURRENT
+from reconcile.launch.runner import collect
+from reconcile.model_zoo.loading import load_pair, pair_path
+from reconcile.products.authors.conform import families
+from reconcile.products.gallery import run as gallery
+from reconcile.products.scorecard import cells as score
+from reconcile.products.scorecard import markdown as pages
+from reconcile.products.scorecard import page as scorecard_page
+from reconcile.products.scorecard import picture as scorecard_picture
+from reconcile.products.scorecard import run as scoring
+from reconcile.products.scorecard.cells import Cell, Verdict
+from reconcile.products.scorecard.run import Batch
+from tests.zoo.family_forms import macs
+
+FOLDER = Path(__file__).parents[3] / "reports" / "scorecard"
+CARDS = score.read()
+BOARD = pages.Board(CARDS)
+STALE = "stale: run `make scorecard` and commit what changed"
+DEFAULT = tuple(name for name, counter in known_counters().items() if counter.default)
+PROFILER = "tf.profiler@function"
+
+
+@pytest.mark.parametrize(
+    ("ran", "causes", "verdict"),
+    [
+        (8, {}, Verdict.EXACT),
+        (0, {}, Verdict.NOTHING),
+        (8, {Cause.OP_NOT_COUNTED: 8}, Verdict.ZERO),
+        (8, {Cause.OP_NOT_COUNTED: 2}, Verdict.PARTIAL),
+        (8, {Cause.SHAPE_UNKNOWN: 2, Cause.LOOP_COUNTED_ONCE: 4}, Verdict.PARTIAL),
+        (8, {Cause.FORMULA_DIFFERS: 4}, Verdict.FACTOR),
+        (8, {Cause.RECOUNTED: -8}, Verdict.FACTOR),
+        (8, {Cause.DEAD_OP: -2, Cause.BODY_NOT_ENTERED: 8}, Verdict.ZERO),  # it counts 2, and nothing of what ran
+        (8, {Cause.DEAD_OP: -8, Cause.BODY_NOT_ENTERED: 8}, Verdict.ZERO),  # equal by chance
+        (8, {Cause.DEAD_OP: -2, Cause.OP_NOT_COUNTED: 2}, Verdict.FACTOR),  # equal by chance
+        (8, {Cause.FORMULA_DIFFERS: 0}, Verdict.FACTOR),  # two errors that cancel are no exact count
+        (0, {Cause.DEAD_OP: -8}, Verdict.FACTOR),
+    ],
+)
+def test_a_verdict_follows_from_the_causes(ran: int, causes: dict[Cause, int], verdict: Verdict) -> None:
+    assert score.verdict(ran, causes) is verdict
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (Cell(Verdict.EXACT, 8, 8), "exact"),
+        (Cell(Verdict.PARTIAL, 6, 8), "3/4 counted"),
+        (Cell(Verdict.FACTOR, 12, 8), "3/2 times"),
+        (Cell(Verdict.FACTOR, 32, 8), "4 times"),
+        (Cell(Verdict.FACTOR, 1200, 0), "1,200 of 0"),
+        (Cell(Verdict.NOTHING, 0, 0), ""),
+        (Cell(Verdict.FAILS, reason="it broke"), "fails"),
+    ],
+)
+def test_a_factor_is_an_exact_fraction(cell: Cell, text: str) -> None:
+    assert score.text(cell) == text
+
+
+def test_every_verdict_has_a_meaning_and_a_colour() -> None:
+    assert [v for v in Verdict if not v.meaning or v not in scorecard_picture.COLOURS] == []
+
+
+def test_causes_are_of_work_left_out_never_run_or_neither() -> None:
+    assert sorted(score.LEFT_OUT & score.NEVER_RAN) == []
+
+
+def test_cards_come_back_from_the_file_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "cards.json"
+    assert score.read(path) == {}
+    path.write_text(score.dump(CARDS.values()))
+    assert score.read(path) == CARDS
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"schema": 99, "rows": {}}', '{"schema": 1, "rows": {"a": {}}}'])
+def test_a_damaged_file_is_one_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "cards.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="Make it again with `reconcile zoo scorecard`"):
+        score.read(path)
+
+
+# The committed scorecard.
+
+
+def test_the_pages_are_made_of_the_cells() -> None:
+    texts = {"README.md": pages.to_markdown(BOARD), "scorecard.csv": pages.to_csv(BOARD)}
+    texts["scorecard.html"] = scorecard_page.to_html(BOARD)
+    texts |= {f"{family}.md": pages.family_page(BOARD, family) for family in BOARD.layers}
+    wrong = [name for name, text in texts.items() if (FOLDER / name).read_text() != text]
+    assert wrong == [], f"reports/scorecard is {STALE}"
+    assert sorted(file.name for file in FOLDER.iterdir()) == sorted([*texts, "scorecard.svg"])
+
+
+@pytest.mark.frameworks  # it draws with matplotlib
+def test_the_picture_has_every_cell() -> None:
+    """The name of each shape has its verdict and how many cells it stands for."""
+    drawn = [cells_in(text) for text in ((FOLDER / "scorecard.svg").read_text(), str(scorecard_picture.to_svg(BOARD)))]
+    held = {
+        (pass_, name, verdict.value.replace(" ", "-")): number
+        for pass_ in BOARD.passes
+        for name in BOARD.counters
+        for verdict, number in BOARD.sums(name, pass_).items()
+    }
+    assert drawn == [held, held], f"scorecard.svg is {STALE}"
+
+
+def cells_in(svg: str) -> dict[tuple[str, str, str], int]:
+    """How many cells of a verdict a row of a picture has."""
+    shapes = re.findall(r'id="(forward|training)-(\d+)-([a-z-]+)-(\d+)"', svg)
+    return {(pass_, BOARD.counters[int(row)], verdict): int(number) for pass_, row, verdict, number in shapes}
+
+
+def test_every_counter_has_every_layer_of_the_zoo_in_both_passes() -> None:
+    wrong = [
+        (family, pass_, name)
+        for family in families()
+        for pass_ in ("forward", "training")
+        for name in BOARD.counters
+        if (card := BOARD.card(family, pass_, name)) is None or tuple(card.cells) != scoring.layers_of(family)
+    ]
+    assert wrong == [], f"the cards of these are {STALE}"
+    assert set(DEFAULT) <= set(BOARD.counters)
+
+
+def test_every_number_is_explained() -> None:
+    cells = [(card.name, layer, cell) for card in CARDS.values() for layer, cell in card.cells.items()]
+    assert [case for case in cells if case[2].verdict is Verdict.OPEN] == []
+    unsummed = [c for c in cells if c[2].counted is not None and c[2].counted + sum(c[2].causes.values()) != c[2].ran]
+    assert unsummed == []
+
+
+def test_the_cells_of_a_call_add_up_to_the_totals_in_the_gallery() -> None:
+    wrong = []
+    for family in families():
+        for name, total in ((name, cell.total) for name, cell in gallery.read()[family].cells.items()):
+            cells = CARDS[f"{family} forward {name}"].cells.values()
+            if sum((cell.counted or 0) + cell.beside for cell in cells) != total:
+                wrong.append((family, name, total))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("family", families())
+def test_what_ran_forward_has_a_closed_form(family: str) -> None:
+    bricks = load_pair(pair_path(family)).module.BRICKS
+    sides = {"tf": 0, "torch": 1, "onnx": 1}
+    wrong = []
+    for card in (c for c in CARDS.values() if (c.family, c.pass_) == (family, "forward") and c.framework in sides):
+        for brick in bricks:
+            ran = 2 * 2 * macs(brick.name, brick.shape)[sides[card.framework]]  # 2 samples, 2 FLOPs per multiply-add
+            if card.cells[brick.name].ran not in (ran, None):
+                wrong.append((card.counter, brick.name, card.cells[brick.name].ran, ran))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("counter", "family", "layer", "text"),
+    [
+        ("thop", "dense", "einsum_dense", "zero"),  # no module
+        ("thop", "transposed", "transposed2d_no_bias", "4 times"),  # stride 2: four outputs per input, kernel 2
+        ("thop", "transposed", "transposed2d_gaps", "9 times"),  # stride 3
+        ("fvcore", "recurrent", "gru", "zero"),
+        ("flop_counter", "recurrent", "lstm", "zero"),
+        ("flop_counter", "recurrent", "gru", "exact"),
+        ("thop", "recurrent", "gru", "exact"),
+        ("thop", "control", "two_parents", "9 times"),  # three paths: three hooks, each sum added three times
+        (PROFILER, "dense", "dense", "exact"),
+        (PROFILER, "recurrent", "gru", "zero"),  # the body of a While; what it counts never ran
+        ("tf.profiler@frozen", "recurrent", "gru", "4/35 counted"),  # 1 of 5 steps, 4 inputs of 4 + 3
+        ("mmengine", "recurrent", "gru", "zero"),
+        ("calflops", "recurrent", "gru", "exact"),
+        ("calflops@macs", "recurrent", "gru", "zero"),
+        ("deepspeed@macs", "recurrent", "lstm", "zero"),
+        ("torch.profiler", "convolution", "conv1d", "zero"),
+        ("onnx_tool", "transposed", "transposed2d_gaps", "27/4 times"),  # as thop, but 3 outputs in place of 4 inputs
+        ("tf.profiler@runmeta", "recurrent", "gru", "6/5 times"),  # five steps and one more that no output depends on
+    ],
+)
+def test_known_cells(counter: str, family: str, layer: str, text: str) -> None:
+    cell = BOARD.cell(f"family_{family}", layer, "forward", counter)
+    assert cell is not None
+    assert score.text(cell) == text
+
+
+def same(cell: Cell) -> Cell:
+    """Without the names of rules: those of a graph's nodes depend on what else ran in the process."""
+    return replace(cell, rules=())
+
+
+AGAIN = ("family_recurrent", "family_attention", "family_control")
+"""Families that `make slow` looks at again: loops, heads and hooks. `make fresh` looks at all others."""
+
+
+def again(quick: str = "") -> list[Any]:
+    """The families, one of them ``quick``: with every test run."""
+    marks = {name: [pytest.mark.slow] for name in AGAIN} | {quick: []}
+    return [pytest.param(name, marks=marks.get(name, [pytest.mark.fresh])) for name in families()]
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("family", again("family_norm"))
+def test_a_family_run_again_gives_cells_that_add_up(collecting: Any, family: str) -> None:
+    collected = collecting(family)
+    align = Alignment([Layer.from_list(row) for row in collected.meta["layers"]])
+    traces = {trace.framework: trace for trace in collected.traces}
+    wrong = []
+    for ledger in collected.ledgers:
+        assert isinstance(ledger, Ledger)
+        now = score.cells(collected, ledger.counter, scoring.layers_of(family))
+        reported = reconcile_ledger(ledger, traces[ledger.framework], align, MATMUL).cells
+        held = CARDS[f"{family} forward {ledger.counter}"].cells
+        for layer, cell in now.items():
+            if same(cell) != same(held[layer]) or (cell.counted or 0) + cell.beside != reported.get(layer, 0):
+                wrong.append((ledger.counter, layer, cell, held[layer], reported.get(layer, 0)))
+    assert wrong == [], f"the cells of {family} are {STALE}"
+
+
+@pytest.mark.frameworks
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("family", again())
+def test_a_training_step_run_again_gives_its_cells(family: str) -> None:
+    seeing = tuple(name for name in DEFAULT if not known_counters()[name].blind)
+    wrong = []
+    for card in scoring.measure(
+        Batch(family, "training", CURRENT, seeing), lambda _environment, request: collect(request)
+    ):
+        held = CARDS[card.name].cells
+        wrong += [(card.counter, layer) for layer, cell in card.cells.items() if same(cell) != same(held[layer])]
+    assert wrong == [], f"the cells of {family} are {STALE}"
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+def test_a_layer_alone_has_the_cell_that_it_has_in_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    """thop is made to stop at the family, and one layer is looked at."""
+    monkeypatch.setattr(scoring, "layers_of", lambda _family: ("einsum_dense",))
+
+    def take(_environment: str, request: Any) -> Collected:
+        if request.model == "family_dense":
+            raise UsageError("the family stops")
+        return collect(request)
+
+    (card,) = scoring.measure(Batch("family_dense", "forward", CURRENT, ("thop",)), take)
+    assert card.cells["einsum_dense"] == BOARD.cell("family_dense", "einsum_dense", "forward", "thop")
+    assert card.versions == CARDS[card.name].versions

@@ -1,0 +1,159 @@
+"""``Step.against``: from a formula that people quote to what ran, to the unit, with every cause by its closed form."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from reconcile.core.causes import Cause
+from reconcile.core.errors import UsageError
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+from reconcile.products.steps.against import Against  # noqa: E402
+from reconcile.products.steps.count import Step  # noqa: E402
+from tests.products.steps import nets  # noqa: E402
+from tests.products.steps.nets import LAYER, PAIRS, TOKENS, B, D, L, T, V, counted  # noqa: E402
+
+pytestmark = pytest.mark.frameworks
+
+BIASES = 9 * D
+"""Of a layer's four matrices: 3 D, D, 4 D and D."""
+NORMS = 2 * 2 * D
+BLOCK = LAYER + BIASES + NORMS
+FORMULA = 6 * TOKENS * (2 * V * D + L * BLOCK + 2 * D)
+"""6 per token and parameter: table and head, layers, and the last norm."""
+LOOKUP = -6 * TOKENS * V * D
+VECTORS = -6 * TOKENS * (L * (BIASES + NORMS) + 2 * D)
+ATTENTION = 2 * L * PAIRS * (2 + 4)
+
+
+def configured(model: nets.Transformer) -> nets.Transformer:
+    """The model with the configuration that a model of transformers has."""
+    fields = {"num_hidden_layers": L, "hidden_size": D, "num_attention_heads": nets.HEADS, "vocab_size": V}
+    model.config = SimpleNamespace(**fields, intermediate_size=4 * D)
+    return model
+
+
+def trained(model: nn.Module, micro: int = 1) -> Step:
+    """A step of this many micro-batches."""
+
+    def run() -> None:
+        for _ in range(micro):
+            (nets.cross_entropy(model, nets.tokens()) / micro).backward()
+
+    return counted(run, model)
+
+
+def booked(found: Against, formula: str) -> tuple[int, dict[str, int]]:
+    """The formula's total, and what is booked by cause; the residual is 0, and the lines lead to what ran."""
+    (counter,) = (c for c in found.verdict.counters if c.ledger.counter == formula)
+    statement = counter.statement
+    assert statement is not None, counter.ledger.reason
+    assert statement.residual == 0
+    causes = {cause: amount for cause, amount in counter.causes if amount}
+    assert statement.from_total + sum(causes.values()) == statement.to_total
+    return counter.ledger.total, causes
+
+
+def test_six_n_beside_a_step_by_closed_form() -> None:
+    step = trained(configured(nets.Transformer()))
+    total, causes = booked(step.against("formula:6n"), "formula:6n")
+    assert total == FORMULA
+    assert causes == {
+        Cause.LOOKUP_AS_PRODUCT: LOOKUP,
+        Cause.PARAMETERS_AS_PRODUCTS: VECTORS,
+        Cause.ATTENTION_LEFT_OUT: ATTENTION,
+    }
+    assert total + LOOKUP + VECTORS + ATTENTION == step.metrics()["flops"] == sum(nets.PLAIN.values())
+
+
+@pytest.mark.parametrize("micro", [2, 3])
+def test_micro_batches_are_one_batch_of_tokens(micro: int) -> None:
+    found = trained(configured(nets.Transformer()), micro).against("formula:6n", tokens=micro * TOKENS)
+    total, causes = booked(found, "formula:6n")
+    assert total == micro * FORMULA
+    assert causes[Cause.ATTENTION_LEFT_OUT] == micro * ATTENTION
+
+
+@pytest.mark.parametrize(("saved", "phases"), [("reentrant", nets.REENTRANT), ("non-reentrant", nets.NON_REENTRANT)])
+def test_what_a_checkpoint_computes_again_has_its_cause(saved: str, phases: dict[str, int]) -> None:
+    step = trained(configured(nets.Transformer(saved)))
+    _, causes = booked(step.against("formula:6n"), "formula:6n")
+    assert causes[Cause.ATTENTION_LEFT_OUT] == ATTENTION
+    assert causes[Cause.RECOMPUTED] == phases["recomputation"]
+    assert Cause.OP_NOT_COUNTED not in causes
+
+
+def test_several_formulas_are_several_statements() -> None:
+    found = trained(configured(nets.Transformer())).against("formula:6n", "formula:palm", tokens=TOKENS)
+    named = [counter.ledger.counter for counter in found.verdict.counters]
+    assert named == ["formula:6n", "formula:palm"]
+    # 12 L h T per token of attention more, and without vectors of its own
+    total, causes = booked(found, "formula:palm")
+    assert total == FORMULA + 12 * L * D * T * TOKENS
+    assert Cause.ATTENTION_LEFT_OUT not in causes
+
+
+def test_printed_it_is_the_statement() -> None:
+    step = trained(configured(nets.Transformer()))
+    lines = [line.rsplit(None, 1) for line in str(step.against("formula:6n")).splitlines()]
+    shown = {name.strip(): int(amount.replace(",", "")) for name, amount in lines}
+    assert shown == {
+        "formula:6n": FORMULA,
+        "lookup-as-product": LOOKUP,
+        "parameters-as-products": VECTORS,
+        "attention-left-out": ATTENTION,
+        "residual": 0,
+        "what ran": sum(nets.PLAIN.values()),
+    }
+
+
+def test_a_call_alone_is_compared_with_a_forward_formula() -> None:
+    model = configured(nets.Transformer())
+    step = counted(lambda: model(nets.tokens()), model)
+    total, _ = booked(step.against("formula:6n"), "formula:6n")
+    assert total == FORMULA // 3
+
+
+def test_frozen_weights_and_adapters_have_their_causes() -> None:
+    """What is frozen has no gradient, although the formula counts one; without a residual."""
+    step = trained(configured(nets.Transformer(lora=True)))
+    total, causes = booked(step.against("formula:6n"), "formula:6n")
+    assert step.metrics()["flops"] == sum(nets.LORA.values())
+    assert total == FORMULA + 6 * nets.ADAPTERS
+    # and of the first layer's queries, keys and values, nothing takes a gradient of the input either
+    assert causes[Cause.FROZEN_NOT_DISCOUNTED] == -2 * (nets.MATRICES + TOKENS * 3 * D * D)
+    assert causes[Cause.BACKWARD_ASSUMED] == -2 * TOKENS * D * nets.RANK
+    assert causes[Cause.PARAMETERS_AS_PRODUCTS] == VECTORS
+
+
+def test_what_cannot_be_compared_is_one_sentence() -> None:
+    model = configured(nets.Transformer())
+    step, none = trained(model, 2), counted(lambda: torch.ones(2, 2) @ torch.ones(2, 2))
+    unlike = counted(lambda: (model(nets.tokens()), nets.mlp()(nets.rows())), model)
+    mixed = counted(lambda: [model.head(torch.ones(2, steps, D)) for steps in (3, 4)], model.head)
+    cases = [
+        (lambda: step.against(), 'name a formula, such as against("formula:6n"): `reconcile explain counters` lists them.'),
+        (lambda: step.against("formula:7n"), "unknown formula 'formula:7n'"),
+        (lambda: step.against("flop_counter"), "unknown formula 'flop_counter'"),
+        (
+            lambda: step.against("formula:6n", tokens=TOKENS),
+            f"read {2 * TOKENS} tokens in the step ({2 * B} x {T}), and tokens={TOKENS} was given.",
+        ),
+        (lambda: none.against("formula:6n"), "no model was called in the step, so a formula has no tokens to count."),
+        (lambda: mixed.against("formula:6n"), "read tensors of (2, 3) and (2, 4) in this step"),
+    ]  # fmt: skip
+    for call, sentence in cases:
+        with pytest.raises(UsageError, match=re.escape(sentence)):
+            call()
+    assert booked(unlike.against("formula:6n"), "formula:6n")[0] == FORMULA // 3
+
+
+def test_a_model_without_a_configuration_says_so() -> None:
+    step = trained(nets.Transformer())
+    assert "palm: this formula reads a transformer's configuration" in str(step.against("formula:palm"))
+    assert booked(step.against("formula:6n"), "formula:6n")[0] == FORMULA

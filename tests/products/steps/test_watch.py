@@ -1,0 +1,222 @@
+"""``reconcile watch``: scripts that know nothing of it run as they are, and the step that they take is counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reconcile.cli import cli
+from reconcile.core.errors import UsageError
+from reconcile.launch.request import run_request
+from reconcile.products.steps.watch import Script
+from reconcile.products.steps.watch import watch as watching
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.frameworks
+
+BATCH, WIDE, MIDDLE, NARROW, MICRO = 8, 64, 32, 10, 2
+FORWARD = 2 * BATCH * (WIDE * MIDDLE + MIDDLE * NARROW)
+STEP = MICRO * (2 * FORWARD + 2 * BATCH * MIDDLE * NARROW)
+"""Forward, the gradients of both weights, and that of the second layer's input: the first input needs none."""
+
+TRAIN = f"""
+import sys
+import torch
+from torch.nn import functional
+
+batch = int(sys.argv[sys.argv.index("--batch") + 1]) if "--batch" in sys.argv else {BATCH}
+layers = torch.nn.Linear({WIDE}, {MIDDLE}), torch.nn.ReLU(), torch.nn.Linear({MIDDLE}, {NARROW})
+net = torch.nn.Sequential(*layers)
+optimizer = torch.optim.AdamW(net.parameters())
+with torch.no_grad():
+    net(torch.zeros(100, {WIDE}))
+
+
+def main():
+    for number in range(3):
+        for _ in range({MICRO} + (number == 1)):
+            labels = torch.zeros(batch, dtype=torch.int64)
+            (functional.cross_entropy(net(torch.ones(batch, {WIDE})), labels) / {MICRO}).backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        print("took step", number + 1, flush=True)
+
+
+if __name__ == "__main__":
+    main()
+    print("the end", flush=True)
+"""
+EVALUATED = """
+import torch
+frozen, net = torch.nn.Linear(3, 4).requires_grad_(False), torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+given = frozen(torch.ones(5, 3))
+with torch.no_grad():
+    net(given)
+net(given).sum().backward()
+optimizer.step()
+"""
+INFER = """
+import torch
+net = torch.nn.Linear(3, 4)
+for rows in (1, 2, 5):
+    net(torch.ones(rows, 3))
+"""
+MODE = """
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+net = torch.nn.Linear(3, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+with FlopCounterMode(display=False):
+    net(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+"""
+
+Watch = Callable[..., tuple[Result, dict[str, Any]]]
+
+
+@pytest.fixture
+def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """Watch a script of this text; the report as JSON, empty where there is none."""
+    monkeypatch.chdir(tmp_path)
+
+    def watched(text: str, *arguments: str, before: tuple[str, ...] = ()) -> tuple[Result, dict[str, Any]]:
+        Path("train.py").write_text(text)
+        line = ["watch", "--quiet", "--format", "json", "--out", "out", *before, "train.py", *arguments]
+        result = CliRunner().invoke(cli, line)
+        report = Path("out/train.json")
+        return result, json.loads(report.read_text()) if report.is_file() else {}
+
+    return watched
+
+
+def total(report: dict[str, Any]) -> int:
+    (trace,) = report["traces"]
+    return int(trace["totals"]["matmul"])
+
+
+def test_the_first_step_is_counted_as_it_runs(watch: Watch, capfd: Any) -> None:
+    result, report = watch(TRAIN, "--batch", str(BATCH))
+    assert (result.exit_code, total(report)) == (0, STEP)
+    (ledger,) = report["ledgers"]
+    assert (ledger["counter"], ledger["total"], ledger["state"]) == ("flop_counter", STEP, "equal")
+    assert [statement["residual"] for statement in report["statements"]] == [0]
+    said = " ".join(report["traces"][0]["notes"])
+    assert f"{MICRO} calls of a model, {MICRO} backward passes, 1 step of an optimizer" in said
+    assert "1 call of a model without gradients before the step" in said
+    assert "the end" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("counters", [("torch.profiler",), ("flop_counter", "torch.profiler")])
+def test_the_profiler_counts_the_step_and_no_evaluation(watch: Watch, counters: tuple[str, ...]) -> None:
+    result, report = watch(EVALUATED, before=[word for name in counters for word in ("--counter", name)])
+    forward, frozen = 2 * 5 * 4 * 2, 2 * 5 * 3 * 4
+    assert (result.exit_code, total(report)) == (0, frozen + 2 * forward)
+    assert [ledger["counter"] for ledger in report["ledgers"]] == list(counters)
+    assert {ledger["total"] for ledger in report["ledgers"]} == {frozen + 2 * forward}
+    assert {statement["residual"] for statement in report["statements"]} == {0}
+
+
+def test_another_step_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> None:
+    result, report = watch(TRAIN, before=("--steps", "2", "--continue"))
+    assert (result.exit_code, total(report)) == (0, STEP // MICRO * (MICRO + 1))
+    out = capfd.readouterr().out
+    assert out.splitlines()[-2:] == ["took step 3", "the end"]
+
+
+@pytest.mark.slow
+def test_several_steps_as_one_and_a_module(watch: Watch, tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "package" / "loop.py").write_text(TRAIN)
+    line = [
+        "watch",
+        "--quiet",
+        "--format",
+        "json",
+        "--out",
+        "out",
+        "--steps",
+        "1-3",
+        "-m",
+        "package.loop",
+        "--batch",
+        "4",
+    ]
+    result = CliRunner().invoke(cli, line)
+    report = json.loads(Path("out/loop.json").read_text())
+    assert (result.exit_code, total(report)) == (0, STEP // MICRO * (3 * MICRO + 1) * 4 // BATCH)
+
+
+@pytest.mark.slow
+def test_one_call_of_a_script_without_an_optimizer(watch: Watch) -> None:
+    result, report = watch(INFER, before=("--calls", "3"))
+    assert (result.exit_code, total(report)) == (0, 2 * 5 * 3 * 4)
+
+
+def test_a_call_that_is_left_out_is_counted_nowhere(watch: Watch) -> None:
+    """A frozen model begins the step; the trained one is evaluated before it is trained."""
+    result, report = watch(EVALUATED)
+    assert (result.exit_code, total(report)) == (0, 2 * 5 * (3 * 4 + 4 * 2 + 4 * 2))
+    said = " ".join(report["traces"][0]["notes"])
+    assert "2 calls of a model, 1 backward pass, 1 step of an optimizer" in said
+    assert "1 call of a model without gradients before the step" in said
+
+
+def test_an_older_python_is_refused_before_it_starts(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("raise SystemExit('it ran')")
+    with pytest.raises(
+        UsageError, match=r"^--python is Python 3\.9, and a step is watched in Python 3\.10 or later\.$"
+    ):
+        watching(Script(str(script), version="3.9"), run_request())
+
+
+REFUSED = {
+    "no framework": ("print(1)", (), "ended without importing PyTorch"),
+    "no optimizer": (
+        INFER,
+        (),
+        "no optimizer stepped in train.py, so there is no step to count. It called a model 3 times",
+    ),
+    "too few steps": (TRAIN, ("--steps", "5"), "train.py took 3 steps, so there is no step 5: give --steps 1 to 3."),
+    "too few calls": (INFER, ("--calls", "4"), "called a model 3 times, so there is no call 4 of a model"),
+    "fails": (
+        "import torch\nraise ValueError('bad data')",
+        (),
+        "failed before the end of step 1: ValueError: bad data.",
+    ),
+    "dies": ("import torch, os\nos._exit(3)", (), "train.py ended its process before step 1"),
+    "exits": ("import torch, sys\nsys.exit(3)", (), "train.py ended with status 3 before the end of step 1."),
+    "a mode of its own": (MODE, (), "entered a mode of its own around its model"),
+    "no step zero": (TRAIN, ("--steps", "0"), "'0' is no step from 1 on"),
+    "two wishes": (TRAIN, ("--steps", "1", "--calls", "1"), "--steps and --calls name two things to count"),
+    "another framework": (
+        TRAIN,
+        ("--counter", "tf.profiler@function"),
+        "PyTorch, which tf.profiler@function cannot count",
+    ),
+    "at rest": (TRAIN, ("--counter", "thop"), "thop needs a model at rest"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.slow
+def test_a_script_without_its_step_gets_one_sentence(watch: Watch, name: str) -> None:
+    text, before, sentence = REFUSED[name]
+    result, report = watch(text, before=before)
+    assert (result.exit_code, report) == (2, {})
+    assert sentence in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_file_that_is_none_is_refused() -> None:
+    result = CliRunner().invoke(cli, ["watch", "--out", "out", "nowhere.py"])
+    assert result.exit_code == 2
+    assert "nowhere.py is no file" in result.output

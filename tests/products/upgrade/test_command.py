@@ -1,0 +1,182 @@
+"""``reconcile upgrade``: what it runs where, what it prints, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reconcile.cli import cli
+from reconcile.core.causes import State
+from reconcile.core.errors import UsageError
+from reconcile.engine.reconcile import Missing
+from reconcile.engine.settle import Collected
+from reconcile.launch.environments import in_environment
+from reconcile.launch.environments.named import CURRENT, Environment
+from reconcile.launch.request import RunRequest
+from reconcile.products.authors import draft_rules
+from reconcile.products.upgrade import run as upgrade
+from tests.drift.takes import GRU, NEW, OLD, take
+
+
+def test_the_package_of_a_counter_goes_over_what_is_here() -> None:
+    """No framework is fetched, and nothing else differs."""
+    before, after, counters = upgrade.sides(["thop==0.1.0"], [], CURRENT, ())
+    assert (before.name, before.requirements) == (CURRENT, ())
+    assert (after.over, after.requirements, counters) == (CURRENT, ("thop==0.1.0",), ("thop",))
+    older, _, counters = upgrade.sides(["ptflops==0.7.5"], ["ptflops==0.7.3"], CURRENT, ())
+    assert (older.over, older.requirements) == (CURRENT, ("ptflops==0.7.3",))
+    assert counters == ("ptflops@pytorch", "ptflops@aten")
+
+
+def test_a_framework_moves_every_counter_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upgrade, "installed", lambda names: "" if names[0] in ("", "fvcore") else "1.2")
+    _, after, counters = upgrade.sides(["torch==2.15.0"], [], CURRENT, ())
+    assert (after.over, after.frameworks) == ("", ("torch",))
+    assert set(counters) >= {"flop_counter", "torch.profiler", "thop", "fvcore", "torchinfo", "ptflops@aten"}
+    assert not [name for name in counters if name.startswith(("tf.", "calflops", "formula:"))]
+    # Or nothing but the release itself would be compared.
+    assert {"thop==1.2", "torchinfo==1.2", "ptflops==1.2"} <= set(after.requirements)
+    assert "fvcore" not in " ".join(after.requirements)  # it is not here either
+    _, after, _ = upgrade.sides(["torch==2.15.0", "thop==0.1.0"], [], CURRENT, ())
+    assert [text for text in after.requirements if text.startswith("thop")] == ["thop==0.1.0"]
+    _, _, counters = upgrade.sides(["tensorflow==2.20.0"], [], CURRENT, ())
+    assert counters == ("tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta", "tf_libraries")
+
+
+@pytest.mark.parametrize(("asked", "kept"), [("calflops==0.3.1", "calflops"), ("jax==0.12.0", "xla")])
+def test_in_its_own_environment_it_takes_the_place_of_the_pin(asked: str, kept: str) -> None:
+    before, after, counters = upgrade.sides([asked], [], CURRENT, ())
+    assert before.name == kept
+    assert {name.partition("@")[0] for name in counters} == {kept}
+    package = asked.partition("=")[0]
+    assert [text for text in after.requirements if text.startswith(f"{package}==")] == [asked]
+    assert set(before.requirements) - set(after.requirements) <= {
+        text for text in before.requirements if text.startswith(f"{package}==")
+    }
+    assert after.name != before.name
+
+
+def test_counters_of_two_environments_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"^calflops, thop run in environments of their own"):
+        upgrade.sides(["torch==2.15.0"], [], CURRENT, ("calflops", "thop"))
+
+
+def test_an_environment_of_its_own_has_its_python() -> None:
+    with pytest.raises(UsageError, match="leave out --python"):
+        upgrade.sides(["calflops==0.3.1"], [], "3.11", ())
+
+
+@pytest.mark.parametrize("asked", ["calflops==0.3.1", "thop==0.1.0"])
+def test_what_is_no_requirement_is_said(asked: str) -> None:
+    with pytest.raises(UsageError, match="is not a requirement such as"):
+        upgrade.sides([asked], ["a b"], CURRENT, ())
+
+
+class Releases:
+    """What each of the two environments hands out."""
+
+    def __init__(self) -> None:
+        self.before, self.after = take(OLD), take(NEW)
+        self.requests: list[RunRequest] = []
+
+    def collect_in(self, env: Environment, _say: object) -> Callable[..., Collected]:
+        def collect(request: RunRequest, _progress: object) -> Collected:
+            self.requests.append(request)
+            return self.before if env.name == CURRENT else self.after
+
+        return collect
+
+    def call(self, *args: str) -> Result:
+        return CliRunner().invoke(cli, ["upgrade", f"thop=={NEW}", *args], prog_name="reconcile")
+
+
+@pytest.fixture
+def releases(monkeypatch: pytest.MonkeyPatch) -> Releases:
+    made = Releases()
+    monkeypatch.setattr(in_environment, "collect_in", made.collect_in)
+    monkeypatch.setattr(in_environment, "made", lambda env, say: Path("python"))
+    return made
+
+
+def test_what_moved_is_said_layer_by_layer(releases: Releases) -> None:
+    result = releases.call("--case", "family_dense", "--pass", "forward")
+    assert result.exit_code == 1, result.output
+    assert f"thop {OLD} -> {NEW}" in result.stdout
+    assert f"gru  torch.nn.modules.rnn.GRU: not there -> {GRU:,}" in result.stdout
+    assert result.stdout.strip().endswith(f"to thop=={NEW} on the running Python")
+    assert "draft" not in result.stdout
+    assert {request.counters for request in releases.requests} == {("thop",)}
+
+
+def test_an_own_model_takes_the_place_of_the_families(releases: Releases) -> None:
+    result = releases.call("--torch", "net:Net", "--input", "1,3,8,8")
+    assert result.exit_code == 1, result.output
+    assert [dict(request.factories) for request in releases.requests] == [{"torch": "net:Net"}] * 2  # before and after
+    assert {(request.training, request.counters) for request in releases.requests} == {("", ("thop",))}
+    assert "\n1 of 1 moved from" in result.stdout
+    for wrong, said in (
+        (("--torch", "net:Net", "--case", "family_dense"), "--case names layers of the zoo"),
+        (("--tf", "net:make"), f"thop=={NEW} moves no counter of this model"),
+        (("--input", "1,3"), "name a model"),
+    ):
+        refused = releases.call(*wrong)
+        assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr
+
+
+def test_nothing_moved_is_a_line_a_family(releases: Releases) -> None:
+    releases.after = releases.before
+    result = releases.call("--case", "family_dense", "--case", "family_norm")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("unchanged") == 4
+    assert "\n0 of 4 moved from" in result.stdout
+    assert [(r.model, r.training, r.device) for r in releases.requests[-2:]] == [("family_norm", "sgd", "meta")] * 2
+
+
+def test_rules_that_do_not_hold_any_more_are_drafted(releases: Releases, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ledger,) = releases.before.ledgers
+    assert not isinstance(ledger, Missing)
+    first = ledger.entries[0]
+    changed = (first._replace(value=first.value + 7), *ledger.entries[1:])
+    doubled = ledger._replace(entries=changed, total=ledger.total + 7)
+    releases.after = replace(releases.before, ledgers=(doubled,))
+    asked: list[str] = []
+    monkeypatch.setattr(draft_rules, "draft_of", lambda name, families, take: asked.append(name) or "the draft\n")
+    result = releases.call("--case", "family_dense", "--pass", "forward")
+    assert result.exit_code == 1, result.output
+    assert asked == ["thop"]
+    assert f"The rules of thop do not hold at thop=={NEW} on the running Python. A draft" in result.stdout
+    assert "the draft\n" in result.stdout
+
+
+def test_a_counter_that_fails_is_3_and_one_that_stops_has_moved(releases: Releases) -> None:
+    for state, code in ((State.FAILED, 3), (State.NOT_COMPARABLE, 1)):
+        releases.after = replace(releases.before, ledgers=(Missing("thop", "torch", state, "it is new"),))
+        result = releases.call("--case", "family_dense", "--pass", "forward")
+        assert result.exit_code == code, result.output
+        assert "it is new" in result.stdout
+
+
+def test_what_was_not_counted_before_is_not_called_unchanged(releases: Releases) -> None:
+    absent = (Missing("thop", "torch", State.SKIPPED, "thop is not installed"),)
+    releases.before = replace(releases.before, ledgers=absent)
+    releases.after = replace(releases.after, traces=releases.before.traces, ledgers=absent)
+    result = releases.call("--case", "family_dense", "--pass", "forward")
+    assert result.exit_code == 3, result.output
+    assert "family_dense, forward: thop has nothing to compare with: thop is not installed\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("--case", "family_dens"), "Did you mean family_dense"),
+        (("--counter", "thip"), "unknown counter 'thip'"),
+    ],
+)
+def test_a_wrong_name_is_said_before_anything_runs(releases: Releases, args: tuple[str, ...], sentence: str) -> None:
+    result = releases.call(*args)
+    assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
+    assert releases.requests == []
