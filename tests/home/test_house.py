@@ -1,34 +1,13 @@
-"""The house in numbers: how large a folder is, in how many rooms a product lives, and where its tests stand."""
+"""The house in numbers: where tests stand, and how many names are defined three times."""
 
 from __future__ import annotations
 
 import ast
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
-LARGEST = 20
-"""The most modules of a folder. model_zoo is a catalogue, with a file per pair."""
-PRODUCTS = (
-    "matrix",
-    "scorecard",
-    "gallery",
-    "kit",
-    "drift",
-    "formula",
-    "language",
-    "sweep",
-    "audit",
-    "decode",
-    "mfu",
-    "upgrade",
-    "steps",
-    "ranks",
-)
-"""A room each: its run, its pages, its lines on a terminal. The commands are in cli/."""
 
 
 def modules() -> list[PurePosixPath]:
@@ -45,26 +24,8 @@ MANY = 3
 OFTEN = 116
 """The public functions and classes that are defined ``MANY`` times or more, the protocol's apart. It may only fall: the aim is
 none."""
-THIRD = {"ranks": "worker"}
-"""Products with a third folder, which is owed: what forks the ranks of a world runs beside a framework."""
-
 MODULES = modules()
 TESTS = [PurePosixPath(path.relative_to(ROOT / "tests")) for path in (ROOT / "tests").rglob("test_*.py")]
-
-
-def crowded(paths: Iterable[PurePosixPath]) -> dict[str, int]:
-    """The folders with too many modules, and how many."""
-    sizes = Counter(str(path.parent) for path in paths)
-    return {folder: size for folder, size in sizes.items() if size > LARGEST}
-
-
-def rooms(product: str, paths: Iterable[PurePosixPath]) -> set[str]:
-    """The folders, cli apart, whose name has the product's, or that hold a file whose name has it."""
-    return {
-        str(path.parent)
-        for path in paths
-        if path.parts[0] != "cli" and product in {*path.parent.parts[-1:], *path.stem.split("_")}
-    }
 
 
 def misplaced(tests: Iterable[PurePosixPath], paths: Iterable[PurePosixPath]) -> list[str]:
@@ -73,30 +34,11 @@ def misplaced(tests: Iterable[PurePosixPath], paths: Iterable[PurePosixPath]) ->
     known = list(paths)
     for test in tests:
         name = test.stem.removeprefix("test_")
-        depth = {"adapters": 3 if test.parts[1] == "counters" else 2}.get(test.parts[0], 1)
+        depth = {"adapters": 3 if test.parts[1] == "counters" else 2, "products": 2}.get(test.parts[0], 1)
         homes = {path.parent for path in known if path.stem == name and path.parts[:depth] == test.parts[:depth]}
         if len(homes) == 1 and test.parent not in homes:
             found.append(f"tests/{test} tests {min(homes)}/{name}.py")
     return sorted(found)
-
-
-def test_a_folder_has_at_most_twenty_modules() -> None:
-    assert len(MODULES) > 450
-    assert crowded(MODULES) == {}
-
-
-def test_a_crowded_folder_is_found() -> None:
-    planted = [PurePosixPath(f"work/new_{i}.py") for i in range(LARGEST + 1)]
-    assert crowded([*MODULES, *planted])["work"] > LARGEST
-
-
-@pytest.mark.parametrize("product", PRODUCTS)
-def test_a_product_lives_in_at_most_two_folders(product: str) -> None:
-    found = rooms(product, MODULES)
-    assert 1 <= len(found - {THIRD.get(product)}) <= 2
-    assert THIRD.get(product) in {None, *found}
-    planted = [PurePosixPath(f"{folder}/{product}_page.py") for folder in ("report", "engine", "launch")]
-    assert len(rooms(product, [*MODULES, *planted])) > 2
 
 
 def test_tests_stand_beside_what_they_test_by_name() -> None:

@@ -28,27 +28,7 @@ def test_engine_and_adapters_know_no_model_by_name() -> None:
     assert [(m, name) for m in read for name in sorted(models) if name in words(m)] == []
 
 
-FACES = {
-    "formula",
-    "drift",
-    "decode",
-    "mfu",
-    "matrix",
-    "language",
-    "pages",
-    "kit",
-    "gallery",
-    "scorecard",
-    "report",
-    "sweep",
-    "audit",
-    "upgrade",
-    "kernels",
-    "ranks",
-    "cli",
-    "api",
-    "pytest_plugin",
-}
+FACES = {"drift", "matrix", "pages", "report", "products", "cli", "api", "pytest_plugin"}
 
 
 def test_no_face_knows_a_framework_by_its_name() -> None:

@@ -173,10 +173,16 @@ def test_the_types_name_what_the_package_exports() -> None:
     import ast
 
     import reconcile
+    from reconcile.core.registry import products
 
     stub = ast.parse((ROOT / "reconcile" / "__init__.pyi").read_text())
     named = {
         alias.asname: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    assert named == reconcile._HOMES
+    added = {
+        name: f"products.{product.name}{place.partition(':')[0]}"
+        for product in products().values()
+        for name, place in product.functions
+    }
+    assert named == {**reconcile._HOMES, **added}
     assert [name for name in named if getattr(reconcile, name).__name__ != name] == []

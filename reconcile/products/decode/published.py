@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def add_published_figures(request: RunRequest, collected: Collected, answer: Answer) -> Answer:
-    """The answer, if it is a training step, with the published figures of its pair, each looked up in this run and in saved ones."""
+    """Look up the published figures of a pair in its training step and in saved runs, and add them to the answer."""
     if not (request.training and request.model):
         return answer
     from .gather import claims, folders_of

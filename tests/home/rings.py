@@ -1,0 +1,78 @@
+"""The two rings of the house: the core, and what can be taken away. Who belongs to what, and what the core knows of the rest."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+
+from reconcile.core import registry
+from tests.home.modules import LINKS, MODULES, parsed
+
+CORE = "core"
+CORE_FRAMEWORKS = ("tensorflow", "pytorch")
+CORE_COUNTERS = ("tf_profiler", "thop", "fvcore", "flop_counter")
+CALLBACKS = {f"reconcile.{name}": "products.steps" for name in ("transformers", "lightning", "keras")}
+"""Modules of a product at the root, because a program imports them by the name of the library beside it."""
+TABLE = "reconcile.core.registry"
+"""The module that has a row for everything that can be taken away."""
+
+
+def removable() -> dict[str, str]:
+    """What can be taken away: its name -> the package that holds it. Products, then frameworks, then counters."""
+    found = {f"products.{name}": f"reconcile.products.{name}" for name in registry.PRODUCT_FOLDERS}
+    found |= {f"frameworks.{n}": f"reconcile.adapters.{n}" for n in registry.BUILT_IN if n not in CORE_FRAMEWORKS}
+    return found | {
+        f"counters.{n}": f"reconcile.adapters.counters.{n}" for n in registry.COUNTER_FOLDERS if n not in CORE_COUNTERS
+    }
+
+
+REMOVABLE = removable()
+
+
+def owner(module: str) -> str:
+    """What a module belongs to: a name of ``removable``, or the core."""
+    if module in CALLBACKS:
+        return CALLBACKS[module]
+    return next((n for n, package in REMOVABLE.items() if f"{module}.".startswith(f"{package}.")), CORE)
+
+
+def needs() -> dict[str, set[str]]:
+    """What each removable part may import beside the core and itself, as its record says."""
+    found = {f"products.{name}": {f"products.{n}" for n in p.needs} for name, p in registry.products().items()}
+    return {name: found.get(name, set()) for name in REMOVABLE}
+
+
+def seams(links: Mapping[str, Iterable[str]]) -> list[str]:
+    """The imports out of the core into what can be taken away, and those of a removable part into one that it does not need."""
+    allowed = needs()
+    return sorted(
+        f"{module} imports {imported}"
+        for module, found in links.items()
+        for imported in found
+        if owner(imported) not in {CORE, owner(module), *allowed.get(owner(module), ())}
+    )
+
+
+def strings(modules: Iterable[str], patterns: Mapping[str, str] = REMOVABLE) -> list[str]:
+    """Strings of code, docstrings apart, that name the module or the folder of a part that can be taken away and is not their own."""
+    parts = sorted({package.removeprefix("reconcile.") for package in patterns.values()}, key=len, reverse=True)
+    named = re.compile(r"\b(?:" + "|".join(re.escape(p).replace(r"\.", "[./]") for p in parts) + r")\b")
+    found = []
+    for module in modules:
+        if module == TABLE:
+            continue
+        tree = parsed(module)
+        written = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in written:
+                for match in named.finditer(node.value):
+                    target = owner("reconcile." + match[0].replace("/", "."))
+                    if target not in {owner(module), *needs().get(owner(module), ())}:
+                        found.append(f"{module}, line {node.lineno}: {match[0]}")
+    return sorted(set(found))
+
+
+if __name__ == "__main__":
+    print("\n".join(seams(LINKS)))
+    print("\n".join(strings(MODULES)))
