@@ -44,12 +44,14 @@ class Product:
         name: The product's name in messages.
         module: The package that declares it, its own ``__name__``.
         commands: Its commands.
-        run_options: Places of :class:`reconcile.cli.run_options.RunOptions`: what it adds to ``reconcile run``.
+        run_options: Places of :class:`reconcile.cli.run_options.RunOptions`: what it adds to ``run`` and ``watch``.
         answer_hooks: Places of functions ``(request, collected, answer) -> answer``, called when an answer is settled.
         model_notes: Places of functions ``() -> {pair: note}``: what
             ``reconcile explain models`` says of a pair beside its own line.
         functions: What it adds to the Python package: ``("count", "module:name")`` for ``reconcile.count``.
-        needs: The names of the products that it imports. It is left out where one of them is missing.
+        needs: The parts that it imports, such as ``"products.decode"`` or ``"counters.formulas"``. It is left out where one of
+            them is missing.
+        uses: The products of which it imports something only where ``registry.products()`` has them.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Product:
     model_notes: tuple[str, ...] = ()
     functions: tuple[tuple[str, str], ...] = ()
     needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
 
 
 def load_place(product: Product, place: str) -> Any:

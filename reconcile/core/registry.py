@@ -6,7 +6,7 @@ import functools
 import importlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from typing import Any
 
@@ -48,36 +48,37 @@ BUILT_IN = ("tensorflow", "pytorch", "onnx", "jax")
 ALL = "all"
 """The value of ``--counter`` that names every counter."""
 
-COUNTER_FOLDERS = (
-    "tf_profiler",
-    "thop",
-    "fvcore",
-    "flop_counter",
-    "torchinfo",
-    "torch_profiler",
-    "xformers",
-    "mmengine",
-    "torchprofile",
-    "torch_flops",
-    "torchscan",
-    "pthflops",
-    "torchstat",
-    "inductor",
-    "ultralytics_thop",
-    "calflops",
-    "deepspeed",
-    "ptflops",
-    "keras_flops",
-    "wandb",
-    "onnx_tool",
-    "onnx_opcounter",
-    "paddle",
-    "formulas",
-    "xla",
-    "cpu_libraries",
-    "tf_libraries",
-)
-"""Folders below ``adapters/counters/``, in the order in which reports show their counters."""
+COUNTER_FOLDERS: dict[str, tuple[str, ...]] = {
+    "tf_profiler": (),
+    "thop": (),
+    "fvcore": (),
+    "flop_counter": (),
+    "torchinfo": (),
+    "torch_profiler": (),
+    "xformers": ("counters.torch_profiler",),
+    "mmengine": (),
+    "torchprofile": (),
+    "torch_flops": (),
+    "torchscan": ("counters.ultralytics_thop",),
+    "pthflops": ("counters.torch_flops",),
+    "torchstat": ("counters.ultralytics_thop",),
+    "inductor": (),
+    "ultralytics_thop": (),
+    "calflops": (),
+    "deepspeed": (),
+    "ptflops": (),
+    "keras_flops": (),
+    "wandb": ("counters.keras_flops",),
+    "onnx_tool": ("frameworks.onnx",),
+    "onnx_opcounter": ("counters.onnx_tool", "frameworks.onnx"),
+    "paddle": (),
+    "formulas": (),
+    "xla": ("frameworks.jax",),
+    "cpu_libraries": (),
+    "tf_libraries": ("counters.cpu_libraries",),
+}
+"""Folders below ``adapters/counters/``, in the order in which reports show their counters, each with the parts that it needs. A
+counter is left out where one of them is missing."""
 
 
 @functools.cache
@@ -138,10 +139,23 @@ def products() -> dict[str, Product]:
         if record.name in known:
             raise _refused(point, f"a product named {record.name} is already registered")
         known[record.name] = record
-    while lacking := [name for name, record in known.items() if not known.keys() >= set(record.needs)]:
-        for name in lacking:
-            del known[name]
-    return known
+    others = dict.fromkeys(_present_folders(), ())
+    present = _with_their_needs({**others, **{f"products.{name}": record.needs for name, record in known.items()}})
+    return {name: record for name, record in known.items() if f"products.{name}" in present}
+
+
+def _with_their_needs(needs: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """The parts all of whose needs are among them, directly and through others."""
+    present = set(needs)
+    while lacking := {name for name in present if not present.issuperset(needs[name])}:
+        present -= lacking
+    return frozenset(present)
+
+
+def _present_folders() -> frozenset[str]:
+    """``frameworks.NAME`` and ``counters.NAME`` of every row of the tables whose needs have rows, too."""
+    counters = {f"counters.{name}": needs for name, needs in COUNTER_FOLDERS.items()}
+    return _with_their_needs({**{f"frameworks.{name}": () for name in BUILT_IN}, **counters})
 
 
 def load_places(field: str) -> tuple[Any, ...]:
@@ -209,7 +223,12 @@ def counters_named(names: Iterable[str], models: Iterable[str]) -> tuple[str, ..
 
 def built_in_counters() -> dict[str, Counter]:
     """The counters of this package, as their folders' ``COUNTERS`` state them, in the order of reports."""
-    folders = (importlib.import_module(f"{ROOT}.adapters.counters.{folder}") for folder in COUNTER_FOLDERS)
+    present = _present_folders()
+    folders = (
+        importlib.import_module(f"{ROOT}.adapters.counters.{folder}")
+        for folder in COUNTER_FOLDERS
+        if f"counters.{folder}" in present
+    )
     return {counter.name: counter for module in folders for counter in module.COUNTERS}
 
 

@@ -39,7 +39,8 @@ def owner(module: str) -> str:
 
 def needs() -> dict[str, set[str]]:
     """What each removable part may import beside the core and itself, as its record says."""
-    found = {f"products.{name}": {f"products.{n}" for n in p.needs} for name, p in registry.products().items()}
+    found = {f"products.{name}": {*p.needs, *p.uses} for name, p in registry.products().items()}
+    found |= {f"counters.{name}": set(needs) for name, needs in registry.COUNTER_FOLDERS.items()}
     return {name: found.get(name, set()) for name in REMOVABLE}
 
 

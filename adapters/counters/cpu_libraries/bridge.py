@@ -8,9 +8,9 @@ from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
 from ....work import ZERO
 from ..bridge import Bridge, Item, View, make_item
-from ..log_bridge import Logbook, hold
 from . import PRODUCTS
 from .log import Product
+from .log_bridge import Logbook, hold
 from .rules import BOOK, agrees, bias_as_product, products_of, skips_masked
 from .shares import AGAIN, KERNEL
 

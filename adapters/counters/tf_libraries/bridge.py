@@ -10,7 +10,7 @@ from ...tensorflow.graphs.graph import CALLS
 from ..bridge import Bridge, View
 from ..cpu_libraries import PRODUCTS
 from ..cpu_libraries.log import Product
-from ..log_bridge import Logbook, hold
+from ..cpu_libraries.log_bridge import Logbook, hold
 from .matches import REMOVED, agrees, products_of, with_zeros
 from .rules import BOOK
 from .sides import UNPADDED

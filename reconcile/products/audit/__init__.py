@@ -18,5 +18,5 @@ PRODUCT = Product(
             order=20,
         ),
     ),
-    needs=("decode", "gallery", "sweep"),
+    needs=("products.decode", "products.gallery", "products.sweep"),
 )

@@ -24,5 +24,5 @@ PRODUCT = Product(
             order=40,
         ),
     ),
-    needs=("decode",),
+    needs=("products.decode",),
 )

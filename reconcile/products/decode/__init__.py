@@ -15,4 +15,5 @@ PRODUCT = Product(
         ),
     ),
     answer_hooks=(".published:add_published_figures",),
+    uses=("products.gallery",),
 )

@@ -125,6 +125,17 @@ def decode(
     ctx.exit(decoded.exit_code)
 
 
+def _measured_pairs() -> dict[str, dict[str, int]]:
+    """What ran in each pair of the zoo, by unit and framework, if the gallery is here."""
+    from ...core.registry import products
+
+    if "gallery" not in products():
+        return {}
+    from ..gallery.run import ran
+
+    return ran()
+
+
 def _hints(
     ctx: click.Context,
     decoded: Decoded,
@@ -137,7 +148,6 @@ def _hints(
     from ...cli.options import again
     from ...core.text import number, typed
     from ...launch.request import flags
-    from ..gallery.run import ran
     from .elsewhere import origin, reading, sibling, unseen
     from .gather import saved
     from .readings import LAYER
@@ -170,7 +180,7 @@ def _hints(
     if there is not None:
         name, candidate = there
         return ["", f"The saved data of {name} has it: {candidate.what}. Look there: {command_in(name)}"]
-    version = None if decoded.matches else sibling(decoded.model, decoded.figure, ran())
+    version = None if decoded.matches else sibling(decoded.model, decoded.figure, _measured_pairs())
     if version is not None:
         other_name, unit, work = version
         look = typed(["reconcile", "decode", "--model", other_name, decoded.figure.text])

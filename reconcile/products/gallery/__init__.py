@@ -9,5 +9,5 @@ PRODUCT = Product(
         Command("zoo gallery", "Run every pair of the zoo and write the gallery.", ".command:gallery", order=10),
     ),
     model_notes=(".model_notes:model_notes",),
-    needs=("decode",),
+    needs=("products.decode",),
 )

@@ -14,4 +14,5 @@ PRODUCT = Product(
             order=30,
         ),
     ),
+    needs=("products.llm",),
 )

@@ -15,5 +15,5 @@ PRODUCT = Product(
         ),
     ),
     run_options=(".run_options:RANKS",),
-    needs=("steps",),
+    needs=("products.steps",),
 )

@@ -13,5 +13,5 @@ PRODUCT = Product(
             order=20,
         ),
     ),
-    needs=("authors", "gallery"),
+    needs=("products.authors", "products.gallery"),
 )

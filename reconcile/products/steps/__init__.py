@@ -15,4 +15,5 @@ PRODUCT = Product(
         ),
     ),
     functions=(("count", ".count:count"), ("Step", ".count:Step")),
+    uses=("products.mfu",),
 )

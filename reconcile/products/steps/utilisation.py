@@ -7,10 +7,13 @@ from collections.abc import Mapping
 
 from ...core.errors import UsageError, short
 from ...core.records import RECOMPUTATION
+from ...core.registry import products
 
 
 def peak_of(device: str, dtype: str) -> int:
-    """The dense FLOP/s of one device. Raises UsageError for an unknown device, and for a dtype that it lacks."""
+    """The dense FLOP/s of one device. Raises UsageError for an unknown device or a dtype that it lacks."""
+    if "mfu" not in products():
+        raise UsageError("this installation has no table of devices: leave device= out.")
     from ..mfu.peaks import find
 
     return find(device).peak(dtype).dense

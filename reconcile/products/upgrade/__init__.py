@@ -14,5 +14,5 @@ PRODUCT = Product(
             order=20,
         ),
     ),
-    needs=("authors", "scorecard"),
+    needs=("products.authors", "products.scorecard"),
 )

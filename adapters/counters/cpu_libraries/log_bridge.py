@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
-from ...core.causes import Cause
-from ...core.records import Op, Sighting, Trace
-from ...work import COMPONENTS, MASKED, ZERO
-from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
-from .cpu_libraries.log import Product
-from .rulebook import RuleBook
+from ....core.causes import Cause
+from ....core.records import Op, Sighting, Trace
+from ....work import COMPONENTS, MASKED, ZERO
+from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
+from ..rulebook import RuleBook
+from .log import Product
 
 OTHER = "the log says other sizes at {layer}: {op} asks for {mac:,} multiply-adds, and {lines} stand in the log"
 REST = tuple(name for name in COMPONENTS if name != "mac")
