@@ -15,8 +15,6 @@ import reconcile
 from reconcile.align import mapping
 from reconcile.core import table
 from reconcile.core.results import Match
-from reconcile.products.sweep.engine import Finished
-from reconcile.products.sweep.page import to_csv as sweep_csv
 from reconcile.report.csv import layers_csv, to_csv
 from tests.report import samples
 
@@ -66,8 +64,6 @@ def test_the_csv_of_a_report_shows_names_as_written() -> None:
         assert [c for c in text if not c.isprintable() and c != "\n"] == []
         assert {len(row) for row in cells(text)} == {len(cells(text)[0])}
         assert SHOWN in {cell for row in cells(text) for cell in row}
-    outcome = {"name": ODD, "refused": {"": ODD}, "traces": [], "counters": [], "exit_code": 2}
-    assert cells(sweep_csv([Finished(outcome, {})]))[1][0] == SHOWN
 
 
 def test_a_report_still_adds_up_with_a_layer_that_is_a_formula() -> None:
@@ -79,12 +75,6 @@ def test_a_report_still_adds_up_with_a_layer_that_is_a_formula() -> None:
     assert {row[0] for row in after[1:]} == {"'-m"}
     assert f"'{FORMULA}" in {row[3] for row in after}
     assert FORMULA not in {cell for row in after for cell in row}
-
-
-def test_a_sweep_names_nothing_that_is_a_formula() -> None:
-    outcome = {"name": FORMULA, "refused": {"": "+1"}, "traces": [], "counters": [], "exit_code": 2}
-    row = cells(sweep_csv([Finished(outcome, {})]))[1]
-    assert (row[0], row[-1]) == (f"'{FORMULA}", "'+1")
 
 
 def test_a_mapping_file_writes_and_reads_layers_like_formulas(tmp_path: Path) -> None:

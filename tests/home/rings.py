@@ -56,7 +56,7 @@ def seams(links: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def strings(modules: Iterable[str], patterns: Mapping[str, str] = REMOVABLE) -> list[str]:
-    """Strings of code, docstrings apart, that name the module or the folder of a part that can be taken away and is not their own."""
+    """Strings of code, docstrings apart, that name the module or folder of a part which can be taken away and is not theirs."""
     parts = sorted({package.removeprefix("reconcile.") for package in patterns.values()}, key=len, reverse=True)
     named = re.compile(r"\b(?:" + "|".join(re.escape(p).replace(r"\.", "[./]") for p in parts) + r")\b")
     found = []

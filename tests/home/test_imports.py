@@ -198,7 +198,11 @@ def test_the_engine_imports_no_counter() -> None:
     assert [(m, i) for m, i in taken if i not in shared] == []
 
 
-COMPUTING = ("formula", "decode", "authors", "gallery", "scorecard", "upgrade")
+COMPUTING = tuple(
+    name
+    for name in ("formula", "decode", "authors", "gallery", "scorecard", "upgrade")
+    if f"reconcile.products.{name}" in MODULES
+)
 SHOWING = {"report", "page", "markdown", "terminal", "picture", "words", "github", "ratios", "api"}
 """Files of a product's room that show what its other files compute."""
 COMMAND = re.compile(r"(command|printed|executors|model_notes)$")

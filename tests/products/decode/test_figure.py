@@ -154,3 +154,9 @@ def test_negative_numbers_and_ranges_are_named(text: str, sentence: str) -> None
     with pytest.raises(UsageError) as raised:
         figure(text)
     assert str(raised.value) == sentence
+
+
+def test_figures_of_any_size_people_print() -> None:
+    assert figure("9" * 100).digits == 10**100 - 1
+    assert figure("1e99").unit == 10**99
+    assert figure(f"{2**80:,}").digits == 2**80
