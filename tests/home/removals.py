@@ -1,4 +1,4 @@
-"""``make removals``: each product, optional framework and optional counter is taken away from a copy, and the rest has to be green.
+"""``make removals``: each product, optional framework and optional counter is taken away from a copy; the rest has to be green.
 
 The copy lacks the part's folder and its row in core/registry.py. In it run: every import of the home side, the rules of the two
 rings, the tests of the core's mathematics and records, ``reconcile --help`` and ``reconcile explain``. Once, without all parts,
@@ -53,7 +53,7 @@ def remove_parts(tree: Path, names: Iterable[str]) -> None:
         package = REMOVABLE[name].removeprefix("reconcile.").replace(".", "/")
         folder = tree / package if package.startswith("adapters/") else tree / "reconcile" / package
         shutil.rmtree(folder)
-        kind, _, row = name.partition(".")
+        row = name.partition(".")[2]
         text, rows = re.subn(rf'(?m)^    "{row}"(: \(.*\))?,\n|(?<=, )"{row}"(, )?|(?<=\()"{row}", ', "", text, count=1)
         assert rows == 1, f"{TABLE} has no row for {name}"
         for module, owner in CALLBACKS.items():

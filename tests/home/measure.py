@@ -1,0 +1,144 @@
+"""How heavy the house is, in numbers: ``python -m tests.home.measure`` prints them.
+
+Lines of the product by ring, lines of tests, generated lines that are committed, imports across the rings, files that serve one
+importer, functions that are named by a bare participle, and records whose fields are not described. A test holds the two counts
+that may only fall (test_house.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.home.modules import LINKS, MODULES, ROOT, parsed
+from tests.home.rings import CORE, owner, seams, strings
+
+SMALL = 60
+"""Lines of a file below which it has to serve more than one importer."""
+WIDE = 8
+"""Fields of a record from which on each has its line."""
+GENERATED = ("reports/", "model_zoo/gallery.json", "model_zoo/steps.json", "model_zoo/scorecard.json", "docs/causes/")
+IRREGULAR = frozenset(
+    "read told said made given taken shown known seen done found held kept put set cut lent left met sent built bound brought "
+    "caught chosen drawn driven fed felt fitted forgotten got gone grown heard hidden hit laid led lost meant paid run sold "
+    "spent split spread stood stuck struck thought thrown torn understood won worn written wound".split()
+)
+
+
+def is_participle(name: str) -> bool:
+    """Whether a function's name is one bare participle: ``told``, ``asked``, ``_named``, ``counting``. A heuristic."""
+    word = name.strip("_")
+    if not word.isalpha() or not word.islower():
+        return False
+    return (
+        word in IRREGULAR
+        or bool(re.fullmatch(r"[a-z]{2,}(?:ed|ing)", word))
+        and word not in {"string", "ring", "need", "feed"}
+    )
+
+
+def functions(module: str) -> Iterator[str]:
+    """The names of the functions and methods of a module."""
+    for node in ast.walk(parsed(module)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.name
+
+
+def participles() -> dict[str, list[str]]:
+    """The functions of each module that are named by a bare participle."""
+    found = {module: [name for name in functions(module) if is_participle(name)] for module in MODULES}
+    return {module: names for module, names in found.items() if names}
+
+
+def sentences() -> list[str]:
+    """Constants of one word that hold a sentence."""
+    found = []
+    for module in MODULES:
+        for node in parsed(module).body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name, value = node.targets[0].id, node.value
+                if isinstance(value, ast.JoinedStr):
+                    continue
+                text = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+                if re.fullmatch(r"_?[A-Z]+", name) and len(text.split()) > 5:
+                    found.append(f"{module}.{name}")
+    return found
+
+
+def lonely_files() -> list[str]:
+    """Files of fewer than ``SMALL`` lines that a single file imports."""
+    importers = Counter(imported for found in LINKS.values() for imported in found)
+    return sorted(
+        module
+        for module, path in MODULES.items()
+        if path.name != "__init__.py" and importers[module] == 1 and len(path.read_text().splitlines()) < SMALL
+    )
+
+
+def undescribed_records() -> list[str]:
+    """Records of ``WIDE`` fields and more with a field that neither the docstring nor a line below it names."""
+    found = []
+    for module in MODULES:
+        for node in ast.walk(parsed(module)):
+            if isinstance(node, ast.ClassDef):
+                fields = [
+                    n.target.id for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
+                ]
+                said = ast.get_docstring(node) or ""
+                said += "".join(
+                    f" {before.target.id} "
+                    for before, after in zip(node.body, node.body[1:], strict=False)
+                    if isinstance(before, ast.AnnAssign)
+                    and isinstance(before.target, ast.Name)
+                    and isinstance(after, ast.Expr)
+                    and isinstance(after.value, ast.Constant)
+                )
+                silent = [name for name in fields if name != "_" and not re.search(rf"\b{name}\b", said)]
+                if len(fields) >= WIDE and silent:
+                    found.append(f"{module}.{node.name}: {', '.join(silent)}")
+    return found
+
+
+def lines_of(paths: Mapping[str, Path]) -> int:
+    """The lines of these files."""
+    return sum(len(path.read_text().splitlines()) for path in paths.values())
+
+
+def committed(*patterns: str) -> int:
+    """The lines of the committed files that match, pictures included."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    files = [ROOT / name for name in names.split("\0") if name]
+    return sum(file.read_bytes().count(b"\n") for file in files if file.is_file() and not file.is_symlink())
+
+
+def main() -> None:
+    """Print the measurements."""
+    rings: Counter[str] = Counter()
+    for module, path in MODULES.items():
+        rings["zoo" if module.startswith("reconcile.model_zoo") else owner(module)] += len(
+            path.read_text().splitlines()
+        )
+    outer = {name: size for name, size in rings.items() if name not in (CORE, "zoo")}
+    number = sum(len(list(functions(module))) for module in MODULES)
+    print(f"product: {sum(rings.values()):,} lines in {len(MODULES)} modules")
+    print(
+        f"  core without the zoo: {rings[CORE]:,}; zoo: {rings['zoo']:,}; what can be taken away: {sum(outer.values()):,}"
+    )
+    print("  " + ", ".join(f"{name} {size:,}" for name, size in sorted(outer.items(), key=lambda item: -item[1])))
+    print(f"tests: {committed('tests/*.py'):,} lines")
+    print(f"generated and committed: {committed(*GENERATED):,} lines")
+    print(f"imports across the rings: {len(seams(LINKS))}; strings: {len(strings(MODULES))}")
+    print(f"files below {SMALL} lines with one importer: {len(lonely_files())}")
+    print(f"functions named by a bare participle: {sum(map(len, participles().values()))} of {number:,}")
+    print(f"sentences under a one-word constant: {len(sentences())}")
+    print(f"records of {WIDE} fields and more with one that is not described: {len(undescribed_records())}")
+
+
+if __name__ == "__main__":
+    main()
