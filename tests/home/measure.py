@@ -23,9 +23,66 @@ WIDE = 8
 """Fields of a record from which on each has its line."""
 GENERATED = ("reports/", "model_zoo/gallery.json", "model_zoo/steps.json", "model_zoo/scorecard.json", "docs/causes/")
 IRREGULAR = frozenset(
-    "read told said made given taken shown known seen done found held kept put set cut lent left met sent built bound brought "
-    "caught chosen drawn driven fed felt fitted forgotten got gone grown heard hidden hit laid led lost meant paid run sold "
-    "spent split spread stood stuck struck thought thrown torn understood won worn written wound".split()
+    [
+        "read",
+        "told",
+        "said",
+        "made",
+        "given",
+        "taken",
+        "shown",
+        "known",
+        "seen",
+        "done",
+        "found",
+        "held",
+        "kept",
+        "put",
+        "set",
+        "cut",
+        "lent",
+        "left",
+        "met",
+        "sent",
+        "built",
+        "bound",
+        "brought",
+        "caught",
+        "chosen",
+        "drawn",
+        "driven",
+        "fed",
+        "felt",
+        "fitted",
+        "forgotten",
+        "got",
+        "gone",
+        "grown",
+        "heard",
+        "hidden",
+        "hit",
+        "laid",
+        "led",
+        "lost",
+        "meant",
+        "paid",
+        "run",
+        "sold",
+        "spent",
+        "split",
+        "spread",
+        "stood",
+        "stuck",
+        "struck",
+        "thought",
+        "thrown",
+        "torn",
+        "understood",
+        "won",
+        "worn",
+        "written",
+        "wound",
+    ]
 )
 
 
@@ -34,10 +91,8 @@ def is_participle(name: str) -> bool:
     word = name.strip("_")
     if not word.isalpha() or not word.islower():
         return False
-    return (
-        word in IRREGULAR
-        or bool(re.fullmatch(r"[a-z]{2,}(?:ed|ing)", word))
-        and word not in {"string", "ring", "need", "feed"}
+    return word in IRREGULAR or (
+        bool(re.fullmatch(r"[a-z]{2,}(?:ed|ing)", word)) and word not in {"string", "ring", "need", "feed"}
     )
 
 
