@@ -78,7 +78,7 @@ def bridged(ledger: Ledger, trace: Trace, align: Alignment) -> Bridged:
 
 
 def _shares(bridge: Bridge, ledger: Ledger, align: Alignment) -> dict[str, dict[str, int]]:
-    """What each entry is by the rules, by the layer of the pair in which the ops ran that it counts, in the counter's own unit."""
+    """Each entry by the rules, in the counter's own unit, by the layer of the pair in which the ops ran that it counts."""
     shares: dict[str, dict[str, int]] = {}
     for item in bridge.items:
         if item.entry:

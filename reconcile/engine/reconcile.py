@@ -16,7 +16,6 @@ from .ledger import Bridged, Reconciled, booked, bridged, reconcile_ledger
 from .statements import blocked, chain, close, turn
 from .traces import Weighed, differences, differences_of, result_of, trace_name, weighed, work_by_layer
 
-
 OPEN = "the causes of this layer do not lead to the work that ran in it"
 
 
@@ -157,9 +156,7 @@ def _footed(done: Reconciled, work: Mapping[str, int | None]) -> Reconciled:
     more = [Residual(layer, rest, OPEN) for layer, rest in rests.items() if rest]
     if not more:
         return done
-    return replace(
-        done, residuals=(*done.residuals, *more), ledger=replace(done.ledger, state=State.UNEXPLAINED)
-    )
+    return replace(done, residuals=(*done.residuals, *more), ledger=replace(done.ledger, state=State.UNEXPLAINED))
 
 
 def _without_trace(ledger: Ledger, trace: TraceResult, align: Alignment) -> Reconciled:
