@@ -110,7 +110,7 @@ def keras_paths(model: Any) -> list[tuple[Any, str]]:
 
 
 def of_keras(model: Any) -> AbstractContextManager[None]:
-    """Meanwhile a call of a layer below this model is within a scope of its path: Keras' own is lost in the gradient of a loop."""
+    """Meanwhile a call of a layer below this model is within a scope of its path: Keras' own is lost in a loop's gradient."""
     paths = {id(layer): path for layer, path in keras_paths(model)}
     return keras_model.within_calls(model, lambda layer, _: jax.named_scope(LAYER + paths[id(layer)]))
 

@@ -11,14 +11,16 @@ from ..core.text import number
 
 SHOWN = 3
 REMEDY = (
-    "A row without a partner is compared with its own model alone. To pair two rows, give their layers one name in both models, or "
-    "write the rows with --write-mapping FILE, correct them, and read them with --mapping FILE."
+    "A row without a partner is compared with its own model alone. To pair two rows, give their layers one name in both models, "
+    "or write the rows with --write-mapping FILE, correct them, and read them with --mapping FILE."
 )
 
 
 def sentences(rows: Sequence[Match]) -> list[str]:
-    """``Layers matched: 20 by name+work, 2 by order+work.``, and the layers without a partner, why they have none, and what to do.
-    Empty without rows."""
+    """``Layers matched: 20 by name+work, 2 by order+work.``, and the layers without a partner, why, and what to do.
+
+    Empty without rows.
+    """
     if not rows:
         return []
     lines = [f"Layers matched: {', '.join(f'{number(n)} by {by}' for by, n in counted(rows).items()) or 'none'}."]

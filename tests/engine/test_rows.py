@@ -116,7 +116,7 @@ def test_loop_and_cell_are_one_row() -> None:
 
 
 def test_an_entry_of_several_layers_has_its_share_in_each() -> None:
-    """A counter that reports two layers' products as one entry: each row has what the rules say of it, the first what they do not."""
+    """Two layers' products as one entry: each row has its share by the rules, and the entry's own what they do not say."""
     tf = made("tf", [dense("tf", "a", WIDTH, 2), dense("tf", "b", WIDTH, 3)])
     ledger = frozen(tf)
     entry = ledger.entries[0]._replace(value=ledger.total + 7)
