@@ -150,8 +150,8 @@ def _missing_ledger(missing: Missing) -> LedgerResult:
 def _footed(done: Reconciled, work: Mapping[str, int | None]) -> Reconciled:
     """The path to a complete trace, with what its bridge leaves open between a layer's value and the work that ran there."""
     sums = Counter(done.cells)
-    for line in (*done.adjustments, *done.residuals):
-        sums[line.layer] += line.amount
+    for layer, amount in ((x.layer, x.amount) for lines in (done.adjustments, done.residuals) for x in lines):
+        sums[layer] += amount
     rests = {layer: (work.get(layer) or 0) - sums[layer] for layer in dict.fromkeys((*work, *sums))}
     more = [Residual(layer, rest, OPEN) for layer, rest in rests.items() if rest]
     if not more:
