@@ -1,4 +1,4 @@
-"""The modules of Flax nnx that a call runs, each within a scope of its path.
+"""The modules of Flax nnx and the layers of Keras that a call runs, each within a scope of its path.
 
 A module carries its path as a static attribute, which stays where ``nnx.scan``, ``nnx.vmap`` and ``nnx.remat`` take it apart and
 put another object together.
@@ -10,10 +10,12 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import jax
+
+from ..shared import keras_model
 
 LAYER = "layer:"
 """A scope of ours whose name is a layer's whole path."""
@@ -98,6 +100,19 @@ def _scoped(tree: Any, nnx: Any, paths: dict[int, str]) -> ExitStack:
         kind.__call__ = functools.wraps(own)(called)
         stack.callback(setattr, kind, "__call__", own)
     return stack
+
+
+def keras_paths(model: Any) -> list[tuple[Any, str]]:
+    """Every layer below a Keras model with its path; a recurrent layer's cell is part of that layer."""
+    paths = keras_model.layer_paths(model)
+    around = {id(layer.cell): path for layer, path in paths if hasattr(layer, "cell")}
+    return [(layer, around.get(id(layer), path)) for layer, path in paths]
+
+
+def of_keras(model: Any) -> AbstractContextManager[None]:
+    """Meanwhile a call of a layer below this model is within a scope of its path: Keras' own is lost in a loop's gradient."""
+    paths = {id(layer): path for layer, path in keras_paths(model)}
+    return keras_model.within_calls(model, lambda layer, _: jax.named_scope(LAYER + paths[id(layer)]))
 
 
 def _maker(kind: type) -> Any:

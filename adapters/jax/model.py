@@ -281,9 +281,12 @@ def _keras(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool)
 
     def function(trainable: Any, others: Any, values: Any) -> Any:
         args, kwargs = keras_model.as_taken(model, *given(values))
-        if training:
-            return model.stateless_call(trainable, others, *args, training=True, **kwargs)
-        return model.stateless_call(trainable, others, *args, **kwargs)[0], None
+        if training and getattr(model, "_call_has_training_arg", True):
+            kwargs = {**kwargs, "training": True}
+        with layers.of_keras(model):
+            outputs, changed = model.stateless_call(trainable, others, *args, **kwargs)
+        return outputs, changed if training else None
 
-    paths = tuple(v.path.replace("/", ".") for v in model.trainable_variables)
+    owners = {id(v): path for layer, path in layers.keras_paths(model) for v in layer.trainable_variables}
+    paths = tuple(".".join(filter(None, (owners.get(id(v), ""), v.name))) for v in model.trainable_variables)
     return Call(function, (*states, arrays), model.name, paths)

@@ -8,7 +8,7 @@ Imported by the worker: Python 3.6 and standard library only; Keras is used only
 import collections
 import contextlib
 import sys
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Tuple
 
 from . import nested
 
@@ -101,6 +101,36 @@ def layer_paths(model: Any) -> List[Tuple[Any, str]]:
         paths.append((layer, path))
         stack.extend((sub, path + "." + sub.name) for sub in reversed(children(layer)))
     return paths
+
+
+@contextlib.contextmanager
+def within_calls(model: Any, enter: Callable[[Any, str], ContextManager[Any]]) -> Iterator[None]:
+    """Within this block every layer below ``model`` is called within ``enter(layer, its path)``."""
+    import functools
+
+    layers = layer_paths(model)
+    own = [(layer, vars(layer).get("call")) for layer, _ in layers]
+
+    def entered(layer: Any, path: str) -> Any:
+        original = layer.call
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with enter(layer, path):
+                return original(*args, **kwargs)
+
+        return call
+
+    for layer, path in layers:
+        object.__setattr__(layer, "call", entered(layer, path))
+    try:
+        yield
+    finally:
+        for layer, held in own:
+            if held is None:
+                object.__delattr__(layer, "call")
+            else:
+                object.__setattr__(layer, "call", held)
 
 
 def as_taken(model: Any, positional: Tuple[Any, ...], named: Dict[str, Any]) -> nested.Arguments:

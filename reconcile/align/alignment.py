@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from ..core.records import LOSS_LAYER, Layer
 from ..core.registry import frameworks
@@ -13,10 +14,12 @@ ROOT = "(model)"
 class Alignment:
     """Maps a framework's layer path to the pair's layer name, by the longest named path around it.
 
-    A model that a framework makes from another's has the layers of that one.
+    A model that a framework makes from another's has the layers of that one. A layer that no row names is one with that of the
+    ``wholes`` of its framework around it.
     """
 
-    def __init__(self, layers: Sequence[Layer]) -> None:
+    def __init__(self, layers: Sequence[Layer], wholes: Mapping[str, frozenset[str]] = MappingProxyType({})) -> None:
+        self._wholes = wholes
         self.names = tuple(layer.name for layer in layers)
         self._names: dict[str, dict[str, str]] = {}
         self._found: dict[tuple[str, str], str] = {}
@@ -46,6 +49,7 @@ class Alignment:
             return ROOT
         if path == LOSS_LAYER:
             return path
+        path = outermost(path, self._wholes.get(framework, frozenset()))
         return f"{framework}:{path}" if self.names else path
 
     def order(self, layers: Iterable[str]) -> tuple[str, ...]:
@@ -57,3 +61,15 @@ class Alignment:
 
 def _several(paths: str | Sequence[str]) -> Sequence[str]:
     return (paths,) if isinstance(paths, str) else paths
+
+
+def inside(path: str, outer: str) -> bool:
+    """Whether a layer is inside another one, which is not the model itself."""
+    return bool(outer) and path.startswith(outer + ".")
+
+
+def outermost(path: str, wholes: frozenset[str]) -> str:
+    """The outermost of these layers that a path is in, else the path."""
+    parts = path.split(".")
+    around = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return next((outer for outer in around if outer in wholes), path)

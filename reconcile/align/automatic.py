@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..core.errors import UsageError
@@ -18,6 +19,7 @@ from ..core.results import Match
 from . import mapping
 from .alignment import ROOT, Alignment
 from .layer_names import reduced
+from .loops import joined, loops_of
 from .partners import Pair, namesakes, partners, why
 from .sites import Site, paths_of, sites_of
 
@@ -30,8 +32,8 @@ def aligned(a: Trace, b: Trace, given: Sequence[Match] = ()) -> tuple[Match, ...
     names = reduced(_with_containers(left), _with_containers(right))
     shared = namesakes(names)
     sites = (sites_of(a, left, names[0], shared), sites_of(b, right, names[1], shared))
-    rows = _rows((a.framework, b.framework), partners(*sites, shared), sites)
-    return _in_order([*given, *rows], a, b)
+    rows = [*given, *_rows((a.framework, b.framework), partners(*sites, shared), sites)]
+    return _in_order(_with_idle(rows, traces), a, b)
 
 
 def alignment(
@@ -44,14 +46,16 @@ def alignment(
     """
     if declared and file is not None:
         raise UsageError("--mapping is for your own models; a pair already declares which layers belong together.")
-    named = [trace for trace in traces if is_named(trace.framework)]
-    if declared or len(named) < 2:
+    if declared:
         return Alignment(declared), ()
-    if len(named) > 2:
-        rows = together(named)
-    else:
-        rows = aligned(named[0], named[1], mapping.read(file, named) if file is not None else ())
-    return Alignment(layers_of(rows)), rows
+    named = [trace for trace in traces if is_named(trace.framework)]
+    wholes = {trace.framework: loops_of(trace) for trace in named}
+    given = mapping.read(file, named) if file is not None and len(named) == 2 else ()
+    named = [joined(trace, wholes[trace.framework]) for trace in named]
+    if len(named) < 2:
+        return Alignment((), wholes), ()
+    rows = together(named) if len(named) > 2 else aligned(named[0], named[1], given)
+    return Alignment(layers_of(rows), wholes), rows
 
 
 def together(traces: Sequence[Trace]) -> tuple[Match, ...]:
@@ -125,6 +129,24 @@ def _rows(
             layer = f"{framework}:{site.path}" if site.path else ROOT
             sides = {name: site.paths if name == framework else () for name in frameworks}
             yield Match(layer, sides, "", why(site, alone[1 - i]))
+
+
+def _with_idle(rows: Sequence[Match], traces: Sequence[Trace]) -> list[Match]:
+    """The rows, each with the layers that compute nothing around layers of this row alone, as the loop around several cells."""
+    found = [dict(row.paths) for row in rows]
+    for trace in traces:
+        side = trace.framework
+        holds: dict[str, set[int]] = {}
+        for at, row in enumerate(rows):
+            for path in row.paths[side]:
+                for outer in _with_containers([path]):
+                    holds.setdefault(outer, set()).add(at)
+        named = {path for row in rows for path in row.paths[side]}
+        for path in trace.layers:
+            if path and path not in named and len(holds.get(path, ())) == 1:
+                (at,) = holds[path]
+                found[at][side] = (*found[at][side], path)
+    return [replace(row, paths=paths) for row, paths in zip(rows, found, strict=True)]
 
 
 def _joined(rows: Iterable[Match], sides: Sequence[str]) -> tuple[Match, ...]:

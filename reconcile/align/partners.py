@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..work import ZERO, Work, prod
+from .alignment import inside
 from .layer_names import Name, likeness
 from .sequence import ascending, certain
 from .sites import Site
@@ -45,7 +46,7 @@ def partners(left: Sequence[Site], right: Sequence[Site], shared: Mapping[Name, 
     for run_a, run_b in list(_runs(pairs, left, right)):
         pairs = _merged(pairs, run_a, run_b, "order")
     pairs += _only(pairs, left, right)
-    return _with_one_root(_with_activations(pairs, left, right), left, right)
+    return _with_one_root(_with_inner(_with_activations(pairs, left, right), left, right), left, right)
 
 
 def _by_order(run_a: Sequence[Site], run_b: Sequence[Site], of_products: bool) -> list[Pair]:
@@ -228,6 +229,31 @@ def _with_activations(pairs: list[Pair], left: Sequence[Site], right: Sequence[S
                 sides[i], grown = [*sides[i], sites[next_position]], True
         by = f"{pair.by.partition('+')[0]}+together+work" if grown else pair.by
         extended.append(Pair((sides[0], sides[1]), by))
+    return extended
+
+
+def _with_inner(pairs: list[Pair], left: Sequence[Site], right: Sequence[Site]) -> list[Pair]:
+    """The pairs, each with the unmatched sites that can belong to no other: those that are in one of its layers first, while its
+    partner has none such, and those around layers of this pair alone."""
+    every = (left, right)
+    home = [{s.position: at for at, pair in enumerate(pairs) for s in pair.sides[i]} for i in (0, 1)]
+    more: list[tuple[list[Site], list[Site]]] = [([], []) for _ in pairs]
+    for i, sites in enumerate(every):
+        for site in (s for s in sites if s.position not in home[i]):
+            around = [s for s in sites if s.position in home[i] and inside(site.path, s.path)]
+            within = {home[i].get(s.position) for s in sites if inside(s.path, site.path)}
+            at = home[i][max(around, key=lambda s: s.path.count(".")).position] if around else None
+            if at is None and len(within) == 1:
+                at = within.pop()
+            if at is not None:
+                more[at][i].append(site)
+    extended = []
+    for pair, added in zip(pairs, more, strict=True):
+        if any(added) and not all(added):
+            sides = ([*pair.sides[0], *added[0]], [*pair.sides[1], *added[1]])
+            same = "+work" * (_products_of(sides[0]) == _products_of(sides[1]) != (0, 0))
+            pair = Pair(sides, f"{pair.by.partition('+')[0]}+together{same}")
+        extended.append(pair)
     return extended
 
 

@@ -45,11 +45,12 @@ def build(seen: View, trace: Trace) -> Bridge:
 @dataclass(frozen=True, slots=True)
 class Bridged:
     """A ledger beside its trace, whatever the convention: its items, checked against the values that were reported, and these by
-    layer of the pair. ``uncovered`` are the entries that no rule covers."""
+    layer of the pair, where the ops ran that they count. ``uncovered`` are the entries that no rule covers, by id, each with that
+    layer."""
 
     ledger: Ledger
     bridge: Bridge
-    uncovered: Mapping[str, Entry]
+    uncovered: Mapping[str, tuple[Entry, str]]
     mismatches: tuple[Mismatch, ...]
     checked: int
     unchecked: int
@@ -63,14 +64,38 @@ def bridged(ledger: Ledger, trace: Trace, align: Alignment) -> Bridged:
     uncovered = _uncovered(bridge, ledger)
     if uncovered:
         bridge = Bridge(tuple(_unsaid(item, uncovered) for item in bridge.items))
-    mismatches, checked, unchecked = _check(bridge, ledger, align)
+    shares = _shares(bridge, ledger, align)
+    homes = {entry.id: _home(entry, shares.get(entry.id, {}), align, ledger.framework) for entry in ledger.entries}
+    mismatches, checked, unchecked = _check(bridge, ledger, shares, homes)
     cells: dict[str, int] = {}
     entries = []
     for entry in ledger.entries:
-        layer = align.layer(ledger.framework, entry.layer)
-        cells[layer] = cells.get(layer, 0) + entry.value * scale(ledger.unit)
-        entries.append(EntryResult(entry.id, layer, entry.op, entry.value, entry.calls))
-    return Bridged(ledger, bridge, uncovered, mismatches, checked, unchecked, cells, tuple(entries))
+        for layer, value in _placed(entry.value, shares.get(entry.id, {}), homes[entry.id]).items():
+            cells[layer] = cells.get(layer, 0) + value * scale(ledger.unit)
+            entries.append(EntryResult(entry.id, layer, entry.op, value, entry.calls))
+    kept = {id: (entry, homes[id]) for id, entry in uncovered.items()}
+    return Bridged(ledger, bridge, kept, mismatches, checked, unchecked, cells, tuple(entries))
+
+
+def _shares(bridge: Bridge, ledger: Ledger, align: Alignment) -> dict[str, dict[str, int]]:
+    """Each entry by the rules, in the counter's own unit, by the layer of the pair in which the ops ran that it counts."""
+    shares: dict[str, dict[str, int]] = {}
+    for item in bridge.items:
+        if item.entry:
+            share, layer = shares.setdefault(item.entry, {}), align.layer(ledger.framework, item.layer)
+            share[layer] = share.get(layer, 0) + expected(item, ledger.unit)
+    return shares
+
+
+def _home(entry: Entry, share: Mapping[str, int], align: Alignment, framework: str) -> str:
+    """The layer of what the rules do not say of an entry: an entry of several layers does not say in which one it is off."""
+    return next(iter(share)) if len(share) == 1 else align.layer(framework, entry.layer)
+
+
+def _placed(value: int, share: Mapping[str, int], home: str) -> dict[str, int]:
+    """An entry's value by layer: its shares by the rules, and what differs from them at home."""
+    parts = {**share, home: share.get(home, 0) + value - sum(share.values())}
+    return {layer: part for layer, part in parts.items() if part} or {home: 0}
 
 
 def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention: Convention) -> Reconciled:
@@ -152,27 +177,23 @@ def evidence(item: Item, counter: str, layer: str) -> Evidence:
     )
 
 
-def _check(bridge: Bridge, ledger: Ledger, align: Alignment) -> tuple[tuple[Mismatch, ...], int, int]:
-    """Compare expected with reported values, entry by entry; only this function reads the ledger's values."""
-    wanted: dict[str, int] = {}
+def _check(
+    bridge: Bridge, ledger: Ledger, shares: Mapping[str, Mapping[str, int]], homes: Mapping[str, str]
+) -> tuple[tuple[Mismatch, ...], int, int]:
+    """Compare expected with reported values, entry by entry; one that is not reported is off by all of each of its shares."""
     first: dict[str, Item] = {}
-    layers: dict[str, set[str]] = {}
     for item in bridge.items:
-        if item.entry and item.rule:
-            layers.setdefault(item.entry, set()).add(item.layer)
-            wanted[item.entry] = wanted.get(item.entry, 0) + expected(item, ledger.unit)
-            if item.entry not in first or not first[item.entry].seen:
-                first[item.entry] = item
-    reported = {entry.id: entry for entry in ledger.entries}
+        if item.entry and item.rule and not (item.entry in first and first[item.entry].seen):
+            first[item.entry] = item
+    reported = {entry.id: entry.value for entry in ledger.entries}
     mismatches = []
-    for id, amount in wanted.items():
-        value = reported[id].value if id in reported else 0
-        if value != amount:
-            item = first[id]
-            at = item.layer if len(layers[id]) == 1 or id not in reported else reported[id].layer
-            layer = align.layer(ledger.framework, at)  # an entry of several layers does not say in which one it is off
-            mismatches.append(Mismatch(id, layer, item.op, item.rule, item.source, amount, value))
-    unchecked = [id for id in reported if id not in wanted]
+    for id, item in first.items():
+        wanted = {homes[id]: sum(shares[id].values())} if id in reported else shares[id]
+        for layer, amount in wanted.items():
+            if amount != reported.get(id, 0):
+                value = reported.get(id, 0)
+                mismatches.append(Mismatch(id, layer, item.op, item.rule, item.source, amount, value))
+    unchecked = [id for id in reported if id not in first]
     return tuple(mismatches), len(reported) - len(unchecked), len(unchecked)
 
 
@@ -209,24 +230,29 @@ def _unsaid(item: Item, uncovered: Mapping[str, Entry]) -> Item:
 
 
 def _unchecked(
-    bridge: Bridge, ledger: Ledger, align: Alignment, convention: Convention, uncovered: Mapping[str, Entry]
+    bridge: Bridge,
+    ledger: Ledger,
+    align: Alignment,
+    convention: Convention,
+    uncovered: Mapping[str, tuple[Entry, str]],
 ) -> list[Residual]:
-    """One for each entry that no rule covers, with the work for which nothing else was booked since the entry is there."""
-    ran = dict.fromkeys(uncovered, 0)
+    """One for each entry that no rule covers, and layer, with the work for which nothing else was booked since the entry is
+    there."""
+    amounts = {id: {home: -entry.value * scale(ledger.unit)} for id, (entry, home) in uncovered.items()}
     for item in bridge.items:
         if item.gap and item.entry in uncovered:
-            ran[item.entry] += convention.flops(item.ran) * item.times
+            held, layer = amounts[item.entry], align.layer(ledger.framework, item.layer)
+            held[layer] = held.get(layer, 0) + convention.flops(item.ran) * item.times
     return [
-        Residual(
-            align.layer(ledger.framework, entry.layer),
-            ran[entry.id] - entry.value * scale(ledger.unit),
-            f"no rule covers {entry.op} at {entry.id}: reported {entry.value:,} {ledger.unit}",
-        )
-        for entry in uncovered.values()
+        Residual(layer, amount, f"no rule covers {entry.op} at {id}: reported {entry.value:,} {ledger.unit}")
+        for id, (entry, _) in uncovered.items()
+        for layer, amount in amounts[id].items()
     ]
 
 
-def _release_notes(ledger: Ledger, mismatches: Iterable[Mismatch], uncovered: Mapping[str, Entry]) -> tuple[str, ...]:
+def _release_notes(
+    ledger: Ledger, mismatches: Iterable[Mismatch], uncovered: Mapping[str, tuple[Entry, str]]
+) -> tuple[str, ...]:
     """Rules state the releases that they were checked on; for another release, whether they still hold.
 
     ``NAME 2.16.0 is newer than the releases that its rules were checked on (2.1 to 2.15.0); 13 of 14 ops agree; ...``.
@@ -240,7 +266,7 @@ def _release_notes(ledger: Ledger, mismatches: Iterable[Mismatch], uncovered: Ma
         return ()
     off: dict[str, list[int]] = {}
     broken = [(m.op, m.expected, m.reported) for m in mismatches]
-    for op, wanted, told in [*broken, *((entry.op, 0, entry.value) for entry in uncovered.values())]:
+    for op, wanted, told in [*broken, *((entry.op, 0, entry.value) for entry, _ in uncovered.values())]:
         held = off.setdefault(op, [0, 0])
         held[0] += wanted
         held[1] += told

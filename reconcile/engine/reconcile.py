@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -10,10 +11,12 @@ from ..align.alignment import Alignment
 from ..core.causes import Cause, State
 from ..core.conventions import Convention, Conventions
 from ..core.records import Ledger, Trace
-from ..core.results import Adjustment, LayerRow, LedgerResult, Statement, TraceResult
+from ..core.results import Adjustment, LayerRow, LedgerResult, Residual, Statement, TraceResult
 from .ledger import Bridged, Reconciled, booked, bridged, reconcile_ledger
 from .statements import blocked, chain, close, turn
 from .traces import Weighed, differences, differences_of, result_of, trace_name, weighed, work_by_layer
+
+OPEN = "the causes of this layer do not lead to the work that ran in it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ def books_of(found: Facts, conventions: Conventions) -> Books:
     raw = {t.trace.framework: t for t in found.traces if isinstance(t, Weighed)}
     results = [result_of(t, align, conventions) if isinstance(t, Weighed) else _missing_trace(t) for t in found.traces]
     known = {t.framework: t for t in results}
+    work = {framework: work_by_layer(trace, convention) for framework, trace in raw.items()}
     done_by: dict[str, Reconciled] = {}
     cells: dict[str, Mapping[str, int]] = {}
     ledger_results = []
@@ -88,6 +92,8 @@ def books_of(found: Facts, conventions: Conventions) -> Books:
             ledger_results.append(_missing_ledger(ledger))
         elif isinstance(ledger, Bridged):
             done = booked(ledger, align, convention)
+            if known[done.ledger.framework].complete:
+                done = _footed(done, work[done.ledger.framework])
             done_by[done.ledger.counter] = done
             cells[done.ledger.counter] = done.cells
             ledger_results.append(done.ledger)
@@ -99,7 +105,7 @@ def books_of(found: Facts, conventions: Conventions) -> Books:
     statements = [statement for _, statement in own]
     for first, second in combinations(results, 2):
         statements += _across(first, second, own, _between(raw, first, second, align, convention), convention)
-    layers = _layers(raw, cells, done_by, align, convention)
+    layers = _layers(raw, work, cells, done_by, align)
     return Books(tuple(results), tuple(ledger_results), layers, tuple(statements))
 
 
@@ -139,6 +145,18 @@ def _missing_ledger(missing: Missing) -> LedgerResult:
         unsupported={},
         notes=(),
     )
+
+
+def _footed(done: Reconciled, work: Mapping[str, int | None]) -> Reconciled:
+    """The path to a complete trace, with what its bridge leaves open between a layer's value and the work that ran there."""
+    sums = Counter(done.cells)
+    for layer, amount in ((x.layer, x.amount) for lines in (done.adjustments, done.residuals) for x in lines):
+        sums[layer] += amount
+    rests = {layer: (work.get(layer) or 0) - sums[layer] for layer in dict.fromkeys((*work, *sums))}
+    more = [Residual(layer, rest, OPEN) for layer, rest in rests.items() if rest]
+    if not more:
+        return done
+    return replace(done, residuals=(*done.residuals, *more), ledger=replace(done.ledger, state=State.UNEXPLAINED))
 
 
 def _without_trace(ledger: Ledger, trace: TraceResult, align: Alignment) -> Reconciled:
@@ -236,13 +254,12 @@ def _closed(name: str, done: Reconciled) -> Statement:
 
 def _layers(
     raw: Mapping[str, Weighed],
+    work: Mapping[str, Mapping[str, int | None]],
     cells: Mapping[str, Mapping[str, int]],
     bridged: Mapping[str, Reconciled],
     align: Alignment,
-    convention: Convention,
 ) -> tuple[LayerRow, ...]:
     """A row per layer. ``cells`` are the values per layer of every counter that has a total, with a trace or without one."""
-    work = {framework: work_by_layer(trace, convention) for framework, trace in raw.items()}
     names = [name for table in work.values() for name in table]
     names += [name for by_layer in cells.values() for name in by_layer]
     names += [line.layer for done in bridged.values() for line in done.adjustments]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ..align.automatic import counted, lone
@@ -9,14 +10,25 @@ from ..core.results import Match
 from ..core.text import number
 
 SHOWN = 3
+REMEDY = (
+    "A row without a partner is compared with its own model alone. To pair two rows, give their layers one name in both models, "
+    "or write the rows with --write-mapping FILE, correct them, and read them with --mapping FILE."
+)
 
 
 def sentences(rows: Sequence[Match]) -> list[str]:
-    """``Layers matched: 20 by name+work, 2 by order+work.``, and the layers without a partner. Empty without rows."""
+    """``Layers matched: 20 by name+work, 2 by order+work.``, and the layers without a partner, why, and what to do.
+
+    Empty without rows.
+    """
     if not rows:
         return []
     lines = [f"Layers matched: {', '.join(f'{number(n)} by {by}' for by, n in counted(rows).items()) or 'none'}."]
     for framework, names in lone(rows).items():
         shown = ", ".join(names[:SHOWN]) + (f" and {number(len(names) - SHOWN)} more" if len(names) > SHOWN else "")
         lines.append(f"Without a partner in {framework}: {shown}.")
+    reasons = Counter(row.comment for row in rows if not row.by and row.comment)
+    if reasons:
+        why = "; ".join(f"{reason} ({number(n)})" for reason, n in reasons.most_common())
+        lines.append(f"Why: {why}. {REMEDY}")
     return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from reconcile.cli import cli
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
 ENVIRONMENTS = Path(__file__).with_name("jax_libraries.toml")
-ROWS, WIDTH, HIDDEN, OUT = 5, 6, 8, 3
+ROWS, WIDTH, HIDDEN, OUT, STEPS = 5, 6, 8, 3, 4
 MODELS = f"""
 import jax
 
@@ -38,6 +39,17 @@ def with_keras():
         keras.layers.Input(({WIDTH},)),
         keras.layers.Dense({HIDDEN}, activation="relu", name="first"),
         keras.layers.Dense({OUT}, name="second"),
+    ])
+
+
+def with_recurrent():
+    import keras
+
+    return keras.Sequential([
+        keras.layers.Input(({STEPS}, {WIDTH}), batch_size={ROWS}),
+        keras.layers.Bidirectional(keras.layers.LSTM({HIDDEN}, return_sequences=True), name="both"),
+        keras.layers.RNN(keras.layers.SimpleRNNCell({OUT}), name="rnn"),
+        keras.layers.Dense({OUT}, name="head"),
     ])
 """
 FIRST = ROWS * HIDDEN * (2 * WIDTH + 1)
@@ -64,6 +76,24 @@ def test_a_library_s_network(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     (trace,) = json.loads((tmp_path / "out" / f"nets.{name}.json").read_text())["traces"]
     assert trace["totals"]["all"] == sum(LAYERS[name].values())
     assert {layer: work for layer, work in found(done.output).items() if work} == LAYERS[name]
+
+
+def test_layers_of_keras_are_rows_in_a_training_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop and its cell are one row, in the forward pass, in its gradient and in the optimizer's updates."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    (tmp_path / "nets.py").write_text(MODELS)
+    words = ["run", "--jax", "nets:with_recurrent", "--input", f"{ROWS},{STEPS},{WIDTH}", "--pass", "training"]
+    words += ["--out", "out", "--environments", str(ENVIRONMENTS), "--environment", "jax_libraries"]
+    done = CliRunner().invoke(cli, words, prog_name="reconcile")
+    assert done.exit_code == 0, done.output
+    rows = json.loads((tmp_path / "out" / "nets.with_recurrent-training.json").read_text())["layers"]
+    layers = {re.sub(r"_\d+$", "", row["layer"]) for row in rows}
+    assert (
+        layers - {"", "(model)", "(loss)"}
+        == {"both", "both.forward_lstm", "both.backward_lstm", "rnn", "head"} & layers
+    )
+    assert {"both.forward_lstm", "both.backward_lstm", "rnn", "head"} <= layers
 
 
 def found(shown: str) -> dict[str, int]:

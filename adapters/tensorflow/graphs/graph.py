@@ -179,9 +179,11 @@ def canonical(name: str) -> str:
 
     Lowering names an inlined node ``<call>/<role>/_<n>/<name>``; the trace knows it as ``<call>/<role>/<name>``.
     """
-    return re.sub(r"/(body|cond|then|else|branch_?\d*)/_\d+/", r"/\1/", name)
+    return INLINED.sub(r"/\1/", name)
 
 
+INLINED = re.compile(r"/(body|cond|then|else|branch_?\d*)/_\d+/")
+"""What lowering puts between the name of a call and that of a node in its body."""
 GRADIENTS = re.compile(r"gradients(_\d+)?$")
 """The name scope of ``tf.gradients``."""
 
@@ -195,9 +197,14 @@ class Scopes:
     def layer(self, name: str) -> str:
         """Layer path of the node called ``name``: that of the longest recorded scope around it, '' if none.
 
+        An inlined node belongs to the layer of its name in the body, as in the trace, else to that of the call.
         A gradient's node belongs to the layer of the op it is the gradient of: ``tf.gradients`` names it
         ``gradients/<op>_grad/...`` (python/ops/gradients_util.py, _GradientsHelper).
         """
+        for body in reversed(list(INLINED.finditer(name)) if self._scopes else []):
+            path = self.layer(name[body.end() :])
+            if path:
+                return path
         parts = name.split("/")
         if GRADIENTS.match(parts[0]):
             parts = [part[:-5] if part.endswith("_grad") else part for part in parts[1:]]

@@ -18,6 +18,9 @@ from .. import folds, view
 from .columns import GAP, LEAST, Column, Line, laid_out, stacked
 from .tables import STYLE, more, times
 
+NOT_COMPARED = "not compared: the work here is unknown"
+"""Of a counter's value in a layer with an op of unknown work, or of a model without a trace."""
+
 
 @dataclass(frozen=True, slots=True)
 class LayerLine:
@@ -154,7 +157,7 @@ def _layer(
             if row.work.get(homes[alike[0]]) == value:
                 exact += alike
             else:
-                counters.append(LayerLine(Text(name), Text(number(value)), note=Text("not compared"), indent=2))
+                counters.append(LayerLine(Text(name), Text(number(value)), note=Text(NOT_COMPARED), indent=2))
         for index, (cause, amount) in enumerate(causes):
             style = STYLE[State.UNEXPLAINED] if cause == RESIDUAL else ""
             label, counted = ("", "") if index else (name, number(value))
