@@ -48,6 +48,7 @@ AFTER_LAYER = "(after the call)"
 OPERATOR, COMPOSITE, HIGHER = 1, 2, 3
 """Kinds of what is dispatched; 0 is no work."""
 WRAPPED = "the step has tensors of a class of their own (%s): it counts what is called on them, not what they run"
+FAKE = "the step calls operators on tensors without values (FakeTensor): nothing runs there, and it counts them"
 OPENED = (
     "it has no formula for %s, an operator that runs functions of its own, and of torch.cond it runs both branches: it was left "
     "out there"
@@ -105,6 +106,9 @@ class StepRecorder(PassRecorder):
                 self._running[-1].wrapped = True
             return self._wrapped(func, types, args, kwargs)
         if types and any(map(is_fake, types)):
+            if self._whole is None:
+                for counter in self.counters:
+                    counter.lost(FAKE)
             return func(*args, **kwargs)
         known = self._kinds.get(func)
         if known is None:
