@@ -1,8 +1,9 @@
-"""Where FlopCounterMode by itself would stop a step: its tracker of modules fails on some tensors (torch/utils/module_tracker.py).
+"""Where FlopCounterMode by itself would stop a step: its tracker of modules fails on some tensors (module_tracker.py of PyTorch).
 
-The tracker hooks each tensor that a module takes or returns and that requires a gradient.  It asks these for their gradient
-functions, which those of views have not that were made without gradients; and once its hook runs in autograd.grad, it asks whether
-they will run, which PyTorch refuses to answer of a leaf whose gradient is asked for.  Here the same is asked, and nothing hooked.
+The tracker hooks each tensor that a module takes or returns and that requires a gradient.  It asks for the gradient function of
+each, and a view that was made without gradients has none.  Once its hook runs in a backward pass, it asks whether these functions
+will run: in autograd.grad, PyTorch refuses to answer that for a leaf whose gradient is wanted.  Here nothing is hooked, and the
+same is asked.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def tracked(stops: Callable[[str], None]) -> Iterator[None]:
         gradients = run(roots, *args, **kwargs)
         if not kwargs.get("accumulate_grad") and leaves:
             inputs = args[3] if len(args) > 3 else ()
-            if any(g is not None and isinstance(t, torch.Tensor) and t in leaves for t, g in zip(inputs, gradients)):
+            reached = [t for t, gradient in zip(inputs, gradients, strict=False) if gradient is not None]
+            if any(isinstance(t, torch.Tensor) and t in leaves for t in reached):
                 stops(RAISES % LEAF)
         return gradients
 
