@@ -11,13 +11,15 @@ from fractions import Fraction
 from typing import TypeVar
 
 from ..core.conventions import Convention
-from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, PHASES, RECOMPUTATION, WEIGHT_GRADIENT
+from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, LOSS, PHASES, RECOMPUTATION, WEIGHT_GRADIENT
 from ..core.results import TraceResult
 
 K = TypeVar("K")
 
 GRADIENTS = (BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
 """The phases of "the backward pass" in a ratio: gradients, but not the loss, the recomputation or the optimiser."""
+ONCE = (FORWARD, LOSS, *GRADIENTS)
+"""The phases of MFU: forward and backward, with the loss; HFU adds the recomputation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class PhaseRow:
 
     @property
     def total(self) -> int:
-        """FLOPs of all phases: the numerator of HFU."""
+        """FLOPs of all phases."""
         return sum(self.flops.values())
 
     @property
@@ -50,8 +52,18 @@ class PhaseRow:
 
     @property
     def once(self) -> int:
-        """FLOPs without those: the numerator of MFU."""
-        return self.total - self.again
+        """FLOPs of forward and backward, each once: the numerator of MFU."""
+        return sum(self.flops.get(phase, 0) for phase in ONCE)
+
+    @property
+    def ran(self) -> int:
+        """FLOPs of these with what is computed again: the numerator of HFU."""
+        return self.once + self.again
+
+    @property
+    def beside(self) -> dict[str, int]:
+        """FLOPs of each phase that is in neither: what the optimiser multiplies, models without gradients, and the program."""
+        return {phase: n for phase, n in self.flops.items() if n and phase not in (*ONCE, RECOMPUTATION)}
 
     @property
     def ratio(self) -> Fraction | None:

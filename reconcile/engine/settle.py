@@ -17,6 +17,7 @@ from ..core.records import (
     CALLED_WITH,
     DECODE,
     FORWARD,
+    INFERENCE,
     LOSS,
     OPTIMIZER,
     OTHER,
@@ -119,7 +120,7 @@ def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
     ran = {op.phase for trace in traces if isinstance(trace, Trace) for op in trace.ops}
     if {LOSS, OPTIMIZER} & ran:
         return (TRAINING,)
-    return tuple(phase for phase in PHASES if phase in ran - {OTHER}) or (FORWARD,)
+    return tuple(phase for phase in PHASES if phase in ran - {INFERENCE, OTHER}) or (FORWARD,)
 
 
 def _cached(context: int | None) -> str:

@@ -180,7 +180,7 @@ def trace_data(result: Answer, trace: TraceResult, listed: Listed = at_once) -> 
         "integer_ops": _sorted(trace.integer_ops),
         "notes": list(trace.notes),
         "mfu_flops": table.total.once if table is not None and table.total.known else None,
-        "hfu_flops": table.total.total if table is not None and table.total.known else None,
+        "hfu_flops": table.total.ran if table is not None and table.total.known else None,
         "phases": listed(_phases, table.rows if table is not None else ()),
         "rows": listed(_row(result.convention.components), trace.rows),
     }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from ..core.errors import UsageError, short
-from ..core.records import RECOMPUTATION
+from ..engine.phases import PhaseRow
 
 
 def peak_of(device: str, dtype: str) -> int:
@@ -17,9 +17,10 @@ def peak_of(device: str, dtype: str) -> int:
 
 
 def utilisation(flops: Mapping[str, int], seconds: float, peak: int) -> dict[str, float]:
-    """MFU, which leaves recomputed activations out, HFU, which has them, and their denominator. Raises UsageError."""
+    """MFU, of forward and backward, HFU, of these and recomputed activations, and their denominator, for the FLOPs of a step by
+    phase: ``flops/forward``. Raises UsageError."""
     if not (0 < seconds < math.inf):
         raise UsageError(f"a step took {short(seconds)} seconds, but a time above 0 is wanted.")
     most = seconds * peak
-    once = flops["flops"] - flops.get(f"flops/{RECOMPUTATION}", 0)
-    return {"mfu": once / most, "hfu": flops["flops"] / most, "peak": peak}
+    row = PhaseRow("", {name.removeprefix("flops/"): each for name, each in flops.items()})
+    return {"mfu": row.once / most, "hfu": row.ran / most, "peak": peak}

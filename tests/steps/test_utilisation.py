@@ -8,6 +8,21 @@ import pytest
 
 import reconcile
 from reconcile.core.errors import UsageError
+from reconcile.core.records import (
+    BACKWARD,
+    FORWARD,
+    INFERENCE,
+    INPUT_GRADIENT,
+    LOSS,
+    OPTIMIZER,
+    OTHER,
+    PHASES,
+    RECOMPUTATION,
+    WEIGHT_GRADIENT,
+)
+from reconcile.engine.phases import PhaseRow
+from reconcile.report.json import to_dict
+from reconcile.report.markdown import to_markdown
 from reconcile.steps.utilisation import peak_of, utilisation
 
 A100 = 312 * 10**12
@@ -15,8 +30,20 @@ A100 = 312 * 10**12
 
 
 def test_recomputation_is_in_hfu_and_not_in_mfu() -> None:
-    found = utilisation({"flops": 4 * A100, "flops/forward": A100, "flops/recomputation": A100}, 10.0, A100)
+    phases = {"flops/forward": A100, "flops/weight-gradient": 2 * A100, "flops/recomputation": A100}
+    found = utilisation({"flops": 4 * A100, **phases}, 10.0, A100)
     assert found == {"mfu": 0.3, "hfu": 0.4, "peak": A100}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_each_phase_is_in_both_in_one_or_beside_them(phase: str) -> None:
+    """MFU is forward and backward once, HFU adds what is computed again, and nothing is in none of the three."""
+    row = PhaseRow("", {phase: 7})
+    both = (FORWARD, LOSS, BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
+    expected = (7, 7, {}) if phase in both else (0, 7, {}) if phase == RECOMPUTATION else (0, 0, {phase: 7})
+    assert (row.once, row.ran, row.beside) == expected
+    found = utilisation({"flops": 7, f"flops/{phase}": 7}, 1.0, 7)
+    assert (found["mfu"], found["hfu"]) == (expected[0] / 7, expected[1] / 7)
 
 
 def test_the_peak_is_the_datasheets() -> None:
@@ -59,3 +86,133 @@ def test_without_a_device_there_is_no_utilisation() -> None:
 def test_an_unknown_device_is_refused_before_the_step(device: str, dtype: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         reconcile.count(device=device, dtype=dtype)
+
+
+def muon(rows: int, columns: int) -> int:
+    """Five turns of Newton and Schulz in Muon: X X', its square, and their sum times X, of the smaller side."""
+    short, long = sorted((rows, columns))
+    return 5 * 2 * (2 * short * short * long + short**3)
+
+
+def optimized(nets: Any, net: Any, optimizer: Any) -> None:
+    nets.functional.cross_entropy(net(nets.rows()), nets.classes()).backward()
+    optimizer.step()
+
+
+def with_muon(nets: Any, net: Any) -> tuple[Any, dict[str, int]]:
+    torch = nets.torch
+    optimizer = torch.optim.Muon([weight for weight in net.parameters() if weight.dim() == 2])
+    products = muon(nets.WIDE, nets.IN) + muon(nets.OUT, nets.WIDE)
+    return lambda: optimized(nets, net, optimizer), {OPTIMIZER: products}
+
+
+def with_shampoo(nets: Any, net: Any) -> tuple[Any, dict[str, int]]:
+    """Two products for each matrix of O x I: O O I each."""
+    from tests.steps.lies import Shampoo
+
+    products = 2 * 2 * (nets.WIDE**2 * nets.IN + nets.OUT**2 * nets.WIDE)
+    return lambda: optimized(nets, net, Shampoo(net.parameters())), {OPTIMIZER: products}
+
+
+def with_an_evaluation(nets: Any, net: Any) -> tuple[Any, dict[str, int]]:
+    def run() -> None:
+        net(nets.rows()).sum().backward()
+        with nets.torch.no_grad():
+            net(nets.rows())
+
+    return run, {INFERENCE: nets.FIRST + nets.SECOND}
+
+
+def with_a_teacher(nets: Any, net: Any) -> tuple[Any, dict[str, int]]:
+    """A frozen one is called with gradients on."""
+    teacher = nets.mlp().requires_grad_(False)
+
+    def run() -> None:
+        x = nets.rows()
+        (net(x) - teacher(x)).square().mean().backward()
+
+    return run, {INFERENCE: nets.FIRST + nets.SECOND}
+
+
+def with_clipping_and_a_mean_of_weights(nets: Any, net: Any) -> tuple[Any, dict[str, int]]:
+    """Clipping by a product of the program's own; the mean of weights (EMA) has none."""
+    from copy import deepcopy
+
+    mean = deepcopy(net)
+
+    def run() -> None:
+        net(nets.rows()).sum().backward()
+        with nets.torch.no_grad():
+            net[0].weight.grad.copy_(net[0].weight.grad @ nets.torch.eye(nets.IN))
+            for old, new in zip(mean.parameters(), net.parameters(), strict=True):
+                old.lerp_(new, 0.1)
+
+    return run, {OTHER: 2 * nets.WIDE * nets.IN**2}
+
+
+BESIDE = [with_muon, with_shampoo, with_an_evaluation, with_a_teacher, with_clipping_and_a_mean_of_weights]
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("made", BESIDE)
+def test_what_is_no_pass_of_the_model_is_beside_both(made: Any) -> None:
+    nets: Any = pytest.importorskip("tests.steps.nets")
+    net = nets.mlp()
+    run, beside = made(nets, net)
+    step = nets.counted(run, net, device="NVIDIA A100-SXM4-80GB")
+    more = sum(beside.values())
+    found = step.metrics(seconds=1.0)
+    assert (found["flops"], found["mfu"], found["hfu"]) == (
+        nets.MLP_STEP + more,
+        nets.MLP_STEP / A100,
+        nets.MLP_STEP / A100,
+    )
+    assert (step.mfu_flops, step.hfu_flops) == (nets.MLP_STEP, nets.MLP_STEP)
+    (trace,) = to_dict(step.result)["traces"]
+    assert (trace["mfu_flops"], trace["hfu_flops"]) == (nets.MLP_STEP, nets.MLP_STEP)
+    (phase,) = beside
+    (text,) = [line for line in to_markdown(step.result).splitlines() if "for MFU and HFU" in line]
+    assert f"{nets.MLP_STEP:,} FLOPs" in text
+    assert f"{phase} {more:,}" in text
+    assert step.result.ledgers[0].total == nets.by_hand(run)  # a counter of the step counts both
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("micro", [1, 3])
+def test_each_micro_batch_is_a_pass(micro: int) -> None:
+    nets: Any = pytest.importorskip("tests.steps.nets")
+    net = nets.mlp()
+    step = nets.counted(lambda: [net(nets.rows()).sum().backward() for _ in range(micro)], net)
+    assert step.mfu_flops == step.hfu_flops == micro * nets.MLP_STEP
+
+
+@pytest.mark.frameworks
+def test_without_a_backward_pass_a_call_without_gradients_is_the_forward_pass() -> None:
+    nets: Any = pytest.importorskip("tests.steps.nets")
+    net = nets.mlp()
+
+    def run() -> None:
+        with nets.torch.no_grad():
+            net(nets.rows())
+
+    step = nets.counted(run, net, device="NVIDIA A100-SXM4-80GB")
+    assert nets.phases(step) == {FORWARD: nets.FIRST + nets.SECOND}
+    assert step.metrics(seconds=1.0)["mfu"] == (nets.FIRST + nets.SECOND) / A100
+
+
+@pytest.mark.frameworks
+def test_a_checkpoint_beside_a_teacher_and_an_optimizer_is_of_hfu_alone() -> None:
+    nets: Any = pytest.importorskip("tests.steps.nets")
+    model, teacher, ids = nets.Transformer("reentrant"), nets.Transformer().requires_grad_(False), nets.tokens()
+    optimizer = nets.torch.optim.Muon([w for w in model.layers.parameters() if w.dim() == 2])
+
+    def run() -> None:
+        teacher(ids)
+        nets.cross_entropy(model, ids).backward()
+        optimizer.step()
+
+    step = nets.counted(run, model)
+    once, again = sum(nets.PLAIN.values()), nets.REENTRANT[RECOMPUTATION]
+    assert (step.mfu_flops, step.hfu_flops) == (once, once + again)
+    products = nets.L * (muon(3 * nets.D, nets.D) + muon(nets.D, nets.D) + 2 * muon(4 * nets.D, nets.D))
+    assert nets.phases(step) == {**nets.REENTRANT, INFERENCE: nets.PLAIN[FORWARD], OPTIMIZER: products}

@@ -62,6 +62,13 @@ with torch.no_grad():
 net(given).sum().backward()
 optimizer.step()
 """
+MUON = """
+import torch
+net = torch.nn.Linear(5, 6, bias=False)
+optimizer = torch.optim.Muon(net.parameters())
+net(torch.ones(2, 5)).sum().backward()
+optimizer.step()
+"""
 INFER = """
 import torch
 net = torch.nn.Linear(3, 4)
@@ -121,6 +128,15 @@ def test_the_profiler_counts_the_step_and_no_evaluation(watch: Watch, counters: 
     assert [ledger["counter"] for ledger in report["ledgers"]] == list(counters)
     assert {ledger["total"] for ledger in report["ledgers"]} == {frozen + 2 * forward}
     assert {statement["residual"] for statement in report["statements"]} == {0}
+
+
+def test_the_products_of_an_optimizer_are_of_no_utilisation(watch: Watch) -> None:
+    """Muon multiplies X X', its square, and their sum with X, five times, for a weight of 6 x 5."""
+    result, report = watch(MUON)
+    (trace,) = report["traces"]
+    once, products = 2 * (2 * 2 * 5 * 6), 5 * 2 * (2 * 5 * 5 * 6 + 5**3)
+    assert (result.exit_code, total(report)) == (0, once + products)
+    assert (trace["mfu_flops"], trace["hfu_flops"]) == (once, once)
 
 
 def test_another_step_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> None:
