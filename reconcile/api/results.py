@@ -97,7 +97,8 @@ class Found:
 
     @property
     def mfu_flops(self) -> int:
-        """FLOPs of the training step without what is computed again: the numerator of MFU, per step.
+        """FLOPs of the training step without what is computed again: the numerator of MFU, per step, or of all steps that ran
+        in one context.
 
         Raises NotInResult for a call of the model, where the work of an op is unknown, and where the frameworks do other work.
         """
@@ -105,7 +106,7 @@ class Found:
 
     @property
     def hfu_flops(self) -> int:
-        """FLOPs of the training step with what is computed again: the numerator of HFU, per step. Raises as ``mfu_flops``."""
+        """FLOPs of the training step with what is computed again: the numerator of HFU. Raises as ``mfu_flops``."""
         return self._of_step("HFU", lambda row: row.total)
 
     def _of_step(self, name: str, number: Callable[[PhaseRow], int]) -> int:
