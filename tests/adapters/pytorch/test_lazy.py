@@ -95,7 +95,7 @@ def test_a_training_step_trains_what_a_generator_gives() -> None:
 )
 @pytest.mark.filterwarnings("ignore:coroutine")
 def test_what_nobody_calls_is_refused(make: Callable[..., Any]) -> None:
-    with pytest.raises(UsageError, match="^the model returns a (function|coroutine), which computes nothing"):
+    with pytest.raises(UsageError, match=r"^the model returns a (function|coroutine), which computes nothing"):
         ran(make, counters=("flop_counter",))
 
 
