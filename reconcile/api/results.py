@@ -97,7 +97,8 @@ class Found:
 
     @property
     def mfu_flops(self) -> int:
-        """FLOPs of forward and backward of the training step, each once: the numerator of MFU, per step.
+        """FLOPs of forward and backward of the training step, each once: the numerator of MFU, per step, or of all steps that ran
+        in one context.
 
         The optimizer, and what else runs beside them, is in neither: ``phases`` has it.
 

@@ -73,7 +73,8 @@ class PhaseRow:
 
 @dataclass(frozen=True, slots=True)
 class PhaseTable:
-    """A trace's work under one convention: ``rows`` in order of execution, which add up to ``total``."""
+    """A trace's work under one convention: ``rows`` in order of execution, which add up to ``total``, that of ``steps`` steps of
+    an optimizer together."""
 
     name: str
     framework: str
@@ -81,6 +82,7 @@ class PhaseTable:
     phases: tuple[str, ...]
     rows: tuple[PhaseRow, ...]
     total: PhaseRow
+    steps: int = 1
 
 
 def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None:
@@ -104,7 +106,8 @@ def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None
     )
     columns = tuple(phase for phase in PHASES if phase in present)
     sums = {phase: sum(row.flops.get(phase, 0) for row in rows) for phase in columns}
-    return PhaseTable(trace.name, trace.framework, convention.name, columns, rows, PhaseRow("", sums, not holes))
+    total = PhaseRow("", sums, not holes)
+    return PhaseTable(trace.name, trace.framework, convention.name, columns, rows, total, trace.steps)
 
 
 def summed(name: str, rows: Sequence[PhaseRow]) -> PhaseRow:

@@ -37,8 +37,9 @@ class RunRequest:
     own model, ``factories`` (framework -> ``module:function``) and ``inputs`` replace ``model``, and ``files`` has the models
     that are files. ``mapping`` is a file that says which layers of two such models belong together; ``arguments`` are the named
     arguments of the factories, ``example`` is the function that returns what the models are called with; ``formulas`` are Python
-    files that register work formulas. ``python`` is the interpreter to run in ('' for this one), and ``user_python`` is its
-    version if it belongs to the user's own environment. ``training`` is the optimiser of a training step, '' for a call of the
+    files that register work formulas. ``python`` is the interpreter to run in ('' for this one), ``python_version`` its
+    version if counters of this environment are lent to it, and ``user_python`` says that it belongs to the user's own
+    environment. ``training`` is the optimiser of a training step, '' for a call of the
     model, and ``standard`` says that the user named it: a compiled model then takes the standard step in place of its own.
     ``context`` is the number of tokens in a language model's cache
     before the call: 0 for the call that fills it with the prompt, None for a call without a cache. Without ``trace`` the
@@ -55,7 +56,8 @@ class RunRequest:
     timeout: float = 600
     formulas: tuple[Path, ...] = ()
     python: str = ""
-    user_python: str = ""
+    python_version: str = ""
+    user_python: bool = False
     trace: bool = True
     training: str = ""
     standard: bool = False

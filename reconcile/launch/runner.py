@@ -73,8 +73,8 @@ def start_workers(
     """Run one supervisor per framework, side by side. Returns the pair's metadata and {framework: {task: outcome}}."""
     supervisors = []
     tool = pack(folder)
-    lent = str(lend(folder / "lent", request.user_python)) if request.user_python else ""
-    python = Interpreter(Path(request.python), bool(request.user_python)) if request.python else Interpreter()
+    lent = str(lend(folder / "lent", request.python_version)) if request.python_version else ""
+    python = Interpreter(Path(request.python), request.user_python) if request.python else Interpreter()
     packages = {record.name: record.package for record in frameworks().values()}
     for framework in frameworks().values():
         own_counters = [c for c in counters if known_counters()[c].framework == framework.name]
@@ -195,6 +195,9 @@ def lacking(framework: Framework, request: RunRequest) -> str:
         return (
             f"{name} is not installed for {request.python}; install it there, or choose another Python with --python."
         )
+    if request.python_version:
+        wanted = framework.distributions or (framework.package,)
+        return f"{name} is not installed in that environment; add {wanted[0]} to its requirements"
     package = f"'flop-reconcile[{framework.extra}]'" if framework.extra else framework.package
     return f"{name} is not installed in this environment; install it with: pip install {package}"
 

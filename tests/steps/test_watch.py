@@ -146,6 +146,55 @@ def test_another_step_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> No
     assert out.splitlines()[-2:] == ["took step 3", "the end"]
 
 
+TWO = """
+import torch
+net = torch.nn.Linear(64, 32, bias=False)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    net(torch.ones(8, 64)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_the_sum_of_two_steps_is_not_called_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(TWO)
+    done = CliRunner().invoke(cli, ["watch", "--steps", "1-2", "--format", "md,json,html,disclosure", "train.py"])
+    assert done.exit_code == 0, done.output
+    both = f"{2 * 2 * 2 * 8 * 64 * 32:,}"  # forward and the weight's gradient
+    report = json.loads(Path("reports/train.json").read_text())
+    (trace,), (figure,) = report["traces"], report["verdict"]["figures"]
+    assert (trace["steps"], f"{trace['mfu_flops']:,}") == (2, both)
+    disclosure = json.loads(Path("reports/train.disclosure.json").read_text())
+    texts = [done.output, Path("reports/train.md").read_text(), Path("reports/train.html").read_text()]
+    for text in (*texts, json.dumps(report), json.dumps(disclosure)):
+        said = " ".join(text.split())
+        assert both in said or both.replace(",", "") in said
+        assert "per step" not in said
+        assert "one training step" not in said
+    assert f"for MFU and HFU: {both} FLOPs of 2 steps together" in " ".join(done.output.split())
+    assert "per 2 steps of train.py together" in figure["sentence"]
+
+
+LAZY = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)
+    def forward(self, x):
+        hidden = self.first(x)
+        return hidden, (self.second(hidden) for _ in range(3))
+list(Net()(torch.ones(5, 3))[1])
+"""
+
+
+def test_a_call_that_returns_a_generator_has_no_number(watch: Watch) -> None:
+    """It is taken after the call that was asked for."""
+    result, report = watch(LAZY, before=("--calls", "1"))
+    assert (result.exit_code, report["verdict"]["figures"], report["traces"][0]["complete"]) == (1, [], False)
+
+
 @pytest.mark.slow
 def test_several_steps_as_one_and_a_module(watch: Watch, tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()

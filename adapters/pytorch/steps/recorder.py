@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from weakref import ref
 
 import torch
 
@@ -32,6 +33,7 @@ from ....core.records import (
     RECOMPUTATION,
     Op,
 )
+from ..lazy import find_unbegun, is_unbegun
 from ..trace import LIFTED, Recorder, is_work
 from ..tracing.higher_order import is_higher_order
 from ..tracing.nodes import is_leaf, newest, storage_of
@@ -74,6 +76,7 @@ class StepRecorder(PassRecorder):
         self._of_call = FORWARD  # the phase of the call of a model that runs
         self._optimizing: list[Any] = []  # frames in which optimisers step
         self._inputs: list[Any] = []
+        self._unbegun: list[ref[Any]] = []
         self._whole: Whole | None = None  # the call on whole tensors that a part of is computed now
         super().__init__()
         self.path: StepPath = StepPath(models, self._met, self._called, self._left)
@@ -100,8 +103,18 @@ class StepRecorder(PassRecorder):
         self._inputs += leaves  # alive, so that their ids stay theirs
         self._detached.update(map(id, leaves))
 
-    def _left(self) -> None:
+    def _left(self, outputs: Any) -> None:
         self.path.losing = torch.is_grad_enabled()
+        self.keep_unbegun(outputs)
+
+    def keep_unbegun(self, outputs: Any) -> None:
+        """A model returns this: what of it has not begun by the end of the step is not known."""
+        if not self.paused:
+            self._unbegun += map(ref, find_unbegun(outputs))
+
+    def leaves_unbegun(self) -> bool:
+        """Whether a model returned a generator or a coroutine that is there and of which nothing has run."""
+        return any(is_unbegun(each()) for each in self._unbegun)
 
     # Ops.
 

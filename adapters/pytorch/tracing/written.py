@@ -15,7 +15,7 @@ import torch
 
 from .groups import PROCESSES
 from .records import tensors_in
-from .wrappers import is_wrapper
+from .wrappers import is_fake, is_wrapper
 
 MEMORY = "(memory)"
 UNSEEN = (
@@ -66,6 +66,8 @@ class Written:
         """An operator made this memory."""
         floats = tensor.is_floating_point() or tensor.is_complex()
         if not floats or tensor.is_meta or tensor.layout is not torch.strided or not tensor.numel():
+            return
+        if is_fake(type(tensor)):  # it has no memory, and PyTorch warns whoever asks for its address
             return
         from torch.multiprocessing.reductions import StorageWeakRef  # a PyTorch without it makes no memory either
 

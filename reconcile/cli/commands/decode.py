@@ -100,7 +100,7 @@ def decode(
     if with_ or python:
         if names:
             raise UsageError("--environment names environments and --with or --python another; give one of them.")
-        made = other(with_, python)
+        made = other(with_, python, request.factories)
         known, names = {**known, made.name: made}, (made.name,)
     folders = (baselines,) if baselines else data.folders_of(request.model)
     with prepared(request) as conventions:

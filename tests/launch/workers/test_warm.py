@@ -128,7 +128,6 @@ def test_only_workers_of_the_running_interpreter_are_forked() -> None:
         assert warm.nursery_of(asked, Interpreter(Path("/usr/bin/python3"))) is None
         assert warm.nursery_of(asked, Interpreter(user_owned=True)) is None
         assert warm.nursery_of(asked._replace(recipe="keras_frozen"), Interpreter()) is None
-        assert warm.nursery_of(asked._replace(lent="folder"), Interpreter()) is None
         assert processes() == []
 
 
