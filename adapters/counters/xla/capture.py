@@ -15,7 +15,7 @@ from ...jax.records import layer_of
 from ...shared.refusal import BeyondCounter
 from .. import SUM
 from . import LOWERED, TARGET
-from .dropped import dropped
+from .dropped import MOVES, dropped
 from .scopes import scopes_of
 
 CALLS = {"call": ("to_apply",), "fusion": ("calls",), "while": ("body", "condition"), "async-start": ("calls",)}
@@ -24,45 +24,6 @@ ONE_DEVICE = (
     "the compiled program is that of one of %d devices, and the trace is the work of all of them: count one device with "
     "--ranks %d"
 )
-MOVES = frozenset(
-    [
-        "parameter",
-        "constant",
-        "tuple",
-        "get-tuple-element",
-        "iota",
-        "broadcast",
-        "reshape",
-        "transpose",
-        "slice",
-        "dynamic-slice",
-        "dynamic-update-slice",
-        "reverse",
-        "concatenate",
-        "copy",
-        "copy-start",
-        "copy-done",
-        "pad",
-        "bitcast",
-        "gather",
-        "after-all",
-        "add-dependency",
-        "optimization-barrier",
-        "async-update",
-        "async-done",
-        "all-gather",
-        "all-gather-start",
-        "all-gather-done",
-        "all-to-all",
-        "collective-permute",
-        "collective-permute-start",
-        "collective-permute-done",
-        "partition-id",
-        "replica-id",
-        "domain",
-    ]
-)
-"""Instructions that move values, which the analysis leaves at 0."""
 STEPS = ("reduce", "reduce-window", "scatter", "map", "select-and-scatter", "all-reduce", "sort")
 
 

@@ -16,6 +16,49 @@ from .scopes import scopes_of
 
 _NAME = re.compile(r'^loc\("((?:[^"\\]|\\.)*)"')
 _RANKED = re.compile(r"^tensor<((?:[\d?]+x)*)([a-z]\w*|complex<f\d+>)[>,]")
+MOVES = frozenset(
+    [
+        "parameter",
+        "constant",
+        "tuple",
+        "get-tuple-element",
+        "iota",
+        "broadcast",
+        "reshape",
+        "transpose",
+        "slice",
+        "dynamic-slice",
+        "dynamic-update-slice",
+        "reverse",
+        "concatenate",
+        "copy",
+        "copy-start",
+        "copy-done",
+        "pad",
+        "bitcast",
+        "gather",
+        "after-all",
+        "add-dependency",
+        "optimization-barrier",
+        "async-update",
+        "async-done",
+        "all-gather",
+        "all-gather-start",
+        "all-gather-done",
+        "all-to-all",
+        "collective-permute",
+        "collective-permute-start",
+        "collective-permute-done",
+        "partition-id",
+        "replica-id",
+        "domain",
+    ]
+)
+"""Instructions that move values, which the analysis leaves at 0."""
+NOT_SINGLE = ("broadcast-in-dim", "dot-general", "convolution", "return", "custom-call", "composite")
+"""Operations of StableHLO that are no single operations; as many of a product as JAX writes are in XLA's program."""
+ONE = {"square": "multiply", "tan": "tan", "erf": "erf"}
+"""Operations of the dialect above StableHLO (CHLO) that are one instruction; any other is several."""
 BODIES = ("stablehlo.while",)
 """Operations whose programs run as they stand; those of any other, a reduction's step say, belong to it."""
 COMPLEX = {"complex<f32>": "c64", "complex<f64>": "c128", "i1": "pred"}
@@ -59,15 +102,20 @@ class _Written:
                 yield from self.through(op.attributes["callee"].value, around)
             elif op.name in BODIES:
                 yield from self._of(op, around)
-            elif op.name.startswith("stablehlo.") and not list(op.regions):
-                kind, attrs = (
-                    op.name.partition(".")[2].replace("_", "-"),
-                    {"primitive": path.rpartition("/")[2], DROPPED: True},
-                )
-                inputs, outputs = (
-                    tuple(_tensor(str(value.type)) for value in side) for side in (op.operands, op.results)
-                )
-                yield Op("", "hlo." + kind, layer_of(around, self.root), inputs, outputs, attrs, 1, "forward", ())
+            elif (kind := _opcode(op)) is not None:
+                attrs = {"primitive": path.rpartition("/")[2], DROPPED: True}
+                inputs, outputs = ([_tensor(str(value.type)) for value in side] for side in (op.operands, op.results))
+                layer = layer_of(around, self.root)
+                yield Op("", f"hlo.{kind}", layer, tuple(inputs), tuple(outputs), attrs, 1, "forward", ())
+
+
+def _opcode(op: Any) -> str | None:
+    """The instruction that a single operation is, None for any other."""
+    dialect, _, name = op.name.partition(".")
+    kind = name.replace("_", "-")
+    if dialect == "chlo":
+        return ONE.get(kind)
+    return kind if dialect == "stablehlo" and not list(op.regions) and kind not in (*MOVES, *NOT_SINGLE) else None
 
 
 def _inside(operation: Any) -> Iterator[Any]:
@@ -85,6 +133,5 @@ def _tensor(text: str) -> Tensor:
         return Tensor((), "token")
     name = COMPLEX.get(found[2], found[2])
     name = f"s{name[1:]}" if name[0] == "i" else f"u{name[2:]}" if name.startswith("ui") else name
-    return Tensor(
-        tuple(int(size) if size.isdigit() else None for size in found[1].split("x") if size), hlo.dtype(name.lower())
-    )
+    sizes = tuple(int(size) if size.isdigit() else None for size in found[1].split("x") if size)
+    return Tensor(sizes, hlo.dtype(name.lower()))
