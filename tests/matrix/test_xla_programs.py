@@ -132,7 +132,8 @@ CAUSES = {
     "nothing_added_in_a_loop": {"loop-counted-once": 5 * PRODUCT, "outside-convention": -ONE, "integer-op": -2},
     # per window of {ROWS} values {ROWS} - 1 comparisons and an addition
     "gradient_of_max_pool": {"outside-convention": -WIDTH * ROWS},
-    # per value 6 products, 5 sums of which XLA drops that with 0, and 3 quotients; two corrections of bias. Of integers the step: + 1, a test, a choice, two casts
+    # per value 6 products, 5 sums of which XLA drops that with 0, and 3 quotients; two corrections of bias. Of integers the
+    # number of the step: + 1, a test, a choice and two conversions
     "step_of_adam": {"outside-convention": -((6 + 4 + 3) * WIDTH * WIDTH + 2), "integer-op": -5},
 }
 """From the lowered program to the trace."""
