@@ -68,7 +68,7 @@ def dropped(module: Any, read: list[Sighting], root: str) -> list[Sighting]:
     """The instructions of JAX's module (StableHLO) that XLA's program has not, which ``read`` are: by layer, primitive, kind and
     shape."""
     kept = Counter(map(_kind, (sighting.op for sighting in read)))
-    found = []
+    found = list[Sighting]()
     for op in _Written(module, root).through("main", ()):
         kind = _kind(op)
         if kept[kind]:
