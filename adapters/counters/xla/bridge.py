@@ -51,7 +51,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
         return lambda key: sum(has[each].times for each in wanted.uncut.get(key, {key}) if each in has)
 
     before = Before(count(handed) if compiled and handed else None, count(dropped))
-    items = [*left_out, *(book(found, 1, Cause.INTEGER_OP) for found in whole)]
+    items = [*left_out, *(book(found, found.times, Cause.INTEGER_OP) for found in whole)]
     marks = meet(placed, view, Wanted({}, {}, {}, {}))[0].values()
     items += [book(found, found.times, Cause.FORMULA_DIFFERS) for found in marks]
     if compiled:

@@ -59,7 +59,7 @@ NOT_SINGLE = ("broadcast-in-dim", "dot-general", "convolution", "return", "custo
 """Operations of StableHLO that are no single operations; as many of a product as JAX writes are in XLA's program."""
 ONE = {"square": "multiply", "tan": "tan", "erf": "erf"}
 """Operations of the dialect above StableHLO (CHLO) that are one instruction; any other is several."""
-BODIES = ("stablehlo.while",)
+BODIES = ("stablehlo.while", "stablehlo.case", "stablehlo.if")
 """Operations whose programs run as they stand; those of any other, a reduction's step say, belong to it."""
 COMPLEX = {"complex<f32>": "c64", "complex<f64>": "c128", "i1": "pred"}
 

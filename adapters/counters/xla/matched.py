@@ -47,6 +47,8 @@ def match(key: Key, found: Met | None, wanted: list[tuple[Op, Part]], view: View
     names = ", ".join(dict.fromkeys(op.op for op, _ in wanted))
     gap = another(key[0], f"{names} are {needed:,} of {key[1][0]}, and XLA has {has:,}")
     removed, dropped = before.removed(key, has), before.dropped(key)
+    if view.counter == COMPILED and {op.op for op, _ in wanted} == {ALL_REDUCE}:
+        removed = max(needed - has, 0)  # the compiler adds them as it cuts the program, and joins several into one
     rewrote = (Cause.OP_NOT_COUNTED, APART) if key[1][0] in TRANSCENDENTAL else (Cause.COMPILER_REWROTE, REWROTE)
     for (op, part), seen in zip(wanted, _shares(found, wanted), strict=True):
         missing = equations([(op, part)]) - seen

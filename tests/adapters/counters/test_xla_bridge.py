@@ -231,6 +231,16 @@ def test_an_operation_that_lost_its_layer_s_name_is_the_model_s() -> None:
     assert (found.residual, found.by_cause()) == (0, {Cause.OUTSIDE_CONVENTION: -ADDED})
 
 
+def test_sums_of_devices_that_the_compiler_joins() -> None:
+    """It puts them into the program that it cuts, where JAX wrote none."""
+    sizes: tuple[Shape, ...] = ((2,), (3,))
+    ran_ = tuple(op("hlo.all-reduce", (size,), size) for size in sizes)
+    joined = op("hlo.all-reduce", sizes, sizes[0])._replace(outputs=tuple(Tensor(size, "float32") for size in sizes))
+    found = statement(PRODUCT + 5, (dot(), joined, dot(before=True)), (_RAN, *ran_), by=ALL)
+    assert found.residual == 0
+    assert set(found.by_cause()) <= {Cause.COMPILER_REWROTE}
+
+
 def test_a_function_that_is_not_counted_is_so_without_the_compiler_too() -> None:
     """XLA counts 0 for an exponential: it is no work of the compiler's that it counts 0 for one that is gone."""
     exp = single("hlo.exponential", primitive="exp", lowered=True)
