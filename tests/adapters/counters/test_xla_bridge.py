@@ -8,7 +8,7 @@ import pytest
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL, MATMUL, Convention, Conventions
-from reconcile.core.records import FLOP, LIVE, Entry, Ledger, Op, Shape, Sighting, Tensor, Trace
+from reconcile.core.records import FLOP, GROUP, LIVE, Entry, Ledger, Op, Shape, Sighting, Tensor, Trace
 from reconcile.core.results import Statement
 from reconcile.engine.settle import Collected, settle
 
@@ -234,9 +234,10 @@ def test_an_operation_that_lost_its_layer_s_name_is_the_model_s() -> None:
 def test_sums_of_devices_that_the_compiler_joins() -> None:
     """It puts them into the program that it cuts, where JAX wrote none."""
     sizes: tuple[Shape, ...] = ((2,), (3,))
-    ran_ = tuple(op("hlo.all-reduce", (size,), size) for size in sizes)
+    group = {GROUP: {"ranks": [0, 1], "place": 0, "reduce": "sum"}}
+    sums = tuple(op("hlo.all-reduce", (size,), size, **group) for size in sizes)
     joined = op("hlo.all-reduce", sizes, sizes[0])._replace(outputs=tuple(Tensor(size, "float32") for size in sizes))
-    found = statement(PRODUCT + 5, (dot(), joined, dot(before=True)), (_RAN, *ran_), by=ALL)
+    found = statement(PRODUCT + 5, (dot(), joined, dot(before=True)), (_RAN, *sums), by=ALL)
     assert found.residual == 0
     assert set(found.by_cause()) <= {Cause.COMPILER_REWROTE}
 
