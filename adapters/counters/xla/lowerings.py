@@ -72,6 +72,8 @@ def place(op: Op, counted: Work) -> Place:
     if kind in PRODUCTS:
         return ("products", counted.mac)
     size = _size(op.outputs[0])
+    if op.op == ALL_REDUCE:  # one that the compiler joined has several arrays
+        return (kind, sum(map(_size, op.outputs)))
     if kind == "select-and-scatter":  # the gradient that it scatters; what it scatters to is padded
         return (kind, prod(op.attrs["window"]["size"]), _size(op.inputs[1]))
     if kind not in ("reduce", "reduce-window"):
