@@ -20,6 +20,7 @@ from ..worker.factory import unfed
 from ..worker.main import EMPTY, Worker
 from ..worker.user_code import described, kind
 from . import user_models
+from .ownership import check_owner
 from .runner import counters_of_request, unseeing
 from .workers.supervisor import Event
 
@@ -85,6 +86,7 @@ def _request(
         tasks=(TRACE, *counters),
         out="",
         counters=counters_of_request(counters),
+        known={record.name: record.package for record in frameworks().values()},
         model=UserModel(
             factory=name,
             name=name,
@@ -123,6 +125,10 @@ def collect_live(
     for framework in (record for name, record in frameworks().items() if name in models):
         own_counters = [name for name in counters if known_counters()[name].framework == framework.name]
         request = _request(framework, models[framework.name], inputs, own_counters, device, training, context, standard)
+        if not framework.factories:
+            what = f"{framework.name}= is {kind(models[framework.name])}"
+            raise UsageError(f"{what}: a model of {framework.title} is given as the path of its file.")
+        check_owner(framework, models[framework.name])
         adapter = adapter_of(framework)
         pair = Live(request, adapter, models[framework.name], inputs)
         pair.optimizer = optimizer
