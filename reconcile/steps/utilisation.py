@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from ..core.errors import UsageError, short
 from ..core.records import RECOMPUTATION
 
 
-def peak_of(device: str, dtype: str) -> int:
-    """The dense FLOP/s of one device. Raises UsageError for an unknown device, and for a dtype that it lacks."""
+def peak_of(device: Any, dtype: Any) -> int:
+    """The dense FLOP/s of one device. Raises UsageError for an unknown device, and for a dtype that it lacks. Either may be a
+    framework's own object, such as ``torch.bfloat16``."""
     from ..mfu.peaks import find
 
-    return find(device).peak(dtype).dense
+    named = dtype if isinstance(dtype, str) else getattr(dtype, "name", getattr(dtype, "__name__", dtype))
+    return find(str(device)).peak(str(named).removeprefix("torch.")).dense
 
 
 def utilisation(flops: Mapping[str, int], seconds: float, peak: int) -> dict[str, float]:
