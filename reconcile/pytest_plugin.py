@@ -131,7 +131,9 @@ class Flops:
                 if inputs is not None or name:
                     raise UsageError("inputs and name= are for a model at hand; a pair has both.")
                 if framework:
-                    raise UsageError("framework= is for a model at hand; the baseline of a pair has all that the pair has.")
+                    raise UsageError(
+                        "framework= is for a model at hand; the baseline of a pair has all that the pair has."
+                    )
                 path = self.baseline(model, pass_=pass_, optimizer=optimizer, **params)
                 request = run_request(model=self._model(model), overrides=params, timeout=timeout, **asked)
                 take = self._collect
@@ -140,7 +142,7 @@ class Flops:
                 request, take = fixture.model_at_hand(model, inputs, path.stem, framework, params, asked)
             done = check(request, path, remedy=remedy, update=self.update, take=take)
         except UsageError as error:
-            _fail(str(error).replace("with --update", f"with {UPDATE}"))
+            _fail(fixture.said(error, Flops.check).replace("with --update", f"with {UPDATE}"))
         if done.exit_code:
             _fail("\n".join(fixture.what_moved(done, self.update, remedy)))
         if done.written:
@@ -186,13 +188,13 @@ class Flops:
                 found = take(request, lambda _event: None)
             traces = fixture.complete_traces(found, framework)
         except UsageError as error:
-            _fail(str(error))
+            _fail(fixture.said(error, Flops.budget))
         totals = {}
         for trace in traces:
             try:
                 totals[trace.framework], layers = fixture.flops_by_layer(trace, found, chosen)
             except UsageError as error:
-                _fail(str(error))
+                _fail(fixture.said(error, Flops.budget))
             over = totals[trace.framework] - max_flops
             if over > 0:
                 said = f"{found.meta['name']} does {totals[trace.framework]:,} FLOPs in {trace.framework} "

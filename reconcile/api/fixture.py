@@ -19,6 +19,7 @@ from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..engine.traces import layer_work, trace_result
 from ..launch.in_process import collect_live
+from ..launch.keywords import in_keywords, keywords_of
 from ..launch.ownership import check_owner, imported, owner_of
 from ..launch.request import RunRequest, run_request
 from ..launch.workers.supervisor import Event
@@ -77,6 +78,11 @@ def _live(
     """A model at hand, counted in this process."""
     step = (request.training, request.context, request.standard, optimizer)
     return collect_live({framework: model}, inputs, request.counters, request.device, progress, *step)
+
+
+def said(error: UsageError, function: Callable[..., Any]) -> str:
+    """The sentence of an error for a test that calls this function of the fixture."""
+    return in_keywords(str(error), keywords_of(function))
 
 
 def what_moved(done: Checked, update: bool, remedy: str) -> Iterator[str]:

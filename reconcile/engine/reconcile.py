@@ -18,7 +18,8 @@ from .traces import Weighed, differences, differences_of, result_of, trace_name,
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A trace or ledger that could not be obtained: its state (FAILED, SKIPPED or NOT_COMPARABLE) and one sentence."""
+    """A trace or ledger that could not be obtained: its state (FAILED, SKIPPED or NOT_COMPARABLE) and one sentence. ``absent`` is
+    the counter's distribution if the reason is that it is not installed."""
 
     name: str
     framework: str
@@ -26,6 +27,7 @@ class Missing:
     reason: str
     unit: str = ""
     device: str = ""
+    absent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

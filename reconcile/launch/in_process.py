@@ -21,7 +21,7 @@ from ..worker.main import EMPTY, Worker
 from ..worker.user_code import described, kind
 from . import user_models
 from .ownership import check_owner
-from .runner import counters_of_request, unseeing
+from .runner import absent, counters_of_request, unseeing
 from .workers.supervisor import Event
 
 
@@ -173,6 +173,11 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
         reason = str(error) if isinstance(error, CannotCount) else described(error).removeprefix("raised ")
         if task == TRACE:
             return Missing("trace", framework.name, state, reason, "", "")
+        lacked = (
+            (getattr(error, "name", None) or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        )
+        if lacked and lacked == known_counters()[task].package:
+            return absent(known_counters()[task], "in this environment", device)
         return Missing(task, framework.name, state, reason, known_counters()[task].unit, device)
     progress(Event(framework.name, task, "done"))
     return record

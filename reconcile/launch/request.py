@@ -242,20 +242,16 @@ def training(pass_: str, optimizer: Any, models: Iterable[str] = ()) -> str:
                 f"{frameworks()[lacking].title} has no optimizer {name}: it has {', '.join(lists[lacking])}."
             )
     if optimizer is not None and pass_ != "training":
-        raise UsageError(
-            'an optimizer applies only to a training step: add --pass training.'
-        )
+        raise UsageError("an optimizer applies only to a training step: add --pass training.")
     return (OPTIMIZER if optimizer is None else name) if pass_ == "training" else ""
 
 
 def context(pass_: str, tokens: int | None) -> int | None:
     """The tokens in the cache before the call; None for a pass without a cache. Raises UsageError if they do not fit the pass."""
     if tokens is not None and pass_ != "decode":
-        raise UsageError('a context applies only to a decoding step: add --pass decode.')
+        raise UsageError("a context applies only to a decoding step: add --pass decode.")
     if tokens is None and pass_ == "decode":
-        raise UsageError(
-            "a decoding step needs the number of tokens in its cache: add --context 128, say."
-        )
+        raise UsageError("a decoding step needs the number of tokens in its cache: add --context 128, say.")
     return 0 if pass_ == "prefill" else tokens
 
 
@@ -278,7 +274,9 @@ def run_request(**options: Any) -> RunRequest:
     stray = [name for name in options if name not in known or not known[name].field]
     if stray:
         raise TypeError(f"a request has no option {', '.join(stray)}")
-    given = {name: _as_given(known[name], value) for name, value in options.items() if _says_something(known[name], value)}
+    given = {
+        name: _as_given(known[name], value) for name, value in options.items() if _says_something(known[name], value)
+    }
     values = {known[name].field: read(value) for name, value in given.items() if (read := known[name].read)}
     models = models_of(given)
     files: Mapping[str, ModelFile] = {}

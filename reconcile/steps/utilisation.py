@@ -26,3 +26,16 @@ def utilisation(flops: Mapping[str, int], seconds: float, peak: int) -> dict[str
     most = seconds * peak
     once = flops["flops"] - flops.get(f"flops/{RECOMPUTATION}", 0)
     return {"mfu": once / most, "hfu": flops["flops"] / most, "peak": peak}
+
+
+def at_peak(flops: Mapping[str, int], what: str, device: str, dtype: str) -> str:
+    """The least time in which a device could take a step: its MFU is that over the seconds that the step takes."""
+    from ..mfu.peaks import find, tera
+
+    peak = peak_of(device, dtype)
+    least = utilisation(flops, 1, peak)
+    hfu = f", HFU {least['hfu']:.4g} s over them" if least["hfu"] != least["mfu"] else ""
+    return (
+        f"{what} at the {tera(peak)} of {find(device).title} in {dtype}: MFU is {least['mfu']:.4g} s over the seconds that it "
+        f"takes{hfu}."
+    )
