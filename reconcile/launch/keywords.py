@@ -55,7 +55,7 @@ def _literal(value: str, annotation: str) -> str:
     name, equals, rest = value.strip("'").partition("=")
     if equals and "Mapping" in annotation:
         return f'{{"{name}": "{rest}"}}'
-    text = value if value.isdecimal() or value.isupper() and value.isalpha() or value[0] == "'" else f'"{value}"'
+    text = value if value.isdecimal() or (value.isupper() and value.isalpha()) or value[0] == "'" else f'"{value}"'
     return f"[{text}]" if annotation.startswith("Sequence") else text
 
 

@@ -69,7 +69,7 @@ def test_no_function_of_the_interface_names_an_option(call: Callable[[], Any]) -
 def test_the_signature_stays() -> None:
     """Editors and ``help`` show it."""
     assert list(inspect.signature(reconcile.run).parameters)[:3] == ["torch", "tf", "inputs"]
-    with pytest.raises(ValueError, match="^--device$"):  # another's error is left alone
+    with pytest.raises(ValueError, match=r"^--device$"):  # another's error is left alone
         speaks_python()(_raise)(device="x")
 
 
