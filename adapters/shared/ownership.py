@@ -2,7 +2,7 @@
 
 import functools
 import types
-from typing import Any
+from typing import Any, Set
 
 from . import keras_model
 
@@ -16,7 +16,7 @@ def is_function(value: Any) -> bool:
     return isinstance(value, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial))
 
 
-def packages_of(value: Any) -> set[str]:
+def packages_of(value: Any) -> Set[str]:
     """The top-level packages of a value's class and its bases; of a function, those that define and decorate it; of a method,
     those of its object."""
     if isinstance(value, functools.partial):
@@ -29,7 +29,7 @@ def packages_of(value: Any) -> set[str]:
     return {name.partition(".")[0] for name in modules if isinstance(name, str)}
 
 
-def belongs(value: Any, packages: set[str], backend: str) -> bool:
+def belongs(value: Any, packages: Set[str], backend: str) -> bool:
     """Whether a value comes from one of these packages, or from Keras on this ``backend``; '' for none."""
     found = packages_of(value)
     if not found & KERAS:
