@@ -27,13 +27,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.answer import Answer
+from ..launch.keywords import keywords_of, speaks_python
 from .results import Formula, Run
 
 if TYPE_CHECKING:
     from ..launch.request import RunRequest
     from ..launch.workers.supervisor import Event
 
+PASSED_ON = (
+    "convention", "convention_files", "counters", "formulas", "device", "timeout", "pass_", "optimizer", "context",
+)  # fmt: skip
+"""The keyword arguments of ``run`` that ``polynomials`` takes, too."""
 
+
+@speaks_python()
 def run(
     *,
     torch: Any = None,
@@ -92,7 +99,7 @@ def run(
 
     stray = next((name for name in models if name not in frameworks()), None)
     if stray is not None:
-        raise unknown("argument of reconcile.run", stray, {*frameworks(), *(run.__kwdefaults__ or ())})
+        raise unknown("argument of reconcile.run", stray, {*frameworks(), *keywords_of(run)})
     given = models_of(dict(torch=torch, tf=tf, **models))
     set_ = {name: str(value) for name, value in (overrides or {}).items()}
     if model is not None or set_:
@@ -133,6 +140,7 @@ def run(
     return Run(_here(run_request(**options), given, inputs, tell, at_hand))
 
 
+@speaks_python(*PASSED_ON)
 def polynomials(
     *,
     at: Mapping[str, Any],
@@ -166,15 +174,11 @@ def polynomials(
     from ..launch.environments.named import at as environment_at
     from ..launch.request import models_of, run_request
 
-    known = (
-        "convention", "convention_files", "counters", "formulas", "device", "timeout", "pass_", "optimizer", "context",
-    )  # fmt: skip
     models = {name: options.pop(name) for name in frameworks() if name in options}
-    stray = next((name for name in options if name not in known), None)
+    stray = next((name for name in options if name not in PASSED_ON), None)
     if stray is not None:
-        raise unknown(
-            "argument of reconcile.polynomials", stray, {*known, *frameworks(), *(polynomials.__kwdefaults__ or ())}
-        )
+        known = {*PASSED_ON, *frameworks(), *keywords_of(polynomials)}
+        raise unknown("argument of reconcile.polynomials", stray, known)
     given = models_of(dict(torch=torch, tf=tf, **models))
     texts, set_ = workers.shapes(inputs), {name: str(value) for name, value in (overrides or {}).items()}
     choose.one_model(model, given, set_, texts)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.causes import State
+from ..core.counter import Counter
 from ..core.errors import UsageError
 from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest, at_point
@@ -202,6 +203,13 @@ def lacking(framework: Framework, request: RunRequest) -> str:
     return f"{name} is not installed in this environment; install it with: pip install {package}"
 
 
+def absent(counter: Counter, where: str, device: str) -> Missing:
+    """The replacement for the ledger of a counter that is not installed there."""
+    remedy = f"add --environment {counter.family}" if counter.requirements else "install it there"
+    reason = f"{counter.distribution} is not installed {where}; {remedy}, or leave it out with --counter."
+    return Missing(counter.name, counter.framework, State.SKIPPED, reason, counter.unit, device, counter.distribution)
+
+
 def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -> Missing:
     unit, device = (known_counters()[name].unit, request.device) if name in known_counters() else ("", "")
     record = frameworks()[framework]
@@ -209,11 +217,8 @@ def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -
         return Missing(name, framework, State.SKIPPED, lacking(record, request), unit, device)
     package = outcome.missing.partition(".")[0]
     if package and name in known_counters() and package == known_counters()[name].package:
-        counter = known_counters()[name]
         where = f"for {request.python}" if request.user_python else "in this environment"
-        remedy = f"add --environment {counter.family}" if counter.requirements else "install it there"
-        reason = f"{counter.distribution} is not installed {where}; {remedy}, or leave it out with --counter."
-        return Missing(name, framework, State.SKIPPED, reason, unit, device)
+        return absent(known_counters()[name], where, device)
     if package == record.package:
         reason = f"it needs {outcome.missing}, which the {record.title} of this environment does not have"
         return Missing(name, framework, State.SKIPPED, reason, unit, device)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from ..core.errors import UsageError, short
 from ..engine.phases import PhaseRow
 
 
-def peak_of(device: str, dtype: str) -> int:
-    """The dense FLOP/s of one device. Raises UsageError for an unknown device, and for a dtype that it lacks."""
+def peak_of(device: Any, dtype: Any) -> int:
+    """The dense FLOP/s of one device. Raises UsageError for an unknown device, and for a dtype that it lacks. Either may be a
+    framework's own object, such as ``torch.bfloat16``."""
     from ..mfu.peaks import find
 
-    return find(device).peak(dtype).dense
+    named = dtype if isinstance(dtype, str) else getattr(dtype, "name", getattr(dtype, "__name__", dtype))
+    return find(str(device)).peak(str(named).removeprefix("torch.")).dense
 
 
 def utilisation(flops: Mapping[str, int], seconds: float, peak: int) -> dict[str, float]:
@@ -24,3 +27,16 @@ def utilisation(flops: Mapping[str, int], seconds: float, peak: int) -> dict[str
     most = seconds * peak
     row = PhaseRow("", {name.removeprefix("flops/"): each for name, each in flops.items()})
     return {"mfu": row.once / most, "hfu": row.ran / most, "peak": peak}
+
+
+def at_peak(flops: Mapping[str, int], what: str, device: str, dtype: str) -> str:
+    """The least time in which a device could take a step: its MFU is that over the seconds that the step takes."""
+    from ..mfu.peaks import find, tera
+
+    peak = peak_of(device, dtype)
+    least = utilisation(flops, 1, peak)
+    hfu = f", HFU {least['hfu']:.4g} s over them" if least["hfu"] != least["mfu"] else ""
+    return (
+        f"{what} at the {tera(peak)} of {find(device).title} in {dtype}: MFU is {least['mfu']:.4g} s over the seconds that it "
+        f"takes{hfu}."
+    )

@@ -23,7 +23,7 @@ from reconcile.core.records import (
 from reconcile.engine.phases import PhaseRow
 from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
-from reconcile.steps.utilisation import peak_of, utilisation
+from reconcile.steps.utilisation import at_peak, peak_of, utilisation
 
 A100 = 312 * 10**12
 """Dense bf16 of NVIDIA's A100 datasheet."""
@@ -216,3 +216,45 @@ def test_a_checkpoint_beside_a_teacher_and_an_optimizer_is_of_hfu_alone() -> Non
     assert (step.mfu_flops, step.hfu_flops) == (once, once + again)
     products = nets.L * (muon(3 * nets.D, nets.D) + muon(nets.D, nets.D) + 2 * muon(4 * nets.D, nets.D))
     assert nets.phases(step) == {**nets.REENTRANT, INFERENCE: nets.PLAIN[FORWARD], OPTIMIZER: products}
+
+
+class Dtype:
+    """A framework's own dtype, which has a text and perhaps a name."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Named(Dtype):
+    """A dtype with a name, as NumPy, TensorFlow and JAX have it."""
+
+    name = "bfloat16"
+
+
+@pytest.mark.parametrize("dtype", [Dtype("torch.bfloat16"), Named("<dtype: 'bfloat16'>"), type("bfloat16", (), {})])
+def test_a_dtype_may_be_the_frameworks_own(dtype: object) -> None:
+    assert peak_of("H100 SXM", dtype) == peak_of("H100 SXM", "bf16")
+
+
+@pytest.mark.frameworks
+def test_a_step_takes_the_dtype_of_pytorch() -> None:
+    import torch
+
+    step = reconcile.count(device="H100 SXM", dtype=torch.bfloat16)
+    assert step._peak == peak_of("H100 SXM", "bf16")
+
+
+def test_an_object_that_names_no_device_is_refused() -> None:
+    with pytest.raises(UsageError, match="'cuda:0' is not in the table"):
+        peak_of(Dtype("cuda:0"), "bf16")
+
+
+def test_the_least_time_of_a_step() -> None:
+    peak = peak_of("H100 SXM", "bf16")
+    said = at_peak({"flops/forward": 2 * peak, "flops/recomputation": peak}, "step 1", "H100 SXM", "bf16")
+    assert "MFU is 2 s over" in said  # what is computed again is HFU's alone
+    assert "HFU 3 s over" in said
+    assert "HFU" not in at_peak({"flops/forward": peak}, "step 1", "H100 SXM", "bf16")

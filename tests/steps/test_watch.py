@@ -285,3 +285,22 @@ def test_a_file_that_is_none_is_refused() -> None:
     result = CliRunner().invoke(cli, ["watch", "--out", "out", "nowhere.py"])
     assert result.exit_code == 2
     assert "nowhere.py is no file" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--devise", "H100", "train.py"], "No such option '--devise'"),
+        (["--nope=3", "train.py"], "No such option '--nope'"),
+        (["--device", "H900", "train.py"], "the device 'H900' is not in the table of peaks"),
+        (["--device", "H100 SXM", "--dtype", "x", "train.py"], "has no peak for 'x'"),
+    ],
+)
+def test_an_option_that_is_wrong_is_said_before_the_script_runs(words: list[str], said: str) -> None:
+    done = CliRunner().invoke(cli, ["watch", *words])  # there is no train.py
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_device_of_the_table_gives_the_least_time(watch: Watch, capfd: Any) -> None:
+    watch("--device", "H100 SXM")
+    assert "989.4 TFLOP/s of NVIDIA H100 SXM5 80GB in bf16: MFU is " in " ".join(capfd.readouterr().out.split())

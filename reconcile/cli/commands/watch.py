@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from .. import kernels
-from ..options import PATH, declared, options, pictures
+from ..options import PATH, TEXT, declared, options, pictures
 from ..streams import say
 
 STEPS = "N[-M]"
@@ -28,6 +28,8 @@ def _steps(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
 @click.option("--calls", type=click.IntRange(min=1), metavar="N", help="Count the N-th call of a model, not a step.")
 @click.option("--continue", "go_on", is_flag=True, help="Let the script run to its end.")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module, as after python -m.")
+@click.option("--device", type=TEXT, metavar="NAME", help="Device whose peak MFU divides by: 'H100 SXM'.")
+@click.option("--dtype", type=TEXT, default="bf16", show_default=True, metavar="DTYPE", help="Dtype of its peak.")
 @click.option("--mark", is_flag=True, help="Name the step's kernels for ncu, which runs around this command.")
 @kernels.file
 @options("convention", "convention-file", "counter", "from", "to", "formulas")
@@ -44,6 +46,8 @@ def watch(
     steps: tuple[int, int],
     calls: int | None,
     go_on: bool,
+    device: str | None,
+    dtype: str,
     mark: bool,
     ncu: Path | None,
     module: bool,
@@ -73,6 +77,7 @@ def watch(
     4 a defect of reconcile itself.
     """
     from dataclasses import replace
+    from difflib import get_close_matches
 
     from ...core import atomic
     from ...core.errors import UsageError
@@ -80,11 +85,19 @@ def watch(
     from ...launch.request import run_request
     from ...ranks import files
     from ...report import reports
+    from ...steps.count import flops_of
+    from ...steps.utilisation import at_peak, peak_of
     from ...steps.watch import Script, watch
     from ..ends import choose, ends
     from ..options import again
     from ..screen import show
 
+    if script.startswith("-") and not Path(script).exists():
+        flags = [flag for parameter in ctx.command.params for flag in parameter.opts if flag.startswith("-")]
+        flag = script.partition("=")[0]
+        raise click.NoSuchOption(flag, possibilities=get_close_matches(flag, flags), ctx=ctx)
+    if device:
+        peak_of(device, dtype)  # an unknown one is said before the script runs
     if calls and ctx.get_parameter_source("steps") is ParameterSource.COMMANDLINE:
         raise UsageError("--steps and --calls name two things to count: give one of them.")
     if mark and ncu:
@@ -106,6 +119,8 @@ def watch(
     if said := reports.left_out(result, formats):
         say(said, err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)
+    if device and result.verdict.figures:
+        say(at_peak(flops_of(result), program.wanted, device, dtype))
     code = result.exit_code
     if counted:
         command = again(ctx, (), "--ncu", str(ncu.name if ncu else ""), script, *arguments)
