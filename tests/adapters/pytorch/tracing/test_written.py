@@ -83,13 +83,31 @@ def freed_and_made_again(x):
     return x
 
 
-def freed_and_taken_again(x):
+def taken_again(same):
+    """Memory that is given back and taken again, at the same address or at another, has what whoever had it left there."""
+
+    def compute(x):
+        out = torch.empty(3, 4)
+        storage, size, address = out.untyped_storage(), out.nbytes, out.data_ptr()
+        kept = []
+        for _ in range(1000):
+            storage.resize_(0)
+            kept.append(None if same else torch.ones(3, 4))
+            storage.resize_(size)
+            if (storage.data_ptr() == address) == same:
+                break
+        assert (storage.data_ptr() == address) == same
+        ctypes.memset(storage.data_ptr(), 7, size)
+        return x + out * 0
+
+    return compute
+
+
+def grown(x):
     out = torch.empty(3, 4)
-    storage, size = out.untyped_storage(), out.nbytes
-    storage.resize_(0)
-    kept = torch.ones(3, 4)  # the same memory again would be no other
-    storage.resize_(size)
-    return x + out * 0 + kept
+    out.resize_(64, 64)
+    ctypes.memset(out.data_ptr(), 7, out.nbytes)
+    return x + out[0, 0] * 0
 
 
 HARMLESS = {
@@ -100,7 +118,9 @@ HARMLESS = {
     "zeros": lambda x: x + torch.zeros_like(x),
     "its shape alone": lambda x: x + torch.ones_like(torch.empty(3, 4)),
     "address of freed memory": freed_and_made_again,
-    "freed and taken again": freed_and_taken_again,
+    "freed and taken again": taken_again(False),
+    "freed and taken again at its address": taken_again(True),
+    "made larger": grown,
     "integers": lambda x: x + torch.empty(3, 4, dtype=torch.int64).zero_(),
     "nothing in it": lambda x: torch.cat([x, torch.empty(0, 4)]),
     "half precision": lambda x: x + torch.empty(3, 4, dtype=torch.bfloat16),
