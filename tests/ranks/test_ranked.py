@@ -156,7 +156,7 @@ def test_no_rank_runs_on_when_the_tool_is_ended(tmp_path: Path) -> None:
 def until(true: Callable[[], object]) -> None:
     since = time.monotonic()
     while not true():
-        assert time.monotonic() - since < 60
+        assert time.monotonic() - since < 240
         time.sleep(0.05)
 
 
