@@ -196,8 +196,8 @@ def _serve(pipe: Any) -> None:
         pipe.send(torch.sin(x))
 
 
-def test_tensors_from_a_process_that_ran_before_are_noticed() -> None:
-    """By a pipe: a pool of processes needs semaphores, which not every system lets a user have."""
+def test_tensors_from_a_process_that_ran_before_are_noticed(pool: ThreadPoolExecutor) -> None:
+    """Here or on a thread. By a pipe: a pool of processes needs semaphores, which not every system lets a user have."""
     ours, theirs = FORK.Pipe()
     process = FORK.Process(target=_serve, args=(theirs,))
     process.start()
@@ -209,7 +209,8 @@ def test_tensors_from_a_process_that_ran_before_are_noticed() -> None:
     try:
         elsewhere_computed(torch.ones(1, device="meta"))
         assert problems(torch.sin) == []
-        assert ("(process)", "") in problems(elsewhere_computed)
+        assert problems(elsewhere_computed) == [("(process)", "middle")]
+        assert ("(process)", "") in problems(lambda x: pool.submit(elsewhere_computed, x).result())
     finally:
         ours.send(None)
         process.join()
