@@ -28,6 +28,8 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+IGNORING = ("sh", "-c", 'trap "" INT HUP; exec "$@"', "sh")
+"""Starts a program as a job in the background that outlives its terminal."""
 SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM)
 
 

@@ -13,15 +13,13 @@ from pathlib import Path
 import pytest
 
 from reconcile.core import signals
-from tests.conftest import SIGNALS, heeded
+from tests.conftest import IGNORING, SIGNALS, heeded
 from tests.launch.conftest import PATIENCE, STRAY, running, until
 
 Start = Callable[..., "subprocess.Popen[str]"]
 MODEL = STRAY + "def make():\n    stray(os.environ['READY'])\n    time.sleep(1000)\n"
 COMMAND = ("-m", "reconcile", "run", "--torch", "net:make", "--input", "1,3", "--out", "out")
 CALL = ("-c", "import reconcile; reconcile.run(torch='net:make', inputs='1,3')")
-IGNORING = ("sh", "-c", 'trap "" INT HUP; exec "$@"', "sh")
-"""Starts a program as a job in the background that outlives its terminal."""
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers and /proc")
