@@ -260,7 +260,18 @@ def _record(model: TorchModel, device: str) -> Recorder:
     recorder = Recorder(path)
     threads = followed(lambda: recorder.beside(path.current))
     elsewhere = noticed(path, recorder.elsewhere, recorder.remarks)
-    ways, calls = nested_paths.taken(), FusedCalls(recorder)
-    with elsewhere, numbers_kept(), torch.no_grad(), higher_order.uncompiled(), calls, recorder, path, threads, ways:
+    ways, calls, memory = nested_paths.taken(), FusedCalls(recorder), recorder.memory.until_given_back()
+    with (
+        elsewhere,
+        memory,
+        numbers_kept(),
+        torch.no_grad(),
+        higher_order.uncompiled(),
+        calls,
+        recorder,
+        path,
+        threads,
+        ways,
+    ):
         take_lazy(module(*inputs))
     return recorder

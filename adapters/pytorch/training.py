@@ -161,6 +161,7 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     calls = TrainedFusedCalls(recorder)
     threads = threads_followed(lambda: Unrecorded(path))
     elsewhere = noticed(path, recorder.elsewhere, recorder.remarks)
-    with elsewhere, numbers_kept(), torch.enable_grad(), calls, recorder, path, threads:
+    memory = recorder.memory.until_given_back()
+    with elsewhere, memory, numbers_kept(), torch.enable_grad(), calls, recorder, path, threads:
         step(module, inputs, update_of(model), recorder, calls)
     return recorder

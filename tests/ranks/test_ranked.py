@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 from click.testing import CliRunner, Result
 
@@ -138,28 +135,6 @@ def test_a_model_without_values_is_counted_and_says_so(typed: Typed) -> None:
     assert done.exit_code == 0, done.output
     assert f"2 ranks do {2 * ONE:,} FLOPs together" in " ".join(done.output.split())
     assert "ran on meta, where tensors have no values" in " ".join(done.output.split())
-
-
-def test_no_rank_runs_on_when_the_tool_is_ended(tmp_path: Path) -> None:
-    there = tmp_path / "there"
-    code = (
-        "import os, pathlib, time\n\n\ndef make():\n"
-        f"    pathlib.Path({str(there)!r}).write_text(str(os.getpid()))\n    time.sleep(600)\n"
-    )
-    (tmp_path / "slow.py").write_text(code)
-    words = [sys.executable, "-m", "reconcile", "run", "--torch", "slow:make", "--ranks", "2", "--out", "out"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as tool:
-        until(lambda: there.is_file() and there.read_text())
-        tool.send_signal(signal.SIGTERM)
-    until(lambda: not psutil.pid_exists(int(there.read_text())))
-
-
-def until(true: Callable[[], object]) -> None:
-    since = time.monotonic()
-    while not true():
-        assert time.monotonic() - since < 60
-        time.sleep(0.05)
 
 
 def test_home_chooses_counters_without_the_framework() -> None:

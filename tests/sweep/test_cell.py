@@ -24,7 +24,7 @@ from reconcile.sweep.cells import Cell, Manner, request_of
 from reconcile.sweep.engine import Finished, exit_code
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 30.0
+LIMIT = 240.0
 MARK = "RECONCILE_TEST_MARK"
 
 

@@ -181,6 +181,7 @@ class StepContext:
         with ExitStack() as stack:
             for each in (
                 noticed(path, recorder.elsewhere, recorder.remarks, self._loads),
+                recorder.memory.until_given_back(),
                 eager(),
                 uncompiled(),
                 uncompiled_branches(recorder.opens),

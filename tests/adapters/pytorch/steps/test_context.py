@@ -160,7 +160,7 @@ def test_of_a_model_alone_nothing_is_loss_or_other() -> None:
     assert step.table["work (torch)"].to_dict()["(after the call)"] == 2 * ROWS * OUT * OUT
 
 
-def test_a_data_loader_s_workers_are_told_and_not_counted() -> None:
+def test_a_data_loader_s_workers_are_told_and_not_counted(semaphores: None) -> None:
     """The batches come from other processes, in the middle of the step; what any other process sends withholds the number."""
     rows_of_data, width, out, batch = 12, 6, 5, 4
     net = torch.nn.Linear(width, out)
