@@ -80,7 +80,11 @@ def run_here(
             "--thorough."
         )
         return traced, request
-    ledgers = take(counted, progress).ledgers
+    try:
+        ledgers = take(counted, progress).ledgers
+    except UsageError as error:  # the traces stand
+        notes.append(f"{CURRENT}: {', '.join(counted.counters)}: {error}")
+        return traced, request
     notes += name_lost((*collected.traces, *ledgers), CURRENT)
     return Source(CURRENT, replace(collected, ledgers=ledgers)), request
 
