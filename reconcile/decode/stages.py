@@ -76,7 +76,7 @@ def run_here(
         return traced, request
     if macs > LITTLE and not thorough:
         notes.append(
-            f"{CURRENT}: {', '.join(counted.counters)}: each runs the model, which has {number(macs)} multiply-adds: add "
+            f"{CURRENT}: {', '.join(counted.counters)}: all of them take minutes on a model of {number(macs)} multiply-adds: add "
             "--thorough."
         )
         return traced, request

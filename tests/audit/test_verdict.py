@@ -226,6 +226,8 @@ def test_the_other_unit_is_that_of_the_sources_reading() -> None:
         best = in_a_table(text, "GFLOPs", held, "with norms").best
         assert best is not None
         assert (text, best.value, best.unit) == (text, value, MAC if text == "7.83" else FLOP)
-    halved = in_a_table("3.9", "GMACs", {**RAN, "readings": [macs, reading(7_801_405_440, PART, FLOP, "odd")]}, "odd").best
+    halved = in_a_table(
+        "3.9", "GMACs", {**RAN, "readings": [macs, reading(7_801_405_440, PART, FLOP, "odd")]}, "odd"
+    ).best
     assert halved is not None
     assert (halved.value, halved.unit) == (RESNET101 // 2, MAC)

@@ -316,7 +316,9 @@ def test_named_environments_only() -> None:
 
 def test_named_counters_only() -> None:
     stub = Stub(fresh())
-    sources, _ = gather(replace(data.request(), counters=("thop",)), (data.SAVED,), thorough=True, close=far, take=stub, take_at=stub.at)
+    sources, _ = gather(
+        replace(data.request(), counters=("thop",)), (data.SAVED,), thorough=True, close=far, take=stub, take_at=stub.at
+    )
     assert [request.counters for request in stub.asked] == [("thop",)]  # neither a recipe nor another counter
     saved_counters = {ledger.counter for s in sources if s.remark for ledger in s.collected.ledgers}  # type: ignore[union-attr]
     assert saved_counters == {"thop"}
