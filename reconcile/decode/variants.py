@@ -134,8 +134,8 @@ def run(
     request: RunRequest, variants: Sequence[Variant], there: CollectAt | None, progress: Callable[[Event], None]
 ) -> tuple[Collected, list[Ran]]:
     """Run the variants beside one framework, on meta; those that the model refuses are left out, and so is every number that the
-    network itself has as a whole. The network as it is runs first, as a worker gives up where its first point is refused, and is returned
-    with them. Raises UsageError as a run does."""
+    network itself has as a whole. The network as it is runs first, as a worker gives up where its first point is refused, and is
+    returned with them. Raises UsageError as a run does."""
     asked = replace(request, device="meta", counters=_placed(request), training="", context=None)
     points = [Point(request.overrides, request.inputs), *(variant.point for variant in variants)]
     first, *collected = (there or collect_at)(asked, points, progress, False)

@@ -47,9 +47,9 @@ def test_torchinfo_is_read_where_nothing_else_agrees(tmp_path: Path, monkeypatch
 def test_a_frozen_graph_that_is_read_back_has_the_step_that_freezing_leaves_dead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loop's body has the input's product and one bias, whose shapes are known; the function that the loop came from, which no
-    output needs any more, has a whole step: two products, a bias of each, and 8 additions and products per unit.  In the frozen
-    function, which the other counters read, that is gone.
+    """The loop's body has the input's product and one bias, whose shapes are known; the function that the loop came from, which
+    no output needs any more, has a whole step: two products, a bias of each, and 8 additions and products per unit.  In the
+    frozen function, which the other counters read, that is gone.
     """
     gates = 3 * UNITS
     body = 2 * gates * FEATURES + gates
