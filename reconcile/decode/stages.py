@@ -17,7 +17,7 @@ from ..launch.environments.in_environment import counters_of, within
 from ..launch.environments.interpreters import EnvironmentError_
 from ..launch.environments.named import CURRENT, Environment
 from ..launch.environments.provision import ensure
-from ..launch.request import Point, RunRequest
+from ..launch.request import OPTIONS, Point, RunRequest
 from ..launch.runner import Collect, CollectAt
 from ..launch.user_models import READ_BACK
 from ..launch.workers.supervisor import Event
@@ -62,7 +62,7 @@ def run_here(
 ) -> tuple[Source, RunRequest] | None:
     """What runs here: the traces, on meta where the framework has that, and then the counters, if the traces do not come close to
     the figure and the model is small enough. None if the model cannot be traced so: then it runs as it is asked to."""
-    asked = replace(request, device="meta") if request.device == RunRequest().device else request
+    asked = replace(request, device="meta") if request.device == OPTIONS["device"].default else request
     try:
         (collected,) = take_at(asked, [Point(request.overrides, request.inputs)], progress, False)
     except UsageError:  # on meta, or of the model: the run as it is asked for tells
