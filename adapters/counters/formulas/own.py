@@ -91,20 +91,6 @@ def nanochat_refuses(facts: Facts) -> str:
     return plain_only(facts) or windowless(facts)
 
 
-VERL_DENSE = ("llama", "qwen2", "qwen3", "mistral", "seed_oss")
-VERL_EXPERTS = ("qwen2_moe", "qwen3_moe", "deepseek_v3")
-
-
-def verl_refuses(facts: Facts) -> str:
-    """verl goes by model_type, and gives 0 for those that it lacks."""
-    kind = facts["model_type"]
-    if kind not in VERL_DENSE + VERL_EXPERTS:
-        return f"its source counts by config.model_type and has no formula for {kind!r}"
-    if facts.get("E") and kind in VERL_DENSE:
-        return f"its source counts model_type {kind!r} as a dense model, and this one has experts"
-    return "" if kind == "deepseek_v3" or not facts.get("rkv") else no_latent(facts)
-
-
 def trl_refuses(facts: Facts) -> str:
     """trl reads fields that some configurations lack, and raises an AttributeError there."""
     needed = ["num_key_value_heads", "intermediate_size"]

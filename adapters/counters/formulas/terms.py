@@ -31,6 +31,9 @@ KINDS = (AGAIN, PARAMETER, WEIGHTS, ROUTER, INDEXER, SCORES, ATTENTION, HEAD, LA
 """Terms: what a layer computes again; one parameter; the weights of one layer; its router; its indexer's weights and scores; its
 attention products; the head; and what stands for no product, in each layer and once."""
 
+EXPERT = r"(^|\.)(?!\w*shared)\w*experts?\.(\w*_)?\d+\."
+"""In the name of a parameter: an expert of a list of modules, by its number. Shared ones meet every token."""
+
 DIFFERS = "formula-differs"
 EXPERTS = "all-experts-counted"
 HALVED = "attention-halved"
