@@ -169,7 +169,7 @@ def _loss(model: Any) -> str:
 
 
 def _optimizers(stepped: Sequence[Any]) -> str:
-    """The optimizers that stepped: one that ``compile`` made and that the step does not apply, such as a GAN's default, is none."""
+    """The optimizers that stepped: not one that ``compile`` made and that no step applies, such as a GAN's default."""
     told = list(dict.fromkeys(map(_settings, stepped)))
     return "optimizer: " + (", ".join(told) or "none that Keras made")
 

@@ -91,6 +91,13 @@ def nanochat_refuses(facts: Facts) -> str:
     return plain_only(facts) or windowless(facts)
 
 
+def old_trl_refuses(facts: Facts) -> str:
+    """trl 1.9 reads head_dim as well."""
+    if "head_dim" not in facts["stated"]:
+        return "its source reads config.head_dim, which this model lacks, and raises there"
+    return trl_refuses(facts)
+
+
 def trl_refuses(facts: Facts) -> str:
     """trl reads fields that some configurations lack, and raises an AttributeError there."""
     needed = ["num_key_value_heads", "intermediate_size"]
@@ -119,6 +126,20 @@ LOCAL = WINDOW._replace(
 LOCAL_HALF = HALF._replace(
     facts=lambda f: halves(f, lambda n, keys: keys * (2 * n - keys)),
     formula="attention on T^2 / 2 of the T^2 pairs; with a window of w, T w - w^2 / 2",
+)
+
+
+SPARSE_STEP = Assumption(
+    "layers with experts",
+    DIFFERS,
+    lambda f: {"moe": int(f["index"]) % int(f.get("sparse") or 1) == 0} if f.get("a") else {},
+    "experts in the layers that decoder_sparse_step divides, counted from 0",
+)
+NEMO_LAYERS = Assumption(
+    "layers with experts",
+    DIFFERS,
+    lambda f: {"moe": int(f["index"]) % int(f["frequency"]) == 0} if f.get("frequency") else {},
+    "experts in the layers that moe_layer_freq divides, if it is stated, and not after first_k_dense_replace",
 )
 
 
@@ -181,8 +202,8 @@ def neox(again: bool) -> tuple:
 
 def trl(source: str) -> tuple:
     return (
-        Term(WEIGHTS, weights, PRODUCTS, source, (THREE, NO_SHARED)),
-        Term(ROUTER, router, GATE, source),
+        Term(WEIGHTS, weights, PRODUCTS, source, (THREE, SPARSE_STEP, NO_SHARED)),
+        Term(ROUTER, router, GATE, source, (SPARSE_STEP,)),
         Term(ATTENTION, attention, FULL, source),
         Term(HEAD, head, LOGITS, source),
     )

@@ -83,7 +83,7 @@ def _no_main_input(facts: Facts) -> str:
     """The Trainer gives 0 for a batch without the main input that its model names."""
     if facts.get("elements"):
         return ""
-    return "its source counts the elements of input_ids, or of the main input that a model of transformers names; this one has none"
+    return "its source counts the elements of input_ids, or of the input that a model of transformers names; this one takes neither"
 
 
 def _chinchilla(source: str) -> tuple:
@@ -117,7 +117,15 @@ PAPERS: Dict[str, Formula] = {
     ),
     "hf-trainer": Formula(
         "Trainer of transformers, floating_point_ops: 6 N without the tables of nn.Embedding",
-        (Term(PARAMETER, without_tables, EVERY + "; 0 for a weight of nn.Embedding", TRAINER + ":4229-4233", (ALL_EXPERTS, ELEMENTS)),),
+        (
+            Term(
+                PARAMETER,
+                without_tables,
+                EVERY + "; 0 for a weight of nn.Embedding",
+                TRAINER + ":4229-4233",
+                (ALL_EXPERTS, ELEMENTS),
+            ),
+        ),
         forward=False,
         refuses=_no_main_input,
     ),

@@ -262,6 +262,12 @@ PADDED = Assumption(
 THREE_QUARTERS = Assumption(
     "quarter", DIFFERS, lambda f: {"quarters": 3}, "16 in the divisor of V also without checkpointing"
 )
+ALL_ROUTED = Assumption(
+    "every layer",
+    DIFFERS,
+    lambda f: {"moe": bool(f.get("E"))},
+    "experts in every layer, whatever the configuration says",
+)
 NO_SHARED = Assumption("no shared expert", DIFFERS, lambda f: {"ns": 0}, "no shared expert")
 ONE_SHARED = Assumption(
     "one shared expert", DIFFERS, lambda f: {"ns": min(int(f.get("ns", 0)), 1)}, "one shared expert"

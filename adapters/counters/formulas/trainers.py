@@ -12,6 +12,7 @@ from .own import (
     LOCAL,
     LOCAL_HALF,
     NANOCHAT,
+    NEMO_LAYERS,
     cookbook,
     in_nemo,
     linear,
@@ -20,6 +21,7 @@ from .own import (
     neox,
     no_block_norm,
     no_token_table,
+    old_trl_refuses,
     trl,
     trl_refuses,
     twice,
@@ -28,6 +30,7 @@ from .own import (
 from .papers import ALL, EVERY, FULL, LOGITS, PRODUCTS, SIZES, UNTIED, WIDTHS, no_latent, plain_only
 from .terms import (
     ALL_KEYS,
+    ALL_ROUTED,
     ATTENTION,
     DIFFERS,
     FOUR_WIDE,
@@ -52,7 +55,6 @@ from .terms import (
     attention,
     every,
     head,
-    lookup,
     router,
     softmax,
     untied_lookup,
@@ -101,8 +103,8 @@ TRAINERS: Dict[str, Formula] = {
     "levanter": Formula(
         "levanter, lm_flops_per_token: the products of a layer with heads of h / n, three operations per pair, and the head",
         (
-            Term(WEIGHTS, weights, PRODUCTS, LEVANTER + ":10-38", (ONE_WIDTH, LEVANTER_KEYS, LEVANTER_TWO)),
-            Term(ROUTER, router, GATE, LEVANTER + ":10-38"),
+            Term(WEIGHTS, weights, PRODUCTS, LEVANTER + ":10-38", (ONE_WIDTH, LEVANTER_KEYS, LEVANTER_TWO, ALL_ROUTED)),
+            Term(ROUTER, router, GATE, LEVANTER + ":10-38", (ALL_ROUTED,)),
             Term(ATTENTION, attention, FULL, LEVANTER + ":10-38", (ONE_WIDTH,)),
             Term(LAYER, softmax, "3 B n T^2", LEVANTER + ":10-38", cause=DIFFERS, plain=True, name="softmax"),
             Term(HEAD, head, LOGITS, LEVANTER + ":10-38"),
@@ -170,7 +172,7 @@ TRAINERS: Dict[str, Formula] = {
         + (Term(WHOLE, untied_lookup, LOGITS + "; 0 if tied", OLD_TRL + ":1520-1575", cause=LOOKUP, name="lookup"),),
         forward=False,
         reads=SIZES,
-        refuses=trl_refuses,
+        refuses=old_trl_refuses,
     ),
     "nemo": Formula(
         "NeMo Automodel, flops_utils: a formula by the configuration's class; attention on T^2 / 2 pairs",
@@ -186,6 +188,8 @@ TRAINERS: Dict[str, Formula] = {
                     in_nemo(TWO, "gpt3"),
                     in_nemo(FOUR_WIDE, "gpt3"),
                     in_nemo(THREE, "llama", "qwen", "deepseek"),
+                    in_nemo(ALL_ROUTED, "llama", "qwen"),
+                    in_nemo(NEMO_LAYERS, "deepseek"),
                     in_nemo(NO_SHARED, "llama", "qwen"),
                     in_nemo(ONE_SHARED, "deepseek"),
                 ),

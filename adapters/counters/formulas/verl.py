@@ -6,6 +6,7 @@ type (``whole``) is another.  The rotary position and the window of a layer are 
 
 from .papers import FULL, LOGITS, PRODUCTS, SIZES, no_latent
 from .terms import (
+    ALL_ROUTED,
     ATTENTION,
     DIFFERS,
     HALF,
@@ -88,7 +89,9 @@ def hybrid(facts: Facts) -> int:
     if not linear(facts):
         return mixed + (projections(facts) + h * int(facts["n"]) * int(facts["d"])) * tokens
     keys, values = int(facts["lk"]) * int(facts["lkd"]), int(facts["lv"]) * int(facts["lvd"])
-    return mixed + (h * (2 * keys + 3 * values + 2 * int(facts["lv"])) + int(facts["conv"]) * (2 * keys + values)) * tokens
+    return (
+        mixed + (h * (2 * keys + 3 * values + 2 * int(facts["lv"])) + int(facts["conv"]) * (2 * keys + values)) * tokens
+    )
 
 
 def pairs(facts: Facts) -> int:
@@ -108,12 +111,6 @@ def norms(facts: Facts) -> int:
     return (int(facts["h"]) + int(facts["k"]) * int(facts["d"])) * int(facts["tokens"])
 
 
-EVERY_LAYER = Assumption(
-    "every layer",
-    DIFFERS,
-    lambda f: {"moe": bool(f.get("E"))},
-    "experts in every layer, whatever the configuration says",
-)
 KEPT = only(WINDOW, *WINDOWS)
 HALVED = HALF._replace(
     facts=lambda f: halves(dict(f, window=f.get("window") if f["whole"] in WINDOWS else 0), lambda n, keys: n * keys),
@@ -129,11 +126,11 @@ TERMS = (
         (
             only(ONE_WIDTH, *PICTURES),
             but(THREE, APERTUS),
-            only(EVERY_LAYER, *ROUTED, *HYBRID),
+            only(ALL_ROUTED, *ROUTED, *HYBRID),
             but(NO_SHARED, *SHARED),
         ),
     ),
-    Term(ROUTER, router, GATE, VERL + ":171-216, 322-451, 562-675", (only(EVERY_LAYER, *ROUTED, *HYBRID),)),
+    Term(ROUTER, router, GATE, VERL + ":171-216, 322-451, 562-675", (only(ALL_ROUTED, *ROUTED, *HYBRID),)),
     Term(ATTENTION, pairs, FULL, VERL + ":92-216, 322-451, 454-675", (only(ONE_WIDTH, *PICTURES), KEPT, HALVED)),
     Term(
         LAYER, recurrence, "5 d_k d_v n_v B T of linear attention", VERL + ":311-319", cause=DIFFERS, plain=True,
