@@ -84,7 +84,7 @@ def _read(model: TorchModel) -> Read:
     batch, steps = sizes or size_of(inputs)
     config = getattr(module, "config", None)
     facts = configured(config)
-    facts["whole"] = getattr(module, WHOLE_TYPE, facts["model_type"])
+    facts["whole"] = getattr(module, WHOLE_TYPE, facts["whole"])
     facts["elements"] = elements_of(module, model, inputs)
     if isinstance(module, Documents):
         facts["lengths"] = list(module.lengths)

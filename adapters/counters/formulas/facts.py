@@ -80,7 +80,8 @@ def configured(config: Any) -> Dict[str, Any]:
     facts["stated"] = sorted(
         name for names in FIELDS.values() for name in names if getattr(config, name, None) is not None
     )
-    facts.update(model_type=getattr(config, "model_type", ""), config_class=type(config).__name__, moe=False)
+    kind = getattr(config, "model_type", "")
+    facts.update(model_type=kind, whole=kind, config_class=type(config).__name__, moe=False)
     facts["windows"] = sliding = "sliding_attention" in (getattr(config, "layer_types", None) or ()) or bool(
         getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
     )
@@ -252,7 +253,7 @@ def tied(weights: List[Dict[str, Any]]) -> bool:
 
 
 def unshared(weights: List[Dict[str, Any]]) -> str:
-    """The first parameter of several experts of which nothing states how many a token meets; '' if there is none."""
+    """The first parameter of several experts whose active number nothing states; '' if there is none."""
     held = [weight for weight in weights if weight["expert"] and not weight["routed"]]
     several = len({re.sub(EXPERT, "", w["name"]) for w in held}) < len(held) or any(len(w["shape"]) == 3 for w in held)
     return str(held[0]["name"]) if several else ""

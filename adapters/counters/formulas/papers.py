@@ -83,7 +83,9 @@ def _no_main_input(facts: Facts) -> str:
     """The Trainer gives 0 for a batch without the main input that its model names."""
     if facts.get("elements"):
         return ""
-    return "its source counts the elements of input_ids, or of the input that a model of transformers names; this one takes neither"
+    return (
+        "its source counts the elements of input_ids, or of what a model of transformers names; this one takes neither"
+    )
 
 
 def _chinchilla(source: str) -> tuple:
