@@ -1,7 +1,7 @@
 """verl's flops_counter, which has a formula for each of some types of configuration. Python 3.6, standard library only.
 
 It is given the configuration as it was loaded: of a model that reads images as well that is the one around its text_config, whose
-type (``whole``) is another.  The rotary position and the window of a layer are read for two types alone.
+type (``whole``) is another.
 """
 
 from .papers import FULL, LOGITS, PRODUCTS, SIZES, no_latent
@@ -44,13 +44,12 @@ ROUTED = ("qwen2_moe", "qwen3_moe", "qwen3_vl_moe", "gpt_oss", "hy_v3")
 """Models with experts in every layer, whatever the configuration says."""
 DEEPSEEK, APERTUS, HYBRID = "deepseek_v3", "apertus", ("qwen3_5", "qwen3_5_moe")
 WINDOWS = ("gemma3_text", "gpt_oss")
-WITH_IMAGES = (*PICTURES, "qwen3_vl_moe", *HYBRID)
 SHARED = (DEEPSEEK, "hy_v3")
 RAISES = ("glm4v",)
 """Types whose function reads the sizes of a plain configuration, which theirs is not."""
 
 
-def refuses(facts: Facts) -> str:
+def verl_refuses(facts: Facts) -> str:
     """verl goes by model_type, and gives 0 for those that it lacks."""
     kind = facts["whole"]
     if kind in RAISES:
@@ -64,29 +63,29 @@ def refuses(facts: Facts) -> str:
     return "" if kind == DEEPSEEK or not facts.get("rkv") else no_latent(facts)
 
 
-def only(assumption: Assumption, *kinds: str) -> Assumption:
+def of_types(assumption: Assumption, *kinds: str) -> Assumption:
     """An assumption of the types with these names alone."""
     return assumption._replace(facts=lambda f: assumption.facts(f) if f["whole"] in kinds else {})
 
 
-def but(assumption: Assumption, *kinds: str) -> Assumption:
+def of_others(assumption: Assumption, *kinds: str) -> Assumption:
     """An assumption of all types but these."""
     return assumption._replace(facts=lambda f: {} if f["whole"] in kinds else assumption.facts(f))
 
 
-def linear(facts: Facts) -> bool:
+def linear_layer(facts: Facts) -> bool:
     """Whether a layer of Qwen3.5 has linear attention."""
     return facts["whole"] in HYBRID and bool(facts.get("linear"))
 
 
-def hybrid(facts: Facts) -> int:
+def verl_weights(facts: Facts) -> int:
     """The weights of a layer: of Qwen3.5 with the gate of its queries, its shared expert, and those of linear attention."""
     if facts["whole"] not in HYBRID:
         return weights(facts)
     h, tokens = int(facts["h"]), int(facts["tokens"])
     beside = h * (3 * int(facts.get("fs") or 0) + 1) if facts.get("E") else 0  # the shared expert and its gate
     mixed = weights(facts) - projections(facts) * tokens + beside * tokens
-    if not linear(facts):
+    if not linear_layer(facts):
         return mixed + (projections(facts) + h * int(facts["n"]) * int(facts["d"])) * tokens
     keys, values = int(facts["lk"]) * int(facts["lkd"]), int(facts["lv"]) * int(facts["lvd"])
     return (
@@ -94,24 +93,28 @@ def hybrid(facts: Facts) -> int:
     )
 
 
-def pairs(facts: Facts) -> int:
+def full_pairs(facts: Facts) -> int:
     """Attention, of a layer that has any."""
-    return 0 if linear(facts) else attention(facts)
+    return 0 if linear_layer(facts) else attention(facts)
 
 
-def recurrence(facts: Facts) -> int:
+def state_updates(facts: Facts) -> int:
     """Five operations for each element of the state of linear attention, which a step has three times."""
-    return 5 * int(facts["lkd"]) * int(facts["lvd"]) * int(facts["lv"]) * int(facts["tokens"]) if linear(facts) else 0
+    return (
+        5 * int(facts["lkd"]) * int(facts["lvd"]) * int(facts["lv"]) * int(facts["tokens"])
+        if linear_layer(facts)
+        else 0
+    )
 
 
-def norms(facts: Facts) -> int:
+def apertus_norms(facts: Facts) -> int:
     """The norms of queries and keys, as Apertus has them there: h and k d wide."""
     if facts["whole"] != APERTUS:
         return 0
     return (int(facts["h"]) + int(facts["k"]) * int(facts["d"])) * int(facts["tokens"])
 
 
-KEPT = only(WINDOW, *WINDOWS)
+KEPT = of_types(WINDOW, *WINDOWS)
 HALVED = HALF._replace(
     facts=lambda f: halves(dict(f, window=f.get("window") if f["whole"] in WINDOWS else 0), lambda n, keys: n * keys),
     formula="attention on half of the T^2 pairs; with a window of w, which Gemma 3 and gpt-oss have, on T w / 2",
@@ -120,23 +123,23 @@ HALVED = HALF._replace(
 TERMS = (
     Term(
         WEIGHTS,
-        hybrid,
+        verl_weights,
         PRODUCTS,
         VERL + ":92-216, 271-451, 454-675",
         (
-            only(ONE_WIDTH, *PICTURES),
-            but(THREE, APERTUS),
-            only(ALL_ROUTED, *ROUTED, *HYBRID),
-            but(NO_SHARED, *SHARED),
+            of_types(ONE_WIDTH, *PICTURES),
+            of_others(THREE, APERTUS),
+            of_types(ALL_ROUTED, *ROUTED, *HYBRID),
+            of_others(NO_SHARED, *SHARED),
         ),
     ),
-    Term(ROUTER, router, GATE, VERL + ":171-216, 322-451, 562-675", (only(ALL_ROUTED, *ROUTED, *HYBRID),)),
-    Term(ATTENTION, pairs, FULL, VERL + ":92-216, 322-451, 454-675", (only(ONE_WIDTH, *PICTURES), KEPT, HALVED)),
+    Term(ROUTER, router, GATE, VERL + ":171-216, 322-451, 562-675", (of_types(ALL_ROUTED, *ROUTED, *HYBRID),)),
+    Term(ATTENTION, full_pairs, FULL, VERL + ":92-216, 322-451, 454-675", (of_types(ONE_WIDTH, *PICTURES), KEPT, HALVED)),
     Term(
-        LAYER, recurrence, "5 d_k d_v n_v B T of linear attention", VERL + ":311-319", cause=DIFFERS, plain=True,
+        LAYER, state_updates, "5 d_k d_v n_v B T of linear attention", VERL + ":311-319", cause=DIFFERS, plain=True,
         name="recurrence",
     ),
-    Term(LAYER, norms, "(h + k d) B T of Apertus", VERL + ":522-559", cause=NORMS, name="norms"),
+    Term(LAYER, apertus_norms, "(h + k d) B T of Apertus", VERL + ":522-559", cause=NORMS, name="norms"),
     Term(WHOLE, lookup, LOGITS, VERL + ":92-124", cause=LOOKUP, name="lookup"),
     Term(HEAD, head, LOGITS, VERL + ":92-124"),
 )  # fmt: skip
@@ -147,5 +150,5 @@ FORMULA = Formula(
     forward=False,
     reads=SIZES,
     packed=True,
-    refuses=refuses,
+    refuses=verl_refuses,
 )
