@@ -8,9 +8,10 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 import torch
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
+from ...pytorch.call_adapter import is_leaf
 from ...pytorch.configured.documents import WHOLE_TYPE, Documents
 from ...pytorch.configured.pictures import Pictured, Pictures
-from ...pytorch.model import TorchModel, is_leaf, versions
+from ...pytorch.model import TorchModel, versions
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
 from .facts import (
@@ -55,7 +56,7 @@ def elements_of(module: torch.nn.Module, model: TorchModel, inputs: List[torch.T
     names none and takes no token ids."""
     names = (getattr(child, "main_input_name", None) for child in module.modules())
     name = next((name for name in names if isinstance(name, str)), "")
-    arguments = getattr(model, "arguments", ((), {}))
+    arguments: nested.Arguments = getattr(model, "arguments", ((), {}))
     main = arguments[1].get(name)
     leaves = zip(nested.leaves(arguments, is_leaf), inputs)
     tensor = next((made for leaf, made in leaves if leaf is main), next(iter(inputs), None))
