@@ -102,6 +102,7 @@ class Flops:
         name: str = "",
         counters: tuple[str, ...] = (),
         convention: str = "matmul",
+        framework: str = "",
         timeout: float = 600,
         pass_: str = "forward",
         optimizer: Any = None,
@@ -111,6 +112,7 @@ class Flops:
 
         A model at hand (a ``torch.nn.Module``, a Keras model) is called with ``inputs``, as ``reconcile.run`` takes them, and its
         baseline is called after its class, or ``name``: two models of one class in a file of tests need two names.
+        ``framework`` is needed only for a function that several imported frameworks could call.
         ``counters`` are those of the baseline unless given, ``timeout`` is in seconds per counter, ``pass_="training"`` is a
         training step with ``optimizer`` (``"adamw"``, or one at hand), and ``params`` are the pair's.  Fails the test if anything
         moved, with layer, cause and counter, or if there is no usable baseline.  Returns the comparison, or None if there was no
@@ -128,15 +130,19 @@ class Flops:
             if isinstance(model, (str, Path)):
                 if inputs is not None or name:
                     raise UsageError("inputs and name= are for a model at hand; a pair has both.")
+                if framework:
+                    raise UsageError(
+                        "framework= is for a model at hand; the baseline of a pair has all that the pair has."
+                    )
                 path = self.baseline(model, pass_=pass_, optimizer=optimizer, **params)
                 request = run_request(model=self._model(model), overrides=params, timeout=timeout, **asked)
                 take = self._collect
             else:
                 path = self.baseline(name or type(model).__name__, pass_=pass_, optimizer=optimizer)
-                request, take = fixture.model_at_hand(model, inputs, path.stem, params, asked)
+                request, take = fixture.model_at_hand(model, inputs, path.stem, framework, params, asked)
             done = check(request, path, remedy=remedy, update=self.update, take=take)
         except UsageError as error:
-            _fail(str(error).replace("with --update", f"with {UPDATE}"))
+            _fail(fixture.said(error, Flops.check).replace("with --update", f"with {UPDATE}"))
         if done.exit_code:
             _fail("\n".join(fixture.what_moved(done, self.update, remedy)))
         if done.written:
@@ -177,17 +183,18 @@ class Flops:
                 request = run_request(model=self._model(model), overrides=params, timeout=timeout, **asked)
                 found = self._take(request)
             else:
-                request, take = fixture.model_at_hand(model, inputs, type(model).__name__, params, asked)
+                name = type(model).__name__
+                request, take = fixture.model_at_hand(model, inputs, name, framework, params, asked)
                 found = take(request, lambda _event: None)
             traces = fixture.complete_traces(found, framework)
         except UsageError as error:
-            _fail(str(error))
+            _fail(fixture.said(error, Flops.budget))
         totals = {}
         for trace in traces:
             try:
                 totals[trace.framework], layers = fixture.flops_by_layer(trace, found, chosen)
             except UsageError as error:
-                _fail(str(error))
+                _fail(fixture.said(error, Flops.budget))
             over = totals[trace.framework] - max_flops
             if over > 0:
                 said = f"{found.meta['name']} does {totals[trace.framework]:,} FLOPs in {trace.framework} "

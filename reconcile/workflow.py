@@ -56,7 +56,8 @@ def prepare(job: Job, until_the_end: ExitStack) -> None:
 
 def collect(job: Job, _until_the_end: ExitStack) -> None:
     """Choose the counters, find the models, start a worker per framework, read the traces and ledgers that they write."""
-    job.collected = (job.take or runner.collect)(job.request, job.progress)
+    found = (job.take or runner.collect)(job.request, job.progress)
+    job.collected = engine.without_absent(found, job.request.counters)
 
 
 def settle(job: Job, _until_the_end: ExitStack) -> None:

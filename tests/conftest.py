@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import multiprocessing
 import os
 import pickle
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +26,44 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 # Workers leave no bytecode beside a user's files by themselves.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+IGNORING = ("sh", "-c", 'trap "" INT HUP; exec "$@"', "sh")
+"""Starts a program as a job in the background that outlives its terminal."""
+SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM)
+
+
+@contextmanager
+def heeded() -> Iterator[None]:
+    """Meanwhile every process that is started here takes signals as usual.
+
+    What a process ignores (a job in the background, ``nohup``), the processes that it starts ignore, too; what it has a handler
+    for, they do not. By a handler that does nothing, this process goes on as it was asked to.
+    """
+    ignored = [number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, lambda _number, _frame: None)
+    try:
+        yield
+    finally:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals_heeded() -> Iterator[None]:
+    """However these tests were started, the processes that they start take signals as usual."""
+    with heeded():
+        yield
+
+
+@pytest.fixture(scope="session")
+def semaphores() -> None:
+    """For a test of a program that needs POSIX semaphores: it is skipped where the system refuses them."""
+    try:
+        multiprocessing.get_context("fork").Lock()
+    except (ImportError, OSError) as error:
+        pytest.skip(f"this system refuses POSIX semaphores: {error}")
 
 
 @contextmanager

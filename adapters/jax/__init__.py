@@ -12,7 +12,8 @@ FRAMEWORK = Framework(
     help="JAX model: a function of arrays, such as your training step (--args), or one that returns a function or a model of "
     "Flax, Haiku, Equinox or Keras.",
     extra="jax",
-    distributions=("jax", "jaxlib", "flax", "equinox", "dm-haiku"),
+    distributions=("jax",),
+    around=("jaxlib", "flax", "equinox", "dm-haiku"),
     trains=True,
     optimizers=(
         "sgd",

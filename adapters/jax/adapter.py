@@ -14,6 +14,7 @@ class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
 
     functions = True
+    packages = ("jaxlib", "flax", "equinox", "haiku")
 
     def is_model(self, value: Any) -> bool:
         """See Adapter.is_model. A module of Flax linen is one that has no ``__call__`` of its own."""

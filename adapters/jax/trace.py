@@ -190,7 +190,7 @@ class Walk:
         inner, operands = equation.params["jaxpr"], len(equation.outvars)
         steps = records.elements(equation.invars[0]) - records.elements(equation.outvars[0])
         if steps > 0:
-            self.through(inner, [None] * (2 * operands), runs.times(steps), names)
+            self.through(inner, [None] * (2 * operands), runs.times(steps, steps), names)
 
     def _reduce_window(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         """A reduction of windows by a user's function: window - 1 calls of it per output element."""
@@ -198,7 +198,7 @@ class Walk:
         window = math.prod(equation.params["window_dimensions"])
         steps = records.elements(equation.outvars[0]) * (window - 1)
         if steps > 0:
-            self.through(inner, [None] * (2 * operands), runs.times(steps), names)
+            self.through(inner, [None] * (2 * operands), runs.times(steps, steps), names)
 
     def _record(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         op = self._op(equation, runs, names)

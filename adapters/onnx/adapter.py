@@ -15,6 +15,10 @@ class Adapter(adapter.Adapter):
 
     loader = ".adapters.onnx.load"
 
+    def is_model(self, value: Any) -> bool:
+        """A model is a file."""
+        return False
+
     def capture(self, request: Any, pair: Any) -> Capture:
         """See Adapter.capture."""
         return Capture(request, pair)

@@ -12,7 +12,8 @@ FRAMEWORK = Framework(
     help="PyTorch model: a function that returns it, or a .pt2 or TorchScript file.",
     metavar="MODULE:FUNCTION|FILE",
     extra="torch",
-    distributions=("torch", "torchvision", "thop", "fvcore", "torchinfo", "ptflops"),
+    distributions=("torch",),
+    around=("torchvision", "thop", "fvcore", "torchinfo", "ptflops"),
     # thop imports numpy and distutils, which setuptools brings, and names neither. PyTorch 1 imports pkg_resources.packaging,
     # which setuptools 70 dropped; before 2.3 it was built for numpy 1.
     beside=("numpy", "setuptools"),

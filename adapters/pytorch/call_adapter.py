@@ -8,6 +8,7 @@ import torch
 
 from ..shared import keras_model, nested
 from . import decoding
+from .lazy import take_lazy
 
 
 def is_leaf(value: Any) -> bool:
@@ -114,7 +115,8 @@ class KerasCallAdapter(CallAdapter):
 
 
 def _only_tensors(outputs: Any) -> Any:
-    """The tensors of these outputs as a tuple, where there is more to them than tensors in tuples."""
+    """The tensors of these outputs as a tuple, where there is more to them than tensors in tuples; all of a generator."""
+    outputs = take_lazy(outputs)
     found = tuple(tensors_out(outputs))
     return found if found and not _is_plain(outputs) else outputs
 

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import IN_HOOK, ON_THREAD, TANGENT, Op, Problem, Trace
 from .compiled import FUSED, SCRIPT, kind_of_kernel
+from .lazy import take_lazy
 from .model import TorchModel, versions
 from .tracing import higher_order, nested_paths
 from .tracing.call_records import RECURRENT, dispatched, recurrent, stand_in
@@ -259,7 +260,18 @@ def _record(model: TorchModel, device: str) -> Recorder:
     recorder = Recorder(path)
     threads = followed(lambda: recorder.beside(path.current))
     elsewhere = noticed(path, recorder.elsewhere, recorder.remarks)
-    ways, calls = nested_paths.taken(), FusedCalls(recorder)
-    with elsewhere, numbers_kept(), torch.no_grad(), higher_order.uncompiled(), calls, recorder, path, threads, ways:
-        module(*inputs)
+    ways, calls, memory = nested_paths.taken(), FusedCalls(recorder), recorder.memory.until_given_back()
+    with (
+        elsewhere,
+        memory,
+        numbers_kept(),
+        torch.no_grad(),
+        higher_order.uncompiled(),
+        calls,
+        recorder,
+        path,
+        threads,
+        ways,
+    ):
+        take_lazy(module(*inputs))
     return recorder

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...core.records import FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Trace
 from ..shared.refusal import FactoryError
 from .call_adapter import tensors_out
+from .lazy import take_lazy
 from .model import TorchModel
 from .optimizers import Update, update_of
 from .phases import TrainingRecorder
@@ -67,7 +68,7 @@ def _loss(outputs: list[torch.Tensor]) -> tuple[torch.Tensor | None, bool]:
 def run(model: TorchModel) -> None:
     """One plain training step of a fresh module on the CPU, which nothing follows."""
     module = model.build("cpu").train()
-    loss, trains = _loss([t for t in tensors_out(module(*model.example("cpu"))) if t.is_floating_point()])
+    loss, trains = _loss([t for t in tensors_out(take_lazy(module(*model.example("cpu")))) if t.is_floating_point()])
     if loss is not None and trains:
         loss.backward()
     update = update_of(model)
@@ -78,7 +79,7 @@ def run(model: TorchModel) -> None:
 
 def _called(module: torch.nn.Module, inputs: list[Any], recorder: TrainingRecorder) -> Any:
     try:
-        return module(*inputs)
+        return take_lazy(module(*inputs))
     except ValueError as error:
         if ONE_VALUE not in str(error):
             raise
@@ -160,6 +161,7 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     calls = TrainedFusedCalls(recorder)
     threads = threads_followed(lambda: Unrecorded(path))
     elsewhere = noticed(path, recorder.elsewhere, recorder.remarks)
-    with elsewhere, numbers_kept(), torch.enable_grad(), calls, recorder, path, threads:
+    memory = recorder.memory.until_given_back()
+    with elsewhere, memory, numbers_kept(), torch.enable_grad(), calls, recorder, path, threads:
         step(module, inputs, update_of(model), recorder, calls)
     return recorder

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Tuple
 
 from ...core.framework import Framework, absolute
-from . import nested
+from . import nested, ownership
 from .refusal import FactoryError, OutOfMemory
 
 
@@ -31,6 +31,9 @@ class Adapter:
     functions = False
     """Whether a function that takes arguments is itself a model, and not only one that makes a model."""
 
+    packages: Tuple[str, ...] = ()
+    """Packages whose classes and functions belong to this framework, beside its own."""
+
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
 
@@ -44,6 +47,11 @@ class Adapter:
     def is_model(self, value: Any) -> bool:
         """Whether a value can be called as a model of this framework."""
         return callable(value)
+
+    def owns(self, value: Any) -> bool:
+        """Whether a value belongs to this framework and to no other, by the packages that its class or function comes from. It
+        goes before ``is_model``, which more than one framework may say of a callable."""
+        return ownership.belongs(value, {self.framework.package, *self.packages}, self.framework.backend)
 
     def as_model(self, value: Any, inputs: Any) -> Tuple[Any, Any]:
         """A value as a model, and its example inputs: those given, or those that it has itself."""

@@ -18,9 +18,9 @@ FRAMEWORK = Framework(
         "tensorflow-gpu",
         "tf-nightly",
         "tf-nightly-cpu",
-        "keras",
         "tensorflow-macos",
     ),
+    around=("keras",),
     # Protobuf 4 refuses generated code of that age, and numpy 2 extension modules; few of these releases say so.
     bounds=(("<2.12", ("protobuf<3.20", "numpy<2")),),
     files=(

@@ -129,9 +129,21 @@ class TfModel:
         return self._model
 
     def in_file(self) -> Tuple[Any, List[Any], List[Any]]:
-        """Graph, inputs and outputs of a frozen graph as in its file, including dead nodes."""
-        graph, inputs, outputs = self._model.in_file
-        return graph, inputs, outputs
+        """Graph, inputs and outputs of the model as a frozen graph in a file is read back, including dead nodes.
+
+        A model that is such a file is its own; of any other, it is the function that ``frozen`` has.
+        """
+        assert self.concrete is not None
+        kept = getattr(self._model, "in_file", None)
+        if kept is None:
+            import tensorflow as tf
+
+            function, graph = self.frozen.function, tf.Graph()
+            with graph.as_default(), undisturbed():
+                tf.import_graph_def(self.frozen.hollow, name="")
+            kept = tuple([graph.get_tensor_by_name(t.name) for t in ts] for ts in (function.inputs, function.outputs))
+            kept = (graph, *kept)
+        return kept
 
     def layers(self) -> Any:
         """Layer of a node by its name: an object with ``layer(name)``."""

@@ -17,7 +17,7 @@ from .flow import Step
 from .gradients import Calls, noted_gradients
 from .graphs.layer_scopes import recorded_scopes
 from .model import _dtype_name, is_leaf
-from .parts import Parts, noted_parts, optimizers_of
+from .parts import Parts, noted_parts
 from .targets import made_for, name_of, of_floats
 
 RANDOM = ("Random", "Truncated", "Multinomial")
@@ -33,6 +33,7 @@ class OwnStep:
         self.given = given
         self.targets: list[Any] = []
         self.concrete: Any = None
+        self._optimizers: list[Any] = []  # those that the step applied
         self._y: tuple[Any, ...] = ()
 
     def build(self, scopes: dict[str, str], owner: Callable[[Any], str], handles: Callable[[Any], Any]) -> Step:
@@ -58,7 +59,7 @@ class OwnStep:
         return _function(lambda *tensors: self._stepped(tensors), self._specs() if specs is None else specs)
 
     def _parted(self, parts: Parts, inputs: list[Any], calls: Calls, handles: Callable[[Any], Any]) -> Step:
-        graph = self.concrete.graph
+        graph, self._optimizers = self.concrete.graph, parts.stepped
         drawn = [t for op in graph.get_operations() if any(word in op.type for word in RANDOM) for t in op.outputs]
         return Step(
             graph=graph,
@@ -99,7 +100,7 @@ class OwnStep:
         which, how = (f"step {batch.number} of {batch.by}", "") if batch else ("one training step", ", as fit makes it")
         return (
             f"{which}: a call of {_whose(self.model)} on one batch{how}; loss: {_loss(self.model)}; "
-            f"{_optimizers(self.model)}; metrics are counted with the loss; "
+            f"{_optimizers(self._optimizers)}; metrics are counted with the loss; "
             + (f"batch: {self._batch()}" if batch else f"targets: {self._told()}")
         )
 
@@ -167,8 +168,9 @@ def _loss(model: Any) -> str:
     return ", ".join(names) or "its own, none is compiled"
 
 
-def _optimizers(model: Any) -> str:
-    told = list(dict.fromkeys(map(_settings, optimizers_of(model))))
+def _optimizers(stepped: Sequence[Any]) -> str:
+    """The optimizers that stepped: not one that ``compile`` made and that no step applies, such as a GAN's default."""
+    told = list(dict.fromkeys(map(_settings, stepped)))
     return "optimizer: " + (", ".join(told) or "none that Keras made")
 
 

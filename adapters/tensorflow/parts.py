@@ -28,11 +28,12 @@ class Parts:
         self.graph: Any = None
         self.spans: list[tuple[int, int, str]] = []
         self.updates: list[tuple[int, int, str]] = []
+        self.stepped: list[Any] = []  # optimizers that were applied, also within a branch of the graph
         self._within = False
 
     def begin(self, graph: Any) -> None:
         """Take notes of this graph, and forget those of another one."""
-        self.graph, self.spans, self.updates = graph, [], []
+        self.graph, self.spans, self.updates, self.stepped = graph, [], [], []
 
     def called(self, part: str, call: Callable[[], Any]) -> Any:
         """The result of a call whose ops belong to the part, unless it is inside another part or in another graph."""
@@ -96,15 +97,17 @@ def noted_parts(model: Any, parts: Parts) -> Iterator[None]:
     noted += [(optimizer, name, OPTIMIZER) for optimizer in optimizers for name in ("apply", "apply_gradients")]
     with ExitStack() as stack:
         for owner, name, part in noted:
-            stack.enter_context(_replaced(owner, name, functools.partial(_as_part, parts, part)))
+            stack.enter_context(_replaced(owner, name, functools.partial(_as_part, parts, part, owner)))
         for optimizer in optimizers:
             stack.enter_context(_replaced(optimizer, "update_step", functools.partial(_as_update, parts)))
         yield
 
 
-def _as_part(parts: Parts, part: str, method: Any) -> Any:
+def _as_part(parts: Parts, part: str, owner: Any, method: Any) -> Any:
     @functools.wraps(method)
     def noted(*args: Any, **named: Any) -> Any:
+        if part == OPTIMIZER:
+            parts.stepped.append(owner)
         return parts.called(part, lambda: method(*args, **named))
 
     return noted

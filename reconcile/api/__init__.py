@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.answer import Answer
+from ..launch.keywords import keywords_of, speaks_python
 from .results import Run
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ..launch.workers.supervisor import Event
 
 
+@speaks_python()
 def run(
     *,
     torch: Any = None,
@@ -92,7 +94,7 @@ def run(
 
     stray = next((name for name in models if name not in frameworks()), None)
     if stray is not None:
-        raise unknown("argument of reconcile.run", stray, {*frameworks(), *(run.__kwdefaults__ or ())})
+        raise unknown("argument of reconcile.run", stray, {*frameworks(), *keywords_of(run)})
     given = models_of(dict(torch=torch, tf=tf, **models))
     set_ = {name: str(value) for name, value in (overrides or {}).items()}
     if model is not None or set_:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -20,6 +19,8 @@ from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..engine.traces import layer_work, trace_result
 from ..launch.in_process import collect_live
+from ..launch.keywords import in_keywords, keywords_of
+from ..launch.ownership import check_owner, imported, owner_of
 from ..launch.request import RunRequest, run_request
 from ..launch.workers.supervisor import Event
 from ..work import load
@@ -29,25 +30,41 @@ Taking = Callable[[RunRequest, Callable[[Event], None]], Collected]
 
 
 def model_at_hand(
-    model: object, inputs: object, name: str, params: Mapping[str, object], asked: Mapping[str, Any]
+    model: object, inputs: object, name: str, framework: str, params: Mapping[str, object], asked: Mapping[str, Any]
 ) -> tuple[RunRequest, Taking]:
     """The request for a model at hand, and what counts it in this process. Raises UsageError."""
     if params:
         raise UsageError(f"{', '.join(params)}: a model at hand has no parameters; give them to its class.")
-    framework = _framework(model)
+    framework = _framework(model, framework)
     at_hand = None if isinstance(asked["optimizer"], str) else asked["optimizer"]
     return replace(run_request(**asked), factories={framework: name}), partial(_live, framework, model, inputs, at_hand)
 
 
-def _framework(model: object) -> str:
-    """The framework of a model at hand: one that is imported already. Raises UsageError."""
-    for record in frameworks().values():
-        if record.package in sys.modules and adapter_of(record).is_model(model):
-            return record.name
-    raise UsageError(
-        f"flops was given {type(model).__name__}, which is no model of a framework that is imported here: give a "
-        "torch.nn.Module or a Keras model with its inputs, or the name of a pair."
-    )
+def _framework(model: object, name: str) -> str:
+    """The framework of that ``name``, otherwise the imported one to which a model at hand belongs.
+
+    Raises UsageError for a model of another framework, for one of none, and for one that several could call.
+    """
+    if name:
+        if name not in frameworks():
+            raise unknown("framework", name, frameworks())
+        check_owner(frameworks()[name], model)
+        return name
+    owner = owner_of(model)
+    candidates = imported() if owner is None else [owner]
+    made = [record for record in candidates if adapter_of(record).is_made(model)]
+    found = made or [record for record in candidates if adapter_of(record).is_model(model)]
+    if not found:
+        what = type(model).__name__ + (f" of {owner.title}" if owner is not None else "")
+        raise UsageError(
+            f"flops was given {what}, which is no model of a framework that is imported here: give a "
+            "torch.nn.Module or a Keras model with its inputs, or the name of a pair."
+        )
+    if len(found) > 1:
+        titles = " and ".join(record.title for record in found)
+        names = " or ".join(f'framework="{record.name}"' for record in found)
+        raise UsageError(f"flops was given {type(model).__name__}, which {titles} could call: add {names}.")
+    return found[0].name
 
 
 def _live(
@@ -61,6 +78,11 @@ def _live(
     """A model at hand, counted in this process."""
     step = (request.training, request.context, request.standard, optimizer)
     return collect_live({framework: model}, inputs, request.counters, request.device, progress, *step)
+
+
+def said(error: UsageError, function: Callable[..., Any]) -> str:
+    """The sentence of an error for a test that calls this function of the fixture."""
+    return in_keywords(str(error), keywords_of(function))
 
 
 def what_moved(done: Checked, update: bool, remedy: str) -> Iterator[str]:

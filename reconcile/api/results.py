@@ -94,7 +94,10 @@ class Found:
 
     @property
     def mfu_flops(self) -> int:
-        """FLOPs of the training step without what is computed again: the numerator of MFU, per step.
+        """FLOPs of forward and backward of the training step, each once: the numerator of MFU, per step, or of all steps that ran
+        in one context.
+
+        The optimizer, and what else runs beside them, is in neither: ``phases`` has it.
 
         Raises NotInResult for a call of the model, where the work of an op is unknown, and where the frameworks do other work.
         """
@@ -102,8 +105,8 @@ class Found:
 
     @property
     def hfu_flops(self) -> int:
-        """FLOPs of the training step with what is computed again: the numerator of HFU, per step. Raises as ``mfu_flops``."""
-        return self._of_step("HFU", lambda row: row.total)
+        """FLOPs of forward and backward with what is computed again: the numerator of HFU, per step. Raises as ``mfu_flops``."""
+        return self._of_step("HFU", lambda row: row.ran)
 
     def _of_step(self, name: str, number: Callable[[PhaseRow], int]) -> int:
         from ..core.errors import NotInResult

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from ..core.errors import UsageError, unknown
@@ -19,28 +20,35 @@ from ..launch.runner import Collect
 from .streams import say
 
 
-def collect_there(name: str, file: Path | None, with_: tuple[str, ...], python: str | None) -> Collect | None:
+def collect_there(
+    name: str, file: Path | None, with_: tuple[str, ...], python: str | None, models: Collection[str] = ()
+) -> Collect | None:
     """What collects in the environment of these options, None for the running one. Raises UsageError as ``one`` does."""
-    place = one(name, file, with_, python)
+    place = one(name, file, with_, python, models)
     return collect_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
 
 
-def one(name: str, file: Path | None, with_: tuple[str, ...], python: str | None) -> Environment:
-    """The one to run in. Raises UsageError for a name that is not there, and for two environments at once."""
+def one(
+    name: str, file: Path | None, with_: tuple[str, ...], python: str | None, models: Collection[str] = ()
+) -> Environment:
+    """The one to run in; ``models`` are the frameworks of the user's own models.
+
+    Raises UsageError for a name that is not there, and for two environments at once.
+    """
     if with_ or python:
         if name != CURRENT:
             raise UsageError("--environment names one environment and --with or --python another; give one of them.")
-        return other(with_, python)
+        return other(with_, python, models)
     there = load(file)
     if name not in there:
         raise unknown("environment", name, there)
     return there[name]
 
 
-def other(with_: tuple[str, ...], python: str | None) -> Environment:
+def other(with_: tuple[str, ...], python: str | None, models: Collection[str] = ()) -> Environment:
     """The environment to be made of these requirements, or that of an interpreter given by its path. Raises UsageError."""
     if with_ or python is None or re.fullmatch(r"\d+(\.\d+)*", python):
         if with_ and python and os.sep in python:
             raise UsageError(f"--with makes an environment and --python {python} is one already; give one of them.")
-        return adhoc(with_, python or CURRENT)
+        return adhoc(with_, python or CURRENT, models)
     return at(python)

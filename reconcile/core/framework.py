@@ -26,9 +26,9 @@ class Framework(NamedTuple):
     describes the object that its factory returns, and ``metavar`` and ``help`` are for its option.
 
     ``extra`` is the extra of this distribution that installs it, '' for none; ``distributions`` are the names under which it
-    and the packages around it are installed, used to recognise an environment's requirements; ``beside`` are further
-    distributions that such an environment needs, and ``bounds`` those that a range of its versions needs and does not declare:
-    (versions, requirements).  ``files`` are the kinds of model files that it reads, each with its title.
+    is installed and ``around`` those of packages that need it, by which an environment's requirements are recognised; ``beside``
+    are further distributions that such an environment needs, and ``bounds`` those that a range of its versions needs and does not
+    declare: (versions, requirements).  ``files`` are the kinds of model files that it reads, each with its title.
 
     ``factories`` says whether a function can make its model (otherwise the model has to be a file), ``trains`` whether its
     training step is traced, ``decodes`` whether a language model's call with a cache is, ``aligned`` whether an author named
@@ -64,6 +64,7 @@ class Framework(NamedTuple):
     metavar: str = "MODULE:FUNCTION"
     extra: str = ""
     distributions: Tuple[str, ...] = ()
+    around: Tuple[str, ...] = ()
     beside: Tuple[str, ...] = ()
     bounds: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()
     files: Tuple[Tuple[str, str], ...] = ()

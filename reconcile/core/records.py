@@ -42,6 +42,8 @@ WEIGHT_GRADIENT = "weight-gradient"
 """Phase of an op of the backward pass that only a gradient with respect to a parameter needs."""
 RECOMPUTATION = "recomputation"
 """Phase of an op that runs again in the backward pass because its result was not kept."""
+INFERENCE = "inference"
+"""Phase of an op of a model that is called without gradients, in a step that trains: an evaluation, a teacher, a frozen part."""
 OPTIMIZER = "optimizer"
 """Phase of an op of the optimiser's step."""
 OTHER = "other"
@@ -54,7 +56,7 @@ PREFILL = "prefill"
 DECODE = "decode"
 """The pass of a language model that reads one more token of each sequence, with a cache; its context follows the word."""
 
-PHASES = (FORWARD, LOSS, BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION, OPTIMIZER, OTHER)
+PHASES = (FORWARD, LOSS, BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION, INFERENCE, OPTIMIZER, OTHER)
 """The phases in the order of reports."""
 
 RUN_STATS_TRUNCATED = "the run statistics stopped before the run did"

@@ -5,12 +5,13 @@ All amounts are FLOPs under the run's convention (ints); ``None`` appears only w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .causes import ORDER, Cause, State
 from .conventions import Convention
-from .records import Op, Tensor
+from .records import OWN_STEP, Op, Tensor
 from .work import COMPONENTS, Work
 
 
@@ -64,6 +65,13 @@ class TraceResult:
     notes: tuple[str, ...]
     unweighed: tuple[Unknown, ...] = ()
     stated: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> int:
+        """The steps of an optimizer in it: as many as the note of a program's own step says, else one."""
+        own = next((note for note in self.notes if note.startswith(OWN_STEP)), "")
+        found = re.search(r"(\d+) steps? of an optimizer", own)
+        return int(found[1]) if found else 1
 
     def gaps(self, convention: Convention) -> tuple[Unknown, ...]:
         """The ops that make the trace incomplete under this convention, which may be another one than the run's."""

@@ -12,7 +12,7 @@ from ..core.causes import State
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
 from ..core.registry import known_counters
 from ..engine.reconcile import Missing
-from ..engine.settle import Collected
+from ..engine.settle import Collected, without_absent
 from ..launch.choose import conventions_of, formulas_of, pair_of
 from ..launch.request import RunRequest
 from ..launch.runner import collect
@@ -82,7 +82,8 @@ def check(
     old = load(path) if update and os.path.lexists(path) else None if update else _existing(request, path, remedy)
     request = replace(request, counters=_counters(request, old, path, update))
     with formulas_of(request):
-        collected = (take or collect)(request, progress)
+        asked = request.counters or (old.counters if old is not None else ())
+        collected = without_absent((take or collect)(request, progress), asked)
         if old is not None:
             held_against(old, path, collected, params=not update)
         drift = compare(_asked(old.collected, request.counters), collected, convention) if old is not None else None

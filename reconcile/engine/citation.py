@@ -53,10 +53,13 @@ def inputs(given: Mapping[str, str], frameworks: Sequence[str]) -> str:
 
 
 def counted_work(
-    subject: str, frameworks: Sequence[str], inputs: str, batch: int | None, phases: str, own: str = ""
+    subject: str, frameworks: Sequence[str], inputs: str, batch: int | None, phases: str, own: str = "", steps: int = 1
 ) -> str:
-    """``forward pass of net:Net in PyTorch on float32 (1, 1, 32, 32)``; ``own`` is what ran in a program's own step."""
+    """``forward pass of net:Net in PyTorch on float32 (1, 1, 32, 32)``; ``own`` is what ran in a program's own step, or in
+    several, which the number is of together."""
     counted = f"step of {subject} as the program runs it ({own})" if own else f"{_pass(phases)} of {subject}"
+    if steps > 1:
+        counted = f"{number(steps)} steps of {subject} together, as the program runs them ({own})"
     text = f"{counted} in {together([title(f) for f in frameworks])}"
     text += f" on {inputs}" if inputs else ""
     return text + (f" (a batch of {number(batch)})" if batch is not None and batch > 1 else "")

@@ -11,13 +11,15 @@ from fractions import Fraction
 from typing import TypeVar
 
 from ..core.conventions import Convention
-from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, PHASES, RECOMPUTATION, WEIGHT_GRADIENT
+from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, LOSS, PHASES, RECOMPUTATION, WEIGHT_GRADIENT
 from ..core.results import TraceResult
 
 K = TypeVar("K")
 
 GRADIENTS = (BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
 """The phases of "the backward pass" in a ratio: gradients, but not the loss, the recomputation or the optimiser."""
+ONCE = (FORWARD, LOSS, *GRADIENTS)
+"""The phases of MFU: forward and backward, with the loss; HFU adds the recomputation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class PhaseRow:
 
     @property
     def total(self) -> int:
-        """FLOPs of all phases: the numerator of HFU."""
+        """FLOPs of all phases."""
         return sum(self.flops.values())
 
     @property
@@ -50,8 +52,18 @@ class PhaseRow:
 
     @property
     def once(self) -> int:
-        """FLOPs without those: the numerator of MFU."""
-        return self.total - self.again
+        """FLOPs of forward and backward, each once: the numerator of MFU."""
+        return sum(self.flops.get(phase, 0) for phase in ONCE)
+
+    @property
+    def ran(self) -> int:
+        """FLOPs of these with what is computed again: the numerator of HFU."""
+        return self.once + self.again
+
+    @property
+    def beside(self) -> dict[str, int]:
+        """FLOPs of each phase that is in neither: what the optimiser multiplies, models without gradients, and the program."""
+        return {phase: n for phase, n in self.flops.items() if n and phase not in (*ONCE, RECOMPUTATION)}
 
     @property
     def ratio(self) -> Fraction | None:
@@ -61,7 +73,8 @@ class PhaseRow:
 
 @dataclass(frozen=True, slots=True)
 class PhaseTable:
-    """A trace's work under one convention: ``rows`` in order of execution, which add up to ``total``."""
+    """A trace's work under one convention: ``rows`` in order of execution, which add up to ``total``, that of ``steps`` steps of
+    an optimizer together."""
 
     name: str
     framework: str
@@ -69,6 +82,7 @@ class PhaseTable:
     phases: tuple[str, ...]
     rows: tuple[PhaseRow, ...]
     total: PhaseRow
+    steps: int = 1
 
 
 def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None:
@@ -92,7 +106,8 @@ def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None
     )
     columns = tuple(phase for phase in PHASES if phase in present)
     sums = {phase: sum(row.flops.get(phase, 0) for row in rows) for phase in columns}
-    return PhaseTable(trace.name, trace.framework, convention.name, columns, rows, PhaseRow("", sums, not holes))
+    total = PhaseRow("", sums, not holes)
+    return PhaseTable(trace.name, trace.framework, convention.name, columns, rows, total, trace.steps)
 
 
 def summed(name: str, rows: Sequence[PhaseRow]) -> PhaseRow:

@@ -21,7 +21,8 @@ OPEN = "the causes of this layer do not lead to the work that ran in it"
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A trace or ledger that could not be obtained: its state (FAILED, SKIPPED or NOT_COMPARABLE) and one sentence."""
+    """A trace or ledger that could not be obtained: its state (FAILED, SKIPPED or NOT_COMPARABLE) and one sentence. ``absent`` is
+    the counter's distribution if the reason is that it is not installed."""
 
     name: str
     framework: str
@@ -29,6 +30,7 @@ class Missing:
     reason: str
     unit: str = ""
     device: str = ""
+    absent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ..core.records import (
     CALLED_WITH,
     DECODE,
     FORWARD,
+    INFERENCE,
     LOSS,
     OPTIMIZER,
     OTHER,
@@ -31,6 +32,9 @@ from ..core.results import LedgerResult, Match
 from ..core.text import number
 from .answer import Answer
 from .reconcile import Books, Facts, Missing, books_of, facts
+
+ABSENT = "not installed, so it was not run beside the others: %s"
+"""Note of a trace whose framework has more counters than could run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,25 @@ def _settled(
     found = facts(collected.traces, collected.ledgers, align)
     asked = [conventions.chosen, *(c for c in others if c.name != conventions.chosen.name)]
     return [_answer(collected, found, rows, replace(conventions, chosen=convention)) for convention in asked]
+
+
+def without_absent(collected: Collected, asked: Collection[str]) -> Collected:
+    """The same without the counters that nobody asked for and that are not installed: a note of their trace names them."""
+    traced = {t.framework for t in collected.traces if isinstance(t, Trace)}
+    gone = [
+        x
+        for x in collected.ledgers
+        if isinstance(x, Missing) and x.absent and x.framework in traced and x.name not in asked
+    ]
+    if not gone:
+        return collected
+    traces: list[Trace | Missing] = []
+    for trace in collected.traces:
+        names = dict.fromkeys(x.absent for x in gone if x.framework == trace.framework)
+        if names and isinstance(trace, Trace):
+            trace = trace._replace(notes=(*trace.notes, ABSENT % ", ".join(names)))
+        traces.append(trace)
+    return replace(collected, traces=tuple(traces), ledgers=tuple(x for x in collected.ledgers if x not in gone))
 
 
 def _aligned(collected: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
@@ -119,7 +142,7 @@ def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
     ran = {op.phase for trace in traces if isinstance(trace, Trace) for op in trace.ops}
     if {LOSS, OPTIMIZER} & ran:
         return (TRAINING,)
-    return tuple(phase for phase in PHASES if phase in ran - {OTHER}) or (FORWARD,)
+    return tuple(phase for phase in PHASES if phase in ran - {INFERENCE, OTHER}) or (FORWARD,)
 
 
 def _cached(context: int | None) -> str:

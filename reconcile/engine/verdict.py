@@ -249,7 +249,7 @@ def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable
     batch = _batch(result.params)
     subject = citation.subject(result, frameworks)
     own = next((n.removeprefix(OWN_STEP) for t in traces for n in t.notes if n.startswith(OWN_STEP)), "")
-    work_counted = citation.counted_work(subject, frameworks, inputs, batch, result.pass_, own)
+    work_counted = citation.counted_work(subject, frameworks, inputs, batch, result.pass_, own, traces[0].steps)
     counted_by = citation.counted_by(result, traces, exact, [v.ledger.counter for v in verdicts if v.off is not None])
     return Figure(
         frameworks=frameworks,

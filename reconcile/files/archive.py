@@ -17,9 +17,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ParamSpec, TypeVar
 
 from . import layout
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 TAIL = layout.END.size + 0xFFFF
 
@@ -77,6 +80,7 @@ def packed(members: Iterable[tuple[str, bytes]]) -> io.BytesIO:
 def _members(file: BinaryIO, limit: int | None) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
     length = file.seek(0, os.SEEK_END)
     _directory(file, length)
+    end = None if limit is None else _clear(layout.end_of, file, length)
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, struct.error) as error:
@@ -91,14 +95,19 @@ def _members(file: BinaryIO, limit: int | None) -> tuple[zipfile.ZipFile, list[z
         raise Hostile(
             f"it unpacks to {size:,} bytes, more than the limit of {limit:,}; pass --trust-file to open it anyway"
         )
-    if limit is not None:
-        try:
-            layout.check(file, length, members)
-        except layout.Unclear as error:
-            raise Hostile(
-                f"it can be read in more than one way: {error}; save the model again, or pass --trust-file to open it anyway"
-            ) from error
+    if end is not None:
+        _clear(layout.check, file, end, members)
     return archive, members
+
+
+def _clear(look: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What one of layout's checks returns. Raises Hostile where readers differ."""
+    try:
+        return look(*args, **kwargs)
+    except layout.Unclear as error:
+        raise Hostile(
+            f"it can be read in more than one way: {error}; save the model again, or pass --trust-file to open it anyway"
+        ) from error
 
 
 def _directory(file: BinaryIO, size: int) -> None:

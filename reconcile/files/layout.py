@@ -45,9 +45,8 @@ class End(NamedTuple):
     offset: int
 
 
-def check(file: BinaryIO, size: int, members: Sequence[zipfile.ZipInfo]) -> None:
-    """Raise Unclear unless every reader would find the members that zipfile found."""
-    end = _end(file, size)
+def check(file: BinaryIO, end: End, members: Sequence[zipfile.ZipInfo]) -> None:
+    """Raise Unclear unless every reader would find the members that zipfile found, before the end that ``end_of`` read."""
     if end.members != len(members):
         raise Unclear(f"its end record counts {end.members} members, but its directory has {len(members)}")
     offset = 0
@@ -59,8 +58,11 @@ def check(file: BinaryIO, size: int, members: Sequence[zipfile.ZipInfo]) -> None
         raise Unclear("there are unexpected bytes before its directory")
 
 
-def _end(file: BinaryIO, size: int) -> End:
-    """The end record; it must be at the very end of the archive, and both end records must agree."""
+def end_of(file: BinaryIO, size: int) -> End:
+    """The end record; it must be at the very end of the archive, and both end records must agree. Raises Unclear.
+
+    It is read before zipfile reads the archive: which ends that refuses, and in which words, differs between Pythons.
+    """
     long = END64.size + LOCATOR.size + END.size
     file.seek(max(0, size - long))
     tail = file.read(long)

@@ -20,7 +20,8 @@ from ..worker.factory import unfed
 from ..worker.main import EMPTY, Worker
 from ..worker.user_code import described, kind
 from . import user_models
-from .runner import counters_of_request, unseeing
+from .ownership import check_owner
+from .runner import absent, counters_of_request, unseeing
 from .workers.supervisor import Event
 
 
@@ -85,6 +86,7 @@ def _request(
         tasks=(TRACE, *counters),
         out="",
         counters=counters_of_request(counters),
+        known={record.name: record.package for record in frameworks().values()},
         model=UserModel(
             factory=name,
             name=name,
@@ -123,6 +125,10 @@ def collect_live(
     for framework in (record for name, record in frameworks().items() if name in models):
         own_counters = [name for name in counters if known_counters()[name].framework == framework.name]
         request = _request(framework, models[framework.name], inputs, own_counters, device, training, context, standard)
+        if not framework.factories:
+            what = f"{framework.name}= is {kind(models[framework.name])}"
+            raise UsageError(f"{what}: a model of {framework.title} is given as the path of its file.")
+        check_owner(framework, models[framework.name])
         adapter = adapter_of(framework)
         pair = Live(request, adapter, models[framework.name], inputs)
         pair.optimizer = optimizer
@@ -167,6 +173,11 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
         reason = str(error) if isinstance(error, CannotCount) else described(error).removeprefix("raised ")
         if task == TRACE:
             return Missing("trace", framework.name, state, reason, "", "")
+        lacked = (
+            (getattr(error, "name", None) or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        )
+        if lacked and lacked == known_counters()[task].package:
+            return absent(known_counters()[task], "in this environment", device)
         return Missing(task, framework.name, state, reason, known_counters()[task].unit, device)
     progress(Event(framework.name, task, "done"))
     return record

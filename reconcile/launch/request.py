@@ -37,8 +37,9 @@ class RunRequest:
     own model, ``factories`` (framework -> ``module:function``) and ``inputs`` replace ``model``, and ``files`` has the models
     that are files. ``mapping`` is a file that says which layers of two such models belong together; ``arguments`` are the named
     arguments of the factories, ``example`` is the function that returns what the models are called with; ``formulas`` are Python
-    files that register work formulas. ``python`` is the interpreter to run in ('' for this one), and ``user_python`` is its
-    version if it belongs to the user's own environment. ``training`` is the optimiser of a training step, '' for a call of the
+    files that register work formulas. ``python`` is the interpreter to run in ('' for this one), ``python_version`` its
+    version if counters of this environment are lent to it, and ``user_python`` says that it belongs to the user's own
+    environment. ``training`` is the optimiser of a training step, '' for a call of the
     model, and ``standard`` says that the user named it: a compiled model then takes the standard step in place of its own.
     ``context`` is the number of tokens in a language model's cache
     before the call: 0 for the call that fills it with the prompt, None for a call without a cache. Without ``trace`` the
@@ -55,7 +56,8 @@ class RunRequest:
     timeout: float = 600
     formulas: tuple[Path, ...] = ()
     python: str = ""
-    user_python: str = ""
+    python_version: str = ""
+    user_python: bool = False
     trace: bool = True
     training: str = ""
     standard: bool = False
@@ -242,26 +244,27 @@ def training(pass_: str, optimizer: Any, models: Iterable[str] = ()) -> str:
                 f"{frameworks()[lacking].title} has no optimizer {name}: it has {', '.join(lists[lacking])}."
             )
     if optimizer is not None and pass_ != "training":
-        raise UsageError(
-            'an optimizer applies only to a training step: add --pass training (pass_="training" in Python).'
-        )
+        raise UsageError("an optimizer applies only to a training step: add --pass training.")
     return (OPTIMIZER if optimizer is None else name) if pass_ == "training" else ""
 
 
 def context(pass_: str, tokens: int | None) -> int | None:
     """The tokens in the cache before the call; None for a pass without a cache. Raises UsageError if they do not fit the pass."""
     if tokens is not None and pass_ != "decode":
-        raise UsageError('a context applies only to a decoding step: add --pass decode (pass_="decode" in Python).')
+        raise UsageError("a context applies only to a decoding step: add --pass decode.")
     if tokens is None and pass_ == "decode":
-        raise UsageError(
-            "a decoding step needs the number of tokens in its cache: add --context 128, say (context=128 in Python)."
-        )
+        raise UsageError("a decoding step needs the number of tokens in its cache: add --context 128, say.")
     return 0 if pass_ == "prefill" else tokens
 
 
 def _says_something(option: Option, value: Any) -> bool:
     """Whether it is more than the default, and more than nothing at all."""
     return value is not None and value != option.default and not (isinstance(value, (tuple, list, dict)) and not value)
+
+
+def _as_given(option: Option, value: Any) -> Any:
+    """The value; of an option that can be repeated, a single text or path is the only one."""
+    return (value,) if option.repeated and isinstance(value, (str, Path)) else value
 
 
 def run_request(**options: Any) -> RunRequest:
@@ -273,7 +276,9 @@ def run_request(**options: Any) -> RunRequest:
     stray = [name for name in options if name not in known or not known[name].field]
     if stray:
         raise TypeError(f"a request has no option {', '.join(stray)}")
-    given = {name: value for name, value in options.items() if _says_something(known[name], value)}
+    given = {
+        name: _as_given(known[name], value) for name, value in options.items() if _says_something(known[name], value)
+    }
     values = {known[name].field: read(value) for name, value in given.items() if (read := known[name].read)}
     models = models_of(given)
     files: Mapping[str, ModelFile] = {}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.causes import State
+from ..core.counter import Counter
 from ..core.errors import UsageError
 from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest, at_point
@@ -73,8 +74,8 @@ def start_workers(
     """Run one supervisor per framework, side by side. Returns the pair's metadata and {framework: {task: outcome}}."""
     supervisors = []
     tool = pack(folder)
-    lent = str(lend(folder / "lent", request.user_python)) if request.user_python else ""
-    python = Interpreter(Path(request.python), bool(request.user_python)) if request.python else Interpreter()
+    lent = str(lend(folder / "lent", request.python_version)) if request.python_version else ""
+    python = Interpreter(Path(request.python), request.user_python) if request.python else Interpreter()
     packages = {record.name: record.package for record in frameworks().values()}
     for framework in frameworks().values():
         own_counters = [c for c in counters if known_counters()[c].framework == framework.name]
@@ -195,8 +196,18 @@ def lacking(framework: Framework, request: RunRequest) -> str:
         return (
             f"{name} is not installed for {request.python}; install it there, or choose another Python with --python."
         )
+    if request.python_version:
+        wanted = framework.distributions or (framework.package,)
+        return f"{name} is not installed in that environment; add {wanted[0]} to its requirements"
     package = f"'flop-reconcile[{framework.extra}]'" if framework.extra else framework.package
     return f"{name} is not installed in this environment; install it with: pip install {package}"
+
+
+def absent(counter: Counter, where: str, device: str) -> Missing:
+    """The replacement for the ledger of a counter that is not installed there."""
+    remedy = f"add --environment {counter.family}" if counter.requirements else "install it there"
+    reason = f"{counter.distribution} is not installed {where}; {remedy}, or leave it out with --counter."
+    return Missing(counter.name, counter.framework, State.SKIPPED, reason, counter.unit, device, counter.distribution)
 
 
 def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -> Missing:
@@ -206,11 +217,8 @@ def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -
         return Missing(name, framework, State.SKIPPED, lacking(record, request), unit, device)
     package = outcome.missing.partition(".")[0]
     if package and name in known_counters() and package == known_counters()[name].package:
-        counter = known_counters()[name]
         where = f"for {request.python}" if request.user_python else "in this environment"
-        remedy = f"add --environment {counter.family}" if counter.requirements else "install it there"
-        reason = f"{counter.distribution} is not installed {where}; {remedy}, or leave it out with --counter."
-        return Missing(name, framework, State.SKIPPED, reason, unit, device)
+        return absent(known_counters()[name], where, device)
     if package == record.package:
         reason = f"it needs {outcome.missing}, which the {record.title} of this environment does not have"
         return Missing(name, framework, State.SKIPPED, reason, unit, device)

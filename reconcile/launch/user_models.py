@@ -17,6 +17,8 @@ from ..model_zoo.pair import Input
 
 SIGNED = ("saved_model", "graph_def")
 """The kinds of model files in which a signature or an output can be chosen."""
+READ_BACK = "frozen_pb"
+"""The recipe that every model of TensorFlow has: it is frozen, and read back with import_graph_def."""
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 FORM = "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and () for a scalar."
 
@@ -122,15 +124,10 @@ def counters_of(
 ) -> tuple[str, ...]:
     """The counters for these frameworks: those asked for, otherwise those that run by default. Raises UsageError for others.
 
-    A recipe builds a model in another way, which needs a pair. There is one exception: a frozen graph in one of the
-    ``model_files`` is already the result of a recipe, which reads it back unchanged and runs by default.
+    A recipe builds a model in another way, which needs a pair. There is one exception: any model can be frozen and read back,
+    and a frozen graph in one of the ``model_files`` already is, so that this recipe runs on it by default.
     """
     kinds = {name: file.kind for name, file in (model_files or {}).items()}
-
-    def is_usable(counter: Counter) -> bool:
-        frozen = kinds.get(counter.framework) == "graph_def"
-        return not counter.recipe or (frozen and counter.recipe == "frozen_pb")
-
     for name in asked:
         if name not in known_counters():
             raise unknown("counter", name, known_counters())
@@ -139,16 +136,19 @@ def counters_of(
             raise UsageError(
                 f"{name} counts {title(counter.framework)} models: give one with --{counter.framework} MODULE:FUNCTION."
             )
-        if not is_usable(counter):
+        if counter.recipe not in ("", READ_BACK):
             raise UsageError(
                 f"{name} builds the model in another way, which needs a pair file: see `reconcile zoo new`."
             )
+
+    def unasked_here(name: str, counter: Counter) -> bool:
+        frozen = kinds.get(counter.framework) == "graph_def" and counter.recipe == READ_BACK
+        return frozen or name in unasked(counter.framework)
+
     return tuple(
         name
         for name, c in known_counters().items()
-        if c.framework in factories
-        and is_usable(c)
-        and (name in asked if asked else name in unasked(c.framework) or c.recipe)
+        if c.framework in factories and (name in asked if asked else unasked_here(name, c))
     )
 
 

@@ -77,11 +77,15 @@ def disclosure(result: Answer, command: str = "") -> dict[str, Any]:
     """The training operations of a step, as JSON data. Raises UsageError for a run that is no training step."""
     check(result.pass_)
     said = result.verdict
+    steps = max((trace.steps for trace in result.traces), default=1)
+    what, ran = (
+        (f"{steps} training steps together", "these steps run") if steps > 1 else ("one training step", "one step runs")
+    )
     return {
         "schema": SCHEMA,
         "model": citation.subject(result, [trace.framework for trace in result.traces]),
-        "unit": "floating-point operations of one training step",
-        "formula": "the sum, over all operations that one step runs, of what each does by the convention",
+        "unit": f"floating-point operations of {what}",
+        "formula": f"the sum, over all operations that {ran}, of what each does by the convention",
         "convention": result.convention.name,
         "counts": citation.by(result.convention),
         "steps": [_step(result, trace, said) for trace in result.traces],

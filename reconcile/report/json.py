@@ -179,8 +179,9 @@ def trace_data(result: Answer, trace: TraceResult, listed: Listed = at_once) -> 
         "no_arithmetic": _sorted(trace.no_arithmetic),
         "integer_ops": _sorted(trace.integer_ops),
         "notes": list(trace.notes),
+        **({"steps": trace.steps} if trace.steps != 1 else {}),
         "mfu_flops": table.total.once if table is not None and table.total.known else None,
-        "hfu_flops": table.total.total if table is not None and table.total.known else None,
+        "hfu_flops": table.total.ran if table is not None and table.total.known else None,
         "phases": listed(_phases, table.rows if table is not None else ()),
         "rows": listed(_row(result.convention.components), trace.rows),
     }

@@ -119,7 +119,7 @@ def _template() -> jinja2.Template:
         phases=lambda trace, result: Raw(view.by_phase(result, trace)),
         phase_cell=lambda row, phase: Raw(view.phase_cell(row, phase)),
         phase_ratio=lambda row: Raw(view.phase_ratio(row)),
-        utilisation_sentence=lambda row: Raw(view.utilisation_sentence(row)),
+        utilisation_sentence=lambda row, steps: Raw(view.utilisation_sentence(row, steps)),
         ratio_sentence=lambda row: Raw(view.ratio_sentence(row)),
         broken=lambda pair: view.broken_sentence(*pair),
         unknown=lambda pair: view.unknown_sentence(*pair),

@@ -275,15 +275,18 @@ def phase_ratio(row: PhaseRow) -> str:
     return multiple(row.backward, row.forward)
 
 
-def utilisation_sentence(row: PhaseRow) -> str:
-    """The numerators of MFU and HFU of a whole step; '' if the work of an op is unknown."""
+def utilisation_sentence(row: PhaseRow, steps: int) -> str:
+    """The numerators of MFU and HFU of a whole step, or of ``steps`` together; '' if the work of an op is unknown."""
     if not row.known or not row.total:
         return ""
+    of = {0: "in all, and no optimizer stepped", 1: "per step"}.get(steps, f"of {number(steps)} steps together")
+    beside = " and ".join(f"{phase} {number(flops)}" for phase, flops in row.beside.items())
+    beside = f"; beside them {beside}" if beside else ""
     if not row.again:
-        return f"for MFU and HFU: {number(row.once)} FLOPs per step; nothing is computed again"
+        return f"for MFU and HFU: {number(row.once)} FLOPs {of}; nothing is computed again{beside}"
     return (
-        f"for MFU: {number(row.once)} FLOPs per step, without what is computed again; for HFU: {number(row.total)}, of them "
-        f"{number(row.again)} computed again"
+        f"for MFU: {number(row.once)} FLOPs {of}, without what is computed again; for HFU: {number(row.ran)}, of them "
+        f"{number(row.again)} computed again{beside}"
     )
 
 

@@ -13,9 +13,9 @@ import sys
 
 PRIVATE = "_reconcile_worker"
 WATCH = "watch"
-"""Behind the request: the process runs a user's program and watches it (watch.py)."""
+"""Behind the request, with the number of home's process: the process runs a user's program and watches it (watch.py)."""
 RANKS = "ranks"
-"""Behind the request: the process runs the ranks of a world (ranks.py)."""
+"""Behind the request, with that number: the process runs the ranks of a world (ranks.py)."""
 
 
 def aboard(tool: str, name: str = PRIVATE) -> None:
@@ -32,8 +32,10 @@ def main() -> int:
     control = sys.argv[2:]
     aboard(tool)
     sys.argv[:] = ["-c"]  # a user's module that reads its arguments finds none
-    if control in ([WATCH], [RANKS]):
-        return int(importlib.import_module(PRIVATE + ".worker." + control[0]).main(request))
+    if control[:1] in ([WATCH], [RANKS]):
+        kind, home = control
+        importlib.import_module(PRIVATE + ".worker.process_guard").end_with(int(home))
+        return int(importlib.import_module(PRIVATE + ".worker." + kind).main(request))
     module = importlib.import_module(PRIVATE + (".launch.workers.nursery" if control else ".worker.main"))
     return int(module.main(request, *control))
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type
 
-from ..adapters.shared import keras_model, signatures
+from ..adapters.shared import keras_model, ownership, signatures
 from ..adapters.shared.refusal import FactoryError
 from ..core.protocol import WorkerRequest
 from ..core.records import CALLED_WITH
@@ -115,7 +115,7 @@ class FactoryPair(pairs.Pair):
                 f"{backend}: do not change {keras_model.VARIABLE} before you import Keras, so that the model runs on the "
                 "framework that you asked for."
             )
-        if not self.adapter.is_model(model):
+        if not self.adapter.is_model(model) or self._is_foreign(model):
             result = f"a tuple that starts with {kind(model)}" if inputs is not None else kind(made)
             raise FactoryError(
                 f"the factory {self.where} returned {result}; it must return a {self.framework.model}, "
@@ -129,6 +129,11 @@ class FactoryPair(pairs.Pair):
         else:
             self._arguments = self._arguments_of(model, inputs, introspect.documentation(factory))
         return model
+
+    def _is_foreign(self, model: Any) -> bool:
+        """Whether it is of another framework's class, which this one may be able to call."""
+        others = set(self.known.values()) & ownership.packages_of(model)
+        return bool(others) and not ownership.is_function(model) and not self.adapter.owns(model)
 
     def _itself(self, function: Any) -> Any:
         """A function of arrays as the model. Raises FactoryError if nothing says what to call it with."""

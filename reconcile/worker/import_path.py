@@ -70,9 +70,11 @@ class Lent:
         return importlib.machinery.PathFinder.find_spec(name, [self.folder])
 
     def find_distributions(self, context: Any) -> Any:
-        """The metadata of a lent package, for its version. Python 3.8."""
-        from importlib.metadata import DistributionFinder, MetadataPathFinder
-
+        """The metadata of a lent package, for its version. Python 3.8; an older one asks through a package of its own."""
+        try:
+            from importlib.metadata import DistributionFinder, MetadataPathFinder
+        except ImportError:
+            return ()
         where = DistributionFinder.Context(name=context.name, path=[self.folder])
         return MetadataPathFinder.find_distributions(where)
 

@@ -6,9 +6,11 @@ Python 3.6 and standard library only, plus the framework that is loaded already.
 # ruff: noqa: UP020, UP029  (`open` is bound when the module is: the builtin may be replaced later)
 
 import contextlib
+import ctypes
 import faulthandler
 import os
 import random
+import signal
 import sys
 import threading
 import traceback
@@ -16,6 +18,8 @@ from io import open
 from os import getpid
 from typing import Any
 
+PR_SET_PDEATHSIG = 1
+"""linux/prctl.h"""
 LOG = sys.stderr
 """The stream for tracebacks; ``stand_alone`` replaces it by a file that no other code closes or redirects."""
 
@@ -45,6 +49,14 @@ def _end_with_parent(parent: int, me: int) -> None:
         pass
     if getpid() == me:
         os._exit(1)
+
+
+def end_with(starter: int) -> None:
+    """Have the system kill this process when the one that started it, whose number this is, has ended, however it did. Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != starter:
+            os._exit(1)
 
 
 def leave(code: int) -> None:

@@ -22,6 +22,7 @@ from ..core.protocol import TRACE, WorkerRequest, from_text
 from ..core.records import to_json
 from .factory import FactoryPair
 from .main import write
+from .process_guard import end_with
 from .rank_plan import MOST, Plan
 from .rank_turns import Turns
 from .user_code import described
@@ -121,8 +122,10 @@ class Ranks:
         sys.stdout.flush()
         sys.stderr.flush()
         os.makedirs(paths.join(self.request.out, str(rank)), exist_ok=True)
+        me = os.getpid()
         child = os.fork()
         if child == 0:
+            end_with(me)
             self._child(rank)
         return child
 

@@ -42,6 +42,8 @@ class UserCode:
         self.doing(action)
         try:
             return function()
+        except FactoryError:  # a sentence of ours about what their code gave
+            raise
         except BaseException as error:
             process_guard.only(process)
             process_guard.note(error)

@@ -80,5 +80,5 @@ def shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         ["/bin/sh", "-c", line.format(python=sys.executable, folder=folder)],
-        capture_output=True, text=True, check=False, timeout=60, env=env,
+        capture_output=True, text=True, check=False, timeout=300, env=env,
     )  # fmt: skip

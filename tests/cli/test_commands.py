@@ -122,7 +122,7 @@ def test_every_option_of_run_has_help(stub: Stub) -> None:
 
 def python(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        [sys.executable, *args], capture_output=True, text=True, timeout=60, check=False, **options
+        [sys.executable, *args], capture_output=True, text=True, timeout=300, check=False, **options
     )
 
 
@@ -156,7 +156,7 @@ def closed_pipe(code: str) -> tuple[int, str]:
     assert process.stderr is not None
     error = process.stderr.read()
     process.stderr.close()
-    return process.wait(timeout=60), error
+    return process.wait(timeout=300), error
 
 
 def test_a_closed_pipe_is_no_error() -> None:

@@ -87,7 +87,7 @@ def test_a_reader_that_has_gone_is_no_fault(args: tuple[str, ...]) -> None:
     assert process.stdout is not None
     process.stdout.close()
     assert process.stderr is not None
-    assert (process.stderr.read(), process.wait(timeout=60)) == (b"", EXIT_OK)
+    assert (process.stderr.read(), process.wait(timeout=300)) == (b"", EXIT_OK)
     process.stderr.close()
 
 

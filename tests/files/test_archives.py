@@ -138,6 +138,19 @@ def test_an_archive_with_two_readings(tmp_path: Path, name: str) -> None:
         fresh(request(tmp_path / "net.pt"), lambda _, data: data)
 
 
+def test_an_end_is_refused_in_the_same_words_by_every_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The zipfile of newer releases refuses itself what that of older ones reads."""
+    ends = ("a locator that leads elsewhere", "a locator without a record", "a record of another length")
+    said = [refusal(tmp_path / "net.pt", AMBIGUOUS[name]) for name in ends]
+    monkeypatch.setattr(zipfile, "_EndRecData64", strict)
+    assert [refusal(tmp_path / "net.pt", AMBIGUOUS[name]) for name in ends] == said
+    assert {each.partition(":")[0] for each in said} == {"it can be read in more than one way"}
+
+
+def strict(*_given: object) -> None:
+    raise zipfile.BadZipFile("its own words")
+
+
 def request(path: Path, kind: str = "torchscript") -> ModelFile:
     return ModelFile(str(path), kind, 1 << 20)
 

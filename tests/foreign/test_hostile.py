@@ -64,7 +64,7 @@ def test_what_a_factory_does_to_its_process_stays_there(repository: Repository) 
     before = {p.pid for p in mine.children(recursive=True)}
     start = time.monotonic()
     data = repository.report("clumsy.make", "--torch", "clumsy:make", "--input", "3,5")
-    assert time.monotonic() - start < 60
+    assert time.monotonic() - start < 500
     assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 2}
     assert data["traces"][0]["notes"] == ["called with float32 (3, 5)"]
     named = [p for p in psutil.process_iter(["cmdline"]) if str(repository.folder) in (p.info["cmdline"] or [])]
@@ -74,6 +74,8 @@ def test_what_a_factory_does_to_its_process_stays_there(repository: Repository) 
     assert [p.name for p in repository.folder.iterdir() if p.name != "out"] == ["clumsy.py"]
 
 
+LIMIT = "6"
+"""Seconds, and within as many a process has to start."""
 DEADLY = """
     import ctypes, os, signal, sys, threading, time
 
@@ -103,7 +105,7 @@ DEADLY = """
         ("deadly:is_killed", "the factory deadly:is_killed: its process was killed (signal 9: out of memory?)."),
         (
             "deadly:hangs",
-            "the factory deadly:hangs: its process ran into the time limit of 2 s (deadly.py, line 18); "
+            f"the factory deadly:hangs: its process ran into the time limit of {LIMIT} s (deadly.py, line 18); "
             "--timeout SECONDS gives it more time.",
         ),
         ("ends:make", "importing ends: its process ended with status 0 before it was done."),
@@ -128,8 +130,8 @@ def test_a_factory_that_ends_its_process_is_run_once(
         """,
     )
     start = time.monotonic()
-    assert repository.refusal("--torch", where, "--timeout", "2") == said
-    assert time.monotonic() - start < 10
+    assert repository.refusal("--torch", where, "--timeout", LIMIT if where == "deadly:hangs" else "500") == said
+    assert time.monotonic() - start < 500
     assert {p.name for p in everything(repository.folder)} == {"deadly.py", "ends.py", "prints.py"}  # and no core file
 
 
@@ -152,7 +154,7 @@ def test_a_model_that_ends_its_process_is_tried_by_itself(repository: Repository
     assert repository.refusal("--torch", "net:make", "--input", "3,5") == (
         "the model of net:make, called with (float32 (3, 5)): its process ended with status 5 before it was done."
     )
-    assert time.monotonic() - start < 60
+    assert time.monotonic() - start < 500
 
 
 def test_a_model_that_crashes_on_meta_is_traced_on_the_cpu(repository: Repository) -> None:

@@ -17,12 +17,14 @@ import pytest
 from reconcile.adapters.shared.distribution import OtherPackage, version_of
 from reconcile.core.errors import UsageError
 from reconcile.core.registry import known_counters
-from reconcile.launch.environments.named import at
-from reconcile.launch.request import RunRequest
+from reconcile.launch.environments import cache
+from reconcile.launch.environments.named import CURRENT, adhoc, at
+from reconcile.launch.request import RunRequest, run_request
 from reconcile.launch.runner import _missing
 from reconcile.launch.workers import lend as lending
 from reconcile.launch.workers.lend import lend
 from reconcile.launch.workers.written import Outcome
+from reconcile.matrix import run as matrix
 from reconcile.worker.import_path import LENT
 from tests.foreign.conftest import Make, Repository, everything, packages
 
@@ -97,6 +99,22 @@ def test_nothing_there_is_disturbed_or_disturbs(
     assert data["environment"]["fvcore"] == version("fvcore")
 
 
+def test_an_environment_that_is_made_borrows_as_well(
+    repository: Repository, environment: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """``matrix --with torch==2.13.0`` has PyTorch alone; and no release of a counter is kept that nothing pins."""
+    python = environment(without=("thop", "fvcore"))
+    monkeypatch.setattr(matrix, "ensure", lambda _env, _say: python)
+    monkeypatch.setattr(cache, "cache_root", lambda: tmp_path / "kept" / "environments")
+    found = matrix.run_matrix(run_request(model="conv1x1"), [adhoc(("torch==2.13.0",), CURRENT)])
+    (cell,) = found.cells
+    assert (found.exit_code, cell.reason, cell.result is not None) == (0, "", True)
+    assert cell.result is not None
+    notes = {ledger.counter: ledger.notes for ledger in cell.result.ledgers}
+    assert notes == {"thop": (LENT,), "fvcore": (LENT,), "flop_counter": ()}
+    assert not (tmp_path / "kept").exists()
+
+
 def test_both_frameworks_and_a_pair_file_there(repository: Repository, environment: Make) -> None:
     """Each in a worker of its own; a counter that is left out is not missed."""
     python = environment(without=("thop", "fvcore"))
@@ -158,7 +176,7 @@ def test_an_environment_without_the_framework_is_refused(repository: Repository,
 
 
 def test_what_is_missing_there_is_named_with_what_to_do() -> None:
-    request = RunRequest("", {}, python="/venv/bin/python", user_python="3.11")
+    request = RunRequest("", {}, python="/venv/bin/python", user_python=True)
     fvcore = _missing("fvcore", "torch", Outcome(None, "", "fvcore"), request)
     assert (fvcore.state.value, fvcore.reason) == (
         "skipped",
@@ -168,6 +186,9 @@ def test_what_is_missing_there_is_named_with_what_to_do() -> None:
     assert (iopath.state.value, iopath.reason) == ("failed", "the package iopath is not installed")
     torch = _missing("thop", "torch", Outcome(None, "", "torch"), request)
     assert torch.reason.startswith("PyTorch is not installed for /venv/bin/python; install it there")
+    request = RunRequest("", {}, python="/made/bin/python", python_version="3.11")
+    torch = _missing("thop", "torch", Outcome(None, "", "torch"), request)
+    assert torch.reason == "PyTorch is not installed in that environment; add torch to its requirements"
 
 
 def test_a_failed_part_of_a_framework_is_not_taken_for_missing() -> None:

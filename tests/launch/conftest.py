@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -33,9 +36,13 @@ def stray(ready):
 """
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    """Whether it holds within this number of seconds."""
-    end = time.monotonic() + seconds
+PATIENCE = 240.0
+"""Seconds that a test waits for what a process does: many times what it takes, since others may use the machine."""
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Whether it holds, now or within PATIENCE."""
+    end = time.monotonic() + PATIENCE
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)
     return condition()
@@ -56,6 +63,19 @@ def ready(tmp_path: Path) -> Iterator[Path]:
     yield path
     for process in running(path):
         process.kill()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[Any]]]:
+    """``subprocess.Popen``; what a failing test leaves of these is ended, so that the next test hears nothing of it."""
+    with ExitStack() as stack:
+
+        def started(*args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
+            process: subprocess.Popen[Any] = stack.enter_context(subprocess.Popen(*args, **kwargs))
+            stack.callback(process.kill)
+            return process
+
+        yield started
 
 
 @pytest.fixture

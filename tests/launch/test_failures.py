@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -18,6 +17,7 @@ from reconcile.core.errors import UsageError
 from reconcile.launch.request import RunRequest
 from reconcile.workflow import run
 from tests.conftest import PAIRS
+from tests.launch.conftest import PATIENCE, until
 
 pytestmark = pytest.mark.frameworks
 
@@ -99,21 +99,22 @@ def test_broken_pair_file_is_a_usage_error(tmp_path):
         run(RunRequest(str(file), {}))
 
 
-def test_interruption_leaves_no_file_and_no_worker(tmp_path):
+def test_interruption_leaves_no_file_and_no_worker(tmp_path, start):
     command = [sys.executable, "-m", "reconcile", "run", "--model", PAIR, "--set", "how=hang", "--out", str(tmp_path)]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    process = start(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     workers: list[psutil.Process] = []
-    deadline = time.monotonic() + 60
-    while len(workers) < 2 and time.monotonic() < deadline:
-        workers = psutil.Process(process.pid).children(recursive=True)
-        time.sleep(0.1)
-    assert len(workers) >= 2
+
+    def started() -> bool:
+        workers[:] = psutil.Process(process.pid).children(recursive=True)
+        return len(workers) >= 2
+
+    assert until(started)
     os.kill(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert len(said.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
-    _, alive = psutil.wait_procs(workers, timeout=20)
+    _, alive = psutil.wait_procs(workers, timeout=PATIENCE)
     assert alive == []
 
 

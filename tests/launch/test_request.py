@@ -30,7 +30,7 @@ from reconcile.pytest_plugin import Flops
 from tests.outside import NUMPY
 
 ROOT = Path(__file__).resolve().parents[2]
-LAUNCHERS = {"python", "user_python", "trace", "arguments", "paths"}
+LAUNCHERS = {"python", "python_version", "user_python", "trace", "arguments", "paths"}
 """Fields of a request that no option decides: launch/ sets them, and sweeps and Python add what only they have."""
 
 

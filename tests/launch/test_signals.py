@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from reconcile.core import signals
-from tests.launch.conftest import STRAY, running, until
+from tests.conftest import IGNORING, SIGNALS, heeded
+from tests.launch.conftest import PATIENCE, STRAY, running, until
 
+Start = Callable[..., "subprocess.Popen[str]"]
 MODEL = STRAY + "def make():\n    stray(os.environ['READY'])\n    time.sleep(1000)\n"
 COMMAND = ("-m", "reconcile", "run", "--torch", "net:make", "--input", "1,3", "--out", "out")
 CALL = ("-c", "import reconcile; reconcile.run(torch='net:make', inputs='1,3')")
@@ -21,57 +24,81 @@ CALL = ("-c", "import reconcile; reconcile.run(torch='net:make', inputs='1,3')")
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers and /proc")
 @pytest.mark.parametrize(
-    ("how", "number", "status"),
+    ("by", "how", "number", "status"),
     [
-        (COMMAND, signal.SIGTERM, 128 + signal.SIGTERM),
-        (COMMAND, signal.SIGHUP, 128 + signal.SIGHUP),
-        (COMMAND, signal.SIGKILL, -signal.SIGKILL),
-        (CALL, signal.SIGTERM, -signal.SIGTERM),
+        ((), COMMAND, signal.SIGTERM, 128 + signal.SIGTERM),
+        ((), COMMAND, signal.SIGHUP, 128 + signal.SIGHUP),
+        ((), COMMAND, signal.SIGKILL, -signal.SIGKILL),
+        ((), CALL, signal.SIGTERM, -signal.SIGTERM),
+        (IGNORING, COMMAND, signal.SIGTERM, 128 + signal.SIGTERM),
+        (IGNORING, COMMAND, signal.SIGKILL, -signal.SIGKILL),
     ],
 )
 def test_a_run_that_is_ended(
-    tmp_path: Path, ready: Path, temporary: Path, stand_in: None, environ: dict[str, str],
-    how: tuple[str, ...], number: signal.Signals, status: int,
+    tmp_path: Path, ready: Path, temporary: Path, stand_in: None, environ: dict[str, str], start: Start,
+    by: tuple[str, ...], how: tuple[str, ...], number: signal.Signals, status: int,
 ) -> None:  # fmt: skip
     folder = tmp_path / "repository"
     folder.mkdir()
     (folder / "net.py").write_text(MODEL)
     environ["PYTHONPATH"] += f"{os.pathsep}{tmp_path / 'stand-in'}"
     environ["READY"] = str(ready)
-    process = subprocess.Popen([sys.executable, *how], cwd=folder, env=environ, stderr=subprocess.PIPE, text=True)
+    process = start([*by, sys.executable, *how], cwd=folder, env=environ, stderr=subprocess.PIPE, text=True)
     assert until(ready.exists)
+    if by:
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGHUP)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == status
     assert said.strip() == ("Interrupted; no file was left half-written." if status > 0 else "")
-    assert until(lambda: not running(ready) and not list(temporary.iterdir()), 10)
+    assert until(lambda: not running(ready) and not list(temporary.iterdir()))
     assert [path.name for path in folder.iterdir() if path.name not in ("__pycache__", "out")] == ["net.py"]
 
 
-def handlers() -> list[object]:
-    return [signal.getsignal(number) for number in signals.ENDING]
+def handlers(numbers: Iterable[int] = signals.ENDING) -> list[object]:
+    return [signal.getsignal(number) for number in numbers]
 
 
-def test_what_is_ignored_or_heard_already_stays() -> None:
+@pytest.fixture
+def put_back() -> Iterator[None]:
+    """A test may change what this process does about signals."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_what_a_test_starts_takes_signals_as_usual(put_back: None) -> None:
+    """And this process ignores them, as it was asked to."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    with heeded():
+        code = f"import signal; print(*(signal.getsignal(number) for number in {tuple(map(int, SIGNALS))}), sep='\\n')"
+        told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        for number in SIGNALS:
+            signal.raise_signal(number)
+    assert told.splitlines() == [str(signal.default_int_handler), *[str(signal.SIG_DFL)] * (len(SIGNALS) - 1)]
+    assert handlers(SIGNALS) == [signal.SIG_IGN] * len(SIGNALS)
+
+
+def test_what_is_ignored_or_heard_already_stays(put_back: None) -> None:
     term, hup = signals.ENDING
-    before = handlers()
-    try:
-        signal.signal(term, lambda *_: None)
-        signal.signal(hup, signal.SIG_IGN)
-        held = handlers()
-        with signals.heard() as came, signals.passed_on():
-            assert handlers() == held
-            signal.raise_signal(term)
-            signal.raise_signal(hup)
-        assert came == []
+    signal.signal(term, lambda *_: None)
+    signal.signal(hup, signal.SIG_IGN)
+    held = handlers()
+    with signals.heard() as came, signals.passed_on():
         assert handlers() == held
-    finally:
-        for number, handler in zip(signals.ENDING, before, strict=True):
-            signal.signal(number, handler)  # type: ignore[arg-type]
+        signal.raise_signal(term)
+        signal.raise_signal(hup)
+    assert came == []
+    assert handlers() == held
 
 
 @pytest.mark.parametrize("number", signals.ENDING)
-def test_the_first_is_heard_and_all_is_put_back(number: int) -> None:
+def test_the_first_is_heard_and_all_is_put_back(number: int, put_back: None) -> None:
+    for each in signals.ENDING:
+        signal.signal(each, signal.SIG_DFL)
     before = handlers()
     with signals.heard() as came:
         with pytest.raises(signals.Ended):

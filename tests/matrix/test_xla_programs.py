@@ -18,6 +18,7 @@ SQUARE = 2 * WIDTH * WIDTH * WIDTH
 MODELS = f"""
 import jax
 import jax.numpy as jnp
+import optax
 from jax import lax
 
 W, TALL, SQUARE = jnp.eye({WIDTH}), jnp.ones(({ROWS}, {WIDTH})), jnp.eye({WIDTH})
@@ -77,6 +78,21 @@ def step_of_recurrence():
     return (lambda x: jax.grad(lambda x: run(x).sum())(x)), x
 def conjugates(): return (lambda x: (jnp.conj(jnp.exp(1j * x)) @ W.astype(jnp.complex64)).real), TALL
 def of_integers(): return (lambda x: lax.dot(x, x.T, preferred_element_type=jnp.int32)), TALL.astype(jnp.int8)
+
+
+def nothing_added(): return (lambda x: x @ W + 1.0 + 0.0), TALL
+def nothing_added_in_a_loop(): return (lambda x: lax.scan(lambda h, _: (h @ W + 0.0 + 1.0, None), x, None, length=6)[0]), TALL
+def pooled(x): return lax.reduce_window(x, -jnp.inf, lax.max, ({ROWS}, 1), ({ROWS}, 1), "VALID")
+def gradient_of_max_pool(): return jax.grad(lambda x: pooled(x @ W).sum()), TALL
+def tangent_of_max_pool(): return (lambda x: jax.jvp(lambda x: pooled(x @ W), (x,), (x + 1,))), TALL
+def own_reduction(): return (lambda x: lax.reduce(x @ W, 0.0, lambda a, b: a * b + 1, (1,))), TALL
+def gradient_of_median(): return jax.grad(lambda x: jnp.median(x @ W, axis=1).sum()), TALL
+def step_of_adam():
+    optimizer = optax.adam(1e-3)
+    def step(w, state, x):
+        updates, state = optimizer.update(jax.grad(lambda w: (x @ w).sum())(w), state)
+        return optax.apply_updates(w, updates), state
+    return step, (W, optimizer.init(W), TALL)
 """
 WORK = {
     "by_two": 6 * PRODUCT,
@@ -100,7 +116,27 @@ WORK = {
     "step_of_recurrence": 2 * 4 * PRODUCT,  # the gradient of what is linear needs no value
     "conjugates": 4 * PRODUCT,
     "of_integers": 2 * ROWS * WIDTH * ROWS,
+    "nothing_added": PRODUCT,
+    "nothing_added_in_a_loop": 6 * PRODUCT,
+    "gradient_of_max_pool": 2 * PRODUCT,
+    "tangent_of_max_pool": 2 * PRODUCT,
+    "own_reduction": PRODUCT,
+    "gradient_of_median": 2 * PRODUCT,
+    "step_of_adam": PRODUCT,  # the gradient of what is linear needs no value
 }
+ONE = ROWS * WIDTH
+CAUSES = {
+    # one addition is left, and it is the model's own
+    "nothing_added": {"outside-convention": -ONE},
+    # the counter of the loop and its test are integers
+    "nothing_added_in_a_loop": {"loop-counted-once": 5 * PRODUCT, "outside-convention": -ONE, "integer-op": -2},
+    # per window of {ROWS} values {ROWS} - 1 comparisons and an addition
+    "gradient_of_max_pool": {"outside-convention": -WIDTH * ROWS},
+    # per value 6 products, 5 sums of which XLA drops that with 0, and 3 quotients; two corrections of bias. Of integers the
+    # number of the step: + 1, a test, a choice and two conversions
+    "step_of_adam": {"outside-convention": -((6 + 4 + 3) * WIDTH * WIDTH + 2), "integer-op": -5},
+}
+"""From the lowered program to the trace."""
 
 
 @pytest.mark.parametrize("name", WORK)
@@ -114,3 +150,9 @@ def test_every_unit_has_a_cause(name: str, tmp_path: Path, monkeypatch: pytest.M
     report = json.loads(file.read_text())
     assert [trace["totals"]["matmul"] for trace in report["traces"]] == [WORK[name]]
     assert [one["residual"] for one in report["statements"] if one["residual"]] == []
+    causes: dict[str, int] = {}
+    for one in report["statements"]:
+        for line in one["adjustments"] if one["from"] == "xla@lowered" else ():
+            causes[line["cause"]] = causes.get(line["cause"], 0) + line["amount"]
+    assert "compiler-rewrote" not in causes  # no compiler has run
+    assert causes == CAUSES.get(name, causes)

@@ -164,12 +164,12 @@ def test_the_other_framework_is_stopped(repository: Repository) -> None:
             import time
 
             def make():
-                time.sleep(120)
+                time.sleep(1000)
         """,
     )
     start = time.monotonic()
     assert "raised ValueError" in repository.refusal("--torch", "bad:raises", "--tf", "slow:make")
-    assert time.monotonic() - start < 60
+    assert time.monotonic() - start < 500
 
 
 @pytest.mark.slow
@@ -205,14 +205,14 @@ def test_what_prints_forks_and_leaves_processes_reconciles(repository: Repositor
                     return nn.Linear(5, 2)
                 if os.fork() == 0:
                     raise RuntimeError("in the child")
-                multiprocessing.get_context("fork").Process(target=time.sleep, args=(77,)).start()
+                multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,)).start()
                 os.system("exit 3")
                 return nn.Linear(5, 2)
         """
     )
     start = time.monotonic()
     data = repository.report("net.make", "--torch", "net:make", "--input", "3,5")
-    assert time.monotonic() - start < 60
+    assert time.monotonic() - start < 500
     assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 2}
     mine = psutil.Process(os.getpid())
     assert [p for p in psutil.process_iter(["cmdline"]) if p != mine and str(repository.folder) in _command(p)] == []

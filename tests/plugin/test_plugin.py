@@ -239,6 +239,46 @@ def test_a_model_at_hand(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPa
     assert moved.count("accept it with: pytest --flops-update test_model.py") == 2
 
 
+BOTH = """
+import pytest
+import tensorflow as tf
+import torch
+
+FLOPS = 2 * 2 * 3 * 4
+
+@pytest.mark.parametrize("framework", ["", "torch"])
+def test_torch(flops, framework):
+    found = flops.budget(torch.nn.Linear(3, 4), torch.ones(2, 3), max_flops=FLOPS, framework=framework)
+    assert found == {"torch": FLOPS}
+    flops.check(torch.nn.Linear(3, 4), torch.ones(2, 3), framework=framework)
+
+def test_keras(flops):
+    net = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(4)])
+    assert flops.budget(net, tf.ones((2, 3)), max_flops=FLOPS) == {"tf": FLOPS}
+
+def test_a_function(flops):
+    w = tf.ones((3, 4))
+    assert flops.budget(tf.function(lambda x: x @ w), tf.ones((2, 3)), max_flops=FLOPS) == {"tf": FLOPS}
+
+@pytest.mark.parametrize("call", [lambda f: f.budget(torch.nn.Linear(3, 4), max_flops=1, framework="tf"),
+                                  lambda f: f.check(torch.nn.functional.relu, torch.ones(2))])
+def test_what_is_refused(flops, call):
+    with pytest.raises(pytest.fail.Exception, match="of PyTorch"):
+        call(flops)
+"""
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+def test_models_of_two_frameworks_in_one_session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is counted in its own, though TensorFlow could call either."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    pytester.makepyfile(test_model=BOTH)
+    words = ("-p", "no:reconcile", "-p", "reconcile.pytest_plugin", "--flops-update")
+    pytester.runpytest_subprocess(*words).assert_outcomes(passed=6)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -247,6 +287,7 @@ def test_a_model_at_hand(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPa
         ("flops.budget('pair.py', 5, max_flops=1)", "inputs are for a model at hand"),
         ("flops.budget(object(), width=5, max_flops=1)", "width: a model at hand has no parameters"),
         ("flops.check('pair.py', 5)", "inputs and name= are for a model at hand"),
+        ("flops.check('pair.py', framework='tf')", "framework= is for a model at hand"),
         ("flops.check('pair.py', name='x')", "inputs and name= are for a model at hand"),
         ("flops.check(object(), width=5)", "width: a model at hand has no parameters"),
     ],

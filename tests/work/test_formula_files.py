@@ -163,7 +163,7 @@ def test_interrupting_is_no_fault_of_the_file(file: Path) -> None:
 
 def test_a_loop_ends(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that goes on whatever is raised; the timer that ran before (pytest's own) runs on."""
-    monkeypatch.setattr(formula_files, "LIMIT", 0.2)
+    monkeypatch.setattr(formula_files, "LIMIT", 1.0)
     monkeypatch.setattr(formula_files, "AGAIN", 0.1)
     handler, rest = signal.getsignal(signal.SIGALRM), signal.setitimer(signal.ITIMER_REAL, 500)
     begun = time.monotonic()
@@ -171,17 +171,17 @@ def test_a_loop_ends(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         file.write_text(
             "x = 0\nwhile True:\n    y = x\n    try:\n        x += 1\n    except Exception:\n        pass\n"
         )
-        with pytest.raises(UsageError, match=r"work\.py, line \d did not end within 0\.2 s; .* with --timeout SECONDS"):
+        with pytest.raises(UsageError, match=r"work\.py, line \d did not end within 1 s; .* with --timeout SECONDS"):
             load_formulas((file,))
         returning(file, "while True: pass")
         load_formulas((file,))
-        with pytest.raises(UsageError, match=r"mine\.op in .*work\.py, line 6 did not end within 0\.2 s"):
+        with pytest.raises(UsageError, match=r"mine\.op in .*work\.py, line 6 did not end within 1 s"):
             work_of(OP)
         assert signal.getsignal(signal.SIGALRM) is handler
         assert 400 < signal.getitimer(signal.ITIMER_REAL)[0] <= 500
     finally:
         signal.setitimer(signal.ITIMER_REAL, *rest)
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 90
 
 
 def test_the_limit_is_a_part_of_the_timeout(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

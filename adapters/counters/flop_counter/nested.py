@@ -2,7 +2,8 @@
 
 The recorder of the trace shows it each op that ran, and it adds what its formulas give.  Neither its mode nor its tracker of
 modules is entered: the mode runs both branches of a condition and stops at operators that run functions, the tracker hangs hooks
-on the program's tensors and fails on some of them.  What it cannot count ends its count, never the step.
+on the program's tensors and fails on some of them (tracker.py).  Where the counter by itself would stop the step, it has no
+number.  What it cannot count ends its count, never the step.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ...shared.refusal import BeyondCounter
 from ..dispatched import Added
 from ..limits import reason_of
 from .capture import COUNTER, LIMITS, packet_name
+from .tracker import tracked
 
 
 class Nested(FlopCounterMode):
@@ -33,6 +35,7 @@ class Nested(FlopCounterMode):
         self.added = Added(lambda: recorder.last, self._of_packet)
         self.failed: Exception | None = None
         self._packet: Any = None
+        self._tracked = tracked(self.lost)
 
     def _of_packet(self) -> int:
         return int(self.flop_counts["Global"].get(self._packet, 0))
@@ -67,12 +70,14 @@ class Nested(FlopCounterMode):
     def enter(self, others: bool) -> None:
         """The step begins; ``others`` says that another context records around it."""
         parts_are_counted()  # asked in the step, it would be seen by what is nested beside
+        self._tracked.__enter__()
 
     def within(self) -> None:
         """Another context is entered in the step."""
 
     def leave(self) -> None:
         """The step is done."""
+        self._tracked.__exit__(None, None, None)
 
     def ledger(self, recorder: StepRecorder, device: str, versions: dict[str, str]) -> Ledger:
         """The ledger of the step. Raises BeyondCounter where the counter failed on an op of it."""

@@ -36,6 +36,7 @@ from .ties import (
     sees,
     shared,
     softmaxes,
+    some_experts,
     tied,
     unread,
     used_experts,
@@ -75,6 +76,7 @@ class _Terms:
         self.routers = {op.id for w in self.weights if is_router(w) for op in self.tied[w["name"]]}
         self.frozen = {op.id for w in self.weights if not w["trainable"] for op in self.tied[w["name"]]}
         self.used = used_experts(self.weights, self.tied)
+        self.some = some_experts(self.weights, self.tied)
         self.products = products(trace)
         self.layer = {op.id: layer_of(op, self.layers) for op in self.products}
         self.pictures = any(weight.get("pictures") for weight in self.weights)
@@ -137,8 +139,10 @@ class _Terms:
             if not any(self._counted(sighting) for sighting in everything):
                 return []
             if facts["name"] in self.used:  # an expert that no token chose
-                parts = [(base, cause_of(facts, self._counted(base).mac, 0, self.used)), *term_parts[1:]]
+                parts = [(base, cause_of(facts, self._counted(base).mac, 0, self.used, self.some)), *term_parts[1:]]
                 return [self._made([part], passes, (), why) for part, why in parts if self._counted(part)]
+            if facts["name"] in self.some:
+                return [self._made(everything, passes, (), Cause.ALL_EXPERTS_COUNTED)]
             if not met_in(facts, self.ran):
                 shown = facts["name"] in self.unread
                 why, gap = (Cause.PARAMETERS_NOT_READ, "") if shown else (None, UNREAD)
@@ -229,7 +233,7 @@ class _Terms:
             elif not part and ops:
                 cause = Cause.BACKWARD_ASSUMED
             elif kind == PARAMETER:
-                cause = cause_of(sightings[0].op.attrs, counted, ran, self.used)
+                cause = cause_of(sightings[0].op.attrs, counted, ran, self.used, self.some)
         return self._made(sightings, seen, part, cause, only=only)
 
     def _made(

@@ -8,9 +8,11 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 import torch
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
-from ...pytorch.configured.documents import Documents
+from ...pytorch.call_adapter import is_leaf
+from ...pytorch.configured.documents import WHOLE_TYPE, Documents
 from ...pytorch.configured.pictures import Pictured, Pictures
 from ...pytorch.model import TorchModel, versions
+from ...shared import nested
 from ...shared.refusal import BeyondCounter
 from .facts import (
     FIELDS,
@@ -19,15 +21,17 @@ from .facts import (
     indexed,
     layer_paths,
     layer_windows,
+    linear_layers,
     matrices,
     other_matrix,
     own,
     parameters,
     stacks,
     tied,
+    unshared,
 )
 from .table import FORMULAS, count_of, parts
-from .terms import ATTENTION, HEAD, PARAMETER, WHOLE, Formula, Term
+from .terms import ALL_EXPERTS, ATTENTION, HEAD, PARAMETER, WHOLE, Formula, Term
 
 Place = Tuple[str, Dict[str, Any]]
 """Where a term is, and its facts there."""
@@ -47,6 +51,20 @@ def size_of(inputs: List[Any]) -> Tuple[int, int]:
     return sizes[0], sizes[1]
 
 
+def elements_of(module: torch.nn.Module, model: TorchModel, inputs: List[torch.Tensor]) -> int:
+    """How many elements the main input has, as a model of transformers names it: of images their pixels. 0 for a model that
+    names none and takes no token ids."""
+    names = (getattr(child, "main_input_name", None) for child in module.modules())
+    name = next((name for name in names if isinstance(name, str)), "")
+    arguments: nested.Arguments = getattr(model, "arguments", ((), {}))
+    main = arguments[1].get(name)
+    leaves = zip(nested.leaves(arguments, is_leaf), inputs)
+    tensor = next((made for leaf, made in leaves if leaf is main), next(iter(inputs), None))
+    if tensor is None or (not name and tensor.is_floating_point()):
+        return 0
+    return int(tensor.numel())
+
+
 class Read(NamedTuple):
     """What formulas read of a module: equal for all formulas of one model, and no tensor is kept."""
 
@@ -56,15 +74,19 @@ class Read(NamedTuple):
     layers: List[str]
     weights: List[Dict[str, Any]]
     windows: List[int]
+    linear: List[bool]
     head: str
 
 
 def _read(model: TorchModel) -> Read:
     module = model.build(model.device)
     sizes = (module.images, module.tokens) if isinstance(module, Pictures) else None
-    batch, steps = sizes or size_of(list(model.example(model.device)))
+    inputs = list(model.example(model.device))
+    batch, steps = sizes or size_of(inputs)
     config = getattr(module, "config", None)
     facts = configured(config)
+    facts["whole"] = getattr(module, WHOLE_TYPE, facts["whole"])
+    facts["elements"] = elements_of(module, model, inputs)
     if isinstance(module, Documents):
         facts["lengths"] = list(module.lengths)
     if isinstance(module, Pictures):
@@ -78,11 +100,12 @@ def _read(model: TorchModel) -> Read:
     layers = stacks(module, config) if facts["sides"] else layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)
     last = own(weights, layers[-1]) if layers else []
+    facts["unshared"] = unshared(weights)
     facts.update(tied=tied(weights), beyond=other_matrix(weights, facts), last=any(weight["routed"] for weight in last))
     if layers and {"h", "f"} <= set(facts):
         facts["m"] = matrices(own(weights, layers[0]), dict(facts))
-    windows = layer_windows(config, len(layers))
-    return Read(model.device, versions(module), facts, layers, weights, windows, head_path(weights, facts))
+    windows, linear = layer_windows(config, len(layers)), linear_layers(config, len(layers))
+    return Read(model.device, versions(module), facts, layers, weights, windows, linear, head_path(weights, facts))
 
 
 def capture(counter: str, model: TorchModel) -> Ledger:
@@ -105,7 +128,8 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     for i, layer in enumerate(layers):
         mine = own(weights, layer)
         moe, chooses = any(weight["routed"] for weight in mine), indexed(mine)
-        inside.append((layer, dict(facts, layer=layer, index=i, window=read.windows[i], moe=moe, indexed=chooses)))
+        own_facts = dict(facts, layer=layer, index=i, window=read.windows[i], linear=read.linear[i])
+        inside.append((layer, dict(own_facts, moe=moe, indexed=chooses)))
     parted = list(parts(name).items())
     if PARAMETER not in [
         term.kind for term in formula.terms
@@ -150,6 +174,11 @@ def _applies(formula: Formula, facts: Dict[str, Any], layers: List[str]) -> None
             else "no list of modules is as long as its config says"
         )
         raise BeyondCounter(f"this formula reads a transformer's configuration, and {why}")
+    if facts["unshared"] and not any(ALL_EXPERTS in term.assumes for term in formula.terms):
+        raise BeyondCounter(
+            f"its source counts the active experts, and no configuration of the model says how many a token meets of those with "
+            f"{facts['unshared']} (num_experts and num_experts_per_tok)"
+        )
     refusal = formula.refuses(facts)
     if refusal:
         raise BeyondCounter(refusal)

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Tuple
 import torch
 
 from .flat import is_flat, padding, pieces, plain, product, views
+from .terms import EXPERT
 
 FIELDS = {
     "L": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -15,11 +16,12 @@ FIELDS = {
     "d": ("head_dim",),
     "f": ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
     "V": ("vocab_size",),
-    "E": ("num_local_experts", "num_experts", "n_routed_experts"),
-    "a": ("num_experts_per_tok",),
+    "E": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
+    "a": ("num_experts_per_tok", "moe_topk", "top_k_experts"),
     "capacity": ("expert_capacity",),
     "fe": ("moe_intermediate_size",),
-    "ns": ("n_shared_experts",),
+    "ns": ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"),
+    "fs": ("shared_expert_intermediate_size",),
     "dense": ("first_k_dense_replace",),
     "rq": ("q_lora_rank",),
     "rkv": ("kv_lora_rank",),
@@ -27,6 +29,7 @@ FIELDS = {
     "dnope": ("qk_nope_head_dim",),
     "dv": ("v_head_dim",),
     "frequency": ("moe_layer_freq",),
+    "sparse": ("decoder_sparse_step",),
     "step": ("interleave_moe_layer_step",),
     "positions": ("max_position_embeddings", "n_positions"),
     "hi": ("index_n_heads",),
@@ -34,6 +37,11 @@ FIELDS = {
     "topk": ("index_topk",),
     "often": ("index_topk_freq",),
     "skip": ("index_skip_topk_offset",),
+    "lk": ("linear_num_key_heads",),
+    "lkd": ("linear_key_head_dim",),
+    "lv": ("linear_num_value_heads",),
+    "lvd": ("linear_value_head_dim",),
+    "conv": ("linear_conv_kernel_dim",),
     "nextn": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_num_layers"),
 }
 """The names under which a configuration states each fact."""
@@ -72,8 +80,8 @@ def configured(config: Any) -> Dict[str, Any]:
     facts["stated"] = sorted(
         name for names in FIELDS.values() for name in names if getattr(config, name, None) is not None
     )
-    facts["stated"] += ["decoder_sparse_step"] if getattr(config, "decoder_sparse_step", None) is not None else []
-    facts.update(model_type=getattr(config, "model_type", ""), config_class=type(config).__name__, moe=False)
+    kind = getattr(config, "model_type", "")
+    facts.update(model_type=kind, whole=kind, config_class=type(config).__name__, moe=False)
     facts["windows"] = sliding = "sliding_attention" in (getattr(config, "layer_types", None) or ()) or bool(
         getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
     )
@@ -81,6 +89,12 @@ def configured(config: Any) -> Dict[str, Any]:
     facts["sides"] = bool(getattr(config, "is_encoder_decoder", False))
     facts.update(sliding=window if isinstance(window, int) else 0, windowless=sliding and not isinstance(window, int))
     return facts
+
+
+def linear_layers(config: Any, number: int) -> List[bool]:
+    """Whether each layer has linear attention in place of attention."""
+    kinds = list(getattr(config, "layer_types", None) or [])
+    return ["linear" in str(kind) for kind in (kinds + [""] * number)[:number]]
 
 
 def layer_windows(config: Any, number: int) -> List[int]:
@@ -166,6 +180,7 @@ def _facts(
     path, experts = paths[owner], facts.get("E", 0)
     table = any(_is_table(*each) for each in owners)
     in_list = re.search(r"(^|\.)experts\.(expert_)?\d+(\.|$)", path) is not None
+    stacked = len(shape) == 3 and path.rpartition(".")[2] == "experts"
     beside = [shapes.get((id(owner), n), p.shape) for n, p in owner._parameters.items() if p is not None]
     beside += [other for (held_by, _), other in shapes.items() if held_by == id(owner)]
     local = getattr(value, "_local_tensor", None)
@@ -181,6 +196,7 @@ def _facts(
         "positions": table and bool(layers) and _positions(shape[0], facts),
         "inside": any(path == layer or path.startswith(layer + ".") for layer in layers),
         "block_norm": path.rpartition(".")[0] in layers and all(len(other) < 2 for other in beside),
+        "expert": re.search(EXPERT, path + ".") is not None or stacked or (len(shape) == 3 and shape[0] == experts > 1),
         "routed": experts > 1 and "a" in facts and (in_list or (len(shape) == 3 and shape[0] == experts)),
         "E": experts,
         "a": facts.get("a", 0),
@@ -234,6 +250,13 @@ def head_path(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:
 def tied(weights: List[Dict[str, Any]]) -> bool:
     """Whether a table of nn.Embedding is another module's weight as well."""
     return any(w["embedding"] and len(w["owners"]) > 1 for w in weights)
+
+
+def unshared(weights: List[Dict[str, Any]]) -> str:
+    """The first parameter of several experts whose active number nothing states; '' if there is none."""
+    held = [weight for weight in weights if weight["expert"] and not weight["routed"]]
+    several = len({re.sub(EXPERT, "", w["name"]) for w in held}) < len(held) or any(len(w["shape"]) == 3 for w in held)
+    return str(held[0]["name"]) if several else ""
 
 
 def indexed(weights: List[Dict[str, Any]]) -> bool:

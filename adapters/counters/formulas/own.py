@@ -91,18 +91,11 @@ def nanochat_refuses(facts: Facts) -> str:
     return plain_only(facts) or windowless(facts)
 
 
-VERL_DENSE = ("llama", "qwen2", "qwen3", "mistral", "seed_oss")
-VERL_EXPERTS = ("qwen2_moe", "qwen3_moe", "deepseek_v3")
-
-
-def verl_refuses(facts: Facts) -> str:
-    """verl goes by model_type, and gives 0 for those that it lacks."""
-    kind = facts["model_type"]
-    if kind not in VERL_DENSE + VERL_EXPERTS:
-        return f"its source counts by config.model_type and has no formula for {kind!r}"
-    if facts.get("E") and kind in VERL_DENSE:
-        return f"its source counts model_type {kind!r} as a dense model, and this one has experts"
-    return "" if kind == "deepseek_v3" or not facts.get("rkv") else no_latent(facts)
+def old_trl_refuses(facts: Facts) -> str:
+    """trl 1.9 reads head_dim as well."""
+    if "head_dim" not in facts["stated"]:
+        return "its source reads config.head_dim, which this model lacks, and raises there"
+    return trl_refuses(facts)
 
 
 def trl_refuses(facts: Facts) -> str:
@@ -133,6 +126,20 @@ LOCAL = WINDOW._replace(
 LOCAL_HALF = HALF._replace(
     facts=lambda f: halves(f, lambda n, keys: keys * (2 * n - keys)),
     formula="attention on T^2 / 2 of the T^2 pairs; with a window of w, T w - w^2 / 2",
+)
+
+
+SPARSE_STEP = Assumption(
+    "layers with experts",
+    DIFFERS,
+    lambda f: {"moe": int(f["index"]) % int(f.get("sparse") or 1) == 0} if f.get("a") else {},
+    "experts in the layers that decoder_sparse_step divides, counted from 0",
+)
+NEMO_LAYERS = Assumption(
+    "layers with experts",
+    DIFFERS,
+    lambda f: {"moe": int(f["index"]) % int(f["frequency"]) == 0} if f.get("frequency") else {},
+    "experts in the layers that moe_layer_freq divides, if it is stated, and not after first_k_dense_replace",
 )
 
 
@@ -195,8 +202,8 @@ def neox(again: bool) -> tuple:
 
 def trl(source: str) -> tuple:
     return (
-        Term(WEIGHTS, weights, PRODUCTS, source, (THREE, NO_SHARED)),
-        Term(ROUTER, router, GATE, source),
+        Term(WEIGHTS, weights, PRODUCTS, source, (THREE, SPARSE_STEP, NO_SHARED)),
+        Term(ROUTER, router, GATE, source, (SPARSE_STEP,)),
         Term(ATTENTION, attention, FULL, source),
         Term(HEAD, head, LOGITS, source),
     )

@@ -51,6 +51,12 @@ ALL = (ALL_EXPERTS,)
 ONE_PRODUCT = Assumption(
     "one product", DIFFERS, lambda f: {"dqk": f["d"], "dv": 0}, "head_dim once, for one of attention's two products"
 )
+ELEMENTS = Assumption(
+    "elements",
+    "tokens-assumed",
+    lambda f: {"tokens": f.get("elements") or f["tokens"]},
+    "the elements of the main input, such as an image's pixels, for its tokens",
+)
 EVERY = "numel B T"
 FULL = "B n (d_qk + d_v) T^2"
 PRODUCTS = "(h (q + 2 k d) + q h + h m f) B T"
@@ -71,6 +77,15 @@ def plain_only(facts: Facts) -> str:
     """A source that knows plain decoders only."""
     experts = facts.get("E")
     return f"its source has no term for experts, and this model has {experts}" if experts else no_latent(facts)
+
+
+def _no_main_input(facts: Facts) -> str:
+    """The Trainer gives 0 for a batch without the main input that its model names."""
+    if facts.get("elements"):
+        return ""
+    return (
+        "its source counts the elements of input_ids, or of what a model of transformers names; this one takes neither"
+    )
 
 
 def _chinchilla(source: str) -> tuple:
@@ -104,8 +119,17 @@ PAPERS: Dict[str, Formula] = {
     ),
     "hf-trainer": Formula(
         "Trainer of transformers, floating_point_ops: 6 N without the tables of nn.Embedding",
-        (Term(PARAMETER, without_tables, EVERY + "; 0 for a weight of nn.Embedding", TRAINER + ":4229-4233", ALL),),
+        (
+            Term(
+                PARAMETER,
+                without_tables,
+                EVERY + "; 0 for a weight of nn.Embedding",
+                TRAINER + ":4229-4233",
+                (ALL_EXPERTS, ELEMENTS),
+            ),
+        ),
         forward=False,
+        refuses=_no_main_input,
     ),
     "aws": Formula(
         "AWS, Fine-Tuning FLOPs Meter: 4 N + 2 N of trainable parameters, for tokens that are no padding",

@@ -31,6 +31,9 @@ KINDS = (AGAIN, PARAMETER, WEIGHTS, ROUTER, INDEXER, SCORES, ATTENTION, HEAD, LA
 """Terms: what a layer computes again; one parameter; the weights of one layer; its router; its indexer's weights and scores; its
 attention products; the head; and what stands for no product, in each layer and once."""
 
+EXPERT = r"(^|\.)(?!\w*shared)\w*experts?\.(\w*_)?\d+\."
+"""In the name of a parameter: an expert of a list of modules, by its number. Shared ones meet every token."""
+
 DIFFERS = "formula-differs"
 EXPERTS = "all-experts-counted"
 HALVED = "attention-halved"
@@ -258,6 +261,12 @@ PADDED = Assumption(
 )
 THREE_QUARTERS = Assumption(
     "quarter", DIFFERS, lambda f: {"quarters": 3}, "16 in the divisor of V also without checkpointing"
+)
+ALL_ROUTED = Assumption(
+    "every layer",
+    DIFFERS,
+    lambda f: {"moe": bool(f.get("E"))},
+    "experts in every layer, whatever the configuration says",
 )
 NO_SHARED = Assumption("no shared expert", DIFFERS, lambda f: {"ns": 0}, "no shared expert")
 ONE_SHARED = Assumption(

@@ -16,7 +16,7 @@ from typing import Any
 from ....core.causes import Cause
 from ....core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Shape, Trace
 from ..bridge import by_layer, known_work, sum_of
-from .terms import ATTENTION, INDEXER, SCORES
+from .terms import ATTENTION, EXPERT, INDEXER, SCORES
 
 Facts = Mapping[str, Any]
 PASSES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
@@ -92,8 +92,11 @@ def for_others(facts: Facts, ran: int) -> bool:
     return not (rest or facts["routed"]) and times % (parts * int(facts["tokens"])) > 0
 
 
-def cause_of(facts: Facts, counted: int, ran: int, used: Iterable[str]) -> Cause:
-    """Why products of a parameter are others than ``counted`` multiply-adds; ``used`` are experts that share all tokens."""
+def cause_of(facts: Facts, counted: int, ran: int, used: Iterable[str], some: Iterable[str]) -> Cause:
+    """Why products of a parameter are others than ``counted`` multiply-adds; ``used`` are experts that share all tokens as the
+    configuration states, and ``some`` those of which each token met a number that none states."""
+    if facts["name"] in some:
+        return Cause.ALL_EXPERTS_COUNTED
     if facts["routed"] and facts.get("capacity"):
         return Cause.EXPERT_CAPACITY
     if facts["name"] in used:
@@ -150,6 +153,23 @@ def used_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[s
         if ran and (not short or (short > 0 and group[0].get("capacity"))):
             used.update(w["name"] for w in group)
     return used
+
+
+def some_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[str]:
+    """The parameters of experts without a stated share that, with those of the other experts beside them, ran forward a whole
+    number of times for all tokens, and fewer times than there are experts."""
+    groups: dict[tuple[str, tuple[int, ...]], list[Facts]] = defaultdict(list)
+    for facts in weights:
+        if facts["expert"] and not facts["routed"]:
+            groups[re.sub(EXPERT, ".experts.", facts["name"]), tuple(facts["shape"])].append(facts)
+    some = set[str]()
+    for (_, shape), group in groups.items():
+        experts = len(group) if len(group) > 1 else shape[0] if len(shape) == 3 else 1
+        once = sum(int(whole_of(w)["numel"]) * int(w["tokens"]) for w in group)
+        times, rest = divmod(forward_of(op for w in group for op in ops[w["name"]]) * experts, once or 1)
+        if not rest and 0 < times < experts:
+            some.update(w["name"] for w in group)
+    return some
 
 
 def shared(facts: Facts, ops: Mapping[str, list[Op]]) -> bool:

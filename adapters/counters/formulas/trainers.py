@@ -2,6 +2,7 @@
 
 from typing import Dict
 
+from . import verl
 from .indexed import EVERY_LAYER, INDEX, LONG_CHOSEN, PAIRED, SKIPPED, index_scores, index_weights
 from .own import (
     GATE,
@@ -11,6 +12,7 @@ from .own import (
     LOCAL,
     LOCAL_HALF,
     NANOCHAT,
+    NEMO_LAYERS,
     cookbook,
     in_nemo,
     linear,
@@ -19,15 +21,16 @@ from .own import (
     neox,
     no_block_norm,
     no_token_table,
+    old_trl_refuses,
     trl,
     trl_refuses,
     twice,
-    verl_refuses,
     windowless,
 )
 from .papers import ALL, EVERY, FULL, LOGITS, PRODUCTS, SIZES, UNTIED, WIDTHS, no_latent, plain_only
 from .terms import (
     ALL_KEYS,
+    ALL_ROUTED,
     ATTENTION,
     DIFFERS,
     FOUR_WIDE,
@@ -52,7 +55,6 @@ from .terms import (
     attention,
     every,
     head,
-    lookup,
     router,
     softmax,
     untied_lookup,
@@ -64,7 +66,6 @@ LEVANTER = "stanford-crfm/levanter@9263f81e8b45 src/levanter/utils/flop_utils.py
 LITGPT = "Lightning-AI/litgpt@26857050fe3f litgpt/utils.py"
 OLMO = "allenai/OLMo-core@fa6c5014c9f6 src/olmo_core/nn/transformer/model.py"
 FOUNDRY = "mosaicml/llm-foundry@8c8dd48f7216 llmfoundry/models/mpt/modeling_mpt.py"
-VERL = "verl-project/verl@1dda039b9c63 verl/utils/flops_counter.py"
 TRL = "huggingface/trl 1.16.0 trl/trainer/utils.py"
 OLD_TRL = "huggingface/trl@f2cd57710ae3 trl/trainer/utils.py"
 NEMO = "NVIDIA/NeMo@6a5ad765bc75 nemo/utils/flops_formulas.py"
@@ -102,8 +103,8 @@ TRAINERS: Dict[str, Formula] = {
     "levanter": Formula(
         "levanter, lm_flops_per_token: the products of a layer with heads of h / n, three operations per pair, and the head",
         (
-            Term(WEIGHTS, weights, PRODUCTS, LEVANTER + ":10-38", (ONE_WIDTH, LEVANTER_KEYS, LEVANTER_TWO)),
-            Term(ROUTER, router, GATE, LEVANTER + ":10-38"),
+            Term(WEIGHTS, weights, PRODUCTS, LEVANTER + ":10-38", (ONE_WIDTH, LEVANTER_KEYS, LEVANTER_TWO, ALL_ROUTED)),
+            Term(ROUTER, router, GATE, LEVANTER + ":10-38", (ALL_ROUTED,)),
             Term(ATTENTION, attention, FULL, LEVANTER + ":10-38", (ONE_WIDTH,)),
             Term(LAYER, softmax, "3 B n T^2", LEVANTER + ":10-38", cause=DIFFERS, plain=True, name="softmax"),
             Term(HEAD, head, LOGITS, LEVANTER + ":10-38"),
@@ -157,26 +158,7 @@ TRAINERS: Dict[str, Formula] = {
         reads=("L", "h", "n"),
         refuses=lambda facts: "its source returns 0 for layers with windows of their own" if facts["windows"] else "",
     ),
-    "verl": Formula(
-        "verl, flops_counter: the products of a layer with three matrices, attention on T^2 / 2 pairs, head and look-up",
-        (
-            Term(
-                WEIGHTS,
-                weights,
-                PRODUCTS,
-                VERL + ":92-124, 363-451",
-                (THREE, NO_SHARED._replace(facts=lambda f: {} if f["model_type"] == "deepseek_v3" else {"ns": 0})),
-            ),
-            Term(ROUTER, router, GATE, VERL + ":363-451"),
-            Term(ATTENTION, attention, FULL, VERL + ":92-124, 363-414", (HALF,)),
-            Term(WHOLE, lookup, LOGITS, VERL + ":92-124", cause=LOOKUP, name="lookup"),
-            Term(HEAD, head, LOGITS, VERL + ":92-124"),
-        ),
-        forward=False,
-        reads=SIZES,
-        packed=True,
-        refuses=verl_refuses,
-    ),
+    "verl": verl.FORMULA,
     "trl": Formula(
         "trl 1.16, compute_flops_per_token: the products of a layer with three matrices, attention, and the head",
         trl(TRL + ":1701-1758"),
@@ -190,7 +172,7 @@ TRAINERS: Dict[str, Formula] = {
         + (Term(WHOLE, untied_lookup, LOGITS + "; 0 if tied", OLD_TRL + ":1520-1575", cause=LOOKUP, name="lookup"),),
         forward=False,
         reads=SIZES,
-        refuses=trl_refuses,
+        refuses=old_trl_refuses,
     ),
     "nemo": Formula(
         "NeMo Automodel, flops_utils: a formula by the configuration's class; attention on T^2 / 2 pairs",
@@ -206,6 +188,8 @@ TRAINERS: Dict[str, Formula] = {
                     in_nemo(TWO, "gpt3"),
                     in_nemo(FOUR_WIDE, "gpt3"),
                     in_nemo(THREE, "llama", "qwen", "deepseek"),
+                    in_nemo(ALL_ROUTED, "llama", "qwen"),
+                    in_nemo(NEMO_LAYERS, "deepseek"),
                     in_nemo(NO_SHARED, "llama", "qwen"),
                     in_nemo(ONE_SHARED, "deepseek"),
                 ),

@@ -21,6 +21,8 @@ TARGET = "target"
 """Attribute of a custom call: what it calls."""
 LOWERED = "lowered"
 """Attribute of an instruction of the program before it is compiled, beside those of the compiled program that is counted."""
+DROPPED = "dropped"
+"""Attribute of an instruction that JAX's text of the program has, and the program that XLA made of that text has not."""
 
 _SEEN = Counter(
     name="xla@lowered",

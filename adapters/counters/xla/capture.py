@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,8 @@ from ...jax.records import layer_of
 from ...shared.refusal import BeyondCounter
 from .. import SUM
 from . import LOWERED, TARGET
+from .dropped import MOVES, dropped
+from .scopes import scopes_of
 
 CALLS = {"call": ("to_apply",), "fusion": ("calls",), "while": ("body", "condition"), "async-start": ("calls",)}
 """Instructions that run whole computations, and the attributes that name them, in the order in which they are added."""
@@ -23,53 +24,7 @@ ONE_DEVICE = (
     "the compiled program is that of one of %d devices, and the trace is the work of all of them: count one device with "
     "--ranks %d"
 )
-PROGRAM = "jit(reconciled)"
-"""How the name of an instruction begins that is given from the whole program on."""
-MOVES = frozenset(
-    [
-        "parameter",
-        "constant",
-        "tuple",
-        "get-tuple-element",
-        "iota",
-        "broadcast",
-        "reshape",
-        "transpose",
-        "slice",
-        "dynamic-slice",
-        "dynamic-update-slice",
-        "reverse",
-        "concatenate",
-        "copy",
-        "copy-start",
-        "copy-done",
-        "pad",
-        "bitcast",
-        "gather",
-        "after-all",
-        "add-dependency",
-        "optimization-barrier",
-        "async-update",
-        "async-done",
-        "all-gather",
-        "all-gather-start",
-        "all-gather-done",
-        "all-to-all",
-        "collective-permute",
-        "collective-permute-start",
-        "collective-permute-done",
-        "partition-id",
-        "replica-id",
-        "domain",
-    ]
-)
-"""Instructions that move values, which the analysis leaves at 0."""
 STEPS = ("reduce", "reduce-window", "scatter", "map", "select-and-scatter", "all-reduce", "sort")
-_NOT_SCOPES = re.compile(
-    r"^$|^(while|body|cond|closed_call|core_call|eval_jaxpr|checkpoint|remat2?|rematted_computation|custom_[jv][vj]p_call|shard_map|"
-    r"branch_\d+_fun|(p?jit|jvp|transpose|vmap)(\(.*)?|.*:)$"
-)
-_TRANSFORMED = re.compile(r"^(?:vmap|jvp|transpose)\((.*)\)$")
 
 
 def options() -> Any:
@@ -107,6 +62,7 @@ def capture(counter: str, call: Call) -> Ledger:
         sightings = [*seen(module, call.root), *(_before(one) for one in seen(handed, call.root))]
     else:
         costs, sightings = stage.cost_analysis(), seen(handed, call.root)
+    sightings += dropped(stage.compiler_ir("stablehlo"), seen(handed, call.root), call.root)
     costs = costs[0] if isinstance(costs, list) else costs  # before JAX 0.5 one per device
     total = int((costs or {}).get("flops", 0)) if total is None else total
     entries = (Entry(SUM, "", "cost_analysis", total, 1),)
@@ -174,7 +130,7 @@ class Walk:
                 )
             if instruction.opcode in MOVES:
                 continue
-            around = scopes_of(instruction, names)
+            around = scopes_of(instruction.op_name, names)
             if instruction.opcode not in CALLS:
                 path = "/".join((*within, instruction.name))
                 self.sightings.append(Sighting(self._op(instruction, path, around, types, within), SUM, LIVE))
@@ -235,21 +191,3 @@ class Walk:
             elif instruction.opcode not in MOVES:
                 steps.append(instruction.opcode)
         return steps
-
-
-def scopes_of(instruction: hlo.Instruction, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The scopes of an instruction in a computation that is called within ``names``.
-
-    JAX names it by the scopes and the primitive, from the program's own name on or from the call on.
-    """
-    *parts, last = instruction.op_name.split("/")
-    if _NOT_SCOPES.match(last):
-        parts.append(last)
-    own = tuple(part for part in map(unwrapped, parts) if not _NOT_SCOPES.match(part))
-    return own if parts and parts[0] == PROGRAM else names + own
-
-
-def unwrapped(part: str) -> str:
-    """The scope inside of transformations: ``vmap(first)`` is ``first``."""
-    found = _TRANSFORMED.match(part)
-    return unwrapped(found[1]) if found else part

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ....core.causes import Cause
 from ....core.records import Op, Tensor
-from ....work import ZERO, Work, is_complex, numel
+from ....work import ZERO, Work, is_complex, numel, prod
 from ..bridge import known_work, unknown_of
 from .rules import convolved
 
@@ -40,7 +40,7 @@ REDUCED = {
 }  # fmt: skip
 WINDOWED = {
     "reduce_window_sum": "add", "reduce_window_max": "maximum", "reduce_window_min": "minimum",
-    "cumsum": "add", "cumprod": "multiply", "cummax": "maximum", "cummin": "minimum",
+    "cumsum": "add", "cumprod": "multiply", "cummax": "maximum", "cummin": "minimum", "select_and_gather_add": CHOICE,
 }  # fmt: skip
 """Reductions and the instruction that is one step of them."""
 PRODUCTS = ("dot", "convolution")
@@ -67,15 +67,20 @@ class Part(NamedTuple):
 
 def place(op: Op, counted: Work) -> Place:
     """The place of an instruction that XLA met: products by their count, all others by the size of their output, and reductions
-    by their step as well."""
+    by their step and by how many elements they read as well."""
     kind = op.op.partition(".")[2]
     if kind in PRODUCTS:
         return ("products", counted.mac)
     size = _size(op.outputs[0])
+    if op.op == ALL_REDUCE:  # one that the compiler joined has several arrays
+        return (kind, sum(map(_size, op.outputs)))
+    if kind == "select-and-scatter":  # the gradient that it scatters; what it scatters to is padded
+        return (kind, prod(op.attrs["window"]["size"]), _size(op.inputs[1]))
     if kind not in ("reduce", "reduce-window"):
         return (kind, size)
     steps = [step for step in op.attrs["to_apply"] if step != "convert"]
-    return (kind, _size(op.inputs[0]), size, steps[0] if len(steps) == 1 else CHOICE)
+    read = _size(op.inputs[0]) if kind == "reduce" else prod(op.attrs["window"]["size"])
+    return (kind, read, size, steps[0] if len(steps) == 1 else CHOICE)
 
 
 def parts(op: Op) -> list[Part] | None:
@@ -100,7 +105,9 @@ def parts(op: Op) -> list[Part] | None:
     if name in REDUCED:
         return [Part(("reduce", _size(op.inputs[0]), _size(op.outputs[0]), REDUCED[name]), work)]
     if name in WINDOWED:
-        return [Part(("reduce-window", _size(op.inputs[0]), _size(op.outputs[0]), WINDOWED[name]), work)]
+        return [Part(("reduce-window", _window(op), _size(op.outputs[0]), WINDOWED[name]), work)]
+    if name == "select_and_scatter_add":
+        return [Part(("select-and-scatter", _window(op), _size(op.inputs[0])), work)]
     if name == "gather" and op.attrs.get("mode") == FILLED:
         return [Part(("select", _size(op.outputs[0])), work)]
     if name == "one_minus_square":  # (1 + x) * (1 - x)
@@ -152,6 +159,13 @@ def _power(op: Op, work: Work) -> list[Part] | None:
     products = max(abs(power).bit_length() - 1, 0) + max(abs(power).bit_count() - 1, 0)
     found = [Part(("multiply", size), Work(mul=size), products, only=("mul",))] if products else []
     return found + ([Part(("divide", size), Work(div=size), only=("div",))] if power < 0 else []) if power else None
+
+
+def _window(op: Op) -> int:
+    """The elements that one output of a window is made of; of a cumulative sum, the whole axis."""
+    if "window_dimensions" in op.attrs:
+        return prod(op.attrs["window_dimensions"])
+    return int((op.inputs[0].shape or ())[op.attrs["axis"]] or 0)
 
 
 def _size(tensor: Tensor) -> int:

@@ -7,7 +7,7 @@ Transcendental functions have a total of their own, ``transcendentals``. ``O``: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -40,6 +40,7 @@ ELEMENTS: dict[str, Work] = {
     ),
 }  # fmt: skip
 """Instruction -> what one element of its output adds."""
+LOGICAL = ("and", "or", "xor", "not")
 TRANSCENDENTAL = [
     "exponential",
     "exponential-minus-one",
@@ -137,6 +138,19 @@ def _steps(op: Op, key: str, times: int) -> Work:
     for name in op.attrs[key]:
         work += ELEMENTS.get(name, Work())
     return work * times
+
+
+def steps(op: Op) -> Iterator[Op]:
+    """The instructions of a reduction's steps, with how often they run; the reduction itself where it counts other steps."""
+    kind, out = op.op.partition(".")[2], size(op.outputs[0].shape)
+    times = size(op.inputs[0].shape) - out if kind == "reduce" else out * (prod(op.attrs["window"]["size"]) - 1)
+    if (_reduce if kind == "reduce" else _reduce_window)(op) != _steps(op, "to_apply", times):
+        yield op
+        return
+    for name in op.attrs["to_apply"]:
+        value = op.inputs[0]._replace(shape=(), **({"dtype": "bool"} if name in LOGICAL else {}))
+        attrs = {"primitive": op.attrs["primitive"]}
+        yield op._replace(op=f"hlo.{name}", inputs=(value, value), outputs=(value,), calls=times, attrs=attrs)
 
 
 @BOOK.rule("hlo.reduce", source="H:HandleReduce", formula="(N - O) steps")

@@ -6,28 +6,15 @@ from dataclasses import replace
 
 from ....core.causes import Cause
 from ....core.records import Op
-from ....work import Work, numel
+from ....work import numel
 from .. import SUM
 from ..bridge import Item, make_item
 from ..op_bridge import whole_of
-from ..rulebook import NotCounted, Rule, apply
+from ..rulebook import apply
+from .instructions import Met, why_not
 
 AT_THE_CUT = "XLA adds it when it cuts the program for its devices"
 """Why the program has no collective before that."""
-
-
-def why_not(op: Op) -> str:
-    """The reason why an instruction without a rule is not counted."""
-    return f"XLA's cost analysis counts 0 for {op.op.partition('.')[2]}"
-
-
-class Met:
-    """Instructions of one layer, kind and size: what the rules count for one, and how often XLA met one."""
-
-    def __init__(self, op: Op, rule: Rule | None, counted: Work, missed: NotCounted | None) -> None:
-        self.op, self.rule, self.counted, self.missed = op, rule, counted, missed
-        self.times = 0
-        self.primitives = set[str]()
 
 
 def of_one(found: Met, op: Op) -> Met:

@@ -27,7 +27,7 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
     from ..libraries.lora import adapted
-    from .documents import Documents
+    from .documents import WHOLE_TYPE, Documents
     from .experts import share
 
     file, batch, lengths = title(source), sizes.batch, sizes.lengths
@@ -44,6 +44,7 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
             model = share(auto.from_config(config, dtype=torch.bfloat16, **chosen), batch, seq)
             model = adapted(model, lora.rank, lora.targets) if lora is not None else model
             model = Documents(model, lengths) if lengths else model
+            setattr(model, WHOLE_TYPE, whole.model_type)
             ids = [torch.zeros(batch, seq, dtype=torch.int64) for _ in range(1 + sides)]
     except FactoryError as error:
         raise UsageError(str(error)) from error

@@ -4,6 +4,9 @@ from typing import Any, Dict, List, Sequence
 
 import torch
 
+WHOLE_TYPE = "_reconcile_whole_type"
+"""Where a model keeps the model_type of the configuration whose text_config it was made of."""
+
 
 class Documents(torch.nn.Module):
     """A language model on sequences of packed documents: documents of one length are a call of it, as a batch.

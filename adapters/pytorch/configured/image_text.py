@@ -25,6 +25,7 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     from transformers import AutoModelForImageTextToText
 
     from ..libraries.lora import adapted
+    from .documents import WHOLE_TYPE
     from .features import called, images_of
     from .pictures import Pictured
 
@@ -58,6 +59,7 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
             parts = getattr(model, "model", model).named_children()
             paths = [within + path for path, _ in parts if path not in LANGUAGE]
             held = Pictured(model, layout, paths, config.get_text_config(), partial(called, image, layout))
+            setattr(held, WHOLE_TYPE, config.model_type)
             inputs = {"input_ids": torch.zeros(sizes.batch, layout.seq, dtype=torch.int64), "pixel_values": pixels}
         held.train()(**inputs)
     except FactoryError as error:

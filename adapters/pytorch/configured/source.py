@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ....core.errors import UsageError, described
+from ....core.errors import UsageError
+from ....core.user_files import read_json
 
 SEQ = 2048
 """Tokens of a sequence, by default."""
@@ -18,6 +18,7 @@ Made = Callable[[], tuple[Any, Any]]
 """Makes the model on meta, with its inputs."""
 KINDS = ("model_type", "_class_name")
 """The fields that name the kind of a model: in transformers, and in diffusers."""
+REMEDY = "Give a config.json of transformers or diffusers."
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,7 @@ def model_kind(settings: Mapping[str, Any]) -> str:
 
 def settings_of(source: Source) -> dict[str, Any]:
     """What stands in it. Raises UsageError for a file that is no configuration, and for one of no kind of model."""
-    try:
-        settings = json.loads(source.read_text(encoding="utf-8")) if isinstance(source, Path) else source
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{source} cannot be read as a configuration: {described(error)}.") from error
+    settings = read_json(source, "the configuration", REMEDY) if isinstance(source, Path) else source
     if not isinstance(settings, Mapping) or not model_kind(settings):
         told = title(source) if isinstance(source, Path) else "the mapping"
         raise UsageError(f"{told} has no model_type, so it is no configuration of a model of transformers.")

@@ -13,6 +13,7 @@ from ....core.records import CALLED_WITH, GROUP, Op, Trace
 from ...shared import nested
 from ..call_adapter import is_leaf, tensors_out
 from ..inputs import Inputs
+from ..lazy import take_lazy
 from ..model import _tell
 from ..optimizers import Update, optimizer_class
 from ..steps.context import StepContext
@@ -118,7 +119,9 @@ class RankStep:
         optimizer = Update(optimizer_class(self.training)).whole(weights) if weights else None
 
         def step() -> None:
-            loss, trains = _loss([t for t in tensors_out(model(*positional, **named)) if t.is_floating_point()])
+            loss, trains = _loss(
+                [t for t in tensors_out(take_lazy(model(*positional, **named))) if t.is_floating_point()]
+            )
             if loss is not None and trains:
                 loss.backward()
             if optimizer is not None:

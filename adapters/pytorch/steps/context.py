@@ -41,6 +41,10 @@ ORDER = (
     "contexts were left in another order than they were entered, or on another thread: a mode of PyTorch that was entered within "
     "the step is left after it, and what ran then was not recorded by each"
 )
+UNBEGUN = (
+    "a model returned a generator or a coroutine, and nothing of it ran within the step: take its items there, and their work is "
+    "counted"
+)
 NOTHING = "nothing ran in the step: no operator of PyTorch was called on this thread"
 
 
@@ -177,6 +181,7 @@ class StepContext:
         with ExitStack() as stack:
             for each in (
                 noticed(path, recorder.elsewhere, recorder.remarks, self._loads),
+                recorder.memory.until_given_back(),
                 eager(),
                 uncompiled(),
                 uncompiled_branches(recorder.opens),
@@ -224,6 +229,8 @@ class StepContext:
         recorder.release()
         if error is not None:
             recorder.elsewhere.append(Problem("", "(step)", "", ENDED % f"{type(error).__name__}: {text_of(error)}"))
+        elif recorder.leaves_unbegun():
+            recorder.elsewhere.append(Problem("", "(step)", "", UNBEGUN))
         elif not recorder.ops:
             recorder.elsewhere.append(Problem("", "(step)", "", NOTHING))
 

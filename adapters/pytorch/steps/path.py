@@ -46,7 +46,7 @@ class StepPath(TrainingPath):
     """Paths of several models, and of modules that a program calls by themselves.
 
     ``met`` is called with the modules that get a name, ``called`` with the arguments of a call that no other module makes, and
-    ``left`` when it is done.  A module without weights that is called after a model is part of the loss.
+    ``left`` with what it returns.  A module without weights that is called after a model is part of the loss.
     """
 
     always = True
@@ -56,7 +56,7 @@ class StepPath(TrainingPath):
         models: Sequence[torch.nn.Module],
         met: Callable[[Mapping[torch.nn.Module, str]], None],
         called: Callable[[torch.nn.Module, Any], None],
-        left: Callable[[], None],
+        left: Callable[[Any], None],
     ) -> None:
         super().__init__(models[0] if models else torch.nn.Module())
         self.given = bool(models)
@@ -164,4 +164,4 @@ class StepPath(TrainingPath):
         loss = self.current == LOSS_LAYER
         super()._pop(module, inputs, outputs)
         if len(self.running) == 1 and not loss:
-            self._left()
+            self._left(outputs)

@@ -6,6 +6,7 @@ loss               outside of models, after a model's call: on values that gradi
 input-gradient,    see adapters/pytorch/phases.py; also where a program takes gradients of gradients
 weight-gradient
 recomputation      what a checkpoint of either kind computes again
+inference          as forward, of a model that nothing is trained in (no_grad, or all frozen), in a step that trains another
 optimizer          within ``step`` of any optimiser; a model that a closure calls there is its forward pass
 other              everything else, by the function that the program calls: ``clip_grad_norm_``
 =================  ==============================================================================================
@@ -17,12 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from weakref import ref
 
 import torch
 
 from ....core.records import (
     BACKWARD,
     FORWARD,
+    INFERENCE,
     LOSS,
     LOSS_LAYER,
     OPTIMIZER,
@@ -30,6 +33,7 @@ from ....core.records import (
     RECOMPUTATION,
     Op,
 )
+from ..lazy import find_unbegun, is_unbegun
 from ..trace import LIFTED, Recorder, is_work
 from ..tracing.higher_order import is_higher_order
 from ..tracing.nodes import is_leaf, newest, storage_of
@@ -48,6 +52,7 @@ AFTER_LAYER = "(after the call)"
 OPERATOR, COMPOSITE, HIGHER = 1, 2, 3
 """Kinds of what is dispatched; 0 is no work."""
 WRAPPED = "the step has tensors of a class of their own (%s): it counts what is called on them, not what they run"
+FAKE = "the step calls operators on tensors without values (FakeTensor): nothing runs there, and it counts them"
 OPENED = (
     "it has no formula for %s, an operator that runs functions of its own, and of torch.cond it runs both branches: it was left "
     "out there"
@@ -68,8 +73,10 @@ class StepRecorder(PassRecorder):
         self.renamed: dict[str, str] = {}  # layers that have another name once the step is done
         self.last = ""  # the layer of the op that was recorded last
         self.steps = 0  # of optimisers
+        self._of_call = FORWARD  # the phase of the call of a model that runs
         self._optimizing: list[Any] = []  # frames in which optimisers step
         self._inputs: list[Any] = []
+        self._unbegun: list[ref[Any]] = []
         self._whole: Whole | None = None  # the call on whole tensors that a part of is computed now
         super().__init__()
         self.path: StepPath = StepPath(models, self._met, self._called, self._left)
@@ -89,12 +96,25 @@ class StepRecorder(PassRecorder):
         if self.paused or torch._C._current_autograd_node() is not None:
             return  # it is left out, or a checkpoint calls it again
         self.calls.append((module, shapes_of(given)))
-        leaves = [t for t in given_tensors(given) if t.requires_grad and t.is_leaf and id(t) not in self._owners]
+        tensors = given_tensors(given)
+        learns = torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *module.parameters()))
+        self._of_call = FORWARD if learns else INFERENCE
+        leaves = [t for t in tensors if t.requires_grad and t.is_leaf and id(t) not in self._owners]
         self._inputs += leaves  # alive, so that their ids stay theirs
         self._detached.update(map(id, leaves))
 
-    def _left(self) -> None:
+    def _left(self, outputs: Any) -> None:
         self.path.losing = torch.is_grad_enabled()
+        self.keep_unbegun(outputs)
+
+    def keep_unbegun(self, outputs: Any) -> None:
+        """A model returns this: what of it has not begun by the end of the step is not known."""
+        if not self.paused:
+            self._unbegun += map(ref, find_unbegun(outputs))
+
+    def leaves_unbegun(self) -> bool:
+        """Whether a model returned a generator or a coroutine that is there and of which nothing has run."""
+        return any(is_unbegun(each()) for each in self._unbegun)
 
     # Ops.
 
@@ -105,6 +125,9 @@ class StepRecorder(PassRecorder):
                 self._running[-1].wrapped = True
             return self._wrapped(func, types, args, kwargs)
         if types and any(map(is_fake, types)):
+            if self._whole is None:
+                for counter in self.counters:
+                    counter.lost(FAKE)
             return func(*args, **kwargs)
         known = self._kinds.get(func)
         if known is None:
@@ -172,10 +195,8 @@ class StepRecorder(PassRecorder):
 
     def _opened(self, func: Any, args: Any, kwargs: Any) -> Any:
         """See Recorder.opened; what is recorded whole belongs to the module that runs."""
-        at, during, before = self.where(), RECOMPUTATION if self._again() else FORWARD, self.count
-        node = torch._C._current_autograd_node()
-        if node is not None and during == FORWARD:
-            during = BACKWARD
+        at, before, node = self.where(), self.count, torch._C._current_autograd_node()
+        during = RECOMPUTATION if self._again() else self._of_call if node is None else BACKWARD
 
         def count(op: Op, layer: str, phase: str) -> None:
             before(op, at, during)
@@ -205,7 +226,7 @@ class StepRecorder(PassRecorder):
         if outside:
             if layer is not None and phase != OTHER:
                 self.path.at(layer, now - 1 if made else now)
-            if phase in (FORWARD, LOSS):
+            if phase in (FORWARD, INFERENCE, LOSS):
                 self.follow(signed.inputs, signed.outputs)
             elif phase == OTHER:  # data that the program makes, say
                 for tensor in signed.outputs:
@@ -223,7 +244,7 @@ class StepRecorder(PassRecorder):
         if self.path.running_module:
             if self.path.current == LOSS_LAYER:
                 return LOSS_LAYER, LOSS
-            return None, FORWARD
+            return None, self._of_call
         followed = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
         if self.stepping and not followed:
             return OPTIMIZER_LAYER, OPTIMIZER
@@ -263,7 +284,10 @@ class StepRecorder(PassRecorder):
         self.ops = self.tally.merged(self._named)
 
     def _named(self, op: Op) -> Op:
-        """What would be the loss of a backward pass, if there had been one, is what came after the call."""
+        """What would be the loss of a backward pass, if there had been one, is what came after the call; and without one every
+        call of a model is its forward pass."""
+        if op.phase == INFERENCE and not self.passes:
+            return op._replace(phase=FORWARD)
         if op.phase != LOSS or self.passes:
             return op
         self.renamed[op.layer] = AFTER_LAYER

@@ -127,12 +127,13 @@ class Watch:
         self.context.enter()
         self.context.recorder.path._push(module, inputs)
 
-    def _after(self, _module: torch.nn.Module, _inputs: Any, _outputs: Any) -> None:
+    def _after(self, _module: torch.nn.Module, _inputs: Any, outputs: Any) -> None:
         self.depth = max(0, self.depth - 1)
         if self.depth or self.context is None or self.finished:
             return
         self.context.recorder.paused = False
         if self.call:
+            self.context.recorder.keep_unbegun(outputs)
             self._end()
 
     def _steps(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:

@@ -7,15 +7,16 @@ wrote it, the marks tell whether it is still as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
 from typing import Any, NamedTuple
 
 import torch
 
 from .groups import PROCESSES
 from .records import tensors_in
-from .wrappers import is_wrapper
+from .wrappers import is_fake, is_wrapper
 
 MEMORY = "(memory)"
 UNSEEN = (
@@ -67,12 +68,38 @@ class Written:
         floats = tensor.is_floating_point() or tensor.is_complex()
         if not floats or tensor.is_meta or tensor.layout is not torch.strided or not tensor.numel():
             return
+        if is_fake(type(tensor)):  # it has no memory, and PyTorch warns whoever asks for its address
+            return
         from torch.multiprocessing.reductions import StorageWeakRef  # a PyTorch without it makes no memory either
 
         storage = tensor.untyped_storage()
         if byte:
             _bytes(storage).fill_(byte)
         self.made[storage._cdata] = Made(StorageWeakRef(storage), storage.data_ptr(), byte, self.layer())
+
+    @contextmanager
+    def until_given_back(self) -> Iterator[None]:
+        """Meanwhile memory that the program gives back is followed no longer: FSDP takes other for the same tensor, which has the
+        values of whoever had it before, and may be at the same address."""
+        kind = getattr(torch, "UntypedStorage", None)
+        if kind is None:  # an old PyTorch
+            yield
+            return
+        own, resize = "resize_" in vars(kind), kind.resize_
+
+        @wraps(resize)
+        def resized(storage: Any, *args: Any, **kwargs: Any) -> Any:
+            self.made.pop(storage._cdata, None)
+            return resize(storage, *args, **kwargs)
+
+        kind.resize_ = resized
+        try:
+            yield
+        finally:
+            if own:
+                kind.resize_ = resize
+            else:
+                del kind.resize_
 
     def meet(self, func: Any, args: Any, kwargs: Any) -> None:
         """An operator is called: what it reads is looked at, and what it may write is followed no longer."""
@@ -98,7 +125,7 @@ class Written:
         made = self.made.get(storage._cdata)
         if made is None:
             return
-        given_back = storage.data_ptr() != made.address  # FSDP frees memory and takes other for the same tensor
+        given_back = storage.data_ptr() != made.address  # by an operator that resizes
         same = fills or given_back or bool((_bytes(storage) == made.byte).all())
         if not same:
             self.unseen.append(made.layer)

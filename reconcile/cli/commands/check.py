@@ -88,7 +88,7 @@ def check(
     if against and update:
         raise UsageError("--update writes below --baselines; it does not go with --against.")
     request = run_request(**asked)
-    chosen = one(environment, file, with_, python)
+    chosen = one(environment, file, with_, python, given)
     name = request.model or user_models.name_of(request.factories)
     path = against or file_of(baselines, name, chosen.name, request.training)
     accept = again(ctx, flags(lambda option: option.baseline) | {"--baselines"}, "--update", bare=False)

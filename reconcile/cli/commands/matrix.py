@@ -105,7 +105,7 @@ def environments(
     if not names and frameworks:
         found = [env for env in found if set(frameworks) & set(env.frameworks)]
     if with_ or python:
-        extra = other(with_, python)
+        extra = other(with_, python, frameworks)
         if any(env.name == extra.name for env in found):
             raise UsageError(f"--with or --python: an environment of the file is named {extra.name} already.")
         found.append(extra)

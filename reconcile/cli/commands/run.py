@@ -102,7 +102,7 @@ def run(
     if file or with_ or python or environment != OPTIONS["environment"].default:
         from ..environment import collect_there
 
-        take = collect_there(environment, file, with_, python)
+        take = collect_there(environment, file, with_, python, request.factories)
     atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = run_counters(request, tell, take)

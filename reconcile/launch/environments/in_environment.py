@@ -15,7 +15,7 @@ from ...engine.settle import Collected
 from ..request import Point, RunRequest
 from ..runner import CollectAt, collect, collect_at
 from ..workers.supervisor import Event
-from .interpreters import EnvironmentError_
+from .interpreters import EnvironmentError_, running_version
 from .named import CURRENT, Environment
 from .provision import ensure
 
@@ -91,8 +91,12 @@ def _traced(
 
 def within(request: RunRequest, env: Environment, python: Path) -> RunRequest:
     """The same request for that environment, whose interpreter is at ``python``."""
-    user_python = env.python if env.interpreter is not None else ""
-    return replace(request, python=str(python) if env.name != CURRENT else "", user_python=user_python)
+    if env.name == CURRENT:
+        return replace(request, python="", python_version="", user_python=False)
+    version = running_version() if env.python == CURRENT else env.python
+    lends = not env.over  # what is over the running interpreter's packages finds its counters there
+    own = env.interpreter is not None
+    return replace(request, python=str(python), python_version=version if lends else "", user_python=own)
 
 
 def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str, ...]:

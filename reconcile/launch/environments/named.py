@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -97,8 +98,11 @@ def _of_counters() -> dict[str, Environment]:
     }
 
 
-def adhoc(with_: tuple[str, ...], python: str) -> Environment:
+def adhoc(with_: tuple[str, ...], python: str, models: Collection[str] = ()) -> Environment:
     """An environment of these requirements, named after them, with the packages that their frameworks need and do not declare.
+
+    ``models`` are the frameworks of the models that run there, if these are the user's own. A framework that the requirements
+    do not name is added, because few of the packages around it declare it.
 
     Raises UsageError for text that is not a requirement, and for a Python version that is not written like 3.11.
     """
@@ -111,13 +115,23 @@ def adhoc(with_: tuple[str, ...], python: str) -> Environment:
     _check_python("--python", python)
     names = {canonicalize_name(r.name) for r in parsed}
     installable = _installable()
-    required = [record for record in installable if names & set(record.distributions)] or installable
+    named = [record for record in installable if names & set(record.distributions)]
+    touched = [record for record in installable if names & {*record.distributions, *record.around}]
+    needed = (named or [record for record in installable if record.name in models]) if models else touched
+    required = needed or installable
+    lacking = [record for record in needed if record.distributions and not names & set(record.distributions)]
     bounds = [text for record in required for text in _bounds(record, parsed) if Requirement(text).name not in names]
     beside = {name for record in required for name in record.beside} - names - {Requirement(b).name for b in bounds}
-    requirements = (*with_, *sorted(beside), *bounds)
+    requirements = (*with_, *map(_distribution, lacking), *sorted(beside), *bounds)
     label = "+".join(_label(r) for r in parsed) + ("" if python == CURRENT else f"-py{python}")
     title = f"{', '.join(with_)} on {'the running Python' if python == CURRENT else f'Python {python}'}"
     return Environment(label, title, python, tuple(record.name for record in required), requirements)
+
+
+def _distribution(record: Framework) -> str:
+    """The name under which the framework is installed here; where it is not, its usual one."""
+    here = (name for name in record.distributions if next(metadata.Distribution.discover(name=name), None) is not None)
+    return next(here, record.distributions[0])
 
 
 def packages_of(requirements: Sequence[str]) -> set[str]:

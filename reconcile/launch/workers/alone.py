@@ -1,6 +1,7 @@
 """A worker that runs a user's program as it is, beside no other: how it is started, and what it left.
 
-It has the terminal of the user and no time limit, as the program alone would have.
+It has the terminal of the user and no time limit, as the program alone would have. It ends with this process, even if that is
+killed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def run(asked: Mapping[str, object], folder: Path, kind: str, python: str = "", 
     request = folder / "request.json"
     request.write_text(json.dumps(asked))
     tool = pack(folder)
-    worker = subprocess.Popen([python or sys.executable, str(tool), str(request), kind], start_new_session=forks)
+    command = [python or sys.executable, str(tool), str(request), kind, str(os.getpid())]
+    worker = subprocess.Popen(command, start_new_session=forks)
     try:
         return worker.wait()
     except BaseException:

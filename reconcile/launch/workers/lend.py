@@ -1,6 +1,6 @@
-"""Lends the counters of this environment to a user's environment that lacks them: links to pure Python packages.
+"""Lends the counters of this environment to another one that lacks them: links to pure Python packages.
 
-A counter finds the compiled packages that it needs (PyTorch, numpy) in the user's environment. Nothing is copied or installed:
+A counter finds the compiled packages that it needs (PyTorch, numpy) in the other environment. Nothing is copied or installed:
 the links are removed with the run's folder.
 """
 

@@ -216,7 +216,7 @@ def nursery_of(request: WorkerRequest, python: Interpreter) -> Offered | None:
     A model file is read in a process that is confined from its start, a recipe decides how the framework is imported, a framework
     with threads of its own does not survive a fork, and an interpreter other than the running one may be too old.
     """
-    forks = request.framework.forks and not (request.file is not None or request.recipe or request.lent)
+    forks = request.framework.forks and not (request.file is not None or request.recipe)
     if not forks or python.user_owned:
         return None
     offered = OFFERED.get(request.framework.name)

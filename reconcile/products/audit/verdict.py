@@ -6,16 +6,17 @@ import contextlib
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from ...core.causes import Cause
 from ...core.errors import UsageError
 from ...core.records import FLOP, MAC
-from ...core.text import si
+from ...core.text import number
 from ..decode.figure import PrintedFigure, figure
 from ..decode.grammar import Candidate
+from ..decode.nearest import nearest
 from ..decode.search import agreeing, compared
 from .cell import candidates_of
 from .claims import Claim
@@ -101,10 +102,9 @@ def verdict(claim: Claim, outcome: Mapping[str, Any] | None, wrong: str = "", kn
     macs = _macs(table)
     if not macs:
         return Verdict(claim, State.NOT_RUN, reason=_why_not(outcome))
-    among = _among(table, wanted, claim, known)
-    matches, cut = agreeing(among, wanted)
+    among, (matches, cut) = _compare(table, wanted, claim, known)
     if not matches:
-        return Verdict(claim, State.OPEN, macs=macs, reason=_nearest(among, wanted), known=known, lost=_lost(table))
+        return Verdict(claim, State.OPEN, macs=macs, reason=_far(among, wanted), known=known, lost=_lost(table))
     place = {one.what: number for number, one in enumerate(known)}
     best = min(matches, key=lambda c: (not _named(c, claim), place.get(c.what, len(place))))
     rivals = [c for c in among if c.rank <= best.rank]
@@ -124,19 +124,44 @@ def _lost(table: Sequence[Candidate]) -> int:
     return next((c.value for c in table if c.note.startswith(Cause.ATTENTION_LEFT_OUT.value) and c.unit == MAC), 0)
 
 
-def _among(
+def _compare(
     table: Sequence[Candidate], wanted: PrintedFigure, claim: Claim, known: Sequence[Known]
-) -> tuple[Candidate, ...]:
-    """What decode compares such a figure with, and the totals of the counter that the source names, however few its digits.
+) -> tuple[tuple[Candidate, ...], tuple[tuple[Candidate, ...], bool]]:
+    """The readings that such a figure is compared with, and those that agree (search.agreeing).
 
-    Where the source's other rows say what it counts, a figure of few digits is compared with that, and with the
-    multiply-adds alone: by itself it would agree with most of the list.
+    They are what decode compares it with, and the totals of the counter that the source names, however few its digits.  Where
+    the source's other rows say what it counts, a figure of few digits is compared with that, and with the multiply-adds alone:
+    by itself it would agree with most of the list.  One that misses these may be printed in the other unit: a table that mixes
+    MACs and FLOPs has the same readings twice as large, or half.
     """
-    whats = {one.what for one in known}
     usual = compared(table, wanted)
-    if known and wanted.few:
-        usual = tuple(c for c in usual if c.plain)
-    return (*usual, *(c for c in table if (_named(c, claim) or c.what in whats) and c not in usual))
+    whats = {one.what for one in known}
+    mine = [c for c in table if _named(c, claim) or c.what in whats]
+    if not (known and wanted.few):
+        among = (*usual, *(c for c in mine if c not in usual))
+        return among, agreeing(among, wanted)
+    among = tuple(dict.fromkeys([*(c for c in usual if c.plain), *mine]))
+    found = agreeing(among, wanted)
+    if not found[0] or found[1]:
+        others = _turned(among, table)
+        turned = agreeing(others, wanted)
+        if turned[0] and not turned[1]:
+            return (*among, *others), turned
+        among = (*among, *others) if not found[0] else among
+    return among, found
+
+
+def _turned(readings: Iterable[Candidate], table: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """These readings in the other unit, as the table names them if it has them."""
+    named = {(c.value, c.unit): c for c in sorted(table, key=lambda c: (c.rank, c.doubled), reverse=True)}
+    made = [
+        replace(c, value=2 * c.value, unit=FLOP, what=f"{c.what}, doubled", how=f"2 × {number(c.value)}")
+        if c.unit == MAC
+        else replace(c, value=c.value // 2, unit=MAC, what=f"{c.what}, halved", how=f"{number(c.value)} / 2")
+        for c in readings
+        if c.unit == MAC or (c.unit == FLOP and c.value % 2 == 0)
+    ]
+    return tuple(named.get((c.value, c.unit), c) for c in made)
 
 
 def _named(candidate: Candidate, claim: Claim) -> bool:
@@ -172,28 +197,12 @@ def _why_not(outcome: Mapping[str, Any]) -> str:
     return "; ".join(reasons) or "the model multiplies nothing"
 
 
-def _nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
-    """How far the nearest reading is, in the unit of the claim; and in the other one, if that is nearer."""
-    if not among:
-        return "no reading of the model can be compared with it"
-    target = wanted.value
-    ranked = sorted(among, key=lambda c: (abs(c.value - target), c.rank))
-    mine = [c for c in ranked if c.unit == wanted.counts] or ranked
-    unit = f" in {mine[0].unit}s" if wanted.counts and mine is not ranked else ""
-    text = f"{_off(target, mine[0])}, the nearest of {len(mine)} readings{unit}"
-    if mine[0].unit != ranked[0].unit and ranked[0].unit:
-        text += f"; read as {ranked[0].unit}s it is {_off(target, ranked[0])}"
-    if not wanted.counts and 1000 * target < ranked[0].value:
+def _far(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
+    """How far the nearest reading is; with advice, if the claim names no unit and seems to be a count of billions."""
+    text = nearest(among, wanted)
+    if among and not wanted.counts and 1000 * wanted.value < min(c.value for c in among):
         text += ". Without a unit it counts single operations: write the unit in `claim`, such as GFLOPs"
     return text
-
-
-def _off(target: int, near: Candidate) -> str:
-    """``too small by 5.0 %: 3,857,973,248 (3.86 GMACs, ...)``."""
-    off = 100 * abs(target - near.value) / near.value if near.value else math.inf
-    size = f"{si(near.value, near.unit)}s, " if near.unit else ""
-    share = f"{off:,.0f}" if off >= 10 else f"{off:.2g}"
-    return f"too {'small' if target < near.value else 'large'} by {share} %: {near.value:,} ({size}{near.what})"
 
 
 def by_chance(
@@ -210,6 +219,6 @@ def by_chance(
         value = one.macs * SPAN ** dice.uniform(-1, 1)
         digits = round(value / unit)
         wanted = PrintedFigure("", digits, unit, figure(one.claim.printed).counts)
-        matches, cut = agreeing(_among(candidates_of(outcomes[one.claim.row]), wanted, one.claim, one.known), wanted)
+        _, (matches, cut) = _compare(candidates_of(outcomes[one.claim.row]), wanted, one.claim, one.known)
         explained += bool(matches) and not cut
     return explained, draws if run else 0

@@ -43,6 +43,11 @@ class _Decode(Signed):
 )  # fmt: skip
 @click.option("--no-run", is_flag=True, help="Search only saved baselines.")
 @click.option(
+    "--thorough",
+    is_flag=True,
+    help="Run what takes minutes, too: the counters on a large model, recipes, and the network at other sizes.",
+)
+@click.option(
     "--baselines", type=PATH, metavar="DIR",
     help="Folder of the baselines: DIR/MODEL/ENVIRONMENT.json.  [default: reports/baselines, and those installed]",
 )  # fmt: skip
@@ -61,6 +66,7 @@ def decode(
     with_: tuple[str, ...],
     python: str | None,
     no_run: bool,
+    thorough: bool,
     baselines: Path | None,
     quiet: bool,
     verbose: bool,
@@ -100,7 +106,7 @@ def decode(
     if with_ or python:
         if names:
             raise UsageError("--environment names environments and --with or --python another; give one of them.")
-        made = other(with_, python)
+        made = other(with_, python, request.factories)
         known, names = {**known, made.name: made}, (made.name,)
     folders = (baselines,) if baselines else data.folders_of(request.model)
     with prepared(request) as conventions:
@@ -111,17 +117,19 @@ def decode(
                 names,
                 known=known,
                 fresh=not no_run,
+                thorough=thorough,
                 close=lambda sources: search(name, wanted, sources, conventions.every).close,
                 progress=tell,
                 say=lambda m: say(m, err=True),
             )
         name = sources[0].collected.meta["name"]
         decoded = search(name, wanted, sources, conventions.every, notes)
-        hints = (
-            [] if quiet else _hints(ctx, decoded, request, sources, known, (*folders, *data.folders_of(request.model)))
-        )
-    for line in [*said(decoded, quiet=quiet, verbose=verbose), *hints]:
-        say(line)
+        for line in said(decoded, quiet=quiet, verbose=verbose):  # before what takes longer
+            say(line)
+        if not quiet:
+            kept = data.saved(request, (*folders, *data.folders_of(request.model)))
+            for line in _hints(ctx, decoded, request, sources, known, kept):
+                say(line)
     ctx.exit(decoded.exit_code)
 
 
@@ -142,17 +150,17 @@ def _hints(
     request: RunRequest,
     sources: Sequence[Source],
     known: Mapping[str, Environment],
-    folders: Sequence[Path],
+    kept: Sequence[Source],
 ) -> list[str]:
     """The command that runs the counter whose saved total is the figure, or that searches another environment."""
     from ...cli.options import again
     from ...core.text import number, typed
     from ...launch.request import flags
     from .elsewhere import origin, reading, sibling, unseen
-    from .gather import saved
     from .readings import LAYER
     from .releases import bounds
     from .releases import said as of_releases
+    from .stages import LITTLE
 
     if decoded.close:
         first = decoded.matches[0]
@@ -169,7 +177,6 @@ def _hints(
             ctx, {*options_of_run, *settings}, *named, "--counter", first.counter, bare=False, command="run"
         )
         return [*lines, "", f"To run it: {command}"]
-    kept = saved(request, folders)
     wanted = (flags(lambda option: option.report) | {"--baselines"}) - {"--environment", "--with", "--python"}
 
     def command_in(*names: str) -> str:
@@ -185,15 +192,23 @@ def _hints(
         other_name, unit, work = version
         look = typed(["reconcile", "decode", "--model", other_name, decoded.figure.text])
         return ["", f"{other_name}, another version of this network, runs {number(work)} {unit}. Look there: {look}"]
+    lines = []
     if not ctx.params["no_run"] and (decoded.doubtful or all(c.rank == LAYER for c in decoded.matches)):
-        found = _variants(ctx, decoded, request, known)
-        if found:
-            return ["", *found]
+        if ctx.params["thorough"] or all(c.value <= LITTLE for c in decoded.plain):
+            found = _variants(ctx, decoded, request, known)
+            if found:
+                return ["", *found]
+        else:
+            lines = [
+                "",
+                "The network at other sizes and with other settings was not run, which takes minutes: add --thorough.",
+            ]
     names = unseen(known, kept, sources, tuple(request.factories), request.counters)
     if not names:
-        return []
+        return lines
     doubt = "This reading may be a coincidence. " if decoded.matches and not decoded.doubtful else ""
     return [
+        *lines,
         "",
         f"{doubt}Older versions of a counter may print it, and were not looked at. Run them: {command_in(*names)}",
     ]

@@ -108,7 +108,8 @@ def _of(
                 yield replace(candidate, where=where, counter=ledger.counter)
     for trace in source.collected.traces:
         if isinstance(trace, Trace):
-            where = (f"trace@{trace.framework} in {source.name}{f' ({source.remark})' if source.remark else ''}",)
+            remarks = "; ".join(remark for remark in (source.remark, "on meta" * (trace.device == "meta")) if remark)
+            where = (f"trace@{trace.framework} in {source.name}{f' ({remarks})' if remarks else ''}",)
             for reading in of_trace(trace, source.align, source.batch, conventions, notes, source.name):
                 yield Candidate(*reading[:6], where, family=reading.counter)
 

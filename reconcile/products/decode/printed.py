@@ -32,6 +32,8 @@ def said(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> lis
         return [f"{lines[0]} {decoded.matches[0].what}." if decoded.matches else lines[0]]
     lines += _readings(decoded, verbose)
     lines += _by_chance(decoded)
+    if not decoded.matches:
+        lines += ["", f"It is {decoded.distance}."]
     if verbose and decoded.near:
         lines += ["", "Nearest candidates that it is not:"]
         lines += [f"  {c.value:,}  {c.what} [{_places(c, verbose)}]" for c in decoded.near]

@@ -10,6 +10,7 @@ from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
 from .chance import by_chance
 from .figure import FEW, PrintedFigure
 from .grammar import Candidate, Source, candidates
+from .nearest import nearest
 from .readings import DERIVED, LAYER, PART, WORK
 
 
@@ -21,7 +22,8 @@ class Decoded:
 
     ``near`` are the candidates on both sides, nearest first; ``searched`` is the number of candidates. ``left_out`` has a
     sentence on each trace whose total is unknown, and ``notes`` one on each run that gave nothing. ``chance`` is the share of
-    random figures of as many digits that are explained as well (chance.by_chance).
+    random figures of as many digits that are explained as well (chance.by_chance). ``distance`` says how far the nearest reading
+    of the whole model is.
     """
 
     model: str
@@ -36,6 +38,7 @@ class Decoded:
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
     chance: float | None = None
+    distance: str = ""
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -109,6 +112,7 @@ def search(
         left_out=left_out,
         notes=tuple(notes),
         chance=by_chance(table, wanted),
+        distance=nearest([c for c in table if c.rank < LAYER], wanted),
     )
 
 

@@ -21,7 +21,7 @@ from ...model_zoo.pair import Input, PairError, Params
 from .chance import by_chance
 from .figure import PrintedFigure
 from .grammar import Candidate, Source, candidates
-from .readings import LAYER
+from .readings import LAYER, WORK
 from .search import compared
 
 SIDES = (128, 160, 192, 224, 240, 256, 288, 299, 320, 384, 448, 480, 512, 640)
@@ -133,15 +133,17 @@ def _changed(shape: Sequence[int], held: int, other: int) -> tuple[int, ...]:
 def run(
     request: RunRequest, variants: Sequence[Variant], there: CollectAt | None, progress: Callable[[Event], None]
 ) -> tuple[Collected, list[Ran]]:
-    """Run the variants beside one framework, on meta; those that the model refuses are left out. The network as it is runs first,
-    as a worker gives up where its first point is refused, and is returned with them. Raises UsageError as a run does."""
+    """Run the variants beside one framework, on meta; those that the model refuses are left out, and so is every number that the
+    network itself has as a whole. The network as it is runs first, as a worker gives up where its first point is refused, and is
+    returned with them. Raises UsageError as a run does."""
     asked = replace(request, device="meta", counters=_placed(request), training="", context=None)
     points = [Point(request.overrides, request.inputs), *(variant.point for variant in variants)]
     first, *collected = (there or collect_at)(asked, points, progress, False)
+    own = {c.value for c in candidates([Source("", first)])[0] if c.rank <= WORK}
     ran = [
         Ran(variant, found)
         for variant, at in zip(variants, collected, strict=True)
-        if (found := tuple(_readings(at, variant.point.fused)))
+        if (found := tuple(c for c in _readings(at, variant.point.fused) if c.value not in own))
     ]
     return first, ran
 

@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.text import clean
+from ...launch.keywords import keywords_of, speaks_python
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from ...launch.workers.supervisor import Event
     from . import formula as formulas
+
+PASSED_ON = (
+    "convention", "convention_files", "counters", "formulas", "device", "timeout", "pass_", "optimizer", "context",
+)  # fmt: skip
+"""The keyword arguments of ``run`` that ``polynomials`` takes, too."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -56,6 +62,7 @@ class Formula:
         return f"<reconcile.Formula of {clean(self.result.model)}>"
 
 
+@speaks_python(*PASSED_ON)
 def polynomials(
     *,
     at: Mapping[str, Any],
@@ -89,15 +96,11 @@ def polynomials(
     from .takes import in_this_process, in_workers
     from .variables import Template, read_variables, texts_of
 
-    known = (
-        "convention", "convention_files", "counters", "formulas", "device", "timeout", "pass_", "optimizer", "context",
-    )  # fmt: skip
     models = {name: options.pop(name) for name in frameworks() if name in options}
-    stray = next((name for name in options if name not in known), None)
+    stray = next((name for name in options if name not in PASSED_ON), None)
     if stray is not None:
-        raise unknown(
-            "argument of reconcile.polynomials", stray, {*known, *frameworks(), *(polynomials.__kwdefaults__ or ())}
-        )
+        known = {*PASSED_ON, *frameworks(), *keywords_of(polynomials)}
+        raise unknown("argument of reconcile.polynomials", stray, known)
     given = models_of(dict(torch=torch, tf=tf, **models))
     texts, set_ = workers.shapes(inputs), {name: str(value) for name, value in (overrides or {}).items()}
     choose.one_model(model, given, set_, texts)

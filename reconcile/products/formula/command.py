@@ -85,7 +85,7 @@ def formula(
     if request.files:
         raise UsageError("a model file has the sizes that it was saved with: name a function that makes the model.")
     template = Template(read_variables(ranges), inputs, overrides)
-    place = one(environment, file, with_, python)
+    place = one(environment, file, with_, python, request.factories)
     there = collect_at_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
     atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:

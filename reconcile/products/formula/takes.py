@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.protocol import point_of
 from ...engine.answer import Answer
-from ...engine.settle import Collected, settle
+from ...engine.settle import Collected, settle, without_absent
 from ...launch import runner
 from ...launch.choose import prepared
 from ...launch.in_process import collect_live
@@ -42,7 +42,8 @@ def run_at(
 ) -> list[tuple[Collected, Answer]]:
     """Run a model at several points and reconcile the results of each. Without ``counting`` only the traces are taken."""
     with prepared(request) as conventions:
-        collected = (there or runner.collect_at)(request, points, progress, counting)
+        found = (there or runner.collect_at)(request, points, progress, counting)
+        collected = [without_absent(at, request.counters) for at in found]
         return [(at, settle(at, conventions, request.mapping)) for at in collected]
 
 

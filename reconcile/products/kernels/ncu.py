@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.errors import UsageError, brief
+from ...core.errors import UsageError, brief, reason
 
 RANGES = "thread Domain:Push/Pop_Range"
 """Start of the head of the column with the ranges around a kernel."""
@@ -74,7 +74,7 @@ def read(path: Path) -> tuple[Counted, ...]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"{brief(path)} cannot be read ({type(error).__name__}): give the file that ncu --csv wrote."
+            f"{brief(path)} cannot be read ({reason(error)}): give the file that ncu --csv wrote."
         ) from None
     rows = list(csv.reader(line for line in text.splitlines() if not line.startswith("==")))
     head = next((row for row in rows if "Kernel Name" in row), None)

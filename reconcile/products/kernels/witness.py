@@ -15,7 +15,7 @@ from itertools import groupby
 from ...core.causes import ORDER, Cause, State
 from ...core.conventions import MATMUL
 from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
-from ...core.records import FORWARD, LOSS, OPTIMIZER, RECOMPUTATION
+from ...core.records import FORWARD, INFERENCE, LOSS, OPTIMIZER, RECOMPUTATION
 from ...core.results import Adjustment, Evidence, Residual, Statement, TraceResult, TraceRow
 from ...engine.statements import close
 from . import rules
@@ -25,7 +25,7 @@ from .tiles import Case
 GPU, TRACE = "the GPU's kernels", "products of the trace"
 COUNTER = "ncu"
 FOREIGN = "(not in the trace)"
-_APART = (FORWARD, LOSS, OPTIMIZER, RECOMPUTATION)
+_APART = (FORWARD, LOSS, INFERENCE, OPTIMIZER, RECOMPUTATION)
 """Phases whose calls are calls of their own; the parts of a gradient are one call."""
 
 Key = tuple[str, tuple[tuple[int, ...], ...]]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.text import clean
+from ...launch.keywords import speaks_python
 
 if TYPE_CHECKING:
     import pandas
@@ -107,6 +108,7 @@ class LanguageModel:
         return markdown(self.result)
 
 
+@speaks_python()
 def llm(
     model: Any,
     *,

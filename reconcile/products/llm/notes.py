@@ -7,6 +7,9 @@ from fractions import Fraction
 from ...core.text import multiple, number
 from .page import Page
 
+ELEMENTS = "hf-trainer"
+"""The formula whose source takes the elements of the main input for tokens."""
+
 
 def per_token(page: Page, flops: int) -> str:
     """``57,912,852,480`` of a token, or of an image; with two decimals if the step does not divide."""
@@ -54,9 +57,11 @@ def both(page: Page) -> list[str]:
 def pictured(page: Page) -> list[str]:
     """What a formula's token is of a model of images, or where the images of a language model stand, in a sentence."""
     if page.pictures:
+        counted = any(quote.name == ELEMENTS and quote.step is not None for quote in page.quotes)
+        but = f"; {ELEMENTS} takes the elements of its pixels, as its source does" if counted else ""
         return [
-            f"A formula is given the {number(page.seq)} tokens that an image has in the layers for its T, and nothing else. A "
-            "weight whose product ran for others (a head, a class, a moment, a text) has the cause tokens-assumed."
+            f"A formula is given the {number(page.seq)} tokens that an image has in the layers for its T, and nothing else{but}. "
+            "A weight whose product ran for others (a head, a class, a moment, a text) has the cause tokens-assumed."
         ]
     if not page.images:
         return []

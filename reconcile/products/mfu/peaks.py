@@ -186,7 +186,7 @@ def find(name: str) -> Device:
         raise UsageError(f"the device {short(name)} is one of {len(found)}: {listed}. Name its form factor, too.")
     raise UsageError(
         f"the device {short(name)} is not in the table of peaks, so it has no peak and no MFU. "
-        "`reconcile mfu peaks` lists the devices; state another's FLOP/s with --peak."
+        "`reconcile mfu peaks` lists the devices; `reconcile mfu --peak` takes another's FLOP/s."
     )
 
 

@@ -98,7 +98,7 @@ def _peaks(device: Device, peak: Peak) -> Iterator[Factor]:
     for entry in entries(device.product, peak.dtype):
         if entry.flops in printed:
             continue
-        yield over(entry.flops, said(entry), entry.source)
+        yield over(entry.flops, said(entry), entry.source, FAR if entry.host else NEAR)
     for other_device in devices():
         if other_device.title == device.title:
             continue

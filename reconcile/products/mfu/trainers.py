@@ -13,7 +13,7 @@ TABLE = Path(__file__).with_name("trainers.toml")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The FLOP/s that a trainer has for a product, and why."""
+    """The FLOP/s that a trainer has for a product, and why; ``host`` says that it depends on the other devices of a host."""
 
     trainer: str
     product: str
@@ -21,6 +21,7 @@ class Entry:
     flops: int
     why: str
     source: str
+    host: bool = False
 
 
 @cache
@@ -35,6 +36,7 @@ def every() -> tuple[Entry, ...]:
             entry["flops"],
             entry["why"],
             f"{trainer['file']} {entry['lines']}".strip(),
+            entry.get("host", False),
         )
         for trainer in table["trainer"]
         for entry in trainer["peaks"]

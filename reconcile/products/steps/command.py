@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ...cli.options import declared, options, pictures
+from ...cli.options import TEXT, declared, options, pictures
 from ...cli.run_options import WATCH, RunCall
 from ...cli.streams import say
 
@@ -28,6 +28,8 @@ def _steps(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
 @click.option("--calls", type=click.IntRange(min=1), metavar="N", help="Count the N-th call of a model, not a step.")
 @click.option("--continue", "go_on", is_flag=True, help="Let the script run to its end.")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module, as after python -m.")
+@click.option("--device", type=TEXT, metavar="NAME", help="Device whose peak MFU divides by: 'H100 SXM'.")
+@click.option("--dtype", type=TEXT, default="bf16", show_default=True, metavar="DTYPE", help="Dtype of its peak.")
 @click.option("--mark", is_flag=True, help="Name the step's kernels for ncu, which runs around this command.")
 @WATCH.decorate
 @options("convention", "convention-file", "counter", "from", "to", "formulas")
@@ -44,6 +46,8 @@ def watch(
     steps: tuple[int, int],
     calls: int | None,
     go_on: bool,
+    device: str | None,
+    dtype: str,
     mark: bool,
     module: bool,
     from_: str | None,
@@ -72,6 +76,7 @@ def watch(
     4 a defect of reconcile itself.
     """
     from dataclasses import replace
+    from difflib import get_close_matches
 
     from ...cli.ends import choose, ends
     from ...cli.options import again
@@ -81,9 +86,17 @@ def watch(
     from ...launch.environments.interpreters import user_interpreter
     from ...launch.request import run_request
     from ...report import reports
+    from .count import flops_of
     from .process_names import name_reports, name_run
+    from .utilisation import at_peak, peak_of
     from .watch import Script, watch
 
+    if script.startswith("-") and not Path(script).exists():
+        flags = [flag for parameter in ctx.command.params for flag in parameter.opts if flag.startswith("-")]
+        flag = script.partition("=")[0]
+        raise click.NoSuchOption(flag, possibilities=get_close_matches(flag, flags), ctx=ctx)
+    if device:
+        peak_of(device, dtype)  # an unknown one is said before the script runs
     if calls and ctx.get_parameter_source("steps") is ParameterSource.COMMANDLINE:
         raise UsageError("--steps and --calls name two things to count: give one of them.")
     added = WATCH.take_values(asked)
@@ -107,4 +120,6 @@ def watch(
     if said := reports.left_out(result, formats):
         say(said, err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)
+    if device and result.verdict.figures:
+        say(at_peak(flops_of(result), program.wanted, device, dtype))
     ctx.exit(max([result.exit_code, *(addition.follow(own, result, stem) for addition, own in additions)]))

@@ -28,6 +28,7 @@ from ...core.registry import frameworks, known_counters, leading
 from ...engine.answer import Answer
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
+from ...launch.keywords import speaks_python
 from .utilisation import peak_of, utilisation
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ UNENTERED = "the step has not run: look at it after the `with` block."
 RUNS = "the step still runs: look at it after the `with` block."
 
 
+@speaks_python()
 def count(
     *models: Any,
     counters: Sequence[str] = (),
@@ -47,7 +49,7 @@ def count(
     formulas: Sequence[str | Path] = (),
     name: str = "",
     device: str = "",
-    dtype: str = "bf16",
+    dtype: Any = "bf16",
     witness: bool = False,
 ) -> Step:
     """Count what runs in this context: your loop, your loss, your optimizer, as they are.
@@ -55,7 +57,8 @@ def count(
     ``models`` are for names: without them, modules are named as they are called. ``counters`` count the very same execution:
     flop_counter, unless given, and torch.profiler, which takes longer. ``convention``, ``convention_files`` and ``formulas`` are
     those of ``reconcile.run``. ``name`` is the step's name in reports. ``device`` is the device whose peak ``metrics`` divides
-    by, such as ``H100 SXM``, and ``dtype`` that of its products: `reconcile mfu peaks` lists them. ``witness`` holds the trace to
+    by, such as ``H100 SXM``, and ``dtype`` that of its products, ``"bf16"`` or ``torch.bfloat16``: `reconcile mfu peaks` lists
+    them. ``witness`` holds the trace to
     the log that the math libraries of the CPU write meanwhile.
 
     Weights, gradients, random numbers, hooks and modes are as after a step without the context. What torch.compile made runs

@@ -49,7 +49,7 @@ class GraphRunning(Running):
         *,
         name: str = "",
         device: str = "",
-        dtype: str = "bf16",
+        dtype: Any = "bf16",
         **options: Any,
     ) -> None:
         self.start(check_every)

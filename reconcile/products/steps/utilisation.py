@@ -4,25 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from ...core.errors import UsageError, short
-from ...core.records import RECOMPUTATION
 from ...core.registry import products
+from ...engine.phases import PhaseRow
 
 
-def peak_of(device: str, dtype: str) -> int:
-    """The dense FLOP/s of one device. Raises UsageError for an unknown device or a dtype that it lacks."""
+def peak_of(device: Any, dtype: Any) -> int:
+    """The dense FLOP/s of one device. Raises UsageError for an unknown device, and for a dtype that it lacks. Either may be a
+    framework's own object, such as ``torch.bfloat16``."""
     if "mfu" not in products():
-        raise UsageError("this installation has no table of devices: leave device= out.")
+        raise UsageError("this installation has no table of devices: name none.")
     from ..mfu.peaks import find
 
-    return find(device).peak(dtype).dense
+    named = dtype if isinstance(dtype, str) else getattr(dtype, "name", getattr(dtype, "__name__", dtype))
+    return find(str(device)).peak(str(named).removeprefix("torch.")).dense
 
 
 def utilisation(flops: Mapping[str, int], seconds: float, peak: int) -> dict[str, float]:
-    """MFU, which leaves recomputed activations out, HFU, which has them, and their denominator. Raises UsageError."""
+    """MFU, of forward and backward, HFU, of these and recomputed activations, and their denominator, for the FLOPs of a step by
+    phase: ``flops/forward``. Raises UsageError."""
     if not (0 < seconds < math.inf):
         raise UsageError(f"a step took {short(seconds)} seconds, but a time above 0 is wanted.")
     most = seconds * peak
-    once = flops["flops"] - flops.get(f"flops/{RECOMPUTATION}", 0)
-    return {"mfu": once / most, "hfu": flops["flops"] / most, "peak": peak}
+    row = PhaseRow("", {name.removeprefix("flops/"): each for name, each in flops.items()})
+    return {"mfu": row.once / most, "hfu": row.ran / most, "peak": peak}
+
+
+def at_peak(flops: Mapping[str, int], what: str, device: str, dtype: str) -> str:
+    """The least time in which a device could take a step: its MFU is that over the seconds that the step takes."""
+    from ..mfu.peaks import find, tera
+
+    peak = peak_of(device, dtype)
+    least = utilisation(flops, 1, peak)
+    hfu = f", HFU {least['hfu']:.4g} s over them" if least["hfu"] != least["mfu"] else ""
+    return (
+        f"{what} at the {tera(peak)} of {find(device).title} in {dtype}: MFU is {least['mfu']:.4g} s over the seconds that it "
+        f"takes{hfu}."
+    )

@@ -36,8 +36,9 @@ def upgrade(
 
     Without a model, the layers of the zoo (the tool's own networks) run; name your model as in `reconcile run` to compare it
     instead. It runs under the release that is installed here (or --since) and under the one that you name. uv installs the
-    latter in its own environment. The tool prints what changed: layer, op, before, after, and why. If the rules of a counter
-    do not hold at the new release, it prints a draft of new ones, as `reconcile counter draft` does.
+    latter in its own environment: a framework from scratch, anything else over the packages that are here. The tool prints
+    what changed: layer, op, before, after, and why. If the rules of a counter do not hold at the new release, it prints a draft
+    of new ones, as `reconcile counter draft` does.
 
     Exit codes: 0 nothing moved, 1 something moved, 2 bad usage, 3 a counter failed, 4 a defect of reconcile itself.
     """
@@ -72,6 +73,7 @@ def upgrade(
     before, after, chosen = upgrades.sides(requirements, older, python or CURRENT, wanted, tuple(given))
     for env in (before, after):
         made(env, lambda text: say(text, err=True))
+    asked_for = wanted or upgrades.moved_by(requirements)
     takes = [collect_in(env, lambda text: say(text, err=True)) for env in (before, after)]
     old, new = (lambda request, take=take: take(request, lambda _event: None) for take in takes)
     moved, failed, broken = 0, 0, dict[str, None]()
@@ -89,7 +91,7 @@ def upgrade(
         moved += done.drift.moved or bool(stopped)
         failed += len(stopped) < len(done.drift.failed)
         for missing in done.absent:
-            failed += 1
+            failed += missing.state is not State.SKIPPED or missing.name in asked_for
             say(f"{step}: {missing.name} has nothing to compare with: {missing.reason}")
         broken |= dict.fromkeys(done.broken)
         say(f"{done.pass_}: {verdict(done.drift, before.title)}")

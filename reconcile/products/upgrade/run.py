@@ -11,7 +11,8 @@ from packaging.utils import canonicalize_name
 from ...core.causes import State
 from ...core.errors import UsageError
 from ...core.records import FORWARD, TRAINING
-from ...core.registry import known_counters
+from ...core.registry import frameworks as known_frameworks
+from ...core.registry import known_counters, unasked
 from ...drift.changes import Drift
 from ...drift.compare import compare
 from ...engine.reconcile import Missing
@@ -84,16 +85,15 @@ def sides(
     these packages in place of its pins. Raises UsageError for text that is not a requirement, for counters without a common
     environment, and where there is no counter of these models.
     """
-    after = adhoc(tuple(requirements), python)
-    names = packages_of(requirements)
-    chosen = tuple(counters) or _moved_by(names, after)
+    after = adhoc(tuple(requirements), python, frameworks)
+    chosen = tuple(counters) or moved_by(requirements) or _beside_frameworks(after)
     if frameworks and not counters:
         chosen = tuple(name for name in chosen if known_counters()[name].framework in frameworks)
         if not chosen:
             raise UsageError(f"{', '.join(requirements)} moves no counter of this model: name one with --counter.")
     homes = {known_counters()[name].family for name in chosen if known_counters()[name].requirements}
     if not homes:
-        before = adhoc(tuple(older), python) if older else load()[CURRENT]
+        before = adhoc(tuple(older), python, frameworks) if older else load()[CURRENT]
         return _beside(before, older, python, chosen), _beside(after, requirements, python, chosen), chosen
     if len(homes) > 1 or any(not known_counters()[name].requirements for name in chosen):
         raise UsageError(f"{', '.join(chosen)} run in environments of their own: name one of them with --counter.")
@@ -106,12 +106,12 @@ def sides(
 
 
 def _beside(env: Environment, requirements: Sequence[str], python: str, counters: Sequence[str]) -> Environment:
-    """The environment. If no framework is requested, it is over the running interpreter's packages: nothing else changes, and
-    no framework is fetched. Elsewhere the counters come in the releases that are installed here."""
+    """The environment. If no framework itself is requested, it is over the running interpreter's packages: nothing else changes,
+    and no framework is fetched. Elsewhere the counters come in the releases that are installed here."""
     if not requirements:
         return env
     known, asked = known_counters(), packages_of(requirements)
-    if python == CURRENT and asked <= {str(canonicalize_name(c.distribution)) for c in known.values()}:
+    if python == CURRENT and not any(asked & set(record.distributions) for record in known_frameworks().values()):
         return replace(env, requirements=tuple(requirements), over=CURRENT)
     beside = sorted({known[name].distribution for name in counters})
     pins = (
@@ -120,14 +120,22 @@ def _beside(env: Environment, requirements: Sequence[str], python: str, counters
     return replace(env, requirements=(*env.requirements, *pins))
 
 
-def _moved_by(names: set[str], env: Environment) -> tuple[str, ...]:
-    """The counters of these packages; if a framework is upgraded, the counters beside it."""
-    plain = {name: c for name, c in known_counters().items() if not c.quoted and not c.recipe and not c.rare}
-    own = [name for name, c in plain.items() if canonicalize_name(c.distribution) in names]
-    own += [
+def moved_by(requirements: Sequence[str]) -> tuple[str, ...]:
+    """The counters of these packages, which whoever upgrades them asks for."""
+    names = packages_of(requirements)
+    return tuple(
         name
-        for name, c in plain.items()
-        if c.requirements and not c.distribution and names & packages_of(c.requirements)
-    ]
-    beside = [name for name, c in plain.items() if c.framework in env.frameworks and not c.requirements]
-    return tuple(own or beside)
+        for name, c in known_counters().items()
+        if not (c.quoted or c.recipe or c.rare)
+        and (
+            canonicalize_name(c.distribution) in names
+            if c.distribution
+            else bool(c.requirements and names & packages_of(c.requirements))
+        )
+    )
+
+
+def _beside_frameworks(env: Environment) -> tuple[str, ...]:
+    """The counters that run unasked beside the frameworks of this environment: of several, those that share an environment."""
+    beside = [name for framework in env.frameworks for name in unasked(framework)]
+    return tuple(name for name in beside if not known_counters()[name].requirements) or tuple(beside)

@@ -163,6 +163,7 @@ def _phased(framework: str, table: PhaseTable) -> dict[str, Any]:
     def cells(row: PhaseRow) -> list[str]:
         return [*(view.phase_cell(row, phase) for phase in table.phases), view.phase_ratio(row)]
 
+    sentences = view.ratio_sentence(table.total), view.utilisation_sentence(table.total, table.steps)
     return {
         "framework": framework,
         "titles": [*table.phases, "backward / forward"],
@@ -175,7 +176,7 @@ def _phased(framework: str, table: PhaseTable) -> dict[str, Any]:
             for each in folds.phases(table.rows)
         ],
         "total": cells(table.total),
-        "sentence": "; ".join(filter(None, (view.ratio_sentence(table.total), view.utilisation_sentence(table.total)))),
+        "sentence": "; ".join(filter(None, sentences)),
     }
 
 

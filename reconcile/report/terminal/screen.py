@@ -70,7 +70,7 @@ def show(
                 above += _section(f"From {own.from_} to {own.to}", statement_table(own, layers, limit, width))
         for framework, phased in view.phase_tables(result, result.convention):
             above += _section(f"Phase by phase ({framework})", phase_view(phased, limit, width))
-            for sentence in (view.ratio_sentence(phased.total), view.utilisation_sentence(phased.total)):
+            for sentence in (view.ratio_sentence(phased.total), view.utilisation_sentence(phased.total, phased.steps)):
                 above += [Text(f"{framework}: {sentence}."), Text()] if sentence else []
         run_verdict = result.verdict
         said, notes = _closings(run_verdict.counters, brief), _notes(result, run_verdict)

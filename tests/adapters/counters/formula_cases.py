@@ -13,7 +13,7 @@ RQ, RKV = 12, 10
 NARROW, TOKENS = H // N, B * T
 FACTS = {
     "B": B, "T": T, "tokens": TOKENS, "L": L, "h": H, "n": N, "k": K, "d": D, "dqk": D, "dv": D, "f": F, "V": V, "m": 3, "E": E,
-    "a": A, "fe": FE, "ns": NS, "moe": False, "tied": False, "model_type": "", "config_class": "Config",
+    "a": A, "fe": FE, "ns": NS, "moe": False, "tied": False, "model_type": "", "whole": "", "config_class": "Config",
     "context": 0, "index": 0, "window": 0, "sliding": 0, "stated": [],
 }  # fmt: skip
 MATRIX = {
@@ -78,6 +78,8 @@ def _parameters() -> Iterator[Case]:
         yield case(f"{name}/parameter", EVERY)
     for name in WHOLE:
         yield case(f"{name}/parameter/all experts", EVERY * (E - A) // E, **EXPERTS)
+    yield case("hf-trainer/parameter/elements", F * H * (3 * 8 * 8 * B - TOKENS), elements=3 * 8 * 8 * B)
+    yield case("hf-trainer/parameter/elements", 0, elements=TOKENS)
     for name in ("6n-nonembedding", "hf-trainer", "torchtitan", "torchtitan-main", "olmo-core", "llm-foundry"):
         yield case(f"{name}/parameter", 0, embedding=True)
     for name in ("torchtitan-main", "olmo-core", "llm-foundry"):
@@ -188,7 +190,21 @@ def _layers() -> Iterator[Case]:
     yield case("vllm/weights/layers with experts", 0, **dense, dense=1, frequency=1)
     yield case("vllm/weights/layers with experts", mlp(f=MIX) - mlp(), **dense, dense=1, frequency=1, index=1)
     yield case("vllm/weights/layers with experts", mlp() - mlp(f=MIX), **{**dense, "moe": True}, step=2)
-    yield case("verl/weights/no shared expert", 0, moe=True, model_type="deepseek_v3")
+    for name in ("deepseek_v3", "hy_v3"):
+        yield case("verl/weights/no shared expert", 0, moe=True, whole=name)
+    yield from _verl()
+    for name in ("trl", "trl-1.9"):
+        yield case(f"{name}/weights/layers with experts", mlp(f=MIX) - mlp(), sparse=3)
+        yield case(f"{name}/weights/layers with experts", mlp() - mlp(f=MIX), sparse=3, index=1, moe=True)
+        yield case(f"{name}/weights/layers with experts", 0, a=0)
+        yield case(f"{name}/router/layers with experts", TOKENS * H * E, sparse=3)
+    yield case("levanter/weights/every layer", mlp(f=MIX) - mlp())
+    yield case("levanter/weights/every layer", 0, E=0)
+    yield case("levanter/router/every layer", TOKENS * H * E)
+    yield case("nemo/weights/every layer", mlp(f=MIX) - mlp(), **LLAMA)
+    yield case("nemo/weights/every layer", 0, **DEEPSEEK)
+    yield case("nemo/weights/layers with experts", mlp(f=MIX) - mlp(), **DEEPSEEK, frequency=1)
+    yield case("nemo/weights/layers with experts", 0, **DEEPSEEK)
     for name, stated in (("nemo", LLAMA), ("nemo-llama3", {})):
         yield case(f"{name}/weights/width", WIDTH, **stated)
         yield case(f"{name}/weights/three matrices", mlp(1), **stated, m=2)
@@ -201,6 +217,37 @@ def _layers() -> Iterator[Case]:
         yield case(f"{name}/norms", TOKENS * (RQ + RKV), **LATENT)
     yield case("cookbook/recomputation", heads(NARROW) + mlp(f=4 * H) + pairs(NARROW))
     yield case("gpt-neox-hfu/recomputation", 12 * H**2 * TOKENS + pairs(NARROW))
+
+
+def _verl() -> Iterator[Case]:
+    """The types of configuration that verl has a formula of its own for."""
+    yield case("verl/weights/width", WIDTH, whole="qwen2_5_vl")
+    yield case("verl/weights/width", 0, whole="qwen3_vl_moe")
+    yield case("verl/attention/width", pairs(NARROW) - pairs(), whole="qwen3_vl")
+    yield case("verl/weights/three matrices", 0, whole="apertus", m=2)
+    for name in ("qwen2_moe", "gpt_oss", "hy_v3", "qwen3_vl_moe"):
+        yield case("verl/weights/every layer", mlp(f=MIX) - mlp(), whole=name)
+        yield case("verl/router/every layer", TOKENS * H * E, whole=name)
+    yield case("verl/weights/every layer", 0, whole="deepseek_v3")
+    wide, both = 5, B * N * 2 * D
+    for name in ("gemma3_text", "gpt_oss"):
+        yield case("verl/attention/window", both * T * (wide - T), whole=name, window=wide)
+        yield case("verl/attention/T^2/2", -both * T * wide // 2, whole=name, window=wide)
+    yield case("verl/attention/window", 0, whole="mistral", window=wide)
+    yield case("verl/attention/T^2/2", -both * T**2 // 2, whole="mistral", window=0)
+    yield case("verl/norms", TOKENS * (H + K * D), whole="apertus")
+    yield case("verl/norms", 0, whole="qwen3")
+    keys, values, conv = 3 * 5, 6 * 7, 4
+    mixed = {"lk": 3, "lkd": 5, "lv": 6, "lvd": 7, "conv": conv, "fs": 11, "whole": "qwen3_5_moe"}
+    dense, linear = {**mixed, "whole": "qwen3_5", "E": 0}, {"linear": True}
+    projected = TOKENS * (H * (2 * keys + 3 * values + 2 * 6) + conv * (2 * keys + values))
+    shared = TOKENS * H * (3 * 11 + 1)
+    yield case("verl/weights", heads() + TOKENS * H * N * D + mlp(), **dense)
+    yield case("verl/weights", projected + mlp(), **dense, **linear)
+    yield case("verl/weights", projected + mlp(f=MIX) + shared, **mixed, **linear, moe=True)
+    yield case("verl/attention", 0, **dense, **linear)
+    yield case("verl/recurrence", 0, 5 * 5 * 7 * 6 * TOKENS, **dense, **linear)
+    yield case("verl/recurrence", 0, **dense)
 
 
 def _heads() -> Iterator[Case]:

@@ -8,7 +8,7 @@ import pytest
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL, MATMUL, Convention, Conventions
-from reconcile.core.records import FLOP, LIVE, Entry, Ledger, Op, Shape, Sighting, Tensor, Trace
+from reconcile.core.records import FLOP, GROUP, LIVE, Entry, Ledger, Op, Shape, Sighting, Tensor, Trace
 from reconcile.core.results import Statement
 from reconcile.engine.settle import Collected, settle
 
@@ -42,6 +42,7 @@ def single(name: str, layer: str = "a", **attrs: Any) -> Op:
     return op(name, ((B, OUT), (B, OUT)), (B, OUT), layer, **attrs)
 
 
+_RAN = ran()
 CONVOLUTION = {
     "dimension_numbers": [[0, 3, 1, 2], [3, 2, 0, 1], [0, 3, 1, 2]],
     "feature_group_count": 1,
@@ -181,13 +182,115 @@ def test_what_nobody_can_say(name: str) -> None:
     assert found.state is State.UNEXPLAINED
 
 
-def test_before_compilation_single_operations_may_be_missing() -> None:
-    """x + 0 is dropped where JAX hands the program over."""
-    added = single("lax.add", equations=1)
-    found = statement(PRODUCT, (dot(),), (ran(), added), "xla@lowered", ALL)
-    assert (found.residual, found.by_cause()[Cause.COMPILER_REWROTE]) == (0, B * OUT)
-    found = statement(B * OUT, (single("hlo.add", primitive="add"),), (ran(), added), "xla@lowered", ALL)
+ADDED = B * OUT
+"""FLOPs of one addition."""
+ADD, ADD_OF = single("hlo.add", primitive="add"), single("lax.add", equations=2, calls=2)
+DROPPED = ADD._replace(id="dropped", attrs={"primitive": "add", "dropped": True})
+BEFORE = ADD._replace(id="before", attrs={"primitive": "add", "lowered": True})
+
+
+def test_what_xla_drops_as_it_reads_a_program() -> None:
+    """Of x + 1 + 0 one addition is left, which is the model's own, and no compiler has run."""
+    program = (dot(), ADD, DROPPED)
+    counted, ran = PRODUCT + ADDED, (_RAN, ADD_OF)
+    found = statement(counted, program, ran, "xla@lowered", ALL)
+    assert (found.residual, found.by_cause()) == (0, {Cause.OP_NOT_COUNTED: ADDED})
+    found = statement(counted, program, ran, "xla@lowered")
+    assert (found.residual, found.by_cause()) == (0, {Cause.OUTSIDE_CONVENTION: -ADDED})
+    before = (dot(before=True), BEFORE)
+    for convention, causes in ((ALL, {Cause.OP_NOT_COUNTED: ADDED}), (MATMUL, {Cause.OUTSIDE_CONVENTION: -ADDED})):
+        found = statement(counted, (*program, *before), ran, by=convention)
+        assert (found.residual, found.by_cause()) == (0, causes)
+
+
+def test_an_operation_that_nobody_dropped_is_unexplained() -> None:
+    """Neither JAX's text nor the program before compilation has one more of them."""
+    counted, ran = PRODUCT + ADDED, (_RAN, ADD_OF)
+    found = statement(counted, (dot(), ADD), ran, "xla@lowered", ALL)
+    assert (found.residual, found.state) == (ADDED, State.UNEXPLAINED)
+    found = statement(counted, (dot(), ADD, dot(before=True), BEFORE), ran, by=ALL)
+    assert (found.residual, found.state) == (ADDED, State.UNEXPLAINED)
+    found = statement(ADDED, (ADD, DROPPED), ran, "xla@lowered", ALL)
     assert (found.residual, found.state) == (PRODUCT, State.UNEXPLAINED)
+
+
+def test_an_operation_that_the_compiler_removed_or_made() -> None:
+    """One of two is left, the model's own: the other is the compiler's. Of three one is the compiler's."""
+    before = (dot(before=True), BEFORE, BEFORE._replace(id="another"))
+    found = statement(PRODUCT + ADDED, (dot(), ADD, *before), (_RAN, ADD_OF), by=ALL)
+    assert (found.residual, found.by_cause()) == (0, {Cause.COMPILER_REWROTE: ADDED})
+    three = tuple(ADD._replace(id=f"add{index}") for index in range(3))
+    found = statement(PRODUCT + 3 * ADDED, (dot(), *three, *before), (_RAN, ADD_OF))
+    assert found.by_cause() == {Cause.OUTSIDE_CONVENTION: -2 * ADDED, Cause.COMPILER_REWROTE: -ADDED}
+    assert found.residual == 0
+
+
+def test_an_operation_that_lost_its_layer_s_name_is_the_model_s() -> None:
+    one = single("lax.add", equations=1)
+    found = statement(PRODUCT + ADDED, (dot(), ADD._replace(layer=""), dot(before=True), BEFORE), (_RAN, one))
+    assert (found.residual, found.by_cause()) == (0, {Cause.OUTSIDE_CONVENTION: -ADDED})
+
+
+def test_sums_of_devices_that_the_compiler_joins() -> None:
+    """It puts them into the program that it cuts, where JAX wrote none."""
+    sizes: tuple[Shape, ...] = ((2,), (3,))
+    group = {GROUP: {"ranks": [0, 1], "place": 0, "reduce": "sum"}}
+    sums = tuple(op("hlo.all-reduce", (size,), size, **group) for size in sizes)
+    joined = op("hlo.all-reduce", sizes, sizes[0])._replace(outputs=tuple(Tensor(size, "float32") for size in sizes))
+    found = statement(PRODUCT + 5, (dot(), joined, dot(before=True)), (_RAN, *sums), by=ALL)
+    assert found.residual == 0
+    assert set(found.by_cause()) <= {Cause.COMPILER_REWROTE}
+
+
+def test_a_function_that_is_not_counted_is_so_without_the_compiler_too() -> None:
+    """XLA counts 0 for an exponential: it is no work of the compiler's that it counts 0 for one that is gone."""
+    exp = single("hlo.exponential", primitive="exp", lowered=True)
+    found = statement(PRODUCT, (dot(), dot(before=True), exp), (_RAN, single("lax.exp", equations=1)), by=ALL)
+    assert (found.residual, found.by_cause()) == (0, {Cause.OP_NOT_COUNTED: ADDED})
+
+
+def test_updates_of_two_sizes_are_counted_apart() -> None:
+    """The gradient of a median scatters 5 values and 30 into arrays of one size."""
+    array, small, large = (5, 6), (5,), (5, 6)
+    scatters = tuple(
+        op("hlo.scatter", (array, (1,), updates), array, to_apply=["add"], primitive="scatter-add")._replace(
+            id=str(updates)
+        )
+        for updates in (small, large)
+    )
+    ran = tuple(
+        op("lax.scatter-add", (array, (1,), updates), array, equations=1, n=len(updates)) for updates in (small, large)
+    )
+    found = statement(5 + 30, scatters, ran, "xla@lowered")
+    assert (found.residual, found.by_cause()) == (0, {Cause.OUTSIDE_CONVENTION: -5 - 30})
+
+
+PADDED_ROWS, ROWS, POOL = 10, 8, 2
+"""The gradient of a max pool: it is scattered to an array with the pool's padding."""
+SCATTERED = op(
+    "hlo.select-and-scatter", ((PADDED_ROWS,), (PADDED_ROWS // POOL,), ()), (PADDED_ROWS,), select=["compare"], scatter=["add"],
+    window={"size": [POOL], "stride": [POOL], "pad": [[0, 0]]}, primitive="select_and_scatter",
+)  # fmt: skip
+POOLED = op(
+    "lax.select_and_scatter_add", ((PADDED_ROWS // POOL,), (ROWS,)), (ROWS,), window_dimensions=[POOL], equations=1
+)
+
+
+def test_the_gradient_of_a_max_pool() -> None:
+    """XLA compares and adds as the model does."""
+    counted = PADDED_ROWS // POOL * (POOL - 1 + 1)
+    assert statement(counted, (SCATTERED,), (POOLED,), "xla@lowered", ALL).state is State.EQUAL
+    found = statement(counted, (SCATTERED,), (POOLED,), "xla@lowered")
+    assert (found.residual, found.by_cause()) == (0, {Cause.OUTSIDE_CONVENTION: -counted})
+
+
+def test_a_step_of_a_user_s_own_reduction() -> None:
+    """The trace has the steps, XLA one instruction that counts them all."""
+    rows, columns = 5, 6
+    steps = rows * (columns - 1)
+    reduce = op("hlo.reduce", ((rows, columns), ()), (rows,), to_apply=["add", "multiply"], primitive="reduce")
+    ran = tuple(op(f"lax.{name}", ((), ()), (), calls=steps, equations=steps) for name in ("add", "mul"))
+    assert statement(2 * steps, (reduce,), ran, "xla@lowered", ALL).state is State.EQUAL
 
 
 def test_parts_of_an_expanded_function_are_no_other_operation() -> None:

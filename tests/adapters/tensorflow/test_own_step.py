@@ -159,6 +159,22 @@ class Critic(keras.Model):
         return {"loss": loss}
 
 
+class Pretrained(Critic):
+    """A step that applies no optimizer."""
+
+    def train_step(self, x):
+        return {"loss": tf.reduce_mean(self.score(x))}
+
+
+def test_an_optimizer_that_no_step_applies_is_not_named():
+    def make():
+        model = Pretrained()
+        model.compile(keras.optimizers.SGD())
+        return model
+
+    assert "; optimizer: none that Keras made; " in step_of(make)[1].notes[0]
+
+
 def test_a_gradient_of_a_gradient():
     def make():
         model = Critic()
@@ -170,6 +186,8 @@ def test_a_gradient_of_a_gradient():
     assert macs(found.ops) == {("score", F): each, ("score", I): each, ("score", W): 2 * each}
     assert work(found.ops)["score", OPTIMIZER] == Work(mul=1, add=1) * FIRST
     assert "loss: its own, none is compiled" in found.notes[0]
+    # compile() without an optimizer makes an RMSprop, as in Keras' own WGAN-GP, and this step does not apply it
+    assert "; optimizer: keras.optimizers.SGD; " in found.notes[0]
     assert found.notes[0].endswith("targets: none")
     assert unexplained(model, found, "all") == {}
 

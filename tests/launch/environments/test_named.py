@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.launch.environments.named import Environment, adhoc, load
+from reconcile.launch.environments import named
+from reconcile.launch.environments.named import CURRENT, Environment, adhoc, load
 from reconcile.launch.environments.provision import folder_of
 
 GOOD = """
@@ -129,7 +130,13 @@ BESIDE_TORCH = ("numpy", "setuptools")
         (("torch==2.5", "setuptools"), "3.12", "torch-2.5+setuptools-py3.12", ("torch",), ("numpy",)),
         (("torch==2.5",), "3.12", "torch-2.5-py3.12", ("torch",), BESIDE_TORCH),
         (("torch==2.14.1",), "3.11", "torch-2.14.1-py3.11", ("torch",), BESIDE_TORCH),
-        (("thop==0.1.0.post2207010342",), "3.11", "thop-0.1.0.post2207010342-py3.11", ("torch",), BESIDE_TORCH),
+        (
+            ("thop==0.1.0.post2207010342",),
+            "3.11",
+            "thop-0.1.0.post2207010342-py3.11",
+            ("torch",),
+            ("torch", *BESIDE_TORCH),
+        ),
         (
             ("TensorFlow_CPU==2.16", "torch"),
             "3.11",
@@ -145,6 +152,36 @@ def test_adhoc(
 ) -> None:
     env = adhoc(with_, python)
     assert (env.name, env.python, env.frameworks, env.requirements) == (name, python, frameworks, with_ + added)
+
+
+@pytest.mark.parametrize(
+    ("with_", "models", "frameworks", "added"),
+    [
+        (("keras==3.12.0",), (), ("tf",), ("tensorflow-cpu",)),
+        (("keras==3.12.0",), ("torch",), ("torch",), ("torch", *BESIDE_TORCH)),
+        (("keras==3.12.0", "torch==2.5"), ("torch",), ("torch",), BESIDE_TORCH),
+        (("fvcore",), (), ("torch",), ("torch", *BESIDE_TORCH)),
+        (("dm-haiku",), (), ("jax",), ("jax",)),
+        (("jaxlib==0.10.1",), (), ("jax",), ("jax",)),
+        (("transformers==5.0.0",), ("torch",), ("torch",), ("torch", *BESIDE_TORCH)),
+        (("numpy<2.3",), ("tf", "torch"), ("tf", "torch"), ("tensorflow-cpu", "torch", "setuptools")),
+        (("tensorflow==2.15.1",), ("torch",), ("tf",), ()),  # refused later: it cannot be meant
+    ],
+)
+def test_adhoc_has_the_framework_of_the_models(
+    with_: tuple[str, ...],
+    models: tuple[str, ...],
+    frameworks: tuple[str, ...],
+    added: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The name under which TensorFlow is installed here, where it is; else its usual one."""
+    here = [object()]
+    monkeypatch.setattr(
+        named.metadata.Distribution, "discover", lambda name: iter(here if name == "tensorflow-cpu" else [])
+    )
+    env = adhoc(with_, CURRENT, models)
+    assert (env.frameworks, env.requirements) == (frameworks, with_ + added)
 
 
 def test_adhoc_refuses_what_it_cannot_make() -> None:

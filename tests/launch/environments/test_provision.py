@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,6 +18,7 @@ from reconcile.launch.environments import interpreters, provision
 from reconcile.launch.environments.interpreters import EnvironmentError_
 from reconcile.launch.environments.named import Environment, load
 from reconcile.launch.environments.provision import STAMP, ensure, folder_of
+from tests.launch.conftest import until
 
 ENV = Environment("mine", "Mine", "3.8", ("tf",), ("tensorflow==1", "protobuf<3.20"))
 Uv = Callable[..., Path]
@@ -154,11 +154,11 @@ e.ensure(e.Environment("mine", "Mine", "3.8", ("tf",), ("tensorflow==1", "protob
 
 
 @pytest.fixture
-def child(tmp_path: Path) -> Callable[[], subprocess.Popen[bytes]]:
+def child(tmp_path: Path, start: Callable[..., subprocess.Popen[bytes]]) -> Callable[[], subprocess.Popen[bytes]]:
     """Start a process that makes ENV with the stand-in for uv."""
 
     def started() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
+        return start(
             [sys.executable, "-c", CHILD, str(tmp_path / "bin" / "uv")],
             start_new_session=True,
             stderr=subprocess.DEVNULL,
@@ -183,20 +183,23 @@ def test_threads_and_processes_at_once_make_it_once(uv: Uv, child: Callable[[], 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 @pytest.mark.parametrize("orphaned", [False, True], ids=["with its uv", "its uv lives on"])
 def test_a_build_that_is_killed_is_never_taken(
-    uv: Uv, child: Callable[[], subprocess.Popen[bytes]], number: signal.Signals, orphaned: bool
+    tmp_path: Path, uv: Uv, child: Callable[[], subprocess.Popen[bytes]], number: signal.Signals, orphaned: bool
 ) -> None:
-    log = uv('sleep 2; touch "$(dirname "$5")/late"')
+    go_on = tmp_path / "go on"
+    log = uv(f'until [ -e "{go_on}" ]; do sleep 0.02; done; touch "$(dirname "$5")/late"')
     process = child()
-    limit = time.monotonic() + 30
-    while not (log.exists() and "pip install" in log.read_text()):
-        assert time.monotonic() < limit
-        time.sleep(0.02)
+    assert until(lambda: log.exists() and "pip install" in log.read_text())
     (os.kill if orphaned else os.killpg)(process.pid, number)
     assert process.wait() != 0
     assert not (folder_of(ENV) / STAMP).exists()
     uv()
     said: list[str] = []
-    assert ensure(ENV, said.append).exists()
+
+    def say(message: str) -> None:
+        said.append(message)
+        go_on.touch()
+
+    assert ensure(ENV, say).exists()
     assert venvs(log) == 2
     if orphaned and number == signal.SIGKILL:
         assert "waiting" in said[0]

@@ -48,7 +48,7 @@ def attempts(tmp_path: Path, confined: bool) -> tuple[dict[str, str], dict[str, 
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=outside) as process:
             assert process.stdout is not None
             out = process.stdout.read()  # with standard input open: its end ends the process
-            assert process.wait(60) == 0
+            assert process.wait(300) == 0
     harm, work = json.loads(out)
     return harm, work
 

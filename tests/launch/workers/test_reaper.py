@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,11 +18,12 @@ from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.workers.supervisor import Supervisor
 from reconcile.launch.workers.written import Outcome
 from reconcile.products.gallery import rows
-from tests.launch.conftest import STRAY, running, until
+from tests.launch.conftest import PATIENCE, STRAY, running, until
 from tests.workers import meta, request
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers and /proc")
 
+HANGS = "time.sleep(1000)"
 TOOL = """
 import json, os, signal, sys, tempfile, time
 
@@ -33,7 +36,7 @@ open(tempfile.gettempdir() + "/mine", "w").close()
 """
 
 
-def supervisor(tmp_path: Path, ready: Path, code: str, timeout: float = 60) -> Supervisor:
+def supervisor(tmp_path: Path, ready: Path, code: str, timeout: float = PATIENCE) -> Supervisor:
     """A worker that leaves a stray and a temporary file behind, and then does this."""
     tool = tmp_path / "tool.py"
     tool.write_text(f"META = {meta('torch')!r}\n{STRAY}{TOOL}{code}")
@@ -42,33 +45,41 @@ def supervisor(tmp_path: Path, ready: Path, code: str, timeout: float = 60) -> S
 
 
 @pytest.mark.parametrize(
-    ("code", "timeout", "said"),
+    ("code", "said"),
     [
-        ("", 60, "its process ended with status 0 before it was done"),
-        ("os._exit(4)", 60, "its process ended with status 4 before it was done"),
-        ("os.kill(os.getpid(), signal.SIGSEGV)", 60, "its process died of signal 11 (SIGSEGV)"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", 60, "its process was killed (signal 9: out of memory?)"),
-        ("os.killpg(0, signal.SIGKILL)", 60, "its process was killed (signal 9: out of memory?)"),
-        ("time.sleep(1000)", 1.5, "its process ran into the time limit of 1.5 s"),
+        ("", "its process ended with status 0 before it was done"),
+        ("os._exit(4)", "its process ended with status 4 before it was done"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "its process died of signal 11 (SIGSEGV)"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "its process was killed (signal 9: out of memory?)"),
+        ("os.killpg(0, signal.SIGKILL)", "its process was killed (signal 9: out of memory?)"),
+        (HANGS, "its process ran into the time limit of 0.5 s"),
     ],
 )
-def test_a_worker_ends_with_all_that_it_started(
-    tmp_path: Path, ready: Path, code: str, timeout: float, said: str
-) -> None:
-    found = supervisor(tmp_path, ready, code, timeout).run()
+def test_a_worker_ends_with_all_that_it_started(tmp_path: Path, ready: Path, code: str, said: str) -> None:
+    one, mine = supervisor(tmp_path, ready, code), tmp_path / "run" / "0" / "tmp" / "mine"
+
+    def limit() -> None:
+        """However long it took to start, it is given half a second from here on."""
+        assert until(mine.exists)
+        one.timeout = 0.5
+
+    with ThreadPoolExecutor(1) as pool:
+        limited = pool.submit(limit) if code == HANGS else None
+        found = one.run()
+    assert limited is None or limited.exception() is None
     assert found == {"thop": Outcome(None, said)}
     assert ready.exists()
     assert running(ready) == []
-    assert [path.name for path in (tmp_path / "run" / "0" / "tmp").iterdir()] == ["mine"]
+    assert list(mine.parent.iterdir()) == [mine]
 
 
 def test_a_run_that_is_stopped(tmp_path: Path, ready: Path) -> None:
-    one = supervisor(tmp_path, ready, "time.sleep(1000)")
+    one = supervisor(tmp_path, ready, HANGS)
     thread = threading.Thread(target=one.run)
     thread.start()
     assert until(ready.exists)
     one.stop()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert running(ready) == []
 
@@ -78,7 +89,7 @@ def test_an_interruption_waits_for_no_worker_in_other_threads(tmp_path: Path, re
 
     def measure(name: str) -> tuple[Any, None]:
         if name == "hangs":
-            supervisor(tmp_path, ready, "time.sleep(1000)").run()
+            supervisor(tmp_path, ready, HANGS).run()
         assert until(ready.exists)
         return SimpleNamespace(model=name), None
 
@@ -108,9 +119,11 @@ supervisor(Path(sys.argv[1]), Path(sys.argv[2]), "time.sleep(1000)").run()
 """
 
 
-def test_where_the_tool_is_killed(tmp_path: Path, ready: Path, environ: dict[str, str]) -> None:
-    process = subprocess.Popen([sys.executable, "-c", HOME, str(tmp_path), str(ready)], env=environ)
+def test_where_the_tool_is_killed(
+    tmp_path: Path, ready: Path, environ: dict[str, str], start: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    process = start([sys.executable, "-c", HOME, str(tmp_path), str(ready)], env=environ)
     assert until(ready.exists)
     process.send_signal(signal.SIGKILL)
-    assert process.wait(30) == -signal.SIGKILL
+    assert process.wait(PATIENCE) == -signal.SIGKILL
     assert until(lambda: not running(ready) and not (tmp_path / "run").exists())

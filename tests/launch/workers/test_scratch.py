@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
 from reconcile.launch.workers import scratch
+from tests.launch.conftest import PATIENCE, until
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no locks")
@@ -58,22 +59,24 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(temporary: Path)
 
 
 @pytest.mark.frameworks
-def test_home_and_reaper_are_killed(tmp_path: Path) -> None:
+def test_home_and_reaper_are_killed(tmp_path: Path, start: Callable[..., subprocess.Popen[bytes]]) -> None:
     """The worker ends with the reaper, and the next run removes the folder."""
     (tmp_path / "net.py").write_text("import time\n\ndef make():\n    time.sleep(300)\n")
     environ = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     command = [sys.executable, "-m", "reconcile", "run", "--torch", "net:make", "--input", "1,4"]
-    home = subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.DEVNULL)
+    home = start(command, cwd=tmp_path, env=environ, stderr=subprocess.DEVNULL)
     family: list[psutil.Process] = []
-    until = time.monotonic() + 60
-    while len(family) < 2 and time.monotonic() < until:  # the reaper and the worker
-        time.sleep(0.1)
-        family = psutil.Process(home.pid).children(recursive=True)
+
+    def started() -> bool:
+        family[:] = psutil.Process(home.pid).children(recursive=True)
+        return len(family) >= 2  # the reaper and the worker
+
+    assert until(started)
     home.send_signal(signal.SIGSTOP)
     family[0].kill()
     home.kill()
     home.wait()
-    assert psutil.wait_procs(family, timeout=20)[1] == []
+    assert psutil.wait_procs(family, timeout=PATIENCE)[1] == []
     left = [name for name in names(tmp_path) if name.startswith("reconcile-")]
     assert len(left) == 1
     scratch.clear(tmp_path)

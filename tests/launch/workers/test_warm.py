@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -20,7 +21,7 @@ from reconcile.launch.runner import collect
 from reconcile.launch.workers import exits, scratch, warm
 from reconcile.workflow import run
 from tests.conftest import PAIRS
-from tests.launch.conftest import until
+from tests.launch.conftest import PATIENCE, until
 from tests.workers import request
 
 pytestmark = [
@@ -128,7 +129,6 @@ def test_only_workers_of_the_running_interpreter_are_forked() -> None:
         assert warm.nursery_of(asked, Interpreter(Path("/usr/bin/python3"))) is None
         assert warm.nursery_of(asked, Interpreter(user_owned=True)) is None
         assert warm.nursery_of(asked._replace(recipe="keras_frozen"), Interpreter()) is None
-        assert warm.nursery_of(asked._replace(lent="folder"), Interpreter()) is None
         assert processes() == []
 
 
@@ -143,9 +143,9 @@ with warm.warm():
 """
 
 
-def test_all_ends_where_the_tool_is_killed(tmp_path: Path) -> None:
+def test_all_ends_where_the_tool_is_killed(tmp_path: Path, start: Callable[..., subprocess.Popen[bytes]]) -> None:
     code = WORKER.format(root=str(ROOT), own=str(tmp_path), pair=PAIR)
-    home = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)})
+    home = start([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)})
     seen: dict[int, psutil.Process] = {}
 
     def hangs() -> bool:
@@ -155,7 +155,7 @@ def test_all_ends_where_the_tool_is_killed(tmp_path: Path) -> None:
     assert until(hangs)
     home.send_signal(signal.SIGKILL)
     home.wait()
-    _, alive = psutil.wait_procs(list(seen.values()), timeout=30)
+    _, alive = psutil.wait_procs(list(seen.values()), timeout=PATIENCE)
     assert alive == []
     assert list(tmp_path.iterdir()) == []
 
@@ -173,6 +173,6 @@ def test_a_run_that_is_stopped_before_its_nursery_is_ready(tmp_path: Path) -> No
         thread.start()
         assert until(lambda: (tmp_path / "run" / "0" / "job.json").exists())
         one.stop()
-        thread.join(30)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
     assert processes() == []

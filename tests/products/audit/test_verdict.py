@@ -9,6 +9,7 @@ import pytest
 
 from reconcile.core.records import FLOP, MAC
 from reconcile.products.audit.claims import Claim
+from reconcile.products.audit.evidence import Known
 from reconcile.products.audit.html import to_html
 from reconcile.products.audit.page import to_csv, to_markdown
 from reconcile.products.audit.verdict import State, Verdict, by_chance, chance, verdict, verdicts
@@ -193,3 +194,40 @@ def test_a_verdict_says_what_its_source_counts() -> None:
     for text in (to_markdown(found, (0, 1), "", sources), to_csv(found), to_html(found, (0, 1), "", sources)):
         assert "as the other 4 rows of this source" in text
     assert "| a | with norms | 5 | 5 | 10^" in to_markdown(found, (0, 1), "", sources)
+
+
+def in_a_table(text: str, claim: str, outcome: dict[str, Any], what: str) -> Verdict:
+    """The verdict on a figure whose source counts ``what`` in 20 other rows."""
+    return verdict(Claim(1, "net:make", figure=text, claim=claim), outcome, "", (Known(what, 20),))
+
+
+GPT2 = 145_824_153_600
+RESNET101, BESIDE = 7_801_405_440, 32_513_024
+"""The multiply-adds of ResNet-101, and 2 for each of the 16,256,512 elements behind its batch norms."""
+
+
+@pytest.mark.parametrize("what", ["macs", "with biases", "flops"])
+def test_a_row_that_its_sources_reading_misses_is_tried_in_the_other_unit(what: str) -> None:
+    """GPT-2's 0.29 TFLOPs are 2 × 145,824,153,600, in a table whose other rows are MACs."""
+    macs, flops = reading(GPT2, WORK, MAC, "macs"), reading(2 * GPT2, WORK, FLOP, "flops")
+    held = {**RAN, "readings": [macs, flops, reading(GPT2 + 10**6, PART, MAC, "with biases")]}
+    found = in_a_table("0.29", "TFLOPs", held, what)
+    assert found.best is not None
+    assert (found.state, found.best.value, found.best.what) == (State.EXPLAINED, 2 * GPT2, "flops")
+    assert in_a_table("0.15", "TFLOPs", held, what).best.what == ("macs" if what != "with biases" else what)  # type: ignore[union-attr]
+    assert in_a_table("0.31", "TFLOPs", held, what).state is State.OPEN
+
+
+def test_the_other_unit_is_that_of_the_sources_reading() -> None:
+    """ResNet-101: 15.7 is twice the products and norms, where 2 × 7,801,405,440 rounds to 15.6; the list of readings lacks it."""
+    macs, norms = reading(RESNET101, WORK, MAC, "macs"), reading(RESNET101 + BESIDE, PART, MAC, "with norms", "fvcore")
+    held = {**RAN, "readings": [macs, reading(2 * RESNET101, WORK, FLOP, "flops"), norms]}
+    for text, value in (("15.7", 2 * (RESNET101 + BESIDE)), ("15.6", 2 * RESNET101), ("7.83", RESNET101 + BESIDE)):
+        best = in_a_table(text, "GFLOPs", held, "with norms").best
+        assert best is not None
+        assert (text, best.value, best.unit) == (text, value, MAC if text == "7.83" else FLOP)
+    halved = in_a_table(
+        "3.9", "GMACs", {**RAN, "readings": [macs, reading(7_801_405_440, PART, FLOP, "odd")]}, "odd"
+    ).best
+    assert halved is not None
+    assert (halved.value, halved.unit) == (RESNET101 // 2, MAC)

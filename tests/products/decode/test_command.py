@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -180,10 +179,11 @@ def taking(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
     """The requests of decode's runs, which end there."""
     asked: list[RunRequest] = []
 
-    def take(request: RunRequest, _progress: Callable[..., Any]) -> Collected:
+    def take(request: RunRequest, *_: Any) -> Collected:
         asked.append(request)
         raise UsageError("this run ends here.")
 
+    monkeypatch.setitem(gather.gather.__kwdefaults__, "take_at", take)
     monkeypatch.setitem(gather.gather.__kwdefaults__, "take", take)
     return asked
 
@@ -191,7 +191,8 @@ def taking(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
 def test_a_model_of_the_users_own(taking: list[RunRequest]) -> None:
     done = typed("--torch", "net:make", "--input", "1,3:int64", "--timeout", "5", "77", baselines=None)
     assert "this run ends here" in done.output
-    (request,) = taking
+    traced, request = taking
+    assert (traced.device, traced.factories, request.device) == ("meta", request.factories, "cpu")
     assert request.factories == {"torch": "net:make"}
     assert [(i.shape, i.dtype) for i in request.inputs] == [((1, 3), "int64")]
     assert request.timeout == 5

@@ -131,7 +131,10 @@ def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
 def test_matmul_init_from_a_run(tmp_path: Path) -> None:
     wanted = figure("8288")
     sources, notes = gather(
-        data.request("matmul_init"), (tmp_path,), close=lambda sources: search("matmul_init", wanted, sources).close
+        data.request("matmul_init"),
+        (tmp_path,),
+        thorough=True,
+        close=lambda sources: search("matmul_init", wanted, sources).close,
     )
     assert not notes
     found = search("matmul_init", wanted, sources, notes=notes)
@@ -152,11 +155,18 @@ class Stub:
     """In place of the runner: remembers what it was asked. ``recipes`` is what those of a recipe give."""
 
     def __init__(self, usual: Collected, recipes: Collected | None = None) -> None:
-        self.usual, self.recipes, self.asked = usual, recipes or usual, list[RunRequest]()
+        self.usual, self.recipes = usual, recipes or usual
+        self.asked, self.traced = list[RunRequest](), list[RunRequest]()
 
     def __call__(self, request: RunRequest, progress: object) -> Collected:
         self.asked.append(request)
         return self.recipes if set(request.counters) & set(RECIPES) else self.usual
+
+    def at(self, request: RunRequest, points: object, progress: object, counting: bool) -> list[Collected]:
+        """The traces alone, as the runner's collect_at gives them."""
+        assert not counting
+        self.traced.append(request)
+        return [replace(self.usual, ledgers=())]
 
 
 def fresh() -> Collected:
@@ -168,33 +178,97 @@ def far(sources: object) -> bool:
     return False
 
 
+def own(*names: str) -> set[str]:
+    """The counters that run here, of these frameworks, when nothing comes close."""
+    return {
+        n
+        for n, c in known_counters().items()
+        if c.framework in names and not (c.recipe or c.requirements or c.quoted or "witness" in c.leads)
+    }
+
+
 def test_a_run_and_everything_saved() -> None:
     stub = Stub(fresh())
-    sources, notes = gather(data.request(), (data.SAVED,), take=stub)
-    # The saved baseline of this very run is not looked at twice; data comes close to the figure, so no recipe is run.
+    sources, _ = gather(data.request(), (data.SAVED,), close=far, take=stub, take_at=stub.at)
+    # The saved baseline of this very run is not looked at twice.
     assert [s.name for s in sources].count("current") == 1
     assert {"tf-1.12", "tf-2.3.1", "torch-1.10.1-thop-2001"} <= {s.name for s in sources}
     assert len(stub.asked) == 1
-    assert not notes
 
 
-def test_every_counter_that_can_be_asked_for_is_read(tmp_path: Path) -> None:
+def test_nothing_runs_where_saved_data_comes_close(tmp_path: Path) -> None:
     stub = Stub(fresh())
-    gather(data.request(), (tmp_path,), close=far, take=stub)
+    gather(data.request(), (data.SAVED,), take=stub, take_at=stub.at)
+    assert (stub.traced, stub.asked) == ([], [])
+    gather(data.request(units="128"), (data.SAVED,), take=stub, take_at=stub.at)  # saved with other parameters
+    assert (len(stub.traced), stub.asked) == (1, [])
+
+
+def test_no_counter_runs_where_the_traces_come_close(tmp_path: Path) -> None:
+    stub = Stub(fresh())
+    (source,), notes = gather(data.request(), (tmp_path,), take=stub, take_at=stub.at)
+    assert ([r.device for r in stub.traced], stub.asked, notes) == (["meta"], [], ())
+    assert (len(source.collected.traces), source.collected.ledgers) == (2, ())
+
+
+def test_every_counter_that_runs_here_is_read(tmp_path: Path) -> None:
+    """Those that run unasked, and every other one, on the device that was asked for: a counter may count meta otherwise."""
+    stub = Stub(fresh())
+    (source,), notes = gather(data.request(), (tmp_path,), close=far, take=stub, take_at=stub.at)
+    (asked,) = stub.asked
+    assert (asked.device, asked.trace) == (RunRequest().device, False)
+    assert set(asked.counters) == own("tf", "torch")
+    assert {"torchinfo", "ptflops@pytorch", "thop", "tf.profiler@runmeta"} <= set(asked.counters)
+    assert source.collected.ledgers == fresh().ledgers
+    assert [name for name in RECIPES if name not in notes[0]] == []
+
+
+def test_a_model_of_ones_own_is_read_back_frozen(tmp_path: Path) -> None:
+    only = replace(fresh(), meta={**fresh().meta, "frameworks": ["tf"]})
+    stub = Stub(only)
+    gather(RunRequest(factories={"tf": "net:make"}), (tmp_path,), close=far, take=stub, take_at=stub.at)
+    assert set(stub.asked[0].counters) == {*own("tf"), "tf.profiler@frozen_pb"}
+
+
+def test_the_counters_of_a_large_model_run_on_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("reconcile.products.decode.stages.LITTLE", 124_904_959)  # gru_demo multiplies one more
+    stub = Stub(fresh())
+    _, notes = gather(data.request(), (tmp_path,), close=far, take=stub, take_at=stub.at)
+    assert stub.asked == []
+    assert [name for name in own("tf", "torch") if name not in notes[0]] == []
+    gather(data.request(), (tmp_path,), thorough=True, close=far, take=stub, take_at=stub.at)
+    assert set(stub.asked[0].counters) == own("tf", "torch")
+
+
+def test_a_model_that_meta_refuses_runs_as_it_is_asked_to(tmp_path: Path) -> None:
+    stub = Stub(fresh())
+
+    def refusing(request: RunRequest, points: object, progress: object, counting: bool) -> list[Collected]:
+        raise UsageError("no values on meta.")
+
+    (source,), _ = gather(data.request(), (tmp_path,), take=stub, take_at=refusing)
+    assert [(r.device, r.trace, r.counters) for r in stub.asked] == [(RunRequest().device, True, ())]
+    assert source.collected == fresh()
+
+
+def test_every_recipe_is_read_on_request(tmp_path: Path) -> None:
+    stub = Stub(fresh())
+    gather(data.request(), (tmp_path,), thorough=True, close=far, take=stub, take_at=stub.at)
     assert sorted(name for r in stub.asked[1:] for name in r.counters) == sorted(RECIPES)
     assert RECIPES
 
 
 def test_recipes_end_where_one_comes_close(tmp_path: Path) -> None:
     stub = Stub(fresh())
-    gather(data.request(), (tmp_path,), close=lambda sources: len(sources) == 3, take=stub)
-    assert [r.counters for r in stub.asked] == [(), *((name,) for name in RECIPES[:2])]
+    close = lambda sources: len(sources) == 3  # noqa: E731
+    gather(data.request(), (tmp_path,), thorough=True, close=close, take=stub, take_at=stub.at)
+    assert [r.counters for r in stub.asked[1:]] == [(name,) for name in RECIPES[:2]]
 
 
 def test_a_recipe_that_does_not_run_is_told(tmp_path: Path) -> None:
     lost = Missing(RECIPES[0], "tf", State.FAILED, "AttributeError: no")
     stub = Stub(fresh(), replace(fresh(), traces=(), ledgers=(lost,)))
-    sources, notes = gather(data.request(), (tmp_path,), close=far, take=stub)
+    sources, notes = gather(data.request(), (tmp_path,), thorough=True, close=far, take=stub, take_at=stub.at)
     assert len(sources) == 1
     names = ", ".join([RECIPES[0]] * len(RECIPES))  # the stub's answer to each
     assert notes == (f"current: {names} (tf): AttributeError: no.",)
@@ -204,11 +278,11 @@ def test_a_recipe_that_is_refused_is_told(tmp_path: Path) -> None:
     stub = Stub(fresh())
 
     def refusing(request: RunRequest, progress: object) -> Collected:
-        if request.counters:
+        if set(request.counters) & set(RECIPES):
             raise UsageError("the pair has no way to build it.")
         return stub(request, progress)
 
-    _, notes = gather(data.request(), (tmp_path,), close=far, take=refusing)
+    _, notes = gather(data.request(), (tmp_path,), thorough=True, close=far, take=refusing, take_at=stub.at)
     assert notes == (f"current: {', '.join(RECIPES)} (tf): the pair has no way to build it.",)
 
 
@@ -216,19 +290,19 @@ def test_recipes_of_a_framework_that_is_not_there_are_not_run(tmp_path: Path) ->
     lost = tuple(Missing(x.counter, "tf", State.SKIPPED, "absent") for x in fresh().ledgers if x.framework == "tf")
     kept = tuple(x for x in fresh().ledgers if x.framework == "torch")
     stub = Stub(replace(fresh(), ledgers=(*lost, *kept)))
-    gather(data.request(), (tmp_path,), close=far, take=stub)
+    gather(data.request(), (tmp_path,), thorough=True, close=far, take=stub, take_at=stub.at)
     assert len(stub.asked) == 1
 
 
 def test_a_recipe_needs_a_pair() -> None:
     stub = Stub(fresh())
-    own = RunRequest(factories={"tf": "net:make"})
-    _, (note,) = gather(own, (data.SAVED,), close=far, take=stub)
+    mine = RunRequest(factories={"tf": "net:make"})
+    _, (note,) = gather(mine, (data.SAVED,), thorough=True, close=far, take=stub, take_at=stub.at)
     assert len(stub.asked) == 1
-    assert [name for name in RECIPES if name not in note] == []
+    assert [name for name in RECIPES if name not in note] == ["tf.profiler@frozen_pb"]  # which any model has
     assert "which needs a pair: see `reconcile zoo new`" in note
-    for request, close in ((own, bool), (RunRequest(factories={"torch": "net:make"}), far)):
-        assert gather(request, (data.SAVED,), close=close, take=stub)[1] == ()
+    for request, close in ((mine, bool), (RunRequest(factories={"torch": "net:make"}), far)):
+        assert gather(request, (data.SAVED,), close=close, take=stub, take_at=stub.at)[1] == ()
 
 
 def test_named_environments_only() -> None:
@@ -242,7 +316,9 @@ def test_named_environments_only() -> None:
 
 def test_named_counters_only() -> None:
     stub = Stub(fresh())
-    sources, _ = gather(replace(data.request(), counters=("thop",)), (data.SAVED,), close=far, take=stub)
+    sources, _ = gather(
+        replace(data.request(), counters=("thop",)), (data.SAVED,), thorough=True, close=far, take=stub, take_at=stub.at
+    )
     assert [request.counters for request in stub.asked] == [("thop",)]  # neither a recipe nor another counter
     saved_counters = {ledger.counter for s in sources if s.remark for ledger in s.collected.ledgers}  # type: ignore[union-attr]
     assert saved_counters == {"thop"}
@@ -251,10 +327,10 @@ def test_named_counters_only() -> None:
 
 def test_a_named_counter_runs_where_saved_data_lacks_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stub = Stub(fresh())
-    monkeypatch.setattr("reconcile.products.decode.gather.ensure", lambda *_: tmp_path / "python")
+    monkeypatch.setattr("reconcile.products.decode.stages.ensure", lambda *_: tmp_path / "python")
     for counter, runs in (("thop", 0), ("torchinfo", 1)):
         asked = replace(data.request(), counters=(counter,))
-        gather(asked, (data.SAVED,), ["torch-1.10.1-thop-2001"], close=far, take=stub)
+        gather(asked, (data.SAVED,), ["torch-1.10.1-thop-2001"], thorough=True, close=far, take=stub, take_at=stub.at)
         assert [request.counters for request in stub.asked] == [(counter,)] * runs
 
 
@@ -303,7 +379,9 @@ def test_saved_data_alone(tmp_path: Path) -> None:
 
 def test_what_failed_is_told_and_the_saved_data_stands() -> None:
     lost = tuple(Missing(x.counter, x.framework, State.SKIPPED, "not installed") for x in fresh().ledgers)
-    sources, notes = gather(data.request(), (data.SAVED,), take=Stub(replace(fresh(), traces=(), ledgers=lost)))
+    stub = Stub(replace(fresh(), traces=(), ledgers=lost))
+    sources, notes = gather(data.request(), (data.SAVED,), close=far, take=stub, take_at=stub.at)
+    notes = tuple(note for note in notes if "not installed" in note)
     by_framework = {f: [x.counter for x in fresh().ledgers if x.framework == f] for f in ("tf", "torch")}
     assert notes == tuple(f"current: {', '.join(names)} ({f}): not installed." for f, names in by_framework.items())
     assert [s.remark for s in sources if s.name == "current"] == ["", "saved"]

@@ -14,6 +14,7 @@ from reconcile.products.decode.figure import figure
 from reconcile.products.decode.grammar import Candidate
 from reconcile.products.decode.readings import PART, WORK
 from reconcile.products.decode.variants import LENGTHS, SIDES, Ran, Variant
+from tests.products.decode import data
 
 MOBILENET = 300_774_272
 """The multiply-adds of MobileNetV2 at 224; every layer but the last has as many as its output has places."""
@@ -99,3 +100,16 @@ def test_the_chance_grows_with_the_variants() -> None:
     assert variants.chance([one, two], wanted, MOBILENET) == pytest.approx(first + second)
     assert variants.chance([one], figure("221000000"), MOBILENET) is None
     assert variants.chance([], wanted, MOBILENET) == 0
+
+
+def test_a_number_that_the_network_itself_has_is_no_variants() -> None:
+    """Twice the heads of half the width multiply as much: 5 × 8 × 4 in products over 8, and in twice as many over 4."""
+    as_it_is, heads = data.trace(data.product("a", 5, 8, 4)), data.trace(data.product("a", 5, 4, 4, calls=2))
+    wider = data.trace(data.product("a", 5, 8, 12))
+    traces = [as_it_is, heads, wider]
+    several = [Variant(what, (), Point({}, ())) for what in ("with heads=24", "with width=12")]
+    there = lambda *_: [data.source(trace, batch=1).collected for trace in traces]  # noqa: E731
+    _, ran = variants.run(run_request(torch="net:make"), several, there, lambda _event: None)
+    assert [one.variant.what for one in ran] == ["with width=12"]
+    assert [hit.variant.what for hit in variants.hits(ran, figure(str(5 * 8 * 4)))] == []
+    assert [hit.variant.what for hit in variants.hits(ran, figure(str(5 * 8 * 12)))] == ["with width=12"]

@@ -180,7 +180,7 @@ def test_wrong_sizes_are_one_sentence(words: list[str], why: str) -> None:
         ({"model_type": "llama"}, {"image_size": 448}, "height and width in pixels, such as 448 and 672, not 448"),
         ({"model_type": "llama"}, {"image_size": (32, 4.5)}, "height and width in pixels"),
         (make, {"pass_": "backward"}, "unknown pass 'backward'"),
-        (Path("no_such.json"), {}, "cannot be read as a configuration"),
+        (Path("no_such.json"), {}, "cannot read the configuration no_such.json: No such file or directory"),
         (7, {}, "torch= is an int"),
     ],
 )

@@ -172,8 +172,8 @@ def test_causes_that_cancel_out_are_no_exact_formula(page: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (None, "cannot be read as a configuration"),
-        ("{", "cannot be read as a configuration"),
+        (None, "cannot read the configuration"),
+        ("{", "is damaged"),
         ("[]", "has no model_type"),
         ('{"hidden_size": 8}', "has no model_type"),
     ],

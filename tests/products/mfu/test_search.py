@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from fractions import Fraction
 
 import pytest
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 
 from reconcile.products.mfu.chance import agreement, by_chance, ranges, significant
 from reconcile.products.mfu.printed import Claim, Printed, claim
-from reconcile.products.mfu.readings import singles
+from reconcile.products.mfu.readings import FAR, singles
 from reconcile.products.mfu.search import MOST, MOST_STATED, Outcome, Product, products, search
 from reconcile.products.mfu.setup import Setup
+from reconcile.products.mfu.trainers import every
 from tests.products.mfu.setups import A100, by_tokens, rated
 
 TERA = 10**12
@@ -188,3 +190,23 @@ def test_two_digits_are_not_read_as_cut_off() -> None:
 
 def test_the_limits_of_chance_are_two_percent_at_most() -> None:
     assert MOST <= MOST_STATED <= 0.02
+
+
+CHIPS = {"GH100": ("H100", "H200", "H800", "H20", "GH200")}
+"""The products of a chip whose name is no part of theirs."""
+
+
+def test_a_name_that_contains_another_is_held_to_the_devices_that_have_it() -> None:
+    rows = [(entry, re.search(r"(\S+) contains", entry.why)) for entry in every()]
+    named = [(entry, found[1].removesuffix("name")) for entry, found in rows if found and found[1] != "name"]
+    assert len(named) >= 5
+    for entry, name in named:
+        products = CHIPS.get(name, (name.split("/")[-1],))
+        assert any(product in entry.product for product in products), (entry.product, entry.why)
+
+
+def test_what_needs_another_device_in_the_host_costs_more_than_a_reading_of_the_device() -> None:
+    costs = {one.reading: one.cost for one in singles(rated("140T", A100), share=True)}
+    host = [cost for reading, cost in costs.items() if "in the same host" in reading]
+    assert host == [FAR]
+    assert not any("lspci" in reading for reading in costs)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 from click.testing import CliRunner, Result
 
@@ -75,9 +72,11 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
     return lambda *words: CliRunner().invoke(cli, ["run", *words, "--out", "out", "--format", "md,json"])
 
 
-def test_a_world_and_one_device(typed: Typed) -> None:
+def test_a_world_and_one_device(typed: Typed, capfd: pytest.CaptureFixture[str]) -> None:
     done = typed("--torch", "shared:tensor", "--ranks", "4", "--against", "shared:one")
     assert done.exit_code == 0, done.output
+    # DTensor asks FakeTensors for sizes: none of them is a model's.
+    assert "Warning" not in done.output + capfd.readouterr().err
     (file,) = Path("out").glob("*.ranks.json")
     told = json.loads(file.read_text())
     assert [(each["ranks"], each["totals"]["matmul"]) for each in told["ranks"]] == [([0, 1, 2, 3], ONE // RANKS)]
@@ -136,28 +135,6 @@ def test_a_model_without_values_is_counted_and_says_so(typed: Typed) -> None:
     assert done.exit_code == 0, done.output
     assert f"2 ranks do {2 * ONE:,} FLOPs together" in " ".join(done.output.split())
     assert "ran on meta, where tensors have no values" in " ".join(done.output.split())
-
-
-def test_no_rank_runs_on_when_the_tool_is_ended(tmp_path: Path) -> None:
-    there = tmp_path / "there"
-    code = (
-        "import os, pathlib, time\n\n\ndef make():\n"
-        f"    pathlib.Path({str(there)!r}).write_text(str(os.getpid()))\n    time.sleep(600)\n"
-    )
-    (tmp_path / "slow.py").write_text(code)
-    words = [sys.executable, "-m", "reconcile", "run", "--torch", "slow:make", "--ranks", "2", "--out", "out"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    with subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as tool:
-        until(lambda: there.is_file() and there.read_text())
-        tool.send_signal(signal.SIGTERM)
-    until(lambda: not psutil.pid_exists(int(there.read_text())))
-
-
-def until(true: Callable[[], object]) -> None:
-    since = time.monotonic()
-    while not true():
-        assert time.monotonic() - since < 60
-        time.sleep(0.05)
 
 
 def test_home_chooses_counters_without_the_framework() -> None:

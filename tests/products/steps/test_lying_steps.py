@@ -14,7 +14,7 @@ import pytest
 
 import reconcile
 from reconcile.core.errors import NotInResult
-from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, OPTIMIZER, OTHER, WEIGHT_GRADIENT
+from reconcile.core.records import BACKWARD, FORWARD, INFERENCE, INPUT_GRADIENT, OPTIMIZER, OTHER, WEIGHT_GRADIENT
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -135,13 +135,15 @@ WHAT_RAN: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], dict[str, int
     "an optimizer has products": (nets.mlp, optimized, {**STEP, OPTIMIZER: SHAMPOO}),
     "an early return": (lies.Early, train, {F: FIRST, W: FIRST}),
     "an exception that a model catches": (lies.Tempted, train, {**PLUS, F: CALL + OWN + LOST}),
-    "an exception that a program catches": (lies.Tempted, caught, {**PLUS, F: CALL + OWN + 2 * LOST, OTHER: 2 * OUT**3}),
+    "an exception that a program catches": (
+        lies.Tempted, caught, {**PLUS, F: CALL + OWN + LOST, INFERENCE: LOST, OTHER: 2 * OUT**3}
+    ),
     "an optimizer's closure raises": (nets.mlp, failed_closure, {OTHER: 2 * OUT**3}),
     "a gradient's hook raises": (nets.mlp, failed_gradient, {phase: 2 * flops for phase, flops in STEP.items()}),
     "a retained graph": (nets.mlp, twice_back, {F: CALL, I: 2 * SECOND, W: 2 * CALL}),
     "weights changed by hand": (nets.mlp, by_hand, {F: 2 * CALL, I: 2 * SECOND, W: 2 * CALL, OTHER: 2 * WIDE * IN * IN}),
     "weights exchanged": (nets.mlp, exchanged, STEP),
-    "no_grad, then training": (nets.mlp, without_gradients, {**STEP, F: 2 * CALL}),
+    "no_grad, then training": (nets.mlp, without_gradients, {**STEP, INFERENCE: CALL}),
     "a generator": (lies.Stream, streamed, STEP),
     "one layer under two names": (lies.Twins, square_input, {F: 2 * WIDER, I: WIDER, W: 2 * WIDER}),
     "a tensor's own class": (nets.mlp, lambda net: train(net, lies.Wrapper(rows())), {F: CALL, BACKWARD: CALL + SECOND}),

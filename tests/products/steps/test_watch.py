@@ -62,6 +62,13 @@ with torch.no_grad():
 net(given).sum().backward()
 optimizer.step()
 """
+MUON = """
+import torch
+net = torch.nn.Linear(5, 6, bias=False)
+optimizer = torch.optim.Muon(net.parameters())
+net(torch.ones(2, 5)).sum().backward()
+optimizer.step()
+"""
 INFER = """
 import torch
 net = torch.nn.Linear(3, 4)
@@ -123,11 +130,69 @@ def test_the_profiler_counts_the_step_and_no_evaluation(watch: Watch, counters: 
     assert {statement["residual"] for statement in report["statements"]} == {0}
 
 
+def test_the_products_of_an_optimizer_are_of_no_utilisation(watch: Watch) -> None:
+    """Muon multiplies X X', its square, and their sum with X, five times, for a weight of 6 x 5."""
+    result, report = watch(MUON)
+    (trace,) = report["traces"]
+    once, products = 2 * (2 * 2 * 5 * 6), 5 * 2 * (2 * 5 * 5 * 6 + 5**3)
+    assert (result.exit_code, total(report)) == (0, once + products)
+    assert (trace["mfu_flops"], trace["hfu_flops"]) == (once, once)
+
+
 def test_another_step_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> None:
     result, report = watch(TRAIN, before=("--steps", "2", "--continue"))
     assert (result.exit_code, total(report)) == (0, STEP // MICRO * (MICRO + 1))
     out = capfd.readouterr().out
     assert out.splitlines()[-2:] == ["took step 3", "the end"]
+
+
+TWO = """
+import torch
+net = torch.nn.Linear(64, 32, bias=False)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    net(torch.ones(8, 64)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_the_sum_of_two_steps_is_not_called_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(TWO)
+    done = CliRunner().invoke(cli, ["watch", "--steps", "1-2", "--format", "md,json,html,disclosure", "train.py"])
+    assert done.exit_code == 0, done.output
+    both = f"{2 * 2 * 2 * 8 * 64 * 32:,}"  # forward and the weight's gradient
+    report = json.loads(Path("reports/train.json").read_text())
+    (trace,), (figure,) = report["traces"], report["verdict"]["figures"]
+    assert (trace["steps"], f"{trace['mfu_flops']:,}") == (2, both)
+    disclosure = json.loads(Path("reports/train.disclosure.json").read_text())
+    texts = [done.output, Path("reports/train.md").read_text(), Path("reports/train.html").read_text()]
+    for text in (*texts, json.dumps(report), json.dumps(disclosure)):
+        said = " ".join(text.split())
+        assert both in said or both.replace(",", "") in said
+        assert "per step" not in said
+        assert "one training step" not in said
+    assert f"for MFU and HFU: {both} FLOPs of 2 steps together" in " ".join(done.output.split())
+    assert "per 2 steps of train.py together" in figure["sentence"]
+
+
+LAZY = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)
+    def forward(self, x):
+        hidden = self.first(x)
+        return hidden, (self.second(hidden) for _ in range(3))
+list(Net()(torch.ones(5, 3))[1])
+"""
+
+
+def test_a_call_that_returns_a_generator_has_no_number(watch: Watch) -> None:
+    """It is taken after the call that was asked for."""
+    result, report = watch(LAZY, before=("--calls", "1"))
+    assert (result.exit_code, report["verdict"]["figures"], report["traces"][0]["complete"]) == (1, [], False)
 
 
 @pytest.mark.slow
@@ -220,3 +285,22 @@ def test_a_file_that_is_none_is_refused() -> None:
     result = CliRunner().invoke(cli, ["watch", "--out", "out", "nowhere.py"])
     assert result.exit_code == 2
     assert "nowhere.py is no file" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--devise", "H100", "train.py"], "No such option '--devise'"),
+        (["--nope=3", "train.py"], "No such option '--nope'"),
+        (["--device", "H900", "train.py"], "the device 'H900' is not in the table of peaks"),
+        (["--device", "H100 SXM", "--dtype", "x", "train.py"], "has no peak for 'x'"),
+    ],
+)
+def test_an_option_that_is_wrong_is_said_before_the_script_runs(words: list[str], said: str) -> None:
+    done = CliRunner().invoke(cli, ["watch", *words])  # there is no train.py
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_device_of_the_table_gives_the_least_time(watch: Watch, capfd: Any) -> None:
+    watch("--device", "H100 SXM")
+    assert "989.4 TFLOP/s of NVIDIA H100 SXM5 80GB in bf16: MFU is " in " ".join(capfd.readouterr().out.split())

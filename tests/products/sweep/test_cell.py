@@ -24,7 +24,7 @@ from reconcile.products.sweep.cells import Cell, Manner, request_of
 from reconcile.products.sweep.engine import Finished, exit_code
 
 ROOT = Path(__file__).resolve().parents[3]
-LIMIT = 30.0
+LIMIT = 240.0
 MARK = "RECONCILE_TEST_MARK"
 
 

@@ -111,7 +111,7 @@ def raises(error: Exception) -> Callable[[], Any]:
 @pytest.mark.parametrize(
     ("says", "said"),
     [
-        (lambda: asyncio.sleep(60), "no answer within 0.2 s"),
+        (lambda: asyncio.sleep(1000), "no answer within 0.2 s"),
         (raises(OSError("Timed out.")), "Timed out"),
         (raises(TypeError("TLS expects a `ssl_context`")), "TLS expects a `ssl_context`"),
         (raises(ValueError("\x1b[31m")), r"\x1b[31m"),
@@ -129,7 +129,7 @@ def test_what_is_no_scheduler_is_a_sentence_soon(
     with pytest.raises(UsageError) as caught, cluster.connected(PLACE):
         pass
     assert str(caught.value) == f"there is no Dask scheduler at {PLACE}: {said}."
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 500
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from reconcile.cli import cli
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
+from reconcile.core.registry import unasked
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch.environments import in_environment
@@ -32,19 +33,43 @@ def test_the_package_of_a_counter_goes_over_what_is_here() -> None:
     assert counters == ("ptflops@pytorch", "ptflops@aten")
 
 
-def test_a_framework_moves_every_counter_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_framework_moves_the_counters_that_run_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upgrade, "installed", lambda names: "" if names[0] in ("", "fvcore") else "1.2")
     _, after, counters = upgrade.sides(["torch==2.15.0"], [], CURRENT, ())
     assert (after.over, after.frameworks) == ("", ("torch",))
-    assert set(counters) >= {"flop_counter", "torch.profiler", "thop", "fvcore", "torchinfo", "ptflops@aten"}
-    assert not [name for name in counters if name.startswith(("tf.", "calflops", "formula:"))]
-    # Or nothing but the release itself would be compared.
-    assert {"thop==1.2", "torchinfo==1.2", "ptflops==1.2"} <= set(after.requirements)
+    assert counters == unasked("torch")
+    assert "thop==1.2" in after.requirements  # or nothing but the release itself would be compared
     assert "fvcore" not in " ".join(after.requirements)  # it is not here either
     _, after, _ = upgrade.sides(["torch==2.15.0", "thop==0.1.0"], [], CURRENT, ())
     assert [text for text in after.requirements if text.startswith("thop")] == ["thop==0.1.0"]
     _, _, counters = upgrade.sides(["tensorflow==2.20.0"], [], CURRENT, ())
-    assert counters == ("tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta", "tf_libraries")
+    assert counters == unasked("tf")
+
+
+@pytest.mark.parametrize(
+    ("asked", "models", "moved"),
+    [
+        ("keras==3.12.0", (), "tf"),
+        ("keras==3.12.0", ("torch",), "torch"),  # Keras runs on each of them
+        ("numpy==2.3.0", ("tf",), "tf"),
+        ("torchvision==0.27.0", (), "torch"),
+        ("transformers==5.0.0", ("torch",), "torch"),
+    ],
+)
+def test_a_package_beside_a_framework_goes_over_what_is_here(asked: str, models: tuple[str, ...], moved: str) -> None:
+    """Nothing of it brings the framework, and another release of that would move counts as well."""
+    before, after, counters = upgrade.sides([asked], [], CURRENT, (), models)
+    assert (before.name, after.over, after.requirements) == (CURRENT, CURRENT, (asked,))
+    assert (after.frameworks, counters) == ((moved,), unasked(moved))
+    older, _, _ = upgrade.sides([asked], [asked], CURRENT, (), models)
+    assert (older.over, older.requirements) == (CURRENT, (asked,))
+
+
+@pytest.mark.parametrize("asked", ["equinox==0.13.0", "optax==0.2.7", "keras==3.12.0", "numpy==2.3.0"])
+def test_what_jax_models_use_goes_into_the_environment_of_its_counter(asked: str) -> None:
+    before, after, counters = upgrade.sides([asked], [], CURRENT, (), ("jax",))
+    assert (before.name, counters, after.over) == ("xla", unasked("jax"), CURRENT)
+    assert asked in after.requirements
 
 
 @pytest.mark.parametrize(("asked", "kept"), [("calflops==0.3.1", "calflops"), ("jax==0.12.0", "xla")])
@@ -90,8 +115,8 @@ class Releases:
 
         return collect
 
-    def call(self, *args: str) -> Result:
-        return CliRunner().invoke(cli, ["upgrade", f"thop=={NEW}", *args], prog_name="reconcile")
+    def call(self, *args: str, asked: str = f"thop=={NEW}") -> Result:
+        return CliRunner().invoke(cli, ["upgrade", asked, *args], prog_name="reconcile")
 
 
 @pytest.fixture
@@ -166,7 +191,11 @@ def test_what_was_not_counted_before_is_not_called_unchanged(releases: Releases)
     releases.after = replace(releases.after, traces=releases.before.traces, ledgers=absent)
     result = releases.call("--case", "family_dense", "--pass", "forward")
     assert result.exit_code == 3, result.output
-    assert "family_dense, forward: thop has nothing to compare with: thop is not installed\n" in result.stdout
+    said = "family_dense, forward: thop has nothing to compare with: thop is not installed\n"
+    assert said in result.stdout
+    for args, code in (((), 0), (("--counter", "thop"), 3)):  # torch does not ask for thop
+        result = releases.call("--case", "family_dense", "--pass", "forward", *args, asked="torch==2.15.0")
+        assert (result.exit_code, said in result.stdout) == (code, True), result.output
 
 
 @pytest.mark.parametrize(

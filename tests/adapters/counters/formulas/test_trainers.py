@@ -169,7 +169,7 @@ def decoder(L: int, h: int, n: int, k: int, f: int, V: int, steps: int, **more: 
     d = more.pop("d", h // n)
     facts = {"L": L, "h": h, "n": n, "k": k, "d": d, "dqk": d, "dv": d, "f": f, "V": V, "m": 3}
     stated = {"B": 1, "T": steps, "tokens": steps, "moe": False, "tied": False, "index": 0, "sliding": 0}
-    return {**facts, **stated, "model_type": "llama", "config_class": "LlamaConfig", **more}
+    return {**facts, **stated, "model_type": "llama", "whole": "llama", "config_class": "LlamaConfig", **more}
 
 
 LLAMA3 = (32, 4096, 32, 8, 14336, 128256, 8192)
@@ -203,7 +203,9 @@ def experts(fe: int, a: int, E: int, ns: int = 0) -> dict[str, Any]:
 
 
 LATENT = {"d": 0, "dqk": 192, "dv": 128, "rkv": 512, "drope": 64}
-DEEPSEEK = decoder(61, 7168, 128, 128, 18432, 129280, 0, model_type="deepseek_v3", **LATENT, rq=1536)
+DEEPSEEK = decoder(
+    61, 7168, 128, 128, 18432, 129280, 0, model_type="deepseek_v3", whole="deepseek_v3", **LATENT, rq=1536
+)
 VERL = {
     # the configuration in tests/utils/test_flops_counter.py of verl, its layers if they differ, and the figures there: of
     # sequences of 512, 1,024 and 2,048 tokens, and of three of 4,096
@@ -230,7 +232,7 @@ VERL = {
 def test_it_is_the_figure_in_the_tests_of_verl(model: str) -> None:
     facts, layers, *figures = VERL[model]
     for lengths, figure in zip(((512, 1024, 2048), (4096,) * 3), figures, strict=True):
-        found = [counted("verl", {**facts, "model_type": model, "T": t, "tokens": t}, layers) for t in lengths]
+        found = [counted("verl", {**facts, "whole": model, "T": t, "tokens": t}, layers) for t in lengths]
         assert sum(found) == figure
 
 

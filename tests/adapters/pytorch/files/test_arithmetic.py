@@ -50,6 +50,6 @@ ENDLESS = (
     ],
 )
 def test_arithmetic(text: str, plain: bool) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert is_arithmetic(text) is plain
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing.written import MEMORY, UNSEEN  # noqa: E402
+from reconcile.adapters.pytorch.tracing.written import MARK, MEMORY, UNSEEN, Written  # noqa: E402
 from tests.adapters.pytorch.tracing.test_outside import net  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
@@ -83,13 +83,26 @@ def freed_and_made_again(x):
     return x
 
 
-def freed_and_taken_again(x):
+def taken_again(between):
+    """Memory that is given back and taken again has what whoever had it left there, at the same address or at another."""
+
+    def compute(x):
+        out = torch.empty(3, 4)
+        storage, size = out.untyped_storage(), out.nbytes
+        storage.resize_(0)
+        kept = between()
+        storage.resize_(size)
+        ctypes.memset(storage.data_ptr(), 7, size)
+        return x + out * 0 + kept
+
+    return compute
+
+
+def grown(x):
     out = torch.empty(3, 4)
-    storage, size = out.untyped_storage(), out.nbytes
-    storage.resize_(0)
-    kept = torch.ones(3, 4)  # the same memory again would be no other
-    storage.resize_(size)
-    return x + out * 0 + kept
+    out.resize_(64, 64)
+    ctypes.memset(out.data_ptr(), 7, out.nbytes)
+    return x + out[0, 0] * 0
 
 
 HARMLESS = {
@@ -100,7 +113,9 @@ HARMLESS = {
     "zeros": lambda x: x + torch.zeros_like(x),
     "its shape alone": lambda x: x + torch.ones_like(torch.empty(3, 4)),
     "address of freed memory": freed_and_made_again,
-    "freed and taken again": freed_and_taken_again,
+    "freed and taken again": taken_again(lambda: torch.ones(3, 4)),
+    "freed and taken again at once": taken_again(lambda: 0),
+    "made larger": grown,
     "integers": lambda x: x + torch.empty(3, 4, dtype=torch.int64).zero_(),
     "nothing in it": lambda x: torch.cat([x, torch.empty(0, 4)]),
     "half precision": lambda x: x + torch.empty(3, 4, dtype=torch.bfloat16),
@@ -110,6 +125,18 @@ HARMLESS = {
 @pytest.mark.parametrize("way", HARMLESS)
 def test_memory_that_operators_write_is_none(way):
     assert problems(HARMLESS[way]) == []
+
+
+def test_memory_is_followed_until_it_is_given_back():
+    """Wherever the allocator takes other."""
+    memory, out = Written(lambda: ""), torch.empty(3, 4)
+    memory.make(out, MARK)
+    before = dict(vars(torch.UntypedStorage))
+    with memory.until_given_back():
+        assert memory.made
+        out.untyped_storage().resize_(0)
+        assert not memory.made
+    assert dict(vars(torch.UntypedStorage)) == before
 
 
 def test_a_step_names_the_layer_of_its_kernels():

@@ -1,0 +1,154 @@
+"""verl's flops_counter, which has a formula for each of some types of configuration. Python 3.6, standard library only.
+
+It is given the configuration as it was loaded: of a model that reads images as well that is the one around its text_config, whose
+type (``whole``) is another.
+"""
+
+from .papers import FULL, LOGITS, PRODUCTS, SIZES, no_latent
+from .terms import (
+    ALL_ROUTED,
+    ATTENTION,
+    DIFFERS,
+    HALF,
+    HEAD,
+    LAYER,
+    LOOKUP,
+    NO_SHARED,
+    NORMS,
+    ONE_WIDTH,
+    ROUTER,
+    THREE,
+    WEIGHTS,
+    WHOLE,
+    WINDOW,
+    Assumption,
+    Facts,
+    Formula,
+    Term,
+    attention,
+    halves,
+    head,
+    lookup,
+    projections,
+    router,
+    weights,
+)
+
+VERL = "verl-project/verl@1dda039b9c63 verl/utils/flops_counter.py"
+GATE = "h E B T"
+
+DENSE = ("llama", "qwen2", "qwen3", "mistral", "seed_oss", "mimo", "gemma3_text", "apertus")
+PICTURES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")
+"""Dense models with a text_config: heads are h / n wide, whatever it says."""
+ROUTED = ("qwen2_moe", "qwen3_moe", "qwen3_vl_moe", "gpt_oss", "hy_v3")
+"""Models with experts in every layer, whatever the configuration says."""
+DEEPSEEK, APERTUS, HYBRID = "deepseek_v3", "apertus", ("qwen3_5", "qwen3_5_moe")
+WINDOWS = ("gemma3_text", "gpt_oss")
+SHARED = (DEEPSEEK, "hy_v3")
+RAISES = ("glm4v",)
+"""Types whose function reads the sizes of a plain configuration, which theirs is not."""
+
+
+def verl_refuses(facts: Facts) -> str:
+    """verl goes by model_type, and gives 0 for those that it lacks."""
+    kind = facts["whole"]
+    if kind in RAISES:
+        return f"its source reads config.hidden_size, which a configuration of {kind!r} lacks, and raises there"
+    if kind not in (*DENSE, *PICTURES, *ROUTED, DEEPSEEK, *HYBRID):
+        return f"its source counts by config.model_type and has no formula for {kind!r}"
+    if facts.get("images"):
+        return "its source counts the encoder of images by terms of its own, which are not written here"
+    if facts.get("E") and kind in (*DENSE, *PICTURES):
+        return f"its source counts model_type {kind!r} as a dense model, and this one has experts"
+    return "" if kind == DEEPSEEK or not facts.get("rkv") else no_latent(facts)
+
+
+def of_types(assumption: Assumption, *kinds: str) -> Assumption:
+    """An assumption of the types with these names alone."""
+    return assumption._replace(facts=lambda f: assumption.facts(f) if f["whole"] in kinds else {})
+
+
+def of_others(assumption: Assumption, *kinds: str) -> Assumption:
+    """An assumption of all types but these."""
+    return assumption._replace(facts=lambda f: {} if f["whole"] in kinds else assumption.facts(f))
+
+
+def linear_layer(facts: Facts) -> bool:
+    """Whether a layer of Qwen3.5 has linear attention."""
+    return facts["whole"] in HYBRID and bool(facts.get("linear"))
+
+
+def verl_weights(facts: Facts) -> int:
+    """The weights of a layer: of Qwen3.5 with the gate of its queries, its shared expert, and those of linear attention."""
+    if facts["whole"] not in HYBRID:
+        return weights(facts)
+    h, tokens = int(facts["h"]), int(facts["tokens"])
+    beside = h * (3 * int(facts.get("fs") or 0) + 1) if facts.get("E") else 0  # the shared expert and its gate
+    mixed = weights(facts) - projections(facts) * tokens + beside * tokens
+    if not linear_layer(facts):
+        return mixed + (projections(facts) + h * int(facts["n"]) * int(facts["d"])) * tokens
+    keys, values = int(facts["lk"]) * int(facts["lkd"]), int(facts["lv"]) * int(facts["lvd"])
+    return (
+        mixed + (h * (2 * keys + 3 * values + 2 * int(facts["lv"])) + int(facts["conv"]) * (2 * keys + values)) * tokens
+    )
+
+
+def full_pairs(facts: Facts) -> int:
+    """Attention, of a layer that has any."""
+    return 0 if linear_layer(facts) else attention(facts)
+
+
+def state_updates(facts: Facts) -> int:
+    """Five operations for each element of the state of linear attention, which a step has three times."""
+    return (
+        5 * int(facts["lkd"]) * int(facts["lvd"]) * int(facts["lv"]) * int(facts["tokens"])
+        if linear_layer(facts)
+        else 0
+    )
+
+
+def apertus_norms(facts: Facts) -> int:
+    """The norms of queries and keys, as Apertus has them there: h and k d wide."""
+    if facts["whole"] != APERTUS:
+        return 0
+    return (int(facts["h"]) + int(facts["k"]) * int(facts["d"])) * int(facts["tokens"])
+
+
+KEPT = of_types(WINDOW, *WINDOWS)
+HALVED = HALF._replace(
+    facts=lambda f: halves(dict(f, window=f.get("window") if f["whole"] in WINDOWS else 0), lambda n, keys: n * keys),
+    formula="attention on half of the T^2 pairs; with a window of w, which Gemma 3 and gpt-oss have, on T w / 2",
+)
+
+TERMS = (
+    Term(
+        WEIGHTS,
+        verl_weights,
+        PRODUCTS,
+        VERL + ":92-216, 271-451, 454-675",
+        (
+            of_types(ONE_WIDTH, *PICTURES),
+            of_others(THREE, APERTUS),
+            of_types(ALL_ROUTED, *ROUTED, *HYBRID),
+            of_others(NO_SHARED, *SHARED),
+        ),
+    ),
+    Term(ROUTER, router, GATE, VERL + ":171-216, 322-451, 562-675", (of_types(ALL_ROUTED, *ROUTED, *HYBRID),)),
+    Term(ATTENTION, full_pairs, FULL, VERL + ":92-216, 322-451, 454-675", (of_types(ONE_WIDTH, *PICTURES), KEPT, HALVED)),
+    Term(
+        LAYER, state_updates, "5 d_k d_v n_v B T of linear attention", VERL + ":311-319", cause=DIFFERS, plain=True,
+        name="recurrence",
+    ),
+    Term(LAYER, apertus_norms, "(h + k d) B T of Apertus", VERL + ":522-559", cause=NORMS, name="norms"),
+    Term(WHOLE, lookup, LOGITS, VERL + ":92-124", cause=LOOKUP, name="lookup"),
+    Term(HEAD, head, LOGITS, VERL + ":92-124"),
+)  # fmt: skip
+
+FORMULA = Formula(
+    "verl, flops_counter: a formula by the configuration's model_type; attention on half of the pairs, head and look-up",
+    TERMS,
+    forward=False,
+    reads=SIZES,
+    packed=True,
+    refuses=verl_refuses,
+)

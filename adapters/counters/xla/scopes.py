@@ -1,0 +1,31 @@
+"""The scopes that the name of an instruction tells, which JAX gave it."""
+
+from __future__ import annotations
+
+import re
+
+PROGRAM = "jit(reconciled)"
+"""How the name of an instruction begins that is given from the whole program on."""
+_NOT_SCOPES = re.compile(
+    r"^$|^(while|body|cond|closed_call|core_call|eval_jaxpr|checkpoint|remat2?|rematted_computation|custom_[jv][vj]p_call|shard_map|"
+    r"branch_\d+_fun|(p?jit|jvp|transpose|vmap)(\(.*)?|.*:)$"
+)
+_TRANSFORMED = re.compile(r"^(?:vmap|jvp|transpose)\((.*)\)$")
+
+
+def scopes_of(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The scopes of an instruction of this name in a computation that is called within ``names``.
+
+    JAX names it by the scopes and the primitive, from the program's own name on or from the call on.
+    """
+    *parts, last = name.split("/")
+    if _NOT_SCOPES.match(last):
+        parts.append(last)
+    own = tuple(part for part in map(unwrapped, parts) if not _NOT_SCOPES.match(part))
+    return own if parts and parts[0] == PROGRAM else names + own
+
+
+def unwrapped(part: str) -> str:
+    """The scope inside of transformations: ``vmap(first)`` is ``first``."""
+    found = _TRANSFORMED.match(part)
+    return unwrapped(found[1]) if found else part

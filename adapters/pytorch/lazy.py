@@ -1,0 +1,77 @@
+"""Outputs of a model that are not computed where its call ends: those of iterators, futures, coroutines and functions.
+
+Python 3.6.
+"""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from concurrent import futures
+from typing import Any
+
+import torch
+
+from ..shared.refusal import FactoryError
+
+UNCALLED = (
+    "the model returns a %s, which computes nothing until somebody %s: let it return what that gives, or count your own loop "
+    "with reconcile.count."
+)
+_FUTURES = (futures.Future,) + ((torch._C.Future,) if hasattr(torch._C, "Future") else ())
+_LAZY = (Iterator,) + _FUTURES
+
+
+def take_lazy(outputs: Any) -> Any:
+    """The outputs with all items of the iterators among them, and the results of futures; the same object if there are none.
+
+    Raises FactoryError for a coroutine, and for a function where no output is a tensor: nobody says what it is called with.
+    """
+    if any(map(inspect.isawaitable, _parts(outputs))):
+        raise FactoryError(UNCALLED % ("coroutine", "awaits it"))
+    taken = _take(outputs)
+    parts = list(_parts(taken))
+    if any(map(_is_function, parts)) and not any(isinstance(part, torch.Tensor) for part in parts):
+        raise FactoryError(UNCALLED % ("function", "calls it"))
+    return taken
+
+
+def find_unbegun(outputs: Any) -> list[Any]:
+    """The generators and coroutines in these outputs of which nothing has run."""
+    return list(filter(is_unbegun, _parts(outputs)))
+
+
+def is_unbegun(value: Any) -> bool:
+    """Whether it is a generator or a coroutine of which nothing has run."""
+    if inspect.isgenerator(value):
+        return bool(inspect.getgeneratorstate(value) == inspect.GEN_CREATED)
+    return inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CREATED
+
+
+def _take(value: Any) -> Any:
+    if isinstance(value, _FUTURES):
+        return _take(value.result() if isinstance(value, futures.Future) else value.wait())
+    if isinstance(value, Iterator):
+        return tuple(map(_take, value))
+    if any(isinstance(part, _LAZY) for part in _parts(value)):
+        return tuple(map(_take, _items(value)))
+    return value
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """What is in tuples, lists, mappings and dataclasses, at any depth."""
+    items = _items(value)
+    if items is None:
+        yield value
+    for item in items or ():
+        yield from _parts(item)
+
+
+def _items(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        return [getattr(value, name, None) for name in value.__dataclass_fields__]
+    return value if isinstance(value, (tuple, list)) else None
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, (type, torch.nn.Module, torch.Tensor))

@@ -1,0 +1,214 @@
+"""Formulas are asked with what their sources take: the main input's elements, the experts that are known, the type of the whole
+configuration."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import reconcile
+from reconcile.core.causes import Cause
+
+torch = pytest.importorskip("torch")
+from reconcile.adapters.pytorch.configured.documents import WHOLE_TYPE  # noqa: E402
+from reconcile.adapters.pytorch.configured.pictures import Pictures  # noqa: E402
+from tests.adapters.counters.formula_decoders import TOKENS, A, B, D, Decoder, E, F, H, K, L, N, T, V  # noqa: E402
+from tests.adapters.counters.test_formulas import causes_of  # noqa: E402
+
+nn = torch.nn
+pytestmark = pytest.mark.frameworks
+
+SIDE, PATCH, WIDE = 8, 4, 5
+PATCHES = (SIDE // PATCH) ** 2
+
+
+class Eye(nn.Module):  # type: ignore[name-defined, misc]
+    """An encoder of images as transformers has them, which says by which name it takes the pixels."""
+
+    main_input_name = "pixel_values"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch = nn.Conv2d(3, WIDE, PATCH, PATCH, bias=False)
+        self.layers = nn.ModuleList(nn.Linear(WIDE, WIDE, bias=False) for _ in range(2))
+
+    def forward(self, pixel_values: Any) -> Any:
+        x = self.patch(pixel_values).flatten(2).transpose(1, 2)
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Seer(Eye):
+    """One that no library gave a name for its input."""
+
+    main_input_name = None
+
+
+def test_the_trainer_takes_the_elements_of_pixels_for_tokens() -> None:
+    model, pixels = Pictures(Eye(), B, PATCHES), {"pixel_values": torch.zeros(B, 3, SIDE, SIDE)}
+    first, weights = 3 * WIDE * PATCH**2, 3 * WIDE * PATCH**2 + 2 * WIDE**2
+    elements, tokens = B * 3 * SIDE**2, B * PATCHES
+    total, causes = causes_of(model, "hf-trainer", pixels)
+    assert total == 6 * elements * weights
+    assert causes == {
+        Cause.TOKENS_ASSUMED: -6 * (elements - tokens) * weights,
+        Cause.BACKWARD_ASSUMED: -2 * tokens * first,  # pixels need no gradient
+    }
+    assert causes_of(model, "6n", pixels)[0] == 6 * tokens * weights
+
+
+def reason(model: Any, formula: str, inputs: Any = None) -> str:
+    """Why a formula has no number of a training step."""
+    ids = torch.zeros(B, T, dtype=torch.int64) if inputs is None else inputs
+    run = reconcile.run(torch=model, inputs=ids, counters=(f"formula:{formula}",), pass_="training", isolated=False)
+    (ledger,) = run.result.ledgers
+    assert ledger.state == "not_comparable"
+    return str(ledger.reason)
+
+
+def test_the_trainer_gives_nothing_for_a_model_that_names_no_input() -> None:
+    pixels = {"pixel_values": torch.zeros(B, 3, SIDE, SIDE)}
+    assert "elements of input_ids" in reason(Pictures(Seer(), B, PATCHES), "hf-trainer", pixels)
+
+
+# experts whose share nothing states
+
+
+class Expert(nn.Module):  # type: ignore[name-defined, misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(H, F, bias=False), nn.Linear(F, H, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.down(torch.relu(self.up(x)))
+
+
+class Mixture(nn.Module):  # type: ignore[name-defined, misc]
+    """A router over E experts, of which a token meets ``active``; the last is chosen by none."""
+
+    def __init__(self, active: int, kind: str) -> None:
+        super().__init__()
+        self.active, self.kind = active, kind
+        self.gate = nn.Linear(H, E, bias=False)
+        setattr(self, kind, nn.ModuleList(Expert() for _ in range(E)))
+
+    def forward(self, x: Any) -> Any:
+        flat = x.reshape(-1, H)
+        never = torch.tensor([0.0] * (E - 1) + [-1e9])
+        share, chosen = (self.gate(flat) + never).softmax(-1).topk(self.active, -1)
+        mixed = torch.zeros_like(flat)
+        for number, expert in enumerate(getattr(self, self.kind)):
+            row, place = (chosen == number).nonzero(as_tuple=True)
+            if len(row):
+                mixed = mixed.index_add(0, row, expert(flat[row]) * share[row, place][:, None])
+        return mixed.view_as(x)
+
+
+class Mixed(nn.Module):  # type: ignore[name-defined, misc]
+    """A network of one's own: no configuration says how many experts a token meets."""
+
+    def __init__(self, active: int = A, kind: str = "experts", **config: int) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(**config)
+        self.table = nn.Embedding(V, H)
+        self.layers = nn.ModuleList(Mixture(active, kind) for _ in range(L))
+
+    def forward(self, ids: Any) -> Any:
+        x = self.table(ids)
+        for layer in self.layers:
+            x = x + layer(x)
+        return x
+
+
+EXPERT = L * TOKENS * 2 * H * F
+"""One expert of every layer, for every token."""
+IDS = torch.arange(TOKENS).reshape(B, T) % V
+PLAIN = {Cause.LOOKUP_AS_PRODUCT: -6 * V * H * TOKENS}
+
+
+@pytest.mark.parametrize(("active", "kind"), [(1, "experts"), (A, "experts"), (A, "my_expert")])
+@pytest.mark.parametrize("formula", ["6n", "aws"])
+def test_all_experts_are_counted_where_nothing_states_a_share(formula: str, active: int, kind: str) -> None:
+    torch.manual_seed(0)
+    total, causes = causes_of(Mixed(active, kind), formula, IDS)
+    assert total == 6 * (E * EXPERT + L * TOKENS * H * E + V * H * TOKENS)
+    assert causes == PLAIN | {Cause.ALL_EXPERTS_COUNTED: -6 * (E - active) * EXPERT}
+
+
+def test_beside_a_step_of_ones_own_it_is_the_same() -> None:
+    torch.manual_seed(0)
+    model = Mixed()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with reconcile.count(model) as step:
+        model(IDS).square().sum().backward()
+        optimizer.step()
+    against = step.against("formula:6n", "formula:6n-active")
+    every, active = against.result.ledgers
+    statement = next(s for s in against.result.statements if s.from_ == every.counter)
+    found = {line.cause for line in statement.adjustments if line.amount}
+    assert (statement.residual, found) == (0, {Cause.ALL_EXPERTS_COUNTED, Cause.LOOKUP_AS_PRODUCT})
+    assert (every.state, active.state) == ("explained", "not_comparable")
+
+
+@pytest.mark.parametrize("formula", ["6n-active", "kaplan", "torchtitan"])
+def test_a_formula_of_active_experts_says_that_it_knows_no_share(formula: str) -> None:
+    config = {"num_hidden_layers": L, "hidden_size": H, "num_attention_heads": N, "num_experts": E}
+    assert "layers.0.experts.0.up.weight" in reason(Mixed(**config), formula, IDS)
+
+
+def test_layers_and_shared_experts_are_no_experts() -> None:
+    from reconcile.adapters.counters.formulas.facts import parameters, unshared
+
+    for kind in ("shared_experts", "blocks"):
+        assert unshared(parameters(Mixed(kind=kind), {}, [])) == "", kind
+    assert unshared(parameters(Mixed(), {"E": E, "a": A}, [])) == ""
+
+
+# verl goes by the type of the whole configuration
+
+LAYER = H * (N * D + 2 * K * D) + N * D * H + 3 * H * F
+NARROW = H // N
+HALF = B * N * 2 * T**2 * L // 2
+VERL = {
+    # type: total / 6
+    "qwen3": TOKENS * (L * LAYER + 2 * V * H) + HALF * D,
+    "qwen2_5_vl": TOKENS * (L * (2 * H * NARROW * (N + K) + 3 * H * F) + 2 * V * H) + HALF * NARROW,
+    "apertus": TOKENS * (L * (LAYER + H + K * D) + 2 * V * H) + HALF * D,
+}
+
+
+def whole(kind: str, **stated: Any) -> Any:
+    """A decoder of the text_config inside a configuration of this type."""
+    model = Decoder(model_type=f"{kind}_text", **stated)
+    setattr(model, WHOLE_TYPE, kind)
+    return model
+
+
+@pytest.mark.parametrize("kind", VERL)
+def test_verl_counts_by_the_type_around_the_text_config(kind: str) -> None:
+    assert causes_of(whole(kind), "verl")[0] == 6 * VERL[kind]
+
+
+def test_verl_has_no_formula_for_an_inner_type_and_raises_for_one_that_hides_its_sizes() -> None:
+    assert "has no formula for 'qwen3_5_text'" in reason(Decoder(model_type="qwen3_5_text"), "verl")
+    assert "reads config.hidden_size" in reason(whole("glm4v"), "verl")
+
+
+def test_verl_halves_the_keys_in_a_window() -> None:
+    window = 2
+    model = Decoder(
+        model_type="gemma3_text", layer_types=["sliding_attention", "full_attention"], sliding_window=window
+    )
+    pairs = B * N * 2 * D * (T * T + T * window) // 2
+    assert causes_of(model, "verl")[0] == 6 * (TOKENS * (L * LAYER + 2 * V * H) + pairs)
+
+
+def test_a_configuration_without_a_type_has_none() -> None:
+    model = Decoder()
+    model.config = SimpleNamespace(
+        **{name: value for name, value in vars(model.config).items() if name != "model_type"}
+    )
+    assert "has no formula for ''" in reason(model, "verl")
