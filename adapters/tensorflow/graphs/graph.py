@@ -202,9 +202,9 @@ class Scopes:
         ``gradients/<op>_grad/...`` (python/ops/gradients_util.py, _GradientsHelper).
         """
         for body in reversed(list(INLINED.finditer(name)) if self._scopes else []):
-            path = self.layer(name[body.end() :])
-            if path:
-                return path
+            inner = self.layer(name[body.end() :])
+            if inner:
+                return inner
         parts = name.split("/")
         if GRADIENTS.match(parts[0]):
             parts = [part[:-5] if part.endswith("_grad") else part for part in parts[1:]]

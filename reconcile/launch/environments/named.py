@@ -130,7 +130,7 @@ def adhoc(with_: tuple[str, ...], python: str, models: Collection[str] = ()) -> 
 
 def _distribution(record: Framework) -> str:
     """The name under which the framework is installed here; where it is not, its usual one."""
-    here = (name for name in record.distributions if next(metadata.Distribution.discover(name=name), None) is not None)
+    here = (name for name in record.distributions if list(metadata.Distribution.discover(name=name)))
     return next(here, record.distributions[0])
 
 

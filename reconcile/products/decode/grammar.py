@@ -101,9 +101,9 @@ def _of(
 ) -> Iterator[Candidate]:
     for ledger in source.collected.ledgers:
         if isinstance(ledger, Ledger):
-            remarks = [source.remark] if source.remark else []
+            known = [source.remark] if source.remark else []
             versions = ", ".join(f"{name} {version}" for name, version in sorted(ledger.versions.items()))
-            where = (f"{source.name} ({'; '.join([*remarks, versions])})",)
+            where = (f"{source.name} ({'; '.join([*known, versions])})",)
             for candidate in of_ledger(ledger, source, layers.get(ledger.framework, ())):
                 yield replace(candidate, where=where, counter=ledger.counter)
     for trace in source.collected.traces:
