@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from reconcile.engine.settle import Collected
 from reconcile.launch.request import RunRequest
@@ -20,6 +21,11 @@ from reconcile.launch.workers import warm
 
 pytest.register_assert_rewrite("tests.adapters.counters.in_environment")
 PAIRS = Path(__file__).parent / "pairs"
+
+# A busy machine fails no test: hypothesis measures no time. `make removals` tries few examples of each property.
+settings.register_profile("patient", parent=settings.default, deadline=None)
+settings.register_profile("few", parent=settings.default, deadline=None, max_examples=5)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "patient"))
 
 # As in a worker (adapters/tensorflow/model.py, quiet): tests that import TensorFlow themselves run the same kernels on every CPU.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")

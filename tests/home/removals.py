@@ -92,7 +92,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _run(tree: Path, *words: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "few"}
     done = subprocess.run([sys.executable, *words], cwd=tree, env=environment, capture_output=True, text=True)
     return "" if done.returncode == 0 else f"{' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}\n"
 
