@@ -125,7 +125,7 @@ scorecard: $(VENV)/.installed
 
 # Every counter on every pair of the zoo, those with environments of their own as well: half an hour, goes on where it was
 # interrupted, writes reports/counters.md, also from the training steps of `make gallery`. GROUP="calflops ..." runs some; delete
-# reports/counters.csv to begin anew.
+# reports/counters.csv, which git does not keep, to begin anew.
 counters: $(VENV)/.installed
 	$(BIN)/python -m tests.zoo.every_counter $(GROUP)
 
@@ -155,7 +155,7 @@ diffusers:
 # An exit of 1 says that some figures are not explained: the pages list them.
 AUDIT = $(BIN)/reconcile audit
 audit: $(VENV)/.installed
-	$(AUDIT) reports/audit/timm/claims.csv --out reports/audit/timm || [ $$? = 1 ]
+	$(AUDIT) reports/audit/timm/audit.csv --out reports/audit/timm || [ $$? = 1 ]
 	$(AUDIT) torchvision --out reports/audit/torchvision || [ $$? = 1 ]
 	$(AUDIT) zoo --out reports/audit/zoo || [ $$? = 1 ]
 	PYTHONPATH=. $(BIN)/python docs/audits.py
