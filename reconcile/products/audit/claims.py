@@ -46,8 +46,8 @@ class Claim:
 
 
 def read(path: Path) -> list[Claim]:
-    """The rows of the file, which may be what an audit wrote. Raises UsageError for one that cannot be read, and for a head without
-    the columns."""
+    """The rows of the file, which may be what an audit wrote. Raises UsageError for one that cannot be read, and for a head
+    without the columns."""
     lines = csv.reader(io.StringIO(user_files.text(path, "the claims"), newline=""))
     names = next(lines, [])
     head = names if tuple(names) == WRITTEN else table.head_of(names, COLUMNS, REQUIRED, path, "the claims")
