@@ -21,7 +21,7 @@ test: $(VENV)/.installed
 # part. `make slow`, `matrix`, `zoo`, `sweep`, `browser` and `site` run the parts.
 proofs: $(VENV)/.browser $(VENV)/.dask $(VENV)/.installed
 	.ci/chromium
-	$(BIN)/python docs/site.py
+	PYTHONPATH=. $(BIN)/python docs/site.py
 	$(BIN)/python -m pytest -m "(slow or matrix or zoo or sweep or browser or site) and not fresh" -p tests.home.noskip -n $(JOBS) \
 	    --dist loadfile -p tests.home.longest_first --no-loadscope-reorder --durations=40
 
@@ -72,8 +72,8 @@ gradients: $(VENV)/.installed
 programs: $(VENV)/.installed
 	$(BIN)/python -m pytest -m "programs or zoo" tests/products/authors/test_reproduce.py -p tests.home.noskip -n $(JOBS) --dist load
 
-# The polynomials of every pair in reports/formulas.md are what `reconcile formula` finds. `python -m tests.zoo.every_formula` writes
-# the page: of all pairs that it lacks, or of those that you name.
+# The polynomials of every pair in reports/formulas.csv are what `reconcile formula` finds. `python -m tests.zoo.every_formula` writes
+# them and their page: of all pairs that it lacks, or of those that you name.
 formulas: $(VENV)/.installed
 	$(BIN)/python -m pytest -m formulas tests/zoo/test_every_formula.py -p tests.home.noskip -n $(JOBS) --dist load
 
@@ -116,14 +116,16 @@ format: $(VENV)/.installed
 gallery: $(VENV)/.installed
 	$(BIN)/python -m reconcile zoo gallery --out reports --data model_zoo/gallery.json
 	$(BIN)/python -m reconcile zoo gallery --pass training --out reports --data model_zoo/steps.json
+	PYTHONPATH=. $(BIN)/python docs/built.py
 
 # Every counter on every layer of the families, forward and in training. Only cells of which something changed run again.
 scorecard: $(VENV)/.installed
 	$(BIN)/python -m reconcile zoo scorecard --out reports/scorecard --data model_zoo/scorecard.json
+	PYTHONPATH=. $(BIN)/python docs/built.py
 
 # Every counter on every pair of the zoo, those with environments of their own as well: half an hour, goes on where it was
 # interrupted, writes reports/counters.md, also from the training steps of `make gallery`. GROUP="calflops ..." runs some; delete
-# reports/counters.csv to begin anew.
+# reports/counters.csv, which git does not keep, to begin anew.
 counters: $(VENV)/.installed
 	$(BIN)/python -m tests.zoo.every_counter $(GROUP)
 
@@ -153,7 +155,7 @@ diffusers:
 # An exit of 1 says that some figures are not explained: the pages list them.
 AUDIT = $(BIN)/reconcile audit
 audit: $(VENV)/.installed
-	$(AUDIT) reports/audit/timm/claims.csv --out reports/audit/timm || [ $$? = 1 ]
+	$(AUDIT) reports/audit/timm/audit.csv --out reports/audit/timm || [ $$? = 1 ]
 	$(AUDIT) torchvision --out reports/audit/torchvision || [ $$? = 1 ]
 	$(AUDIT) zoo --out reports/audit/zoo || [ $$? = 1 ]
 	PYTHONPATH=. $(BIN)/python docs/audits.py
@@ -170,19 +172,21 @@ libraries: $(VENV)/.installed
 docs: $(VENV)/.installed
 	PYTHONPATH=. $(BIN)/python docs/write.py
 
-# The published utilisations in reports/mfu/claims.csv, each as a product of factors, and what trainers divide by: seconds.
+# The published utilisations in reports/mfu/claims.csv, each as a product of factors, and what trainers divide by: seconds. The
+# site has the same.
 mfu: $(VENV)/.installed
 	$(BIN)/python -m reconcile mfu --table reports/mfu/claims.csv --out reports/mfu || [ $$? = 1 ]
 	$(BIN)/python -m reconcile mfu trainers > reports/mfu/trainers.md
 
-# The documentation and the reports as a site in build/html: searchable; `python -m http.server -d build/html` shows it. Then
+# The documentation and the reports as a site in build/html, with the pages that are made of committed data and not committed
+# themselves (docs/built.py): searchable; `python -m http.server -d build/html` shows it. Then
 # a browser opens every page, and axe-core looks at it.
 site: $(VENV)/.browser $(VENV)/.installed
 	.ci/chromium
-	$(BIN)/python docs/site.py
+	PYTHONPATH=. $(BIN)/python docs/site.py
 	$(BIN)/python -m pytest -m site tests/browser/test_site.py -p tests.home.noskip -n $(JOBS)
 
-# The terminal in docs/pictures/, the gallery's picture, and gru_demo's report with its own.
+# The terminal in docs/pictures/, and gru_demo's report with its own.
 pictures: $(VENV)/.installed
 	PYTHONPATH=. $(BIN)/python docs/draw.py
 

@@ -70,7 +70,7 @@ def page() -> str:
 
 
 def _word(name: str) -> str:
-    return f"reports/audit/{name}/claims.csv" if name == "timm" else name
+    return f"reports/audit/{name}/audit.csv" if name == "timm" else name
 
 
 if __name__ == "__main__":

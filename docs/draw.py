@@ -1,8 +1,7 @@
 """Draws what the documents show: ``make pictures``. Needs both frameworks; a minute.
 
 ``docs/pictures/terminal.svg``, the README's first screen as a terminal shows it; ``docs/pictures/witness.svg``, the same network
-by a counter, by the trace and by the log of the math libraries; ``reports/gallery.svg``, from the rows of the gallery; and the
-report of gru_demo with its pictures.
+by a counter, by the trace and by the log of the math libraries; and the report of gru_demo with its pictures.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ from reconcile import workflow
 from reconcile.core import atomic
 from reconcile.engine.answer import Answer
 from reconcile.launch.request import run_request
-from reconcile.products.gallery import markdown as gallery
-from reconcile.products.gallery.run import read
 from reconcile.report.pictures import charts, drawing
 from reconcile.report.pictures.bars import Layers
 from reconcile.report.terminal import screen as terminal
@@ -124,7 +121,6 @@ def main() -> None:
     title = " ".join(first_screen()[1])
     atomic.write(ROOT / "docs" / "pictures", "terminal", {"svg": picture(first_run(), title)})
     atomic.write(ROOT / "docs" / "pictures", "witness", {"svg": witnessed(first_run((COUNTER, LOG)))})
-    atomic.write(ROOT / "reports", gallery.PICTURE, {"svg": gallery.to_svg(read())})
     run = [
         sys.executable,
         "-m",

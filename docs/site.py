@@ -1,7 +1,8 @@
-"""Makes the site of the documentation and the reports: python docs/site.py [FOLDER].
+"""Makes the site of the documentation and the reports: PYTHONPATH=. python docs/site.py [FOLDER].
 
-Everything that the pages link to is laid out in ``build/site`` as it lies in the repository, and mkdocs builds it to FOLDER
-(``build/html``): searchable, and nothing is asked of a network when you read it. A link to a file of the sources is its text.
+Everything that the pages link to is laid out in ``build/site`` as it lies in the repository, with what is made of committed data
+(``docs/built.py``), and mkdocs builds it to FOLDER (``build/html``): searchable, and nothing is asked of a network when you read
+it. A link to a file of the sources is its text.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
+
+from docs.built import PAGES, built, write
+from docs.links import linked
 
 ROOT = Path(__file__).resolve().parents[1]
 LAID, BUILT = ROOT / "build" / "site", ROOT / "build" / "html"
@@ -20,7 +23,6 @@ TOOLS = ("mkdocs==1.6.1", "mkdocs-material==9.8.1")
 TOP = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 FOLDERS = ("docs", "reports")
 SHOWN = (".md", ".svg", ".png", ".html", ".css", ".csv", ".js", ".json", ".ipynb", ".toml")
-LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 OUTSIDE = re.compile(
     r"<(?:script|link|img|iframe|source|object)\b[^>]*?\b(?:src|href|data)=[\"']?(?:https?:)?//[^\s>]*"
 )
@@ -36,38 +38,13 @@ def files() -> list[Path]:
 def lay_out(folder: Path) -> None:
     """Write the sources of the site to the folder, which is made anew."""
     shutil.rmtree(folder, ignore_errors=True)
-    there = files()
-    for path in there:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".md":
-            (folder / path).write_text(linked(path, set(there)), encoding="utf-8")
-        else:
-            shutil.copyfile(ROOT / path, folder / path)
-
-
-def linked(path: Path, there: set[Path]) -> str:
-    """The text of a page with the text in place of each link that leads nowhere in the site."""
-
-    def kept(found: re.Match[str]) -> str:
-        image, text, where = found.groups()
-        target = where.partition("#")[0]
-        if not target or re.match(r"[a-z]+:", target):
-            return found[0]
-        reached = Path(os.path.normpath(path.parent / target))
-        if reached in there:
-            return found[0]
-        readme = reached / "README.md"
-        if readme in there:
-            return f"{image}[{text}]({os.path.relpath(readme, path.parent)})"
-        return str(text)
-
-    return outside_code((ROOT / path).read_text(encoding="utf-8"), lambda part: LINK.sub(kept, part))
-
-
-def outside_code(text: str, change: Callable[[str], str]) -> str:
-    """The text with what is neither a fenced block nor a span of code changed."""
-    parts = re.split(r"(^```.*?^```$|`[^`\n]+`)", text, flags=re.MULTILINE | re.DOTALL)
-    return "".join(part if number % 2 else change(part) for number, part in enumerate(parts))
+    shown = {**{path: (ROOT / path).read_bytes() for path in files()}, **built()}
+    pages = {
+        path: str(content, "utf-8") if isinstance(content, bytes) else content
+        for path, content in shown.items()
+        if path.suffix == ".md"
+    }
+    write({**shown, **{path: linked(text, path, shown, PAGES) for path, text in pages.items()}}, folder)
 
 
 def build(folder: Path) -> None:

@@ -32,6 +32,9 @@ ABOUT = {
     "[a table](../../reports/counters.md) what became of each on every model of the zoo.",
 }
 
+IN_ORDER = "Which causes take precedence over it: [all in their order](README.md)."
+"""In place of the neighbours of a cause, which would change all pages whenever there is another cause."""
+
 NOT_COUNTERS = """
 ## Figures that are not counters here
 
@@ -86,7 +89,8 @@ def texts() -> dict[str, str]:
 
 def _page(page: Page) -> str:
     lines = [f"# {page.name}", "", NOTE.format(f"reconcile/pages/{page.kind}/{page.name}.md"), ""]
-    lines += [f"**{prose(page.meaning)}** {markdown(page.facts)}", "", page.text.strip()]
+    facts = IN_ORDER if page.kind == "causes" else markdown(page.facts)
+    lines += [f"**{prose(page.meaning)}** {facts}", "", page.text.strip()]
     if page.rules:
         lines += [
             "",

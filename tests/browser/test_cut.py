@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reconcile.products.scorecard import page as scorecard_page
+from reconcile.products.scorecard.cells import read
+from reconcile.products.scorecard.markdown import Board
 from reconcile.report.page import to_html
 from tests.browser import long_names
 from tests.browser.page import Page
@@ -87,7 +90,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "steps": lambda: to_html(steps(12), None, "reconcile run --torch net:Net --pass training"),
     "adapter": lambda: to_html(long_names.adapter(), None, "reconcile run --torch net:Net"),
     "audit": long_names.audit,
-    "scorecard": (ROOT / "reports" / "scorecard" / "scorecard.html").read_text,
+    "scorecard": lambda: scorecard_page.to_html(Board(read())),
 }
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.links import LINK, linked, outside_code
+
 ROOT = Path(__file__).resolve().parents[2]
 spec = importlib.util.spec_from_file_location("site_of_docs", ROOT / "docs" / "site.py")
 assert spec is not None
@@ -39,8 +41,8 @@ def test_no_link_leads_nowhere(laid: Path) -> None:
     count = 0
     for page in laid.rglob("*.md"):
         parts = []
-        site.outside_code(page.read_text(), lambda part, parts=parts: parts.append(part) or part)
-        for _, _, where in site.LINK.findall("".join(parts)):
+        outside_code(page.read_text(), lambda part, parts=parts: parts.append(part) or part)
+        for _, _, where in LINK.findall("".join(parts)):
             target = where.partition("#")[0]
             if target and not re.match(r"[a-z]+:", target):
                 count += 1
@@ -50,15 +52,19 @@ def test_no_link_leads_nowhere(laid: Path) -> None:
     assert lost == []
 
 
-def test_a_link_to_the_sources_becomes_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_to_the_sources_becomes_its_text() -> None:
     text = "[a](../x.py), [b](other.md#c), ![c](d.svg), [e](https://f.g), [h](folder/) and `[i](j.py)`\n```\n[k](l.py)\n```\n"
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "page.md").write_text(text)
-    monkeypatch.setattr(site, "ROOT", tmp_path)
     there = {Path("docs/other.md"), Path("docs/folder/README.md")}
-    assert site.linked(Path("docs/page.md"), there) == (
+    assert linked(text, Path("docs/page.md"), there) == (
         "a, [b](other.md#c), c, [e](https://f.g), [h](folder/README.md) and `[i](j.py)`\n```\n[k](l.py)\n```\n"
     )
+
+
+def test_a_link_to_a_table_leads_to_its_page_from_all_others() -> None:
+    table, page = Path("reports/a.csv"), Path("reports/a.md")
+    text = "[a](../reports/a.csv)"
+    assert linked(text, Path("docs/page.md"), {table, page}, {table: page}) == "[a](../reports/a.md)"
+    assert linked("[a](a.csv)", page, {table, page}, {table: page}) == "[a](a.csv)"
 
 
 def test_what_a_browser_would_fetch_is_found(tmp_path: Path) -> None:

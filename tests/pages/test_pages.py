@@ -10,7 +10,7 @@ import pytest
 from docs.formulas import HELD, module_of
 from docs.write import TITLES, texts
 from reconcile.adapters.counters.bridge import make_item
-from reconcile.core.causes import Cause
+from reconcile.core.causes import ORDER, Cause
 from reconcile.core.conventions import NAMED, Convention
 from reconcile.core.records import FLOP
 from reconcile.core.registry import known_counters
@@ -67,6 +67,15 @@ def test_a_convention_of_ones_own_books_the_weight() -> None:
     work = Work(mac=2 * 3 * 4)
     item = make_item(None, None, layer="dense", op="MatMul", counted=work, seen=1, ran=work, times=1)
     assert book(item, FLOP, Convention("one_per_multiply_add", mac=1)) == [Booking(Cause.WEIGHT_DIFFERS, -2 * 3 * 4)]
+
+
+def test_the_order_of_causes_stands_in_their_index_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new cause is a new page and a new row, and moves no page of another one."""
+    before = {name: text for name, text in texts().items() if name.startswith("causes/")}
+    monkeypatch.setattr("reconcile.pages.ORDER", {cause: -place for cause, place in ORDER.items()})
+    assert {name: text for name, text in texts().items() if name.startswith("causes/")} == before
+    rows = re.findall(r"^\| \[([\w-]+)\]", before["causes/README.md"], re.MULTILINE)
+    assert rows == [cause.value for cause in sorted(Cause, key=lambda cause: ORDER[cause])]
 
 
 def test_the_rules_of_every_counter_are_on_its_familys_page() -> None:

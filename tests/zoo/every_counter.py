@@ -131,7 +131,7 @@ def page(rows: Sequence[Row], steps: Mapping[str, TrainingRow]) -> str:
         "Written by `make counters`: each pair of the zoo at its own size, one call. *Closed* means that named causes explain",
         "the counter's number to the unit under all three conventions, that every entry is covered by a rule, and that each is",
         "what its rule says. *Exact* is the part of these whose number is the work that ran. *Cannot* are pairs that the counter",
-        "does not take; the second table gives its reason. [counters.csv](counters.csv) has every number.",
+        "does not take; the second table gives its reason. `counters.csv`, which `make counters` writes, has every number.",
         "",
         "| counter | version | environment | pairs | closed | exact | open | cannot |",
         "|:--|:--|:--|--:|--:|--:|--:|--:|",

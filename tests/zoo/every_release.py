@@ -2,7 +2,7 @@
 
 What each gave (release_takes.py) is compared with the release before it, as `reconcile check` compares two takes of a model:
 ``reports/releases/changes.csv`` has a line for each layer and op that moved, ``releases.csv`` one for each release, and the page
-is made of the two.
+is made of the two. Git keeps the page alone.
 """
 
 from __future__ import annotations

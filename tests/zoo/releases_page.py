@@ -17,7 +17,7 @@ HEAD = (
     "last of each minor release is looked at, those of TensorFlow before 2.12 on Python 3.8 with the three networks. Each is",
     "compared with the release before it. *All explained* are releases whose rules explain every entry that they gave.",
     "Amounts are in the counter's own unit. Of a package with more than fifty releases some are left out: a change lies between",
-    "the two that are named. [releases.csv](releases.csv) has every release, [changes.csv](changes.csv) every layer and op that",
+    "the two that are named. `releases.csv`, which the command writes, has every release, `changes.csv` every layer and op that",
     "moved, with the lines of its bridge before and after.",
     "",
 )

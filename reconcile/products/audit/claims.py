@@ -13,6 +13,13 @@ from ...core.errors import UsageError, brief
 
 COLUMNS = ("model", "input", "figure", "claim", "source", "counter", "environment")
 REQUIRED = ("model", "figure")
+FOUND = (
+    "verdict", "number", "unit", "reading", "arithmetic", "left out", "readings", "numbers", "by chance", "evidence", "macs",
+    "reason",
+)  # fmt: skip
+"""What an audit adds to a claim."""
+WRITTEN = ("row", *COLUMNS, *FOUND)
+"""The columns of ``audit.csv``: each claim with what was found. It is a table of claims as well."""
 LONGEST = 1000
 """Characters of a cell: a longer one is no name, no figure and no source."""
 
@@ -39,9 +46,11 @@ class Claim:
 
 
 def read(path: Path) -> list[Claim]:
-    """The rows of the file. Raises UsageError for one that cannot be read, and for a head without the columns."""
+    """The rows of the file, which may be what an audit wrote. Raises UsageError for one that cannot be read, and for a head
+    without the columns."""
     lines = csv.reader(io.StringIO(user_files.text(path, "the claims"), newline=""))
-    head = table.head_of(next(lines, []), COLUMNS, REQUIRED, path, "the claims")
+    names = next(lines, [])
+    head = names if tuple(names) == WRITTEN else table.head_of(names, COLUMNS, REQUIRED, path, "the claims")
     claims = [_claim(number, head, cells) for number, cells in enumerate(_rows(lines), 1)]
     if not claims:
         raise UsageError(f"the claims {brief(path)} have no rows.")
@@ -66,7 +75,7 @@ def _claim(number: int, head: list[str], cells: list[str] | str) -> Claim:
     if isinstance(cells, str):
         return Claim(number, "", wrong=cells)
     wrong = "" if len(cells) == len(head) else f"this row has {len(cells)} cells, and the head has {len(head)}."
-    given = {name: table.read(cell).strip() for name, cell in zip(head, cells, strict=False)}
+    given = {name: table.read(cell).strip() for name, cell in zip(head, cells, strict=False) if name in COLUMNS}
     long = next((name for name, text in given.items() if len(text) > LONGEST), "")
     if long:
         wrong = f"its {long} has {len(given[long]):,} characters, and {LONGEST:,} are the most."

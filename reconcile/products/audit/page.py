@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...core import table
 from ...core.text import markdown, number
 from . import summary
-from .claims import COLUMNS
+from .claims import COLUMNS, WRITTEN
 from .evidence import Found
 from .verdict import Verdict
 
@@ -16,25 +16,10 @@ MOST = 200
 SHOWN = 40
 """Models with several figures that a page lists."""
 
-FOUND = (
-    "verdict",
-    "number",
-    "unit",
-    "reading",
-    "arithmetic",
-    "left out",
-    "readings",
-    "numbers",
-    "by chance",
-    "evidence",
-    "macs",
-    "reason",
-)
-
 
 def to_csv(verdicts: Sequence[Verdict]) -> str:
     """One row per claim: its own columns, and what was found."""
-    return table.shown([("row", *COLUMNS, *FOUND), *map(_row, verdicts)])
+    return table.shown([WRITTEN, *map(_row, verdicts)])
 
 
 def _row(verdict: Verdict) -> tuple[object, ...]:

@@ -147,9 +147,14 @@ def at_once(
 
 
 def dump(rows: Iterable[Any]) -> str:
-    """Rows as JSON, by name."""
-    data = {row.model: asdict(row) for row in sorted(rows, key=lambda row: row.model)}
-    return json.dumps({"schema": SCHEMA, "rows": data}, indent=1) + "\n"
+    """Rows as JSON, by name, a line each."""
+    return write_lines(SCHEMA, {row.model: asdict(row) for row in rows})
+
+
+def write_lines(schema: int, rows: Mapping[str, Any]) -> str:
+    """The text of a file that ``read`` reads: rows by name, a line each, so that a row that moves is one line of a diff."""
+    lines = [f"  {json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(rows)]
+    return f'{{"schema": {schema}, "rows": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
 def read(path: Path, row: Callable[[dict[str, Any]], T], again: str = AGAIN) -> dict[str, T]:

@@ -7,7 +7,6 @@ the counter does to the multiply-adds of that layer, cause by cause. Amounts are
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
@@ -30,6 +29,7 @@ from ...engine.traces import layer_work
 from ...model_zoo import loading
 from ...work import Work
 from ..gallery.rows import read as read_rows
+from ..gallery.rows import write_lines
 
 FILE = Path(loading.HERE) / "scorecard.json"
 SCHEMA = 1
@@ -232,14 +232,13 @@ def _fraction(cell: Cell) -> str:
 
 
 def dump(cards: Iterable[Card]) -> str:
-    """Cards as JSON, a line for each cell."""
-    lines = []
-    for card in sorted(cards, key=lambda card: card.name):
-        head = {name: value for name, value in asdict(card).items() if name != "cells"}
-        rows = [f"    {json.dumps(layer)}: {json.dumps(_plain(cell))}" for layer, cell in card.cells.items()]
-        body = json.dumps(head)[:-1] + ', "cells": {\n' + ",\n".join(rows) + "\n  }}"
-        lines.append(f"  {json.dumps(card.name)}: {body}")
-    return f'{{"schema": {SCHEMA}, "rows": {{\n' + ",\n".join(lines) + "\n}}\n"
+    """Cards as JSON, a line each."""
+    return write_lines(SCHEMA, {card.name: _plain_card(card) for card in cards})
+
+
+def _plain_card(card: Card) -> dict[str, Any]:
+    """A card's fields as JSON data, its cells last."""
+    return {**asdict(card), "cells": {layer: _plain(cell) for layer, cell in card.cells.items()}}
 
 
 def _plain(cell: Cell) -> dict[str, Any]:

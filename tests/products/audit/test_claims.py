@@ -8,6 +8,8 @@ import pytest
 
 from reconcile.core.errors import UsageError
 from reconcile.products.audit.claims import LONGEST, Claim, read
+from reconcile.products.audit.page import to_csv
+from reconcile.products.audit.verdict import State, Verdict
 
 
 def table(folder: Path, text: str) -> Path:
@@ -23,6 +25,12 @@ def test_a_row_by_its_columns_in_any_order(tmp_path: Path) -> None:
         Claim(2, "resnet50", "", "4.1G"),
     ]
     assert [claim.printed for claim in read(path)] == ["17.58 GMACs", "4.1G"]
+
+
+def test_what_an_audit_wrote_is_read_by_its_columns_of_claims(tmp_path: Path) -> None:
+    claim = Claim(1, "timm:vit", "1,3,224,224", "17.58", "GMACs", "=a table", "thop", "timm")
+    verdict = Verdict(claim, State.NOT_RUN, reason="x" * (LONGEST + 1))
+    assert read(table(tmp_path, to_csv([verdict]))) == [claim]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The committed pages are what the tool says today, and how many of the published utilisations it explains."""
+"""How many of the published utilisations the tool explains."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.products.mfu import listing, table_page
+from reconcile.products.mfu import table_page
 from reconcile.products.mfu.claims import read
 from reconcile.products.mfu.table import State, Verdict, verdicts
 
@@ -18,16 +18,6 @@ HERE = Path(__file__).resolve().parents[3] / "reports" / "mfu"
 @pytest.fixture(scope="module")
 def found() -> list[Verdict]:
     return verdicts(read(HERE / "claims.csv"))
-
-
-def test_the_page_of_utilisations_is_not_stale(found: list[Verdict]) -> None:
-    command = "reconcile mfu --table claims.csv --out mfu"
-    assert (HERE / "README.md").read_text() == table_page.to_markdown(found, command)
-    assert (HERE / "mfu.csv").read_text() == table_page.to_csv(found)
-
-
-def test_the_page_of_trainers_is_not_stale() -> None:
-    assert (HERE / "trainers.md").read_text() == listing.trainers()
 
 
 def test_most_rows_that_state_enough_are_explained(found: list[Verdict]) -> None:

@@ -1,8 +1,5 @@
-"""The committed sweeps of libraries: their tables say what the page says, and an independent count agrees with each work.
-
-``make transformers`` and ``make diffusers`` write them from environments that have the libraries, ``make libraries`` those of
-timm and torchvision, whose detectors run on the CPU. keras.applications is swept twice: in two frameworks, and on Keras' three
-backends (``make keras-backends``).
+"""The committed sweeps of keras.applications: in two frameworks (``make keras``), and on Keras' three backends
+(``make keras-backends``). Of other libraries the page alone is committed: ``make transformers``, ``diffusers`` and ``libraries``.
 """
 
 from __future__ import annotations
@@ -11,72 +8,16 @@ import csv
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.zoo.test_keras_applications import CLOSED, PUBLISHED, REFUSED
 
 PAGES = Path(__file__).resolve().parents[3] / "reports"
-TRANSFORMERS, TRAINING, DIFFUSERS = (PAGES / name for name in ("transformers", "transformers/training", "diffusers"))
-TIMM, TORCHVISION = PAGES / "timm", PAGES / "torchvision"
-DETECTION = TORCHVISION / "detection"
 KERAS = PAGES / "keras.applications"
 BACKENDS = KERAS / "backends"
-CALLS = {TRANSFORMERS: 250, DIFFUSERS: 50}
-"""Sweeps of a call, and how many models ran, at least."""
-SHARES = {TRANSFORMERS: 0.98, TRAINING: 0.95, DIFFUSERS: 0.95}
-"""The least share of those that ran which are reconciled: in a call, and in a training step of a sample."""
 
 
 def rows(file: Path) -> list[dict[str, str]]:
     with file.open(newline="") as text:
         return list(csv.DictReader(text))
-
-
-@pytest.mark.parametrize("folder", SHARES, ids=lambda folder: folder.name)
-def test_the_share_that_is_reconciled(folder: Path) -> None:
-    """The models with a traced work whose counters all end at that work with residual 0, or cannot count it."""
-    by_model: dict[str, list[dict[str, str]]] = {}
-    for row in rows(folder / "sweep.csv"):
-        by_model.setdefault(row["model"], []).append(row)
-    ran = {model: own for model, own in by_model.items() if any(r["counter"] == "trace" for r in own)}
-    closed = [m for m, own in ran.items() if all(r["state"] in ("equal", "explained", "not_comparable") for r in own)]
-    residuals = [(r["model"], r["counter"]) for own in ran.values() for r in own if r["residual"] not in ("", "0")]
-    assert [pair for pair in residuals if pair[0] in closed] == []
-    assert len(closed) >= SHARES[folder] * len(ran)
-    assert len(ran) >= CALLS.get(folder, CALLS[TRANSFORMERS])
-
-
-@pytest.mark.parametrize("folder", SHARES, ids=lambda folder: folder.name)
-def test_the_page_has_every_model(folder: Path) -> None:
-    text = (folder / "README.md").read_text()
-    models = {row["model"] for row in rows(folder / "sweep.csv")}
-    shown = set(re.findall(r"^\| ([\w.]+) \|", text, re.MULTILINE))
-    assert shown >= models
-
-
-@pytest.mark.parametrize("folder", CALLS, ids=lambda folder: folder.name)
-def test_an_independent_count_agrees(folder: Path) -> None:
-    counted = rows(folder / "independent.csv")
-    assert len(counted) >= CALLS[folder]
-    assert [row for row in counted if row["work"] != row["independent count"]] == []
-    work = {row["model"]: row["work"] for row in rows(folder / "sweep.csv") if row["counter"] == "trace"}
-    assert [row["model"] for row in counted if work.get(row["model"]) != row["work"]] == []
-
-
-@pytest.mark.parametrize(("folder", "models"), [(TIMM, 98), (TIMM / "all", 1371), (TORCHVISION, 121), (DETECTION, 12)])
-def test_all_models_of_timm_and_torchvision_reconcile(folder: Path, models: int) -> None:
-    """No counter leaves a residual, and what no counter can compare on meta is a detector, which runs on the CPU."""
-    by_model: dict[str, list[dict[str, str]]] = {}
-    for row in rows(folder / "sweep.csv"):
-        by_model.setdefault(row["model"].partition("@")[0], []).append(row)
-    assert len(by_model) == models
-    assert [row for own in by_model.values() for row in own if row["residual"] not in ("", "0")] == []
-    closed = {m for m, own in by_model.items() if any(r["counter"] != "trace" and r["residual"] == "0" for r in own)}
-    elsewhere = {row["model"].partition("@")[0] for row in rows(DETECTION / "sweep.csv")}
-    assert set(by_model) - closed <= (elsewhere if folder == TORCHVISION else set())
-    if folder in (TIMM, DETECTION):
-        listed = TORCHVISION / "detection.toml" if folder == DETECTION else folder / "models.toml"
-        assert listed.read_text().count("[[model]]") == models
 
 
 def works(folder: Path) -> dict[str, dict[str, int]]:
