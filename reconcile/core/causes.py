@@ -43,7 +43,7 @@ class Effect(Enum):
 class CauseRecord:
     """All that is stated of a cause. Code, the JSON schema, lists, ``docs/`` and tests read it from here.
 
-    Args:
+    Attributes:
         name: Its name in reports, commands and addresses of pages; ``reconcile/pages/causes/NAME.md`` is its page.
         meaning: One sentence for reports. It ends in a full stop.
         setting: Where it arises. Outside of ``MODEL``, no model that runs in one process shows it.
