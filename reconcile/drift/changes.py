@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..core.causes import Cause
+from ..core.causes import Cause, Setting
 from ..core.results import Adjustment, Residual
 from ..engine.reconcile import Missing
 from ..engine.traces import trace_name
 from .match import Compared
 
-WORK = frozenset((Cause.REAL_WORK_DIFFERS, Cause.IMPLEMENTATION_DIFFERS))
+WORK = frozenset(cause for cause in Cause if cause.record.setting is Setting.TWO_MODELS)
 """The causes of a change of the model itself."""
 
 

@@ -1,4 +1,4 @@
-"""The schema of the JSON report, for the frameworks that are registered here."""
+"""The schema of the JSON report, with the causes and for the frameworks that are registered here."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import json
 from importlib import resources
 from typing import Any
 
+from ..core.causes import Cause
 from ..core.registry import frameworks
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of ``report.json.to_dict``: ``schema.json``, with a row of an alignment as the registry makes it.
+    """JSON Schema of ``report.json.to_dict``: ``schema.json``, with what the records of causes and frameworks add.
 
     A row names the frameworks that were aligned: two or more of TensorFlow, PyTorch and JAX.
     """
     data: dict[str, Any] = json.loads(resources.files(__package__).joinpath("schema.json").read_text(encoding="utf-8"))
+    data["$defs"]["cause"] = {
+        "description": "A named reason from the closed list; the order here is the booking order.",
+        "enum": [cause.value for cause in Cause],
+    }
     match = data["$defs"]["match"]
     paths = {"type": "array", "items": {"type": "string"}}
     sides = {

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import resources
 
 import jsonschema
 import pytest
@@ -18,6 +17,7 @@ from reconcile.matrix import report as matrix
 from reconcile.matrix import terminal as matrix_terminal
 from reconcile.matrix.run import MatrixResult
 from reconcile.report.csv import COLUMNS
+from reconcile.report.schema import schema
 from tests.matrix import matrices as hand
 from tests.report import samples
 from tests.report.tables import amount, read
@@ -74,12 +74,12 @@ def test_csv_foots(made: Callable[[], MatrixResult]) -> None:
 def test_json_foots_and_its_records_meet_the_schema_of_a_run(made: Callable[[], MatrixResult]) -> None:
     data = json.loads(matrix.to_json(made()))
     assert (data["schema"], data["kind"], data["exit_code"]) == (1, "matrix", made().exit_code)
-    schema = json.loads(resources.files("reconcile.report").joinpath("schema.json").read_text(encoding="utf-8"))
+    defs = schema()["$defs"]
     for env in data["environments"]:
         for kind, records in (("ledger", env["ledgers"]), ("statement", env["statements"]), ("trace", env["traces"])):
             for record in records:
                 whole = {**record, "phases": [], "rows": []} if kind == "trace" else record
-                jsonschema.validate(whole, {"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
+                jsonschema.validate(whole, {"$ref": f"#/$defs/{kind}", "$defs": defs})
     for s in [*data["neighbours"], *(s for env in data["environments"] for s in env["statements"])]:
         if s["from_total"] is not None and s["residual"] is not None:
             assert s["from_total"] + sum(a["amount"] for a in s["adjustments"]) + s["residual"] == s["to_total"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from reconcile.core.causes import Cause, Setting
 from reconcile.launch.environments.named import load
 from reconcile.launch.environments.provision import ensure
 from reconcile.pages import names, page
@@ -19,63 +20,8 @@ from tests.pages.reading import SLOW, THERE, framework, numbers, programs
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 
-NO_MODEL = {
-    "initializer": "a v1 graph: tests/matrix/test_seed_s4.py books it",
-    "duplicate-graph": "a v1 graph: tests/matrix/test_seed_s4.py books it",
-    "shape-unknown": "an open batch, while a run has inputs: tests/run/test_gru_demo.py books it in a loop",
-    "weight-differs": "a convention of one's own: tests/pages/test_pages.py books it",
-    "run-stats-truncated": "2^20 records take a minute: test_truncated.py of tf_profiler books it in make fresh",
-    "extrapolated": "no model is left: tests/adapters/counters/test_ultralytics.py books it",
-    "float32-rounding": "an old release of thop: tests/adapters/counters/test_rounding.py books it",
-    "averaged-over-batch": "no counter that runs unasked: tests/adapters/counters/test_ptflops.py books it",
-    "real-work-differs": "two models: tests/own/test_frameworks.py books it",
-    "implementation-differs": "two models: tests/run/test_gru_demo.py books it",
-    **dict.fromkeys(
-        (
-            "global-shape",
-            "local-parameters",
-            "own-batch",
-            "replicated",
-            "recomputed",
-            "padded-shard",
-            "expert-capacity",
-            "added-between-ranks",
-            "micro-batches",
-            "attention-in-blocks",
-        ),
-        "ranks: tests/products/ranks books it",
-    ),
-    **dict.fromkeys(
-        ("tile-padding", "scores-again", "split-precision", "blocks-skipped"),
-        "kernels of a GPU: tests/products/kernels books it",
-    ),
-    **dict.fromkeys(("padding-not-counted", "compiler-rewrote"), "a counter of JAX: tests/matrix/test_jax.py books it"),
-    **dict.fromkeys(
-        (
-            "lookup-as-product",
-            "parameters-as-products",
-            "parameters-not-read",
-            "attention-left-out",
-            "attention-halved",
-            "attention-windowed",
-            "attention-sparse",
-            "indexer-left-out",
-            "balance-assumed",
-            "prediction-layers-counted",
-            "tokens-assumed",
-            "vision-left-out",
-            "attention-across-documents",
-            "head-left-out",
-            "width-assumed",
-            "all-experts-counted",
-            "backward-assumed",
-            "recomputation-assumed",
-            "frozen-not-discounted",
-        ),
-        "a formula: tests/adapters/counters/test_formulas.py books it",
-    ),
-}
-"""Causes whose program leaves no single model to run, with what books them instead."""
+NO_MODEL = {c.value for c in Cause if c.record.setting is not Setting.MODEL or c.record.not_shown}
+"""Causes whose program leaves no single model to run; a test elsewhere books each."""
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...adapters.counters.bridge import Bridge, Item, view
 from ...align.alignment import Alignment
-from ...core.causes import ORDER, Cause, State
+from ...core.causes import ORDER, Cause, Effect, State
 from ...core.conventions import MATMUL
 from ...core.records import Layer, Ledger, Trace
 from ...core.text import number
@@ -69,13 +69,6 @@ _MEANING = {
     Verdict.NOTHING: "No multiply-adds ran, and it counts none: the cell says nothing about the counter.",
 }
 
-LEFT_OUT = frozenset(
-    {Cause.BODY_NOT_ENTERED, Cause.SHAPE_UNKNOWN, Cause.OP_NOT_COUNTED, Cause.CALL_NOT_SEEN, Cause.LOOP_COUNTED_ONCE,
-     Cause.RUN_STATS_TRUNCATED, Cause.FIRST_ADD}
-)  # fmt: skip
-"""Causes of work that ran and that the counter leaves out."""
-NEVER_RAN = frozenset({Cause.DEAD_OP, Cause.UNTAKEN_BRANCH, Cause.INITIALIZER, Cause.DUPLICATE_GRAPH, Cause.INTEGER_OP})
-"""Causes of work that the counter counts and that did not run."""
 WITHOUT_NUMBER = {
     State.FAILED: Verdict.FAILS,
     State.NOT_COMPARABLE: Verdict.BLIND,
@@ -142,10 +135,10 @@ def verdict(ran: int, causes: Mapping[Cause, int]) -> Verdict:
     if not causes:
         return Verdict.EXACT if ran else Verdict.NOTHING
     counted = ran - sum(causes.values())
-    never_ran = -sum(amount for cause, amount in causes.items() if cause in NEVER_RAN)
+    never_ran = -sum(amount for cause, amount in causes.items() if cause.record.effect is Effect.NEVER_RAN)
     if ran and counted == never_ran:
         return Verdict.ZERO
-    return Verdict.PARTIAL if set(causes) <= LEFT_OUT else Verdict.FACTOR
+    return Verdict.PARTIAL if {cause.record.effect for cause in causes} == {Effect.LEFT_OUT} else Verdict.FACTOR
 
 
 def cells(collected: Collected, counter: str, layers: Sequence[str]) -> dict[str, Cell]:

@@ -81,10 +81,6 @@ def test_every_verdict_has_a_meaning_and_a_colour() -> None:
     assert [v for v in Verdict if not v.meaning or v not in scorecard_picture.COLOURS] == []
 
 
-def test_causes_are_of_work_left_out_never_run_or_neither() -> None:
-    assert sorted(score.LEFT_OUT & score.NEVER_RAN) == []
-
-
 def test_cards_come_back_from_the_file_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "cards.json"
     assert score.read(path) == {}

@@ -1,0 +1,148 @@
+"""A change touches as few files as CONTRIBUTING.md says: each is made in a copy of the repository, and the files that differ are
+counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.home.modules import ROOT
+
+COPIED = ("reconcile", "adapters", "model_zoo", "docs")
+CAUSE, BEFORE = "bias-read-twice", "non-mac-doubled"
+CONVENTION = "products"
+MEANING = "The formula counts a bias twice; its layer reads it once."
+RECORD = f"""    BIAS_READ_TWICE = CauseRecord(
+        "{CAUSE}", "{MEANING}", Setting.FORMULA
+    )
+"""
+WEIGHTS = """PRODUCTS = Convention("products", mac=1, mul=1, meaning="Every multiplication at 1.")
+"""
+PAGE = """A formula that adds every bias to its layer and to its sum counts it twice.
+
+## See it
+
+```python
+print(2 * 3 - 3)  # 3 = 2 * 3 - 3
+```
+
+## How to avoid it
+
+Add it once.
+
+## Where users met it
+
+Nowhere: it belongs to a test.
+"""
+PROBE = """
+import json, sys
+from dataclasses import replace
+
+import jsonschema
+from click.testing import CliRunner
+
+from docs.write import main
+from reconcile.cli import cli
+from reconcile.core.causes import Cause
+from reconcile.report.json import to_json
+from reconcile.report.schema import schema
+from tests.adapters.counters.test_lies import find_untested_causes
+from tests.report import samples
+
+main()
+name, convention = sys.argv[1:]
+answer = samples.full()
+number, statement = next((i, s) for i, s in enumerate(answer.statements) if s.adjustments)
+line = replace(statement.adjustments[0], cause=Cause(name))
+booked = replace(statement, adjustments=(line, *statement.adjustments[1:]))
+report = json.loads(to_json(replace(answer, statements=(*answer.statements[:number], booked, *answer.statements[number + 1 :]))))
+jsonschema.validate(report, schema())
+print(json.dumps({
+    "convention": CliRunner().invoke(cli, ["explain", convention]).output,
+    "page": CliRunner().invoke(cli, ["explain", name]).output,
+    "list": CliRunner().invoke(cli, ["explain", "causes"]).output,
+    "schema": schema()["$defs"]["cause"]["enum"],
+    "booked": report["statements"][number]["adjustments"][0]["cause"],
+    "untested": find_untested_causes(),
+}))
+"""
+
+
+def read_files(tree: Path) -> dict[str, str]:
+    """Every file of a copy; pages in docs/causes without the number of the cause in the booking order, which moves."""
+    texts = {}
+    for folder in COPIED:
+        for path in (tree / folder).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                text = path.read_bytes().decode(errors="replace")
+                if path.parent.match("docs/causes"):
+                    text = re.sub(r"Number \d+ of \d+ in booking order\. .*", "", text)
+                texts[path.relative_to(tree).as_posix()] = text
+    return texts
+
+
+def insert(file: Path, *, before: str, text: str) -> None:
+    """Insert the text before the only place in the file that reads so."""
+    whole = file.read_text(encoding="utf-8")
+    assert whole.count(before) == 1, f"{file.name} has no single {before!r}"
+    file.write_text(whole.replace(before, text + before), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A cause and a convention are added to a copy: the files that changed, and what the copy then says of them."""
+    tree = tmp_path_factory.mktemp("changes") / "tree"
+    for folder in COPIED:
+        shutil.copytree(ROOT / folder, tree / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    before = read_files(tree)
+    place = f"    {BEFORE.upper().replace('-', '_')} = CauseRecord("
+    insert(tree / "reconcile/core/causes.py", before=place, text=RECORD)
+    conventions = tree / "reconcile/core/conventions.py"
+    insert(conventions, before="BUILT_IN = {", text=WEIGHTS)
+    insert(conventions, before='}\n"""Those, and the ones', text=", PRODUCTS.name: PRODUCTS")
+    (tree / f"reconcile/pages/causes/{CAUSE}.md").write_text(PAGE, encoding="utf-8")
+    (tree / f"reconcile/pages/conventions/{CONVENTION}.md").write_text(PAGE, encoding="utf-8")
+    paths = os.pathsep.join((str(tree), str(ROOT)))  # the tests are those of the repository
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+    words = [sys.executable, "-c", PROBE, CAUSE, CONVENTION]
+    done = subprocess.run(words, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    after = read_files(tree)
+    touched = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    return {"touched": touched, **json.loads(done.stdout)}
+
+
+def test_a_cause_is_two_files_and_two_generated_ones(changed: dict[str, Any]) -> None:
+    by_hand = {"reconcile/core/causes.py", f"reconcile/pages/causes/{CAUSE}.md"}
+    touched = {path for path in changed["touched"] if "convention" not in path}
+    assert touched == {*by_hand, "docs/causes/README.md", f"docs/causes/{CAUSE}.md"}
+
+
+def test_a_convention_is_two_files_and_two_generated_ones(changed: dict[str, Any]) -> None:
+    by_hand = {"reconcile/core/conventions.py", f"reconcile/pages/conventions/{CONVENTION}.md"}
+    touched = {path for path in changed["touched"] if "cause" not in path}
+    assert touched == {*by_hand, "docs/conventions/README.md", f"docs/conventions/{CONVENTION}.md"}
+    assert "Weights: mac 1, mul 1; all others 0." in changed["convention"]
+
+
+def test_a_new_cause_is_known_in_its_place(changed: dict[str, Any]) -> None:
+    assert MEANING in " ".join(changed["page"].split())
+    listed = [line.split()[0] for line in changed["list"].splitlines() if line and not line.startswith(" ")]
+    for names in (listed, changed["schema"]):
+        assert names.index(CAUSE) + 1 == names.index(BEFORE)
+
+
+def test_a_statement_with_a_new_cause_meets_the_schema(changed: dict[str, Any]) -> None:
+    assert changed["booked"] == CAUSE
+
+
+def test_a_new_cause_without_a_test_is_named(changed: dict[str, Any]) -> None:
+    assert changed["untested"] == [CAUSE]
