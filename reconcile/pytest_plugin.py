@@ -29,7 +29,7 @@ PROPERTY = "flops accepted"
 UPDATE = "--flops-update"
 
 _Take = Callable[["RunRequest", Callable[["Event"], None]], "Collected"]
-_Takes = dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[tuple[str, ...], "Collected"]]]
+_Takes = dict[tuple[str, ...], list[tuple[tuple[str, ...], "Collected"]]]
 _TAKES: pytest.StashKey[_Takes] = pytest.StashKey()
 
 
@@ -127,6 +127,7 @@ class Flops:
         take: _Take
         try:
             asked = {"convention": convention, "counters": counters, "pass_": pass_, "optimizer": optimizer}
+            asked |= fixture.pop_options(params, Flops.check)
             if isinstance(model, (str, Path)):
                 if inputs is not None or name:
                     raise UsageError("inputs and name= are for a model at hand; a pair has both.")
@@ -176,7 +177,7 @@ class Flops:
 
         try:
             chosen = fixture.convention_named(convention)
-            asked = {"pass_": pass_, "optimizer": optimizer}
+            asked = {"pass_": pass_, "optimizer": optimizer, **fixture.pop_options(params, Flops.check)}
             if isinstance(model, (str, Path)):
                 if inputs is not None:
                     raise UsageError("inputs are for a model at hand; a pair has its own.")
@@ -231,5 +232,11 @@ def _fail(text: str) -> NoReturn:
     raise pytest.fail.Exception(plain(text), pytrace=False) from None  # an error that is said needs no context
 
 
-def _key(request: RunRequest) -> tuple[str, tuple[tuple[str, str], ...]]:
-    return request.model, (*sorted(request.overrides.items()), ("--pass training", request.training))
+def _key(request: RunRequest) -> tuple[str, ...]:
+    """What a take depends on, but for its counters: the fields of the options that change a baseline."""
+    from .launch.options import OPTIONS
+
+    values = {
+        option.field: getattr(request, option.field) for option in OPTIONS.values() if option.baseline and option.field
+    }
+    return tuple(str(sorted(value.items()) if isinstance(value, dict) else value) for value in values.values())

@@ -26,8 +26,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.option import PYTHON
 from ..engine.answer import Answer
 from ..launch.keywords import keywords_of, speaks_python
+from ..launch.options import keywords_taken_by
 from .results import Run
 
 if TYPE_CHECKING:
@@ -35,7 +37,11 @@ if TYPE_CHECKING:
     from ..launch.workers.supervisor import Event
 
 
-@speaks_python()
+KEYWORDS = keywords_taken_by(PYTHON)
+"""The options that ``run`` takes, whether its signature spells them or not."""
+
+
+@speaks_python(*KEYWORDS)
 def run(
     *,
     torch: Any = None,
@@ -56,12 +62,12 @@ def run(
     pass_: str = "forward",
     optimizer: Any = None,
     context: int | None = None,
-    **models: Any,
+    **others: Any,
 ) -> Run:
     """Reconcile the counters of a PyTorch model, of a TensorFlow model, or of both. The result is the one of ``reconcile run``.
 
-    ``torch`` and ``tf`` are models, or functions of no arguments that return a model or ``(model, inputs)``; ``models`` are
-    those of other frameworks, by the names of their options, such as ``onnx="net.onnx"``. ``inputs`` is
+    ``torch`` and ``tf`` are models, or functions of no arguments that return a model or ``(model, inputs)``; ``others`` are
+    those of other frameworks, by the names of their options, such as ``onnx="net.onnx"``, and other options. ``inputs`` is
     what a model is called with: a tensor, a tuple of positional ones, a dict of named ones, with whatever stands inside
     them; or shapes as the command line takes them, such as ``"1,3,224,224"``. The models stay as they are. ``mapping`` is a
     file that says which layers of the two belong together, where their names and work do not. In place of models, ``model``
@@ -92,10 +98,11 @@ def run(
     from ..launch.choose import MAPPED, one_model
     from ..launch.request import models_of, run_request
 
-    stray = next((name for name in models if name not in frameworks()), None)
+    more = {name: others.pop(name) for name in KEYWORDS if name in others}
+    stray = next((name for name in others if name not in frameworks()), None)
     if stray is not None:
-        raise unknown("argument of reconcile.run", stray, {*frameworks(), *keywords_of(run)})
-    given = models_of(dict(torch=torch, tf=tf, **models))
+        raise unknown("argument of reconcile.run", stray, {*frameworks(), *keywords_of(run, KEYWORDS)})
+    given = models_of(dict(torch=torch, tf=tf, **others))
     set_ = {name: str(value) for name, value in (overrides or {}).items()}
     if model is not None or set_:
         one_model(model, given, set_, inputs)
@@ -127,6 +134,7 @@ def run(
         "pass_": pass_,
         "optimizer": optimizer,
         "context": context,
+        **more,
     }
     tell = progress or (lambda _event: None)
     if apart:

@@ -11,6 +11,7 @@ from ..align.alignment import Alignment
 from ..core.conventions import NAMED, Convention, Conventions, choose
 from ..core.errors import UsageError, unknown
 from ..core.framework import adapter_of
+from ..core.option import PYTEST
 from ..core.records import Layer, Trace
 from ..core.registry import frameworks
 from ..drift.check import Checked
@@ -20,6 +21,7 @@ from ..engine.settle import Collected
 from ..engine.traces import layer_work, trace_result
 from ..launch.in_process import collect_live
 from ..launch.keywords import in_keywords, keywords_of
+from ..launch.options import keywords_taken_by
 from ..launch.ownership import check_owner, imported, owner_of
 from ..launch.request import RunRequest, run_request
 from ..launch.workers.supervisor import Event
@@ -27,6 +29,13 @@ from ..work import load
 
 Taking = Callable[[RunRequest, Callable[[Event], None]], Collected]
 """Takes the traces and ledgers of a request."""
+
+
+def pop_options(params: dict[str, Any], function: Callable[..., Any]) -> dict[str, Any]:
+    """Take the options that the fixture takes, and that the signature of this function of it does not spell, out of a pair's
+    parameters."""
+    spelled = keywords_of(function)
+    return {name: params.pop(name) for name in keywords_taken_by(PYTEST) if name in params and name not in spelled}
 
 
 def model_at_hand(

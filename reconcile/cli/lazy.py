@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from ..core.errors import unknown
-from ..core.product import Command, Product, load_place
+from ..core.product import Command, Product, load_place, refuse_product
 from .commands import CORE
 from .streams import exit_code, reader_may_go
 
@@ -43,6 +43,12 @@ class LazyGroup(click.Group):
             for product, command in inner
             if len(command.name.split()) == depth + 1 and (command.place or tuple(command.name.split()) in groups)
         ]
+        first: dict[str, Product] = {}
+        for product, command in own:
+            if command.name in first:
+                why = f"a command named {command.name} is already registered by {first[command.name].name}"
+                raise refuse_product(product, why)
+            first[command.name] = product
         own.sort(key=lambda found: (_heading_position(found[1].heading), found[1].order))
         return {command.name.split()[-1]: (product, command) for product, command in own}
 
@@ -68,7 +74,8 @@ class LazyGroup(click.Group):
         if not record.place:
             return LazyGroup(cmd_name, words=(*self.words, cmd_name), help=record.text)
         command = load_place(product, record.place)
-        assert isinstance(command, click.Command)
+        if not isinstance(command, click.Command):
+            raise refuse_product(product, f"{record.place} is not a command of click")
         return _helpful(command)
 
     def walk(self, ctx: click.Context, words: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:

@@ -1,5 +1,5 @@
-"""The options of launch/request.py as click takes them, each with its help, and as you type them again. Commands pick theirs by
-name."""
+"""The options of a run as click takes them, and as you type them again. The core's commands take those whose records name them,
+and products name those that they take."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 import click
 
 from ..core.errors import UsageError
-from ..core.registry import frameworks
+from ..core.option import Group, Kind, Option, words
 from ..core.text import typed
-from ..launch.request import OPTIONS, PASSES, Kind, Option, flags, model_options, words
-from . import completions
+from ..launch.options import OPTIONS, PASSES, flags, model_options, taken_by
+from ..launch.options import TABLES as TABLES
+from .completions import complete_values
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = ("md", "csv", "json", "html")
-TABLES = ("md", "csv", "json")
 PICTURES = ("svg", "png")
 CARDS = ("card", "disclosure")
 
@@ -108,124 +108,47 @@ def _pairs(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
     return found
 
 
-FACE: dict[str, dict[str, Any]] = {
-    "model": {
-        "metavar": "NAME|FILE.py",
-        "shell_complete": completions.model_names,
-        "help": "A model of the zoo, or a pair file.",
-    },
-    "input": {
-        "metavar": "[NAME=]SHAPE[:DTYPE]",
-        "help": "Input of your model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
-    },
-    "args": {
-        "metavar": "MODULE:FUNCTION",
-        "help": "Function that returns what to call your model with: a tuple, or (tuple, dict), in place of --input.",
-    },
-    "signature": {"metavar": "NAME", "help": "Signature of a SavedModel.  [default: serving_default]"},
-    "trust-file": {
-        "help": "Let a model file run its own code (Lambda layers), touch files, and take any amount of memory.",
-    },
-    "mapping": {
-        "metavar": "FILE.csv",
-        "help": "Match the layers of two models by this file, which --write-mapping wrote and you corrected.",
-    },
-    "write-mapping": {"metavar": "FILE.csv", "help": "Write the match of layers to this file."},
-    "set": {"metavar": "NAME=VALUE", "help": "Override a model's parameter. Repeatable."},
-    "convention": {
-        "metavar": "NAME",
-        "shell_complete": completions.completed(completions.convention_names),
-        "help": "Convention: what counts as a FLOP.",
-    },
-    "convention-file": {"metavar": "FILE.toml", "help": "TOML file that defines additional conventions. Repeatable."},
-    "counter": {
-        "metavar": "NAME",
-        "shell_complete": completions.completed(completions.counter_names),
-        "help": "Run only this counter. Repeatable. `all` names every counter except formulas (`formula:all`), those that "
-        "build the model in another way, and those that need their own --environment. Without this option, the default counters "
-        "run; `reconcile explain NAME` says whether a counter is one.",
-    },
-    "from": {
-        "metavar": "COUNTER",
-        "shell_complete": completions.completed(completions.end_names),
-        "help": "Counter that the statement starts from. tf.profiler@frozen counts the frozen graph, as most scripts do; "
-        "@function counts the graph as it is, and @runmeta adds the metadata of one run.  [default: tf.profiler@frozen]",
-    },
-    "to": {
-        "metavar": "COUNTER",
-        "shell_complete": completions.completed(completions.end_names),
-        "help": "Counter that the statement arrives at.  [default: thop]",
-    },
-    "pass": {"help": "Count a call of the model, a training step, or a language model's call with a cache."},
-    "context": {"metavar": "TOKENS", "help": "Tokens in the cache before the decoding step."},
-    "optimizer": {
-        "metavar": "NAME",
-        "shell_complete": completions.completed(completions.optimizer_names),
-        "help": "Optimizer of the training step, such as adamw: any of torch.optim, Keras or Optax. A compiled Keras model takes "
-        "it in place of its own step.  [default: sgd]",
-    },
-    "environment": {
-        "metavar": "NAME",
-        "shell_complete": completions.completed(completions.environment_names),
-        "help": "Run in this named environment.",
-    },
-    "environments": {"metavar": "FILE.toml", "help": "TOML file that defines additional environments."},
-    "with": {"metavar": "REQUIREMENT", "help": "Run in an environment with this package installed. Repeatable."},
-    "python": {
-        "metavar": "PATH|X.Y",
-        "help": "Run in your own environment: the path of its interpreter. With --with, the Python version to use.",
-    },
-    "out": {"metavar": "DIR", "default": Path("reports"), "show_default": True, "help": "Output directory."},
-    "format": {
-        "metavar": "LIST",
-        "default": ",".join(TABLES),
-        "show_default": True,
-        "callback": chosen_formats,
-        "help": "Formats of the files.",
-    },
-    "device": {"help": "Device that the counters run the model on."},
-    "timeout": {"metavar": "SECONDS", "help": "Time limit per counter."},
-    "formulas": {
-        "metavar": "FILE.py",
-        "help": "Python file with the work of ops that the tool does not know. Repeatable.",
-    },
-    "quiet": {"help": "Print only the verdict and what went wrong."},
-    "verbose": {"help": "Print every layer, every counter's statement, and each step."},
-}
-"""How an option looks: its help, and what click takes besides what launch/request.py declares."""
-SHORT = {"quiet": "-q", "verbose": "-v"}
 KINDS: dict[Kind, dict[str, Any]] = {
     Kind.TEXT: {"type": TEXT},
     Kind.FLAG: {"is_flag": True},
     Kind.FILE: {"type": PATH},
+    Kind.NAME_OR_FILE: {"type": TEXT},
     Kind.SETTING: {"callback": _pairs},
     Kind.LIMIT: {"type": Seconds(min=0, min_open=True)},
+    Kind.FORMATS: {"callback": chosen_formats},
 }
+
+
+ALONE = {"quiet", "verbose"}
+"""Options of which only one can be given."""
 
 
 def _alone(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
     """Refuse --quiet beside --verbose, whichever click reads last. Raises UsageError."""
-    if value and any(ctx.params.get(name) for name in SHORT if name != param.name):
+    if value and any(ctx.params.get(name) for name in ALONE - {param.name}):
         raise UsageError("--quiet leaves out what --verbose asks for: give one of them.")
     return value
 
 
 def declared(name: str, parameter: str = "", **look: Any) -> Callable[[F], F]:
-    """The option of this name as click takes it: its declaration, its face, and ``look`` where a command has it otherwise."""
-    option = OPTIONS[name]
-    return _made(option, {**FACE[name], **look}, parameter)
+    """The option of this name as click takes it: as its record says, and ``look`` where a command has it otherwise."""
+    return _make_option(OPTIONS[name], look, parameter)
 
 
-def _made(option: Option, look: Mapping[str, Any], parameter: str = "") -> Callable[[F], F]:
-    given = {"multiple": option.repeated, **KINDS[option.kind], **look}
-    if option.name in SHORT:
+def _make_option(option: Option, look: Mapping[str, Any], parameter: str = "") -> Callable[[F], F]:
+    given: dict[str, Any] = {"help": option.help, "multiple": option.repeated, **KINDS[option.kind]}
+    if option.metavar:
+        given["metavar"] = option.metavar
+    if option.values:
+        given["shell_complete"] = complete_values(option.values, files=option.kind is Kind.NAME_OR_FILE)
+    if option.name in ALONE:
         given["callback"] = _alone
-    if option.choices and "type" not in look:
+    if option.choices:
         given["type"] = click.Choice(option.choices)
     if option.default not in (None, False):
-        given = {"default": option.default, "show_default": bool(option.default), **given}
-    short = [SHORT[option.name]] if option.name in SHORT else []
-    return click.option(*short, option.flag, parameter or option.parameter, **given)
+        given |= {"default": option.default, "show_default": bool(option.default)}
+    names = filter(None, (option.short, option.flag, parameter or option.parameter))
+    return click.option(*names, **{**given, **look})
 
 
 def pictures(function: F) -> F:
@@ -265,10 +188,18 @@ def options(*names: str | Callable[[Any], Any]) -> Callable[[F], F]:
 
 def models(function: F) -> F:
     """Decorate a command with an option for the models of every framework."""
-    for name, option in reversed(model_options().items()):
-        record = frameworks()[name]
-        function = _made(option, {"metavar": record.metavar, "help": record.help})(function)
+    for option in reversed(model_options().values()):
+        function = _make_option(option, {})(function)
     return function
+
+
+def options_taken_by(taker: str, *groups: Group, **otherwise: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Decorate a command with the options of these groups whose records say that ``taker`` takes them, group by group.
+
+    ``otherwise`` are those that the command has otherwise, by the parameter names of their records, as ``declared`` makes them.
+    """
+    taken = taken_by(taker, *groups)
+    return options(*(otherwise.get(option.parameter) or _make_option(option, {}) for option in taken))
 
 
 OWN = (models, "input", "args", "signature", "trust-file")

@@ -94,9 +94,25 @@ class AddedOptions:
     @cached_property
     def products(self) -> tuple[tuple[RunOptions, tuple[click.Option, ...]], ...]:
         """What each product adds, with its parameters, in the order of the products."""
-        from ..core.registry import load_places
+        from ..core.product import load_place, refuse_product
+        from ..core.registry import products
+        from ..launch.options import by_parameter
 
-        return tuple((each, parameters_of(getattr(each, self.field))) for each in load_places("run_options"))
+        taken = {word for option in by_parameter().values() for word in (option.flag, option.parameter)}
+        found = []
+        for product in products().values():
+            for place in product.run_options:
+                each = load_place(product, place)
+                if not isinstance(each, RunOptions):
+                    raise refuse_product(product, f"{place} is not a RunOptions")
+                parameters = parameters_of(getattr(each, self.field))
+                words = [word for parameter in parameters for word in (*parameter.opts, parameter.name or "")]
+                again = next((word for word in words if word in taken), "")
+                if again:
+                    raise refuse_product(product, f"its option {again} of run is another's, too")
+                taken.update(words)
+                found.append((each, parameters))
+        return tuple(found)
 
     def decorate(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Add the options to a command."""

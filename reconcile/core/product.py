@@ -14,6 +14,9 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
+from .errors import UsageError
+from .framework import ROOT
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -66,6 +69,16 @@ class Product:
 
 
 def load_place(product: Product, place: str) -> Any:
-    """Import what a place of the product names. Raises ImportError or AttributeError."""
+    """Import what a place of the product names. Raises UsageError if another package has the product and it cannot be loaded."""
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module, product.module), name)
+    try:
+        return getattr(importlib.import_module(module, product.module), name)
+    except Exception as error:
+        if product.module.startswith(f"{ROOT}."):
+            raise
+        raise refuse_product(product, f"{place} cannot be loaded ({type(error).__name__}: {error})") from error
+
+
+def refuse_product(product: Product, why: str) -> UsageError:
+    """The sentence for a product of another package that cannot be used."""
+    return UsageError(f"the product {product.name} cannot be used: {why}. Fix or uninstall the package that provides it.")

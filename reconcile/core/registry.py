@@ -13,7 +13,7 @@ from typing import Any
 from .counter import Counter
 from .errors import UsageError
 from .framework import ROOT, Framework
-from .product import Product, load_place
+from .product import Command, Product, load_place
 from .records import FLOP, MAC
 
 GROUP = "reconcile.frameworks"
@@ -136,12 +136,25 @@ def products() -> dict[str, Product]:
         record = _loaded(point)
         if not isinstance(record, Product):
             raise _refused(point, "it is not a Product record")
-        if record.name in known:
-            raise _refused(point, f"a product named {record.name} is already registered")
+        wrong = _wrong_product(record, known)
+        if wrong:
+            raise _refused(point, wrong)
         known[record.name] = record
     others = dict.fromkeys(_present_folders(), ())
     present = _with_their_needs({**others, **{f"products.{name}": record.needs for name, record in known.items()}})
     return {name: record for name, record in known.items() if f"products.{name}" in present}
+
+
+def _wrong_product(record: Product, known: Iterable[str]) -> str:
+    """Why a product of another package cannot be registered; '' if it can."""
+    if record.name in known:
+        return f"a product named {record.name} is already registered"
+    if not all(isinstance(command, Command) for command in record.commands):
+        return "its commands are not Command records"
+    places = [command.place for command in record.commands if command.place]
+    places += [*record.run_options, *record.answer_hooks, *record.model_notes, *(place for _, place in record.functions)]
+    misspelled = next((place for place in places if not all(str(place).partition(":"))), None)
+    return "" if misspelled is None else f"its place {misspelled!r} is not of the form 'module:name'"
 
 
 def _with_their_needs(needs: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
@@ -159,7 +172,7 @@ def _present_folders() -> frozenset[str]:
 
 
 def load_places(field: str) -> tuple[Any, ...]:
-    """Import what a field of every product names: ``"run_options"``, ``"answer_hooks"`` or ``"model_notes"``.
+    """Import what a field of every product names: ``"answer_hooks"`` or ``"model_notes"``.
 
     Returns it in the order of the products.
     """

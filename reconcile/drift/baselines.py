@@ -24,7 +24,7 @@ from ..core.records import Ledger, Trace, from_json, to_json
 from ..core.user_files import read_json
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..launch.request import CURRENT as CURRENT
+from ..launch.environments import CURRENT as CURRENT
 from .baseline_file import Malformed, check_baseline, check_record
 
 KIND = "reconcile-baseline"

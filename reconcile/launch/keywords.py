@@ -14,7 +14,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..core.conventions import NAMED
 from ..core.errors import ReconcileError
-from .request import CACHED, OPTIMIZER, OPTIONS, PASSES, model_options
+from .options import CACHED, OPTIMIZER, OPTIONS, model_options
+from .request import PASSES
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -101,7 +101,7 @@ def test_such_a_program_is_found(program: str) -> None:
 ENVIRONMENTS = set(
     user_files.toml(ROOT / "reconcile" / "launch" / "environments" / "environments.toml", "the environment file")
 )
-DECLARING = "launch.request"
+DECLARING = "launch.environments"
 """The module that declares the name of the running interpreter's environment."""
 
 

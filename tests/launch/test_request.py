@@ -16,15 +16,10 @@ import reconcile
 from reconcile.cli import cli
 from reconcile.core import registry
 from reconcile.core.errors import UsageError
+from reconcile.core.option import CHECK, MATRIX, PYTEST, PYTHON, RUN, Group, words
 from reconcile.core.registry import every_counter, known_counters
-from reconcile.launch.request import (
-    RunRequest,
-    by_parameter,
-    model_options,
-    models_of,
-    run_request,
-    words,
-)
+from reconcile.launch.options import OPTIONS, by_parameter, keywords_taken_by, model_options, taken_by
+from reconcile.launch.request import RunRequest, models_of, run_request
 from reconcile.model_zoo.pair import Input
 from reconcile.pytest_plugin import Flops
 from tests.outside import NUMPY
@@ -71,6 +66,24 @@ def test_the_defaults_of_a_function_make_the_default_request(function: Callable[
     assert {"timeout", "pass_", "optimizer"} <= given.keys()
     given.pop("convention") if function == Flops.budget else None  # its own: the work under it is no matter of the run
     assert run_request(**given) == RunRequest()
+
+
+@pytest.mark.parametrize(("taker", "function"), [(PYTHON, reconcile.run), (PYTEST, Flops.check)])
+def test_a_function_spells_no_option_that_its_record_denies_it(taker: str, function: Callable[..., Any]) -> None:
+    spelled = {option.parameter for option in OPTIONS.values()} & inspect.signature(function).parameters.keys()
+    positional = {"model", "inputs"} if function is Flops.check else set()
+    assert spelled - positional - set(keywords_taken_by(taker)) == set()
+    assert len(spelled) > 4
+
+
+@pytest.mark.parametrize("taker", [RUN, CHECK, MATRIX])
+def test_a_command_has_the_options_that_it_takes(taker: str) -> None:
+    there = {flag for parameter in commands()[taker.partition(" ")[2]].values() for flag in parameter.opts}
+    taken = {option.flag for option in taken_by(taker)}
+    others = {option.flag for option in by_parameter().values()} - taken
+    own = {"--format"} if taker == CHECK else set()  # the same word for something else
+    assert (taken - there, others & there - own) == (set(), set())
+    assert {option.name for option in taken_by(taker, *Group)} == {option.name for option in taken_by(taker)}
 
 
 def commands() -> dict[str, dict[str, click.Parameter]]:

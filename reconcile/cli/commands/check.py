@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...core.errors import EXIT_UNEXPLAINED
-from ..options import BASELINES, OWN, PATH, options, pass_of_a_pair
+from ...core.option import CHECK, Group
+from ..options import BASELINES, PATH, options_taken_by, pass_of_a_pair
 from ..streams import say
 
 if TYPE_CHECKING:
@@ -18,19 +19,19 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("older", type=PATH, metavar="[A.json]", required=False)
 @click.argument("newer", type=PATH, metavar="[B.json]", required=False)
-@options("model", *OWN, "set", "counter", pass_of_a_pair, "optimizer")
+@options_taken_by(CHECK, Group.MODEL, Group.COUNT, pass_=pass_of_a_pair)
 @click.option(
     "--baselines", type=PATH, default=BASELINES, show_default=True, metavar="DIR",
     help="Folder of the baselines: DIR/MODEL/ENVIRONMENT.json; DIR/MODEL-training-OPTIMIZER for a training step.",
 )  # fmt: skip
-@options("environment", "environments", "with", "python")
+@options_taken_by(CHECK, Group.PLACE)
 @click.option("--against", type=PATH, metavar="FILE", help="Compare with this baseline file.")
 @click.option("--update", is_flag=True, help="Save this run as the new baseline.")
 @click.option(
     "--format", "formats", type=click.Choice(("text", "github")), default="text", show_default=True,
     help="github prints a comment for a pull request, and annotations of the workflow's log on standard error.",
 )  # fmt: skip
-@options("convention", "convention-file", "device", "timeout", "formulas", "quiet", "verbose")
+@options_taken_by(CHECK, Group.CONVENTION, Group.MANNER, Group.PRINT)
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -69,7 +70,8 @@ def check(
     from ...launch import choose, user_models
     from ...launch.environments.in_environment import collect_in
     from ...launch.environments.named import CURRENT
-    from ...launch.request import flags, models_of, run_request
+    from ...launch.options import flags
+    from ...launch.request import models_of, run_request
     from ..environment import one
     from ..options import again
     from ..progress import progress

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...core.option import MATRIX, Group
 from ...core.registry import title
-from ..options import OWN, options
+from ..options import options_taken_by
 from ..streams import say
 
 if TYPE_CHECKING:
@@ -19,20 +20,18 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options("model", *OWN, "set")
-@click.option(
-    "--environment", "names", multiple=True, metavar="NAME",
-    help="Run only this environment, in the given order. Repeatable; default all but those of a single counter.",
+@options_taken_by(
+    MATRIX, Group.MODEL, Group.PLACE,
+    environment=click.option(
+        "--environment", "names", multiple=True, metavar="NAME",
+        help="Run only this environment, in the given order. Repeatable; default all but those of a single counter.",
+    ),
+    with_=click.option(
+        "--with", "with_", multiple=True, metavar="REQUIREMENT",
+        help="Add an environment with this package installed. Repeatable.",
+    ),
 )  # fmt: skip
-@options("environments")
-@click.option(
-    "--with",
-    "with_",
-    multiple=True,
-    metavar="REQUIREMENT",
-    help="Add an environment with this package installed. Repeatable.",
-)
-@options("python", "convention", "convention-file", "out", "format", "timeout", "formulas", "quiet", "verbose")
+@options_taken_by(MATRIX, Group.CONVENTION, Group.OUTPUT, Group.MANNER, Group.PRINT)
 @click.pass_context
 def matrix(
     ctx: click.Context,

@@ -8,19 +8,18 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ...launch.request import OPTIONS
-from ..options import OWN, options, pictures
-from ..run_options import RUN, RunCall
+from ...core.option import RUN, Group
+from ...launch.options import OPTIONS
+from ..options import options_taken_by, pictures
+from ..run_options import RUN as ADDED
+from ..run_options import RunCall
 from ..streams import say
 
 
 @click.command()
-@options(
-    "model", *OWN, "mapping", "write-mapping", "set",
-    "convention", "convention-file", "counter", "from", "to", "pass", "context", "optimizer",
-    "environment", "environments", "with", "python", RUN.decorate,
-    "out", pictures, "device", "timeout", "formulas", "quiet", "verbose",
-)  # fmt: skip
+@options_taken_by(RUN, Group.MODEL, Group.CONVENTION, Group.COUNT, Group.PLACE)
+@ADDED.decorate
+@options_taken_by(RUN, Group.OUTPUT, Group.MANNER, Group.PRINT, formats=pictures)
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -73,7 +72,7 @@ def run(
     from ..progress import progress
     from ..screen import show
 
-    added = RUN.take_values(asked)
+    added = ADDED.take_values(asked)
     mapped = "--mapping" if asked["mapping"] else "--write-mapping" if write_mapping else ""
     one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped, asked["args"])
     if mapped:
@@ -85,7 +84,7 @@ def run(
         from ...report import cards
 
         cards.check(TRAINING if request.training else "")
-    call, additions = RUN.prepare(RunCall(ctx, request, added, out, formats, quiet, verbose))
+    call, additions = ADDED.prepare(RunCall(ctx, request, added, out, formats, quiet, verbose))
     for addition, own_call in additions:
         if (code := addition.run_instead(own_call)) is not None:
             ctx.exit(code)

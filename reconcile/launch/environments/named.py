@@ -17,7 +17,7 @@ from ...core.counter import Counter
 from ...core.errors import UsageError, short, unknown
 from ...core.framework import Framework
 from ...core.registry import frameworks, known_counters
-from ..request import CURRENT as CURRENT
+from . import CURRENT as CURRENT
 from .interpreters import user_interpreter
 
 BUILT_IN_FILE = Path(__file__).with_name("environments.toml")

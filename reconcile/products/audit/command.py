@@ -10,7 +10,7 @@ import click
 
 from ...cli.options import PATH, TEXT, options
 from ...cli.streams import say
-from ...launch.request import OPTIONS
+from ...launch.options import OPTIONS
 from ..sweep.executors import before, run_all, where_it_runs
 
 if TYPE_CHECKING:

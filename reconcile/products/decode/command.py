@@ -155,7 +155,7 @@ def _hints(
     """The command that runs the counter whose saved total is the figure, or that searches another environment."""
     from ...cli.options import again
     from ...core.text import number, typed
-    from ...launch.request import flags
+    from ...launch.options import flags
     from .elsewhere import origin, reading, sibling, unseen
     from .readings import LAYER
     from .releases import bounds
@@ -221,7 +221,7 @@ def _variants(ctx: click.Context, decoded: Decoded, request: RunRequest, known: 
     from ...core.errors import UsageError
     from ...launch.environments.in_environment import collect_at_in
     from ...launch.environments.named import CURRENT
-    from ...launch.request import flags
+    from ...launch.options import flags
     from . import variants
     from .printed import of_variants
 

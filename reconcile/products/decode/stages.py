@@ -17,7 +17,8 @@ from ...launch.environments.in_environment import counters_of, within
 from ...launch.environments.interpreters import EnvironmentError_
 from ...launch.environments.named import CURRENT, Environment
 from ...launch.environments.provision import ensure
-from ...launch.request import OPTIONS, Point, RunRequest
+from ...launch.options import OPTIONS
+from ...launch.request import Point, RunRequest
 from ...launch.runner import Collect, CollectAt
 from ...launch.user_models import READ_BACK
 from ...launch.workers.supervisor import Event

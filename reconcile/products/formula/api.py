@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core.option import PYTHON, Group
 from ...core.text import clean
 from ...launch.keywords import keywords_of, speaks_python
+from ...launch.options import keywords_taken_by
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -16,9 +18,7 @@ if TYPE_CHECKING:
     from ...launch.workers.supervisor import Event
     from . import formula as formulas
 
-PASSED_ON = (
-    "convention", "convention_files", "counters", "formulas", "device", "timeout", "pass_", "optimizer", "context",
-)  # fmt: skip
+PASSED_ON = keywords_taken_by(PYTHON, Group.CONVENTION, Group.COUNT, Group.MANNER)
 """The keyword arguments of ``run`` that ``polynomials`` takes, too."""
 
 

@@ -19,8 +19,9 @@ from ...core.errors import UsageError
 from ...engine.answer import Answer
 from ...engine.obstacles import list_obstacles
 from ...engine.settle import Collected, settle
+from ...launch.environments import CURRENT
 from ...launch.environments.interpreters import clean_environ
-from ...launch.request import CURRENT, run_request
+from ...launch.request import run_request
 from ...launch.runner import collect
 from ...model_zoo import loading
 from ...worker.introspect import documentation

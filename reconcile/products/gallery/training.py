@@ -17,7 +17,8 @@ from ...engine.answer import Answer
 from ...engine.obstacles import list_obstacles
 from ...engine.phases import PhaseRow
 from ...engine.settle import settle
-from ...launch.request import OPTIMIZER, run_request
+from ...launch.options import OPTIMIZER
+from ...launch.request import run_request
 from ...launch.runner import collect
 from ...model_zoo import loading
 from ..decode.gather import claims

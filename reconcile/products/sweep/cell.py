@@ -22,6 +22,7 @@ from typing import Any
 
 from ...core.defects import summary
 from ...core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
+from ...core.option import words
 from ...core.text import typed
 from ...engine.answer import Answer
 from ...engine.settle import Collected
@@ -29,7 +30,8 @@ from ...launch import user_models
 from ...launch.environments.cache import source_digest
 from ...launch.environments.in_environment import collect_in
 from ...launch.environments.interpreters import clean_environ
-from ...launch.request import RunRequest, by_parameter, run_request, words
+from ...launch.options import by_parameter
+from ...launch.request import RunRequest, run_request
 from ...launch.runner import Collect
 from ...launch.workers import scratch, warm
 from ...launch.workers.exits import death_of

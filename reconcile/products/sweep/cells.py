@@ -19,11 +19,12 @@ from packaging.utils import canonicalize_name
 from ...core import user_files
 from ...core.atomic import safe
 from ...core.errors import UsageError, reason
+from ...core.option import Kind
 from ...core.registry import frameworks, known_counters
 from ...launch.environments.cache import source_digest
 from ...launch.environments.named import CURRENT, Environment
 from ...launch.environments.provision import folder_of
-from ...launch.request import Kind, by_parameter
+from ...launch.options import by_parameter
 from ...model_zoo.loading import pair_path, zoo_names
 from ...model_zoo.pair import Input
 
@@ -57,7 +58,7 @@ class Cell:
 @dataclass(frozen=True, slots=True)
 class Manner:
     """How every cell is run: ``options`` of ``reconcile run`` that are not at their defaults, by what functions call them
-    (launch/request.py), as JSON has them. ``texts`` (option -> name -> text) are users' files, which travel along;
+    (launch/options.py), as JSON has them. ``texts`` (option -> name -> text) are users' files, which travel along;
     ``formats`` are those of a cell's own report."""
 
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.engine.settle import Collected
-from reconcile.launch.request import RunRequest, by_parameter, model_options
+from reconcile.launch.options import by_parameter, model_options
+from reconcile.launch.request import RunRequest
 from reconcile.products.decode import gather
 from reconcile.products.decode.figure import figure
 from reconcile.products.decode.printed import said, verdict

@@ -1,0 +1,333 @@
+"""The options of a run, a record each, and the request whose fields they set.
+
+To add one, add its record here and, if it changes what runs, its field to ``RunRequest``. ``--help``, the keyword arguments of
+``reconcile.run``, the command in a report, baselines and sweeps read the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.conventions import NAMED
+from ..core.errors import UsageError, brief
+from ..core.numbers import seconds
+from ..core.option import CHECK, MATRIX, PYTEST, PYTHON, RUN, Group, Kind, Option
+from ..core.protocol import ModelFile
+from ..core.registry import frameworks, known_counters
+from .environments import CURRENT
+
+if TYPE_CHECKING:
+    from ..model_zoo.pair import Input
+
+PASSES = ("forward", "training")
+CACHED = ("prefill", "decode")
+"""The passes of a language model with a cache."""
+OPTIMIZER = "sgd"
+"""The optimizer of a training step, unless another is named."""
+TABLES = ("md", "csv", "json")
+"""The formats of a report that are written unless others are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What to run.
+
+    Attributes:
+        model: The name of a pair, or its file. ``""`` for a user's own model.
+        overrides: The pair's parameters as text.
+        convention: The name of the convention.
+        convention_files: Files that define more conventions.
+        counters: The counters to run; none means all that run unasked.
+        device: Where the counters run the model.
+        timeout: Seconds per counter.
+        formulas: Python files that register work formulas.
+        python: The interpreter to run in, ``""`` for this one.
+        python_version: Its version if counters of this environment are lent to it.
+        user_python: Whether it belongs to the user's own environment.
+        trace: Whether to record the trace; otherwise the ledgers are compared with a trace of another run.
+        training: The optimizer of a training step, ``""`` for a call of the model.
+        standard: Whether the user named that optimizer: a compiled model then takes the standard step in place of its own.
+        context: The tokens in a language model's cache before the call: 0 for the call that fills it with the prompt, None for a
+            call without a cache.
+        factories: A user's own model: framework -> ``module:function``.
+        files: The user's models that are files, by framework.
+        inputs: What the user's model is called with.
+        arguments: Named arguments of the factories.
+        example: The function that returns what the models are called with, ``""`` for the inputs.
+        paths: Folders of the user's own modules.
+        every_convention: Whether to reconcile under the other conventions as well.
+        mapping: The file that says which layers of two models belong together.
+    """
+
+    model: str = ""
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    _: KW_ONLY
+    convention: str = "matmul"
+    convention_files: tuple[Path, ...] = ()
+    counters: tuple[str, ...] = ()
+    device: str = "cpu"
+    timeout: float = 600
+    formulas: tuple[Path, ...] = ()
+    python: str = ""
+    python_version: str = ""
+    user_python: bool = False
+    trace: bool = True
+    training: str = ""
+    standard: bool = False
+    context: int | None = None
+    factories: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, ModelFile] = field(default_factory=dict)
+    inputs: tuple[Input, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    example: str = ""
+    paths: tuple[str, ...] = ()
+    every_convention: bool = False
+    mapping: Path | None = None
+
+
+DEFAULTS = {part.name: part.default for part in fields(RunRequest)}
+
+
+def _read_inputs(texts: Any) -> tuple[Input, ...]:
+    from .user_models import read_inputs
+
+    return read_inputs(texts)
+
+
+def _read_function(text: Any) -> str:
+    from .user_models import factory
+
+    return factory("", str(text), "--args")
+
+
+def _read_settings(settings: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in settings.items()}
+
+
+def _read_context(given: Any) -> int:
+    """The number of tokens in the cache. Raises UsageError for anything but a positive whole number of nine digits or fewer."""
+    text = str(given)
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
+        raise UsageError(f"the context is a number of tokens, such as 128, not {brief(text)}.")
+    return int(text)
+
+
+def _read_paths(names: Any) -> tuple[Path, ...]:
+    return tuple(map(Path, names))
+
+
+def _list_models() -> Iterable[str]:
+    from ..model_zoo.loading import zoo_names
+
+    return zoo_names()
+
+
+def _list_ends() -> list[str]:
+    return [*known_counters(), *(record.trace for record in frameworks().values())]
+
+
+def _list_optimizers() -> list[str]:
+    return sorted({name for record in frameworks().values() for name in record.optimizers})
+
+
+def _list_environments() -> Iterable[str]:
+    from .environments.named import load
+
+    return load(None)
+
+
+OPTIONS = {
+    option.name: option
+    for option in (
+        Option(
+            "model", field="model", read=str, group=Group.MODEL, takers=(RUN, CHECK, MATRIX, PYTHON), kind=Kind.NAME_OR_FILE,
+            metavar="NAME|FILE.py", values=_list_models, baseline=True,
+            help="A model of the zoo, or a pair file.",
+        ),
+        Option(
+            "input", parameter="inputs", field="inputs", read=_read_inputs,
+            group=Group.MODEL, takers=(RUN, CHECK, MATRIX, PYTHON), repeated=True,
+            metavar="[NAME=]SHAPE[:DTYPE]", baseline=True,
+            help="Input of your model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
+        ),
+        Option(
+            "args", field="example", read=_read_function, group=Group.MODEL, takers=(RUN, CHECK, MATRIX),
+            metavar="MODULE:FUNCTION", baseline=True,
+            help="Function that returns what to call your model with: a tuple, or (tuple, dict), in place of --input.",
+        ),
+        Option(
+            "signature", field="files", group=Group.MODEL, takers=(RUN, CHECK, MATRIX), default="",
+            metavar="NAME", baseline=True,
+            help="Signature of a SavedModel.  [default: serving_default]",
+        ),
+        Option(
+            "trust-file", field="files", group=Group.MODEL, takers=(RUN, CHECK, MATRIX), kind=Kind.FLAG, default=False,
+            baseline=True,
+            help="Let a model file run its own code (Lambda layers), touch files, and take any amount of memory.",
+        ),
+        Option(
+            "mapping", field="mapping", read=Path,
+            group=Group.MODEL, takers=(RUN, PYTHON), kind=Kind.FILE, metavar="FILE.csv",
+            help="Match the layers of two models by this file, which --write-mapping wrote and you corrected.",
+        ),
+        Option(
+            "write-mapping", group=Group.MODEL, takers=(RUN,), kind=Kind.FILE, metavar="FILE.csv", report=False,
+            help="Write the match of layers to this file.",
+        ),
+        Option(
+            "set", parameter="overrides", field="overrides", read=_read_settings,
+            group=Group.MODEL, takers=(RUN, CHECK, MATRIX, PYTHON),
+            kind=Kind.SETTING, repeated=True, metavar="NAME=VALUE", baseline=True,
+            help="Override a model's parameter. Repeatable.",
+        ),
+        Option(
+            "convention", field="convention", read=str, group=Group.CONVENTION, takers=(RUN, CHECK, MATRIX, PYTHON, PYTEST),
+            default=DEFAULTS["convention"], metavar="NAME", values=lambda: NAMED,
+            help="Convention: what counts as a FLOP.",
+        ),
+        Option(
+            "convention-file", parameter="convention_files", field="convention_files", read=_read_paths,
+            group=Group.CONVENTION,
+            takers=(RUN, CHECK, MATRIX, PYTHON), kind=Kind.FILE, repeated=True, metavar="FILE.toml",
+            help="TOML file that defines additional conventions. Repeatable.",
+        ),
+        Option(
+            "counter", parameter="counters", field="counters", read=tuple,
+            group=Group.COUNT, takers=(RUN, CHECK, PYTHON, PYTEST), repeated=True,
+            metavar="NAME", values=known_counters,
+            help="Run only this counter. Repeatable. `all` names every counter except formulas (`formula:all`), those that "
+            "build the model in another way, and those that need their own --environment. Without this option, the default "
+            "counters run; `reconcile explain NAME` says whether a counter is one.",
+        ),
+        Option(
+            "from", parameter="from_", group=Group.COUNT, takers=(RUN,), metavar="COUNTER", values=_list_ends,
+            help="Counter that the statement starts from. tf.profiler@frozen counts the frozen graph, as most scripts do; "
+            "@function counts the graph as it is, and @runmeta adds the metadata of one run.  [default: tf.profiler@frozen]",
+        ),
+        Option(
+            "to", group=Group.COUNT, takers=(RUN,), metavar="COUNTER", values=_list_ends,
+            help="Counter that the statement arrives at.  [default: thop]",
+        ),
+        Option(
+            "pass", parameter="pass_", field="training",
+            group=Group.COUNT, takers=(RUN, CHECK, PYTHON, PYTEST), default=PASSES[0],
+            choices=(*PASSES, *CACHED), baseline=True,
+            help="Count a call of the model, a training step, or a language model's call with a cache.",
+        ),
+        Option(
+            "context", field="context", read=_read_context,
+            group=Group.COUNT, takers=(RUN, PYTHON), metavar="TOKENS", baseline=True,
+            help="Tokens in the cache before the decoding step.",
+        ),
+        Option(
+            "optimizer", field="standard", read=lambda given: given is not None, group=Group.COUNT,
+            takers=(RUN, CHECK, PYTHON, PYTEST), metavar="NAME", values=_list_optimizers, baseline=True,
+            help="Optimizer of the training step, such as adamw: any of torch.optim, Keras or Optax. A compiled Keras model "
+            "takes it in place of its own step.  [default: sgd]",
+        ),
+        Option(
+            "environment", group=Group.PLACE, takers=(RUN, CHECK, MATRIX), default=CURRENT, metavar="NAME",
+            values=_list_environments, baseline=True,
+            help="Run in this named environment.",
+        ),
+        Option(
+            "environments", parameter="file",
+            group=Group.PLACE, takers=(RUN, CHECK, MATRIX), kind=Kind.FILE, metavar="FILE.toml",
+            baseline=True,
+            help="TOML file that defines additional environments.",
+        ),
+        Option(
+            "with", parameter="with_",
+            group=Group.PLACE, takers=(RUN, CHECK, MATRIX), repeated=True, metavar="REQUIREMENT", baseline=True,
+            help="Run in an environment with this package installed. Repeatable.",
+        ),
+        Option(
+            "python", group=Group.PLACE, takers=(RUN, CHECK, MATRIX, PYTHON), metavar="PATH|X.Y", baseline=True,
+            help="Run in your own environment: the path of its interpreter. With --with, the Python version to use.",
+        ),
+        Option(
+            "out",
+            group=Group.OUTPUT, takers=(RUN, MATRIX), kind=Kind.FILE, default=Path("reports"), metavar="DIR", report=False,
+            help="Output directory.",
+        ),
+        Option(
+            "format", parameter="formats", field="every_convention", read=lambda formats: "html" in formats,
+            group=Group.OUTPUT,
+            takers=(RUN, MATRIX), kind=Kind.FORMATS, default=",".join(TABLES), metavar="LIST", report=False,
+            help="Formats of the files.",
+        ),
+        Option(
+            "device", field="device", read=str, group=Group.MANNER, takers=(RUN, CHECK, PYTHON), default=DEFAULTS["device"],
+            baseline=True,
+            help="Device that the counters run the model on.",
+        ),
+        Option(
+            "timeout", field="timeout", read=seconds,
+            group=Group.MANNER, takers=(RUN, CHECK, MATRIX, PYTHON, PYTEST), kind=Kind.LIMIT,
+            default=DEFAULTS["timeout"], metavar="SECONDS",
+            help="Time limit per counter.",
+        ),
+        Option(
+            "formulas", field="formulas", read=_read_paths,
+            group=Group.MANNER, takers=(RUN, CHECK, MATRIX, PYTHON), kind=Kind.FILE,
+            repeated=True, metavar="FILE.py", baseline=True,
+            help="Python file with the work of ops that the tool does not know. Repeatable.",
+        ),
+        Option(
+            "quiet", group=Group.PRINT, takers=(RUN, CHECK, MATRIX), kind=Kind.FLAG, default=False, short="-q", report=False,
+            help="Print only the verdict and what went wrong.",
+        ),
+        Option(
+            "verbose",
+            group=Group.PRINT, takers=(RUN, CHECK, MATRIX), kind=Kind.FLAG, default=False, short="-v", report=False,
+            help="Print every layer, every counter's statement, and each step.",
+        ),
+    )
+}  # fmt: skip
+"""Every option that several commands or interfaces share, in the order of a command line, without those of the frameworks."""
+
+
+def model_options() -> dict[str, Option]:
+    """The options that name a framework's model, in the order of ``--help``.
+
+    Raises UsageError for a framework whose name cannot be the name of an option.
+    """
+    taken = {word for option in OPTIONS.values() for word in (option.name, option.parameter)}
+    for record in frameworks().values():
+        if not record.name.isidentifier() or record.name in taken:
+            raise UsageError(
+                f"the framework {record.title} is registered as {record.name!r}, which cannot be the option --{record.name}: "
+                "its package must give it a name of letters that no other option has."
+            )
+    return {
+        record.name: Option(
+            record.name, field="factories", group=Group.MODEL, takers=(RUN, CHECK, MATRIX, PYTHON), metavar=record.metavar,
+            help=record.help, baseline=True,
+        )
+        for record in sorted(frameworks().values(), key=lambda record: record.order)
+    }  # fmt: skip
+
+
+def by_parameter() -> dict[str, Option]:
+    """All options by their parameter names, in the order of a command line."""
+    first, *rest = OPTIONS.values()
+    return {option.parameter: option for option in (first, *model_options().values(), *rest)}
+
+
+def taken_by(taker: str, *groups: Group) -> list[Option]:
+    """The options of these groups that this command or function takes, group by group. Without ``groups``, all of them."""
+    taken = [option for option in by_parameter().values() if taker in option.takers]
+    return [option for group in groups or Group for option in taken if option.group is group]
+
+
+def keywords_taken_by(taker: str, *groups: Group) -> tuple[str, ...]:
+    """The parameter names of the options of these groups that a function takes, without those of the frameworks."""
+    return tuple(o.parameter for o in OPTIONS.values() if taker in o.takers and o.group in (groups or Group))
+
+
+def flags(which: Callable[[Option], bool]) -> set[str]:
+    """The options for which ``which`` is true, as a user types them."""
+    return {option.flag for option in by_parameter().values() if which(option)}
