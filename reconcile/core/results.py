@@ -134,7 +134,8 @@ class LedgerResult:
     Attributes:
         counter: The counter's name in the registry.
         framework: The framework of the model that it counted.
-        state: EQUAL if it reported the work that ran, EXPLAINED or UNEXPLAINED if it differs, and another state if it has no total
+        state: EQUAL if it reported the work that ran, EXPLAINED or UNEXPLAINED if it differs, and another state if it has no
+            total
             or no trace to compare it with.
         reason: Why there is no total or nothing to compare it with; '' otherwise.
         unit: The counter's own unit, MAC or FLOP.

@@ -72,10 +72,17 @@ class CounterVerdict:
 class Figure:
     """A number to publish: the work of one call of the model, under the run's convention.
 
-    ``macs`` is the same in multiply-adds, None if the convention counts anything else too; ``counters`` report exactly this
-    number and may be cited for it; ``batch`` is None if the batch size is unknown; ``leading`` is then the first dimension
-    that all inputs share, if it is more than 1; ``notes`` say how the trace was taken, such as loop counts read from one run
-    on the example input; ``sentence`` is the citation.
+    Attributes:
+        frameworks: The frameworks in which this number ran.
+        flops: The number, in FLOPs.
+        macs: The same in multiply-adds; None if the convention counts anything else too.
+        subject: What ran, as the citation names it.
+        inputs: The inputs that it was called with, as text.
+        batch: The batch size; None if it is unknown.
+        leading: Without ``batch``, the first dimension that all inputs share, if it is more than 1; None otherwise.
+        counters: The counters that report exactly this number and may be cited for it.
+        notes: How the trace was taken, such as loop counts read from one run on the example input.
+        sentence: The citation.
     """
 
     frameworks: tuple[str, ...]

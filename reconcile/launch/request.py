@@ -33,17 +33,32 @@ OPTIMIZER = "sgd"
 class RunRequest:
     """What to run.
 
-    ``overrides`` are the pair's parameters as text; no counters means all; ``timeout`` is in seconds per counter. For a user's
-    own model, ``factories`` (framework -> ``module:function``) and ``inputs`` replace ``model``, and ``files`` has the models
-    that are files. ``mapping`` is a file that says which layers of two such models belong together; ``arguments`` are the named
-    arguments of the factories, ``example`` is the function that returns what the models are called with; ``formulas`` are Python
-    files that register work formulas. ``python`` is the interpreter to run in ('' for this one), ``python_version`` its
-    version if counters of this environment are lent to it, and ``user_python`` says that it belongs to the user's own
-    environment. ``training`` is the optimiser of a training step, '' for a call of the
-    model, and ``standard`` says that the user named it: a compiled model then takes the standard step in place of its own.
-    ``context`` is the number of tokens in a language model's cache
-    before the call: 0 for the call that fills it with the prompt, None for a call without a cache. Without ``trace`` the
-    ledgers are compared with a trace from another run; ``every_convention`` reconciles under the other conventions as well.
+    Attributes:
+        model: The pair's name; '' for a user's own model.
+        overrides: The pair's parameters as text.
+        convention: The name of the convention of every amount.
+        convention_files: Files that define further conventions.
+        counters: The counters to run; () for all that run by default.
+        device: Where to run: ``"cpu"``, or as the framework names it.
+        timeout: Seconds per counter.
+        formulas: Python files that register work formulas.
+        python: The interpreter to run in; '' for this one.
+        python_version: Its version if counters of this environment are lent to it; '' otherwise.
+        user_python: Whether it belongs to the user's own environment.
+        trace: Whether to trace. Without, the ledgers are compared with a trace from another run.
+        training: The optimiser of a training step; '' for a call of the model.
+        standard: Whether the user named it: a compiled model then takes the standard step in place of its own.
+        context: The number of tokens in a language model's cache before the call: 0 for the call that fills it with the prompt,
+            None
+            for a call without a cache.
+        factories: The user's own models in place of ``model``, ``module:function`` by framework.
+        files: Of these, the models that are files, by framework.
+        inputs: What the user's own models are called with; () if their code says that.
+        arguments: Named arguments of the factories.
+        example: The function that returns what the models are called with; '' for none.
+        paths: Folders from which the workers import, too.
+        every_convention: Whether to reconcile under the other conventions as well.
+        mapping: A file that says which layers of two such models belong together; None for none.
     """
 
     model: str = ""
@@ -94,10 +109,19 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """``name`` follows the dashes, and ``parameter`` is the name of the option as an argument of functions.
+    """One option that sets what is run or how it is shown.
 
-    ``field`` is the field of a RunRequest that the option sets, '' if it sets none, and ``read`` turns the option's value into
-    that field's.  ``report`` says whether the option changes a report, and ``baseline`` whether it changes a baseline.
+    Attributes:
+        name: What follows the dashes.
+        parameter: The name of the option as an argument of functions.
+        field: The field of a RunRequest that it sets; '' if it sets none.
+        read: Turns the option's value into that field's; None if the value is taken as it is.
+        kind: The kind of value that it takes.
+        default: The value of an option that is not given.
+        repeated: Whether it can be given several times.
+        choices: The values that it takes; () for any of its kind.
+        report: Whether it changes a report.
+        baseline: Whether it changes a baseline.
     """
 
     name: str

@@ -28,12 +28,18 @@ def nothing_beside(_sighting: Sighting) -> list[Item]:
 
 @dataclass(frozen=True, slots=True)
 class Logbook:
-    """What is known of one log. ``ignored`` are attributes that the counter adds to an op.
+    """What is known of one log.
 
-    ``products_of`` gives an op's lines, and ``agrees`` says whether they are just its products. ``explained`` is the cause and
-    the reason why they are not, None if there is none; ``silent`` is the reason why an op has no line, and ``unsaid`` that of one
-    without sizes. ``products_alone`` says why nothing but products stands there. ``beside`` makes items of products that no op of
-    the trace is about.
+    Attributes:
+        book: The rules of the counter that reads it.
+        ignored: Attributes that the counter adds to an op.
+        products_of: Gives an op's lines.
+        agrees: Whether the lines of an op are just its products.
+        explained: The cause and the reason why they are not; None if there is none.
+        silent: The reason why an op has no line.
+        unsaid: The reason why a line of an op is without sizes.
+        products_alone: Why nothing but products stands there.
+        beside: Makes items of products that no op of the trace is about.
     """
 
     book: RuleBook

@@ -56,7 +56,19 @@ class Kind:
 
 @dataclass
 class _Piece:
-    """One micro-batch that runs."""
+    """One micro-batch that runs.
+
+    Attributes:
+        hint: Says, when the model is called, whether an optimizer will step; None where that is learnt by position.
+        given: The shapes of the batch, where the library has them; () otherwise.
+        position: The number of micro-batches since the last step of an optimizer.
+        calls: The shapes of each call of the model.
+        stepped: Each step of an optimizer: the optimizer's number, and whether it was its first one.
+        begun: What is known of it where it begins, by which it is looked up; None before that.
+        hinted: What ``hint`` said; None without one.
+        state: The model and the modes of its modules where it begins, as a number.
+        step: The count of this micro-batch; None if it is not counted.
+    """
 
     hint: Callable[[], Hashable] | None
     given: tuple[str, ...]
