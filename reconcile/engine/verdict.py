@@ -19,7 +19,7 @@ from ..core.text import number, percent
 from . import citation
 from .breakdown import RESIDUAL
 
-REMEDY = "Give the work of these ops in a Python file and run again with --formulas FILE.py."
+GIVE_FORMULAS = "Give the work of these ops in a Python file and run again with --formulas FILE.py."
 
 _SIZES = re.compile(r"\b[a-z]+\d* \(([\d, ]*)\)")
 
@@ -210,7 +210,7 @@ def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterV
             )
         where = f" at layer {first.layer}" if first.layer else ""
         known = "".join(f" Under {name} the trace is complete: --convention {name}." for name in trace.totals)
-        return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", REMEDY + known)
+        return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", GIVE_FORMULAS + known)
     if not trace.complete or result.convention.name not in trace.totals:
         failed = "If your model causes this, change it; else please report it with the JSON file."
         advice = failed if trace.state is State.FAILED else "Fix that and run again."

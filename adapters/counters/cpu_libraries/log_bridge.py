@@ -17,7 +17,9 @@ from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unkno
 from ..rulebook import RuleBook
 from .log import Product
 
-OTHER = "the log says other sizes at {layer}: {op} asks for {mac:,} multiply-adds, and {lines} stand in the log"
+LOG_SAYS_OTHER_SIZES = (
+    "the log says other sizes at {layer}: {op} asks for {mac:,} multiply-adds, and {lines} stand in the log"
+)
 REST = tuple(name for name in COMPONENTS if name != "mac")
 
 
@@ -117,7 +119,7 @@ def _judged(sighting: Sighting, ids: tuple[str, ...], log: Logbook) -> list[Item
     elif products and (said := log.explained(op, products)) is not None:
         cause, reason = said
     elif products and not (log.agrees(op, products) and counted.mac == work.mac):
-        gap = OTHER.format(layer=op.layer or "the root", op=op.op, mac=work.mac, lines=_lines(products))
+        gap = LOG_SAYS_OTHER_SIZES.format(layer=op.layer or "the root", op=op.op, mac=work.mac, lines=_lines(products))
     elif not products and work.mac:
         cause, reason = Cause.CALL_NOT_SEEN, log.silent(op)
     ran = work.only(("mac",))

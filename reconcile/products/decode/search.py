@@ -85,7 +85,7 @@ class Decoded:
 NEAR = 10
 SHORT = 4
 """Up to this number of digits, what is no total of a counter or of the work may be a coincidence."""
-CUT = ", its digits cut off and not rounded"
+DIGITS_CUT_OFF = ", its digits cut off and not rounded"
 
 
 def search(
@@ -111,7 +111,7 @@ def search(
     return Decoded(
         model=model,
         figure=wanted,
-        matches=tuple(replace(c, what=c.what + CUT) for c in matches) if cut else matches,
+        matches=tuple(replace(c, what=c.what + DIGITS_CUT_OFF) for c in matches) if cut else matches,
         cut=cut,
         other_unit=bool(matches) and wanted.counts not in ("", matches[0].unit),
         near=tuple(near[:NEAR]),

@@ -33,7 +33,7 @@ from ..gallery.rows import read as read_rows
 
 FILE = Path(loading.HERE) / "scorecard.json"
 SCHEMA = 1
-AGAIN = "Make it again with `reconcile zoo scorecard`."
+MAKE_SCORECARD_AGAIN = "Make it again with `reconcile zoo scorecard`."
 RULES = 4
 """The most rules that a cell names."""
 
@@ -266,7 +266,7 @@ def _plain(cell: Cell) -> dict[str, Any]:
 
 def read(path: Path = FILE) -> dict[str, Card]:
     """The cards in this file; none if there is no such file. Raises UsageError if it cannot be read."""
-    return read_rows(path, _card, AGAIN)
+    return read_rows(path, _card, MAKE_SCORECARD_AGAIN)
 
 
 def _card(data: dict[str, Any]) -> Card:

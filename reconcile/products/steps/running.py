@@ -27,21 +27,21 @@ from .count import Step, count, framework_of
 if TYPE_CHECKING:
     import pandas
 
-UNSEEN = (
+KIND_NEVER_COUNTED = (
     "steps of one kind ran %s times and none of them was counted yet: the kind showed only after the step had begun."
 )
-UNCALLED = (
+MODEL_NOT_CALLED = (
     "a step ran in which no call of the model was seen, so its shapes are not known. Count it by reconcile.count."
 )
-EARLY = (
+COMPUTES_BEFORE_CALL = (
     "the program computes %s FLOPs before it calls the model, and the shapes of these are not known. Count the step by "
     "reconcile.count."
 )
-UNLIKE = (
+SAME_SHAPES_OTHER_WORK = (
     "two steps of the same shapes are not the same work: %s and %s FLOPs. Count by reconcile.count what depends on more than "
     "shapes."
 )
-ENDED = "a step ended early (%s)."
+STEP_ENDED_EARLY = "a step ended early (%s)."
 
 
 @dataclass
@@ -149,10 +149,10 @@ class Running:
         if piece.step is not None:
             piece.step.leave(error)
         if error is not None:
-            self._withheld = self._withheld or ENDED % type(error).__name__
+            self._withheld = self._withheld or STEP_ENDED_EARLY % type(error).__name__
             return
         if piece.begun is None:
-            self._withheld = self._withheld or UNCALLED
+            self._withheld = self._withheld or MODEL_NOT_CALLED
             return
         self._position = 0 if piece.stepped or piece.hinted is True else self._position + 1
         self._warm = self._warm or bool(piece.stepped)
@@ -195,7 +195,7 @@ class Running:
         except NotInResult as error:
             self._withheld = str(error)
         else:
-            self._withheld = EARLY % number(flops) if flops else ""
+            self._withheld = COMPUTES_BEFORE_CALL % number(flops) if flops else ""
 
     def _decide(self, piece: _Piece) -> None:
         """Record this micro-batch, unless each kind that it can be is known."""
@@ -236,14 +236,16 @@ class Running:
             self._withheld = kind.reason = str(error)
             return
         if kind.metrics is not None and kind.metrics != metrics:
-            self._withheld = kind.reason = UNLIKE % tuple(number(m["flops"]) for m in (kind.metrics, metrics))
+            self._withheld = kind.reason = SAME_SHAPES_OTHER_WORK % tuple(
+                number(m["flops"]) for m in (kind.metrics, metrics)
+            )
         kind.metrics = metrics
 
     @property
     def withheld(self) -> str:
         """Why there is no total; '' if there is one."""
         missing = [kind.calls for kind in self._kinds.values() if kind.metrics is None]
-        return self._withheld or (UNSEEN % number(sum(missing)) if missing else "")
+        return self._withheld or (KIND_NEVER_COUNTED % number(sum(missing)) if missing else "")
 
     @property
     def flops(self) -> int | None:
