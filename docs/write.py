@@ -16,7 +16,7 @@ from docs.formulas import formulas
 from reconcile.cli import CONTEXT, cli
 from reconcile.core.text import markdown, prose
 from reconcile.model_zoo.loading import pair_path, zoo_names
-from reconcile.pages import LETTERS, Page, pages, short
+from reconcile.pages import LETTERS_OF_FORMULAS, Page, pages, short
 
 HERE = Path(__file__).parent
 NOTE = "<!-- Written by `make docs`; edit {}, not this. -->"
@@ -96,7 +96,7 @@ def _page(page: Page) -> str:
             "",
             "## What it counts, by operation",
             "",
-            LETTERS,
+            LETTERS_OF_FORMULAS,
             "",
             "| operations | formula | versions | source |",
         ]

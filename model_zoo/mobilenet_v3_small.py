@@ -43,7 +43,18 @@ EPSILON = 1e-3
 
 
 class Block(NamedTuple):
-    """One inverted residual block: ``name`` is the prefix of its layers in Keras, ``squeezed`` 0 for none."""
+    """One inverted residual block.
+
+    Attributes:
+        name: The prefix of its layers in Keras.
+        width: The channels of its input.
+        expanded: The channels that the first convolution expands them to, which the depthwise one has.
+        filters: The channels of its output.
+        kernel: The height and width of the depthwise convolution's filters.
+        stride: The stride of the depthwise convolution.
+        squeezed: The channels inside of squeeze and excite; 0 without it.
+        hard: Whether its activations are hard swish, and not ReLU.
+    """
 
     name: str
     width: int

@@ -19,7 +19,7 @@ from .products.steps.callback import Counts
 from .products.steps.fits import GraphRunning
 from .products.steps.running import Running
 
-BACKEND = (
+OTHER_KERAS_BACKEND = (
     "reconcile.keras.Flops counts the steps of {there}, and this is Keras on {here}: reconcile.run and "
     "`reconcile run --pass training` count a step there."
 )
@@ -48,7 +48,7 @@ class Flops(Counts, keras.callbacks.Callback):
         ]
         if here not in {record.backend for record in recorded}:
             there = " or ".join(f"Keras on {record.backend}" for record in recorded)
-            raise UsageError(BACKEND.format(there=there, here=here))
+            raise UsageError(OTHER_KERAS_BACKEND.format(there=there, here=here))
         self.running.attach(self.model)
 
     @property

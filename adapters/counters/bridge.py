@@ -30,16 +30,27 @@ def view(ledger: Ledger) -> View:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing a counter counted, or failed to, beside the work that ran.
+    """One thing a counter counted, or failed to, beside the work that ran: ``counted`` x ``seen`` against ``ran`` x ``times``.
 
-    The counter includes ``counted`` (components, per execution) ``seen`` times; ``ran`` ran ``times`` times.
-    ``cause`` is set if the whole item has one cause: counted but never run (dead-op, ...), or run but not counted
-    (op-not-counted, ...).  ``repeat`` names why ``seen`` and ``times`` differ.  ``entry`` is the ledger entry it feeds.
-    ``sightings`` carry as ``calls`` the calls that make up one execution; ``ops`` are ids of trace ops, none if the
-    work is that of the sightings themselves.
-    ``only`` names the components of ``ran`` that this item is about; none means all.
-    ``gap`` says why nothing can be booked for this item: its whole difference stays in the residual.
-    ``unknown`` names the components of ``ran`` whose amount is unknown: nothing is booked for them.
+    Attributes:
+        entry: The id of the ledger entry that it feeds; '' for none.
+        layer: The framework's path of the layer in which the ops ran.
+        op: The name under which it stands in a line.
+        counted: The components that the counter includes, per execution.
+        seen: How often it includes them.
+        ran: The components that ran, per execution.
+        times: How often they ran.
+        cause: Set if the whole item has one cause: counted but never run (dead-op, ...), or run but not counted
+            (op-not-counted, ...). None otherwise.
+        repeat: Why ``seen`` and ``times`` differ; None leaves that to the booking.
+        rule: The id of the rule that says what is counted; '' for none.
+        source: The rule's place in the counter's source; '' without a rule.
+        formula: The rule's formula in print, or, without a rule, the reason why the item stands here; '' for neither.
+        sightings: The ops as the counter saw them, with as ``calls`` the calls that make up one execution.
+        ops: Ids of trace ops; () if the work is that of the sightings themselves.
+        gap: Why nothing can be booked for it: its whole difference stays in the residual. '' otherwise.
+        only: The components of ``ran`` that it is about; () for all.
+        unknown: The components of ``ran`` whose amount is unknown: nothing is booked for them.
     """
 
     entry: str

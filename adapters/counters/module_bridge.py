@@ -16,7 +16,9 @@ from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknow
 from .module_work import of_sightings
 from .rulebook import NotCounted, Rule, RuleBook, apply
 
-TANGENTS = "a tangent of forward-mode differentiation: it is computed inside of the call of the module that hooks see"
+TANGENT_WITHIN_CALL = (
+    "a tangent of forward-mode differentiation: it is computed inside of the call of the module that hooks see"
+)
 CONTAINERS = ("torch.nn.modules.container.Sequential", "torch.nn.modules.container.ModuleList")
 
 
@@ -66,7 +68,7 @@ class _Modules:
         for op in trace.ops:
             owner = self._owner(op.layer, hooked)
             if op.attrs.get(TANGENT) and op.layer in classes:
-                items.append(unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, TANGENTS))
+                items.append(unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, TANGENT_WITHIN_CALL))
             elif owner is None or op.layer != owner:
                 items += self._without_hook(op, classes, owner)
             else:

@@ -20,7 +20,9 @@ from ..shared.refusal import BeyondCounter
 from . import ROOT, SUM
 from .limits import counting
 
-MAPPED = "it sees one example of what torch.func.vmap maps over: leave it out, or call the module on the whole batch"
+SEES_ONE_VMAP_EXAMPLE = (
+    "it sees one example of what torch.func.vmap maps over: leave it out, or call the module on the whole batch"
+)
 
 
 def full_name(cls: type) -> str:
@@ -114,7 +116,7 @@ class Calls:
     def check(self) -> None:
         """Raise BeyondCounter if torch.func.vmap called a module: a hook sees one example of the batch there."""
         if self.mapped:
-            raise BeyondCounter(MAPPED)
+            raise BeyondCounter(SEES_ONE_VMAP_EXAMPLE)
 
     def count(self, module: torch.nn.Module) -> int:
         """How often the module was called."""

@@ -44,7 +44,7 @@ ANOTHER_THREAD = (
     "it ran on a thread that the model started, and the counter is a mode of the thread that calls the model"
 )
 IS_TRACING = "the model's code asks torch.jit.is_tracing(), and runs this where the answer is %s"
-TANGENTS = "a tangent of forward-mode differentiation, which a trace of a graph does not follow"
+TANGENT_NOT_TRACED = "a tangent of forward-mode differentiation, which a trace of a graph does not follow"
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
 
 
@@ -82,7 +82,7 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
     holders = _holders(view, missing, wide)
     split = _split(ran, met, counter)
     all_items = [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, AT_ONCE) for op in at_once]
-    all_items += [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, TANGENTS) for op in tangents]
+    all_items += [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, TANGENT_NOT_TRACED) for op in tangents]
     for layer, lacks in missing.items():
         module_items = items.get(layer, [])
         if lacks.masked:  # the counter saw the products of causal attention, not that they are causal

@@ -53,13 +53,19 @@ class Rule:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RuleBook:
-    """The rules of one counter family. ``package`` is the distribution whose version selects among them.
+    """The rules of one counter family.
 
-    ``files`` spells out short names in sources: with {"J": "fvcore/nn/jit_handles.py"}, "J:82" is line 82 of that file.
-    ``place`` puts releases in the order in which they came out, if their version numbers do not. ``of_library`` gives the rule of
-    an op whose library taught it to the counter. ``base`` has the rules of the counter that this one runs, for ops of which it
-    has none of its own. ``inherited`` says whether the counter takes a module of another class for one of the nearest base that
-    it knows: the bases are in the module's record.
+    Attributes:
+        name: The family's name.
+        package: The distribution whose version selects among the rules.
+        files: Spells out short names in sources: with {"J": "fvcore/nn/jit_handles.py"}, "J:82" is line 82 of that file.
+        place: Puts releases in the order in which they came out, if their version numbers do not.
+        of_library: Gives the rule of an op whose library taught it to the counter; None if no library can.
+        base: The rules of the counter that this one runs, for ops of which it has none of its own; None without one.
+        inherited: Whether the counter takes a module of another class for one of the nearest base that it knows: the bases are in
+            the module's record.
+        _rules: The rules of each op by its name, one for each range of releases.
+        _patterns: The rules of ops that have none by name, each with the test of the ops that it is for, in order of precedence.
     """
 
     name: str

@@ -20,7 +20,7 @@ AGAIN = "rematted_computation"
 """The scope in which jax.checkpoint computes again what it did not keep (jax/_src/ad_checkpoint.py)."""
 STEP = "step:" + OPTIMIZER
 """A scope of ours around what belongs to the optimiser's step."""
-NOTE = (
+PHASES_NOTE = (
     "backward: the equations that JAX names transpose(jvp(...)); optimizer: what follows the gradients and is no part of a "
     "derivative, with what serves only that; forward: all else, early parts of the gradient among it"
 )

@@ -17,11 +17,11 @@ from jax.interpreters import partial_eval
 from ...core.records import BACKWARD, FORWARD, Op, Problem, Trace
 from . import records, scalars
 from .model import Call, versions
-from .phases import NOTE, marked, phase_of
+from .phases import PHASES_NOTE, marked, phase_of
 
-ENDLESS = f"how often it runs depends on data, or it is more than {scalars.MOST:,} times"
-CHOSEN = "which of its branches runs depends on data"
-INSIDE = "it runs programs that this trace does not know how to enter"
+LOOP_LENGTH_UNKNOWN = f"how often it runs depends on data, or it is more than {scalars.MOST:,} times"
+BRANCH_DEPENDS_ON_DATA = "which of its branches runs depends on data"
+PROGRAMS_NOT_ENTERED = "it runs programs that this trace does not know how to enter"
 OVER_DEVICES = ("psum", "psum2", "psum_invariant", "unreduced_psum", "pmax", "pmin", "reduce_scatter")
 """Primitives that make one array from the arrays of a group of devices."""
 WITH_A_STEP = ("scatter", "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin")
@@ -116,7 +116,7 @@ class Walk:
         elif len(inner) == 1 and name in scalars.CALLED:
             self.through(inner[0], given, runs, names)
         else:
-            self._problem(equation, INSIDE, names)
+            self._problem(equation, PROGRAMS_NOT_ENTERED, names)
 
     def _scan(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         params = equation.params
@@ -133,7 +133,7 @@ class Walk:
         inner = (params["cond_jaxpr"], params["body_jaxpr"])
         if trips is None:
             if any(map(records.computes, inner)):
-                self._problem(equation, ENDLESS, names)
+                self._problem(equation, LOOP_LENGTH_UNKNOWN, names)
             return
         before, inside = params["cond_nconsts"], params["body_nconsts"]
         for closed, constants, times in (
@@ -169,7 +169,7 @@ class Walk:
         if all(not walk.problems and walk.work() == walks[0].work() for walk in walks):
             self.take(walks[0])
         else:
-            self._problem(equation, CHOSEN, names)
+            self._problem(equation, BRANCH_DEPENDS_ON_DATA, names)
 
     def _shard_map(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
         """The body runs on every device of the axes that it is mapped over."""
@@ -269,7 +269,7 @@ def trace(call: Call, notes: tuple[str, ...] = ()) -> Trace:
     """The trace of one call, which may be a user's own training step. Raises whatever the model raises when it is called."""
     walk = walked(marked(program(call.function, call.arguments)), call.root)
     steps = any(op.phase == BACKWARD for op in walk.ops.values())
-    return finished(walk, (*notes, *((NOTE,) if steps else ())))
+    return finished(walk, (*notes, *((PHASES_NOTE,) if steps else ())))
 
 
 def finished(walk: Walk, notes: tuple[str, ...]) -> Trace:

@@ -23,8 +23,10 @@ from .trace import Walk, finished, live, walked
 
 RATE = 0.001
 """Learning rate: no count depends on it."""
-NOTHING = "nothing to train: no floating output depends on a parameter; the step is the forward pass and the loss"
-NOTE = (
+NOTHING_TO_TRAIN = (
+    "nothing to train: no floating output depends on a parameter; the step is the forward pass and the loss"
+)
+ONE_STEP_NOTE = (
     "one training step: forward in train mode, where the library has one; loss: the mean of squares of every floating output, "
     "summed; gradients with respect to the parameters by jax.grad (none with respect to the model's input); one step of "
     "%s, one parameter after the other"
@@ -77,7 +79,7 @@ def trace(call: Call, optimizer: str, given: Any = None) -> Trace:
     whole = parts(call)
     if not whole.learns:
         closed = jax.make_jaxpr(whole.loss)(*whole.arguments)
-        return finished(_phased(walked(live(closed), call.root), None), (NOTHING,))
+        return finished(_phased(walked(live(closed), call.root), None), (NOTHING_TO_TRAIN,))
     closed, shapes = jax.make_jaxpr(jax.value_and_grad(whole.loss, has_aux=True), return_shape=True)(*whole.arguments)
     kept = len(jax.tree.leaves(shapes[0]))  # the loss and the model's own results come before the gradients
     found = _phased(walked(live(closed), call.root), walked(live(closed, kept), call.root))
@@ -87,7 +89,7 @@ def trace(call: Call, optimizer: str, given: Any = None) -> Trace:
             walk = walked(live(jax.make_jaxpr(update)(leaf, leaf, state)), "")
             for key, op in walk.ops.items():
                 found.add(op._replace(phase=OPTIMIZER, layer=_layer(path)), walk.equations[key])
-    return finished(found, (NOTE % ("an optimizer of optax" if given is not None else f"optax.{optimizer}"),))
+    return finished(found, (ONE_STEP_NOTE % ("an optimizer of optax" if given is not None else f"optax.{optimizer}"),))
 
 
 def step(call: Call, optimizer: str, given: Any = None) -> Call:

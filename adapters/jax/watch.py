@@ -17,20 +17,26 @@ from typing import Any
 from ...core.records import BACKWARD
 from ..shared.refusal import reason_of
 
-RANGE = "a range of steps is not for jax.jit, whose steps are counted one by one: give one, such as --steps 1"
-NOTE = "step %d: a call of %s, as the script jitted it"
-CALLED = "a call of %s, as the script jitted it: call %d of a jitted function"
+NO_RANGE_OF_STEPS = (
+    "a range of steps is not for jax.jit, whose steps are counted one by one: give one, such as --steps 1"
+)
+STEP_NOTE = "step %d: a call of %s, as the script jitted it"
+CALL_NOTE = "a call of %s, as the script jitted it: call %d of a jitted function"
 NO_UPDATE = ", which takes gradients and updates nothing: what the optimizer runs outside of it is not counted"
-DEVICES = "; its arrays are on %d devices, and its count is that of all of them, as of one program on one device"
-EAGER = (
+ON_SEVERAL_DEVICES = (
+    "; its arrays are on %d devices, and its count is that of all of them, as of one program on one device"
+)
+RAN_OUTSIDE_OF_JIT = (
     "it ran %s outside of jax.jit, where a step is not watched: put the whole step into one function and jit that, or count it "
     "with reconcile run --jax %s:%s --args %s:FUNCTION, where FUNCTION returns its arguments"
 )
-GIVES = "it called %s, jitted and without a gradient: count a call with --calls 1"
-UNTRACED = "its jitted function %s cannot be traced by itself: %s"
-OLD = "steps of this release of JAX are not watched: %s"
-NOTHING = "it called no function of jax.jit directly, and within jax.vmap and the like none is watched"
-AHEAD = "it compiled %s ahead of time with lower(...), where a step is not watched: call the jitted function itself"
+CALLED_WITHOUT_GRADIENT = "it called %s, jitted and without a gradient: count a call with --calls 1"
+FUNCTION_NOT_TRACED = "its jitted function %s cannot be traced by itself: %s"
+RELEASE_NOT_WATCHED = "steps of this release of JAX are not watched: %s"
+NO_JITTED_CALL = "it called no function of jax.jit directly, and within jax.vmap and the like none is watched"
+COMPILED_AHEAD_OF_TIME = (
+    "it compiled %s ahead of time with lower(...), where a step is not watched: call the jitted function itself"
+)
 EAGERLY = ("grad", "value_and_grad", "pmap")
 """Functions that differentiate, or run on several devices, whether jitted or not."""
 
@@ -130,13 +136,15 @@ class Watch:
         step = "" if self.call else self._step(watched, given, named)
         learns = bool(step)
         if learns and self.wanted[0] != self.wanted[1]:
-            self.below = RANGE
+            self.below = NO_RANGE_OF_STEPS
             self.done(None)
         place = f"{watched.name}{watched.place}"
         if self.call and self.calls + 1 == self.call and not watched.installed:
-            self._hand(watched, given, named, CALLED % (place, self.call))
+            self._hand(watched, given, named, CALL_NOTE % (place, self.call))
         elif learns and self.steps + 1 == self.wanted[0]:
-            self._hand(watched, given, named, NOTE % (self.wanted[0], place) + (NO_UPDATE if step == BACKWARD else ""))
+            self._hand(
+                watched, given, named, STEP_NOTE % (self.wanted[0], place) + (NO_UPDATE if step == BACKWARD else "")
+            )
         made = function(*given, **named)
         self.steps += learns
         if not watched.installed:
@@ -148,7 +156,7 @@ class Watch:
     def _hand(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any], note: str) -> None:
         self.finished = True
         devices = self.now.devices(given, named)
-        note += DEVICES % devices if devices > 1 else ""
+        note += ON_SEVERAL_DEVICES % devices if devices > 1 else ""
         self.done((watched.real, Handed(given, named, watched.name, note)))
         self.now.fresh(watched.real, given, named)
 
@@ -169,16 +177,16 @@ class Watch:
 
     def _without(self) -> str:
         if self.old:
-            return OLD % self.old.rstrip(".")
+            return RELEASE_NOT_WATCHED % self.old.rstrip(".")
         if self.eager:
             file = Path(sys.argv[0]).stem
             within = next((name for name in self.eager.values() if name.isidentifier()), "FUNCTION")
-            return EAGER % (" and ".join(self.eager), file, within, file)
+            return RAN_OUTSIDE_OF_JIT % (" and ".join(self.eager), file, within, file)
         for name, reason in self.untraced.items():
-            return UNTRACED % (name, reason.rstrip("."))
+            return FUNCTION_NOT_TRACED % (name, reason.rstrip("."))
         if self.ahead:
-            return AHEAD % " and ".join(self.ahead)
-        return GIVES % " and ".join(self.others) if self.others else NOTHING
+            return COMPILED_AHEAD_OF_TIME % " and ".join(self.ahead)
+        return CALLED_WITHOUT_GRADIENT % " and ".join(self.others) if self.others else NO_JITTED_CALL
 
 
 class Watched:

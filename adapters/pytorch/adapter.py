@@ -195,7 +195,7 @@ class Capture(adapter.Capture):
             if self.request.device == "meta" != model.device:
                 self._moved_to = model.device
             if model.compiled or eager.called:
-                taken = taken._replace(notes=taken.notes + (compiled.NOTE,))
+                taken = taken._replace(notes=taken.notes + (compiled.COUNTED_AS_WRITTEN,))
             if model.context is not None:
                 from . import decoding
 

@@ -11,7 +11,10 @@ from typing import Any, Dict, Iterator, List
 
 import torch
 
-NOTE = "torch.compile: what the model compiles is run as it is written, so this is the work before a compiler fuses any of it"
+COUNTED_AS_WRITTEN = (
+    "torch.compile: what the model compiles is run as it is written, so this is the work before a compiler fuses any of "
+    "it"
+)
 """Note of the trace of such a model."""
 
 OPERATORS = ("torch._higher_order_ops.", "torch.nn.attention.")
@@ -20,7 +23,7 @@ OPERATORS = ("torch._higher_order_ops.", "torch.nn.attention.")
 COMPILER = "torch._dynamo.eval_frame"
 
 SCRIPT = "(TorchScript)"
-FUSED = (
+TORCHSCRIPT_RUNS_KERNELS = (
     "TorchScript runs %s here, which PyTorch's dispatcher does not meet, and nothing of it is recorded: give the module before "
     "torch.jit.optimize_for_inference, or before it was called with a fuser"
 )

@@ -9,7 +9,7 @@ from typing import Any, Dict, Tuple
 import torch
 
 from ..shared.refusal import FactoryError
-from .tracing.wrappers import FAKE, is_fake
+from .tracing.wrappers import MODEL_HAS_FAKE_TENSORS, is_fake
 
 
 def dtype_of(leaf: Any) -> torch.dtype:
@@ -36,7 +36,7 @@ class Inputs:
             if type(leaf) in (torch.Tensor, torch.nn.Parameter) and _has_storage(leaf):
                 return self._copied(leaf)
             if is_fake(type(leaf)):
-                raise FactoryError(FAKE)
+                raise FactoryError(MODEL_HAS_FAKE_TENSORS)
             if not leaf.is_meta:
                 return leaf.detach().to(self.device)
         elif hasattr(leaf, "__array__") and self.device != "meta":

@@ -12,7 +12,7 @@ import torch
 
 from ..shared.refusal import FactoryError
 
-UNCALLED = (
+MODEL_RETURNS_LAZY = (
     "the model returns a %s, which computes nothing until somebody %s: let it return what that gives, or count your own loop "
     "with reconcile.count."
 )
@@ -26,11 +26,11 @@ def take_lazy(outputs: Any) -> Any:
     Raises FactoryError for a coroutine, and for a function where no output is a tensor: nobody says what it is called with.
     """
     if any(map(inspect.isawaitable, _parts(outputs))):
-        raise FactoryError(UNCALLED % ("coroutine", "awaits it"))
+        raise FactoryError(MODEL_RETURNS_LAZY % ("coroutine", "awaits it"))
     taken = _take(outputs)
     parts = list(_parts(taken))
     if any(map(_is_function, parts)) and not any(isinstance(part, torch.Tensor) for part in parts):
-        raise FactoryError(UNCALLED % ("function", "calls it"))
+        raise FactoryError(MODEL_RETURNS_LAZY % ("function", "calls it"))
     return taken
 
 

@@ -21,7 +21,7 @@ from ..shared.model_file import FileError, Wanted, matched, member, shown
 from ..shared.nested import Arguments
 from ..shared.repacked import fresh
 from .files.load_script import torchscript
-from .files.program import PICKLED, containers, looked_at
+from .files.program import HOLDS_A_PICKLE, containers, looked_at
 
 SAMPLES = ("data/sample_inputs/model.pt", b"")
 """The inputs that a program was exported with: PyTorch would unpickle them, so it is told that there are none."""
@@ -72,7 +72,7 @@ def exported(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Argumen
     except pickle.UnpicklingError as error:
         if file.trusted:
             raise
-        raise FileError(PICKLED.format(where)) from error
+        raise FileError(HOLDS_A_PICKLE.format(where)) from error
     values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
     names = list(program.graph_signature.user_inputs)
     wanted = [

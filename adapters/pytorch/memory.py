@@ -12,7 +12,7 @@ from typing import Any, Callable, List, Optional, Tuple
 
 from ...core.message import text_of
 
-NOTE = (
+COUNTED_ON_META = (
     "the model's %s take %s bytes, more than the memory that is free: counted on meta, where nothing is allocated and "
     "no fused path of the CPU's is taken"
 )
@@ -55,7 +55,7 @@ class MemoryNeed:
 
     def note(self, training: str = "") -> str:
         """The note of a ledger whose counter ran on meta because the model does not fit."""
-        return NOTE % (KEPT.get(training, LEAST)[1], f"{self.takes(training):,}")
+        return COUNTED_ON_META % (KEPT.get(training, LEAST)[1], f"{self.takes(training):,}")
 
     def lack(self, training: str = "") -> str:
         """The memory that it takes, and the memory that is free."""

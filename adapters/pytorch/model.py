@@ -13,7 +13,7 @@ from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
 from .inputs import Inputs, dtype_of
 from .offloaded import lacks_values
 from .tracing.module_path import HAS_META, module_paths
-from .tracing.wrappers import FAKE, is_fake
+from .tracing.wrappers import MODEL_HAS_FAKE_TENSORS, is_fake
 
 
 def versions(module: Any = None) -> Dict[str, str]:
@@ -76,7 +76,7 @@ class TorchModel(Readable):
         module, self.compiled = compiled.unwrapped(self._made(device))
         exported.follow_mode(module)
         if any(is_fake(type(tensor)) for tensor in memory.tensors_of(module)):
-            raise FactoryError(FAKE)
+            raise FactoryError(MODEL_HAS_FAKE_TENSORS)
         self.weightless = device != "meta" and not self.trial and lacks_values(module, self._tried)
         if self.weightless:  # it runs where it is
             self.device = "meta"
@@ -134,7 +134,7 @@ class TorchModel(Readable):
             return module
         if device != "cpu" or self.memory_need is None or self.memory_need.weights is not None or not HAS_META:
             return self.pair.build_torch(self.params)
-        with _guarded(UNMADE % self.memory_need.why if self.memory_need.why else "", traced=True):
+        with _guarded(NOT_MADE_ON_META % self.memory_need.why if self.memory_need.why else "", traced=True):
             return self.pair.build_torch(self.params)
 
     def _is_theirs(self) -> bool:
@@ -221,4 +221,4 @@ def _guarded(advice: str = "", traced: bool = False) -> Iterator[None]:
         yield
 
 
-UNMADE = "; it cannot be made on meta, where nothing is allocated (%s): mend that, or run it smaller"
+NOT_MADE_ON_META = "; it cannot be made on meta, where nothing is allocated (%s): mend that, or run it smaller"

@@ -12,7 +12,7 @@ from .model import TorchModel
 
 SINGLE = ("foreach", "fused")
 """Options that make one op of many parameters: off, so that each layer has its own."""
-AGAIN = (
+OPTIMIZER_CALLS_MODEL = (
     "torch.optim.%s calls the model again inside its step, and --pass training has one call: count your own step with "
     "reconcile.count or `reconcile watch`."
 )
@@ -37,7 +37,7 @@ class Update:
             self.kind([weight], **chosen).step()
         except (RuntimeError, TypeError, ValueError) as error:
             if "closure" in str(error):
-                raise FactoryError(AGAIN % self.kind.__name__) from error
+                raise FactoryError(OPTIMIZER_CALLS_MODEL % self.kind.__name__) from error
             raise FactoryError(f"torch.optim.{self.kind.__name__} cannot step {name}: {error}") from error
 
     def whole(self, weights: list[torch.nn.Parameter]) -> Any:

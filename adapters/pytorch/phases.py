@@ -56,10 +56,13 @@ outputs that each part is for."""
 OF_WEIGHTS = "weights"
 """The part that is for parameters, also where it is not needed."""
 
-NESTED = "a backward pass inside of the backward pass was begun otherwise than by torch.autograd.backward: it is not followed"
+NESTED_BACKWARD = (
+    "a backward pass inside of the backward pass was begun otherwise than by torch.autograd.backward: it is not "
+    "followed"
+)
 
 
-OPENED = (
+RUNS_FUNCTIONS_OF_ITS_OWN = (
     "The model calls %s, an operator that runs functions of its own: its training step cannot be traced; count the forward "
     "pass, or write its function out."
 )
@@ -104,7 +107,7 @@ class TrainingRecorder(Recorder):
         if any(map(is_fake, types)):
             return func(*args, **kwargs)
         if is_higher_order(func):
-            raise FactoryError(OPENED % func.name())
+            raise FactoryError(RUNS_FUNCTIONS_OF_ITS_OWN % func.name())
         out = self.ran(func, args, kwargs)
         if self.paused or not is_work(func):
             return out
@@ -212,7 +215,7 @@ class TrainingRecorder(Recorder):
             self._accumulated(op, inputs)
             return
         if node not in self._slots:
-            raise CannotCount(NESTED)
+            raise CannotCount(NESTED_BACKWARD)
         self._done, self._arrived = None, {}
         results = list(out) if isinstance(out, (tuple, list)) else [out]
         self._pending.append(Pending(op, inputs, results))

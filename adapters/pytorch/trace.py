@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import IN_HOOK, ON_THREAD, TANGENT, Op, Problem, Trace
-from .compiled import FUSED, SCRIPT, kind_of_kernel
+from .compiled import SCRIPT, TORCHSCRIPT_RUNS_KERNELS, kind_of_kernel
 from .lazy import take_lazy
 from .model import TorchModel, versions
 from .tracing import higher_order, nested_paths
@@ -27,15 +27,15 @@ from .tracing.elsewhere import THREAD, noticed
 from .tracing.followed_calls import Tangents, is_followed
 from .tracing.launches import see, unsee
 from .tracing.module_path import AfterForward, ModulePath
-from .tracing.outside import LEFT, Crossings, numbers_kept
+from .tracing.outside import VALUES_LEFT_PYTORCH, Crossings, numbers_kept
 from .tracing.proof import recorded
 from .tracing.records import plain, tensor_record, tensors_in
 from .tracing.threads import followed
 from .tracing.trace_notes import depends_on, of_ways
 from .tracing.wrappers import is_fake, is_jagged, is_wrapper
-from .tracing.written import MEMORY, UNSEEN, Written
+from .tracing.written import MEMORY, WRITTEN_BY_NO_OPERATOR, Written
 
-ELSEWHERE = (
+RAN_ON_EARLIER_THREAD = (
     "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
 )
 
@@ -53,7 +53,7 @@ class Recorder(TorchDispatchMode):
     """Records every dispatched op while not paused."""
 
     supports_higher_order_operators = True
-    unfollowed = ELSEWHERE
+    unfollowed = RAN_ON_EARLIER_THREAD
 
     def __init__(self, path: ModulePath) -> None:
         super().__init__()
@@ -245,10 +245,14 @@ def finished(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Trace:
     layers = tuple(dict.fromkeys(op.layer for op in ops))
     problems = [Problem(layer, THREAD, layer, recorder.unfollowed) for layer in dict.fromkeys(recorder.path.unseen)]
     problems += recorder.elsewhere
-    problems += [Problem(layer, MEMORY, layer, UNSEEN) for layer in dict.fromkeys(recorder.memory.unseen)]
+    problems += [
+        Problem(layer, MEMORY, layer, WRITTEN_BY_NO_OPERATOR) for layer in dict.fromkeys(recorder.memory.unseen)
+    ]
     fused = [(layer, kind_of_kernel(module)) for module, layer in recorder.path.scripts.items()]
-    problems += [Problem(layer, SCRIPT, layer, FUSED % kind) for layer, kind in fused if kind]
-    problems += [Problem(layer, "(numpy)", layer, LEFT) for layer in dict.fromkeys(recorder.crossings.back)]
+    problems += [Problem(layer, SCRIPT, layer, TORCHSCRIPT_RUNS_KERNELS % kind) for layer, kind in fused if kind]
+    problems += [
+        Problem(layer, "(numpy)", layer, VALUES_LEFT_PYTORCH) for layer in dict.fromkeys(recorder.crossings.back)
+    ]
     notes += tuple(depends_on(ops)) + tuple(recorder.remarks)
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
 

@@ -84,17 +84,17 @@ def _called(module: torch.nn.Module, inputs: list[Any], recorder: TrainingRecord
         if ONE_VALUE not in str(error):
             raise
         size = str(error).partition("got input size torch.Size(")[2].rstrip(")")
-        raise FactoryError(ALONE % (recorder.path.current or "its batch norm", size)) from error
+        raise FactoryError(ONE_VALUE_PER_CHANNEL % (recorder.path.current or "its batch norm", size)) from error
 
 
-NOTHING = (
+NOTHING_TO_TRAIN = (
     "nothing to train: no floating output depends on a parameter that requires a gradient; the step is the forward pass "
     "and the loss"
 )
-UNFOLLOWED = "it ran on another thread, and a training step is followed on one only"
-SECOND = "The model takes gradients itself (torch.autograd.grad): gradients of gradients are not traced."
+RAN_ON_ANOTHER_THREAD = "it ran on another thread, and a training step is followed on one only"
+MODEL_TAKES_GRADIENTS = "The model takes gradients itself (torch.autograd.grad): gradients of gradients are not traced."
 ONE_VALUE = "Expected more than 1 value per channel when training"
-ALONE = (
+ONE_VALUE_PER_CHANNEL = (
     "The model cannot be trained on this input: %s normalises by its batch's statistics and gets one value per channel, "
     "%s: give a larger batch, or a larger input."
 )
@@ -110,7 +110,7 @@ def followed(recorder: TrainingRecorder, calls: TrainedFusedCalls | None) -> Ite
 
     def watched(roots: Any, *args: Any, **kwargs: Any) -> Any:
         if recorder.phase == FORWARD:
-            raise FactoryError(SECOND)
+            raise FactoryError(MODEL_TAKES_GRADIENTS)
         recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
         with recorder.inside(), nullcontext() if calls is None else calls:
             return run(roots, *args, **kwargs)
@@ -138,7 +138,7 @@ class Unrecorded(TorchDispatchMode):
 def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
     """Trace of one training step where the model is asked to run; see :func:`.trace.trace`."""
     recorder, device, notes = recorded(record, model, died)
-    return finished(recorder, device, (note(model),) + (() if recorder.trains else (NOTHING,)) + notes)
+    return finished(recorder, device, (note(model),) + (() if recorder.trains else (NOTHING_TO_TRAIN,)) + notes)
 
 
 def note(model: TorchModel) -> str:
@@ -157,7 +157,7 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     inputs = model.example(device)
     path = TrainingPath(module)
     recorder = TrainingRecorder(path, module)
-    recorder.unfollowed = UNFOLLOWED
+    recorder.unfollowed = RAN_ON_ANOTHER_THREAD
     calls = TrainedFusedCalls(recorder)
     threads = threads_followed(lambda: Unrecorded(path))
     elsewhere = noticed(path, recorder.elsewhere, recorder.remarks)

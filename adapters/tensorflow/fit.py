@@ -10,14 +10,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-WITHOUT = (
+FIT_NOT_CALLED = (
     "it called fit of Keras %s. A loop of your own with tf.GradientTape is not watched: compile the model and count it with "
     "reconcile run --tf and --pass training"
 )
-RANGE = "a range of steps is not for fit, whose steps are counted one by one: give one, such as --steps 1"
-CALLS = "--calls is not for a model that Keras trains: name its step with --steps"
+NO_RANGE_OF_STEPS = "a range of steps is not for fit, whose steps are counted one by one: give one, such as --steps 1"
+NO_CALLS_IN_FIT = "--calls is not for a model that Keras trains: name its step with --steps"
 OWN_FUNCTION = "%s overrides make_train_function, so a call of its train_step need not be what runs: it is not counted"
-REPLICAS = "%s trains on %d replicas at once, and only a step on one device is counted"
+SEVERAL_REPLICAS = "%s trains on %d replicas at once, and only a step on one device is counted"
 
 
 class Batch:
@@ -46,7 +46,7 @@ class Watch:
 
     def __init__(self, module: Any, steps: tuple[int, int], call: int, done: Callable[[Any], None]) -> None:
         self.wanted, self.done = steps[0], done
-        self.unfit = CALLS if call else RANGE if steps[0] != steps[1] else ""
+        self.unfit = NO_CALLS_IN_FIT if call else NO_RANGE_OF_STEPS if steps[0] != steps[1] else ""
         self.fits = self.steps = self.fitting = 0
         self.below = ""
         self.finished = False
@@ -88,7 +88,7 @@ class Watch:
         elif type(model).make_train_function is not self.trainer.make_train_function:
             self.below = OWN_FUNCTION % name
         elif replicas > 1:
-            self.below = REPLICAS % (name, replicas)
+            self.below = SEVERAL_REPLICAS % (name, replicas)
         if self.below:
             self.done(None)
 
@@ -116,7 +116,7 @@ class Watch:
 
     def told(self) -> dict[str, Any]:
         """What it has seen of the program, where that ends before its step does."""
-        without = "" if self.steps else WITHOUT % (f"{self.fits} time" + "s" * (self.fits != 1))
+        without = "" if self.steps else FIT_NOT_CALLED % (f"{self.fits} time" + "s" * (self.fits != 1))
         return {"calls": 0, "steps": self.steps, "below": self.below, "without": without}
 
 
@@ -175,7 +175,7 @@ def _unfit(model: Any) -> str:
     own = next(base for base in type(model).__mro__ if "make_train_function" in vars(base))
     if own.__module__.partition(".")[0] != keras.__name__:
         return OWN_FUNCTION % name
-    return REPLICAS % (name, replicas) if replicas > 1 else ""
+    return SEVERAL_REPLICAS % (name, replicas) if replicas > 1 else ""
 
 
 def _shapes(data: Any) -> tuple[str, ...]:

@@ -11,7 +11,10 @@ from .model import _dtype_name, is_leaf
 
 SPARSE = "sparse"
 """In the name of a loss that takes the numbers of classes and not a value for each class, in Keras as in TensorFlow."""
-ADVICE = "return (model, x, y) from the factory, or add --optimizer sgd to count the standard step in place of the model's own"
+RETURN_TARGETS_TOO = (
+    "return (model, x, y) from the factory, or add --optimizer sgd to count the standard step in place of the model's "
+    "own"
+)
 
 
 def made_for(model: Any, outputs: Any) -> Any:
@@ -24,7 +27,9 @@ def _zeros(leaf: Any, loss: Any) -> Any:
     import numpy
 
     if None in tuple(leaf.shape):
-        raise CannotCount(f"the shape of the model's output is not known, so there are no targets for it: {ADVICE}.")
+        raise CannotCount(
+            f"the shape of the model's output is not known, so there are no targets for it: {RETURN_TARGETS_TOO}."
+        )
     shape = tuple(int(size) for size in leaf.shape)
     if loss is not None and SPARSE in name_of(loss).lower():
         return numpy.zeros(shape[:-1], "int64")

@@ -28,7 +28,10 @@ from .phases import Places
 from .trace import Tracer, finished
 from .variables import handle_of, handles_in, owners_of
 
-NOTHING = "nothing to train: no floating output depends on a variable that is trained; the step is the forward pass and the loss"
+NOTHING_TO_TRAIN = (
+    "nothing to train: no floating output depends on a variable that is trained; the step is the forward pass and the "
+    "loss"
+)
 
 
 class TrainingModel(TfModel):
@@ -271,7 +274,7 @@ def trace(model: TrainingModel) -> Trace:
 
 def _notes(model: TrainingModel) -> tuple[str, ...]:
     asked = (STANDARD_STEP,) if model.standard and compiled(model.called) else ()
-    return (note(model), *asked, *(() if model.trains else (NOTHING,)), *model.notes)
+    return (note(model), *asked, *(() if model.trains else (NOTHING_TO_TRAIN,)), *model.notes)
 
 
 def note(model: TrainingModel) -> str:

@@ -32,9 +32,16 @@ def nothing(_layer: Any, _module: Any) -> None:
 class Brick:
     """One layer in both frameworks.
 
-    ``shape``: of the input it gets in its family's pair.  ``tf(name, shape)`` gives what calls the Keras layer of that
-    name, ``torch(shape)`` the module, for an input of any ``shape`` that ``fits``; ``out(shape)`` is the output's.
-    ``copy(layer, module)`` gives the module the layer's weights.
+    Attributes:
+        name: The layer's name in its family's pair.
+        shape: The shape of the input that it gets there.
+        tf: ``tf(name, shape)`` gives what calls the Keras layer of that name, for an input of any ``shape`` that ``fits``.
+        torch: ``torch(shape)`` gives the module for it.
+        copy: ``copy(layer, module)`` gives the module the layer's weights.
+        out: ``out(shape)`` is the output's shape.
+        fits: Whether it takes an input of this shape.
+        channels_first: Whether its module wants the channels first: it then stands between two views.
+        dtype: The type of its input.
     """
 
     name: str

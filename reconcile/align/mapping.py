@@ -25,7 +25,7 @@ from .alignment import ROOT
 
 LAYER, REMARKS = "layer", ("by", "comment")
 GIVEN = "mapping"
-HEAD = """\
+HEAD_OF_FILE = """\
 # The matched layers of {} and {}. Lines with the same name in the first column are one row of the report;
 # a line with only one layer is a layer without a partner. Layers that are not in this file are aligned automatically.
 # Read it back with --mapping FILE.
@@ -37,7 +37,7 @@ def written(rows: Sequence[Match], model: str) -> str:
     sides = list(rows[0].paths)
     names = model.split("+") if model.count("+") == 1 else [f"the {title(side)} model" for side in sides]
     lines = (line for row in rows for line in _written(row))
-    return HEAD.format(*map(clean, names)) + table.written([_columns(sides), *lines])
+    return HEAD_OF_FILE.format(*map(clean, names)) + table.written([_columns(sides), *lines])
 
 
 def _columns(sides: Sequence[str]) -> tuple[str, ...]:

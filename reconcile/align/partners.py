@@ -12,8 +12,8 @@ from .layer_names import Name, likeness
 from .sequence import ascending, certain
 from .sites import Site
 
-AMBIGUOUS = "several layers fit, or one that fits is in another position"
-ALONE = "no layer of the other model fits"
+SEVERAL_LAYERS_FIT = "several layers fit, or one that fits is in another position"
+NO_LAYER_FITS = "no layer of the other model fits"
 CROSSED = 4
 """How many products may run before a layer in one model and after it in the other: a branch of a block."""
 
@@ -68,7 +68,7 @@ def why(site: Site, others: Iterable[Site]) -> str:
     """Why a site has no partner among the other unmatched sites."""
     fits = _products if site.work.mac else _others
     candidates = [s for s in others if s.home == site.home and bool(s.work.mac) == bool(site.work.mac)]
-    return AMBIGUOUS if any(fits(site, other) >= 10 for other in candidates) else ALONE
+    return SEVERAL_LAYERS_FIT if any(fits(site, other) >= 10 for other in candidates) else NO_LAYER_FITS
 
 
 def _by_name(left: Sequence[Site], right: Sequence[Site]) -> list[tuple[Site, Site]]:

@@ -24,12 +24,19 @@ FILTER_FIRST = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One layer's own ops. ``position`` is its rank in the order of execution, by its first product, else by its first op.
+    """One layer's own ops.
 
-    ``home`` is the name of the innermost enclosing layer, or the layer itself, that has a namesake in the other model.
-    ``work`` covers all ops and all calls. ``filters`` are the sizes of the weights of its matrix products and convolutions,
-    ``operands`` the element counts of all their inputs; ``single`` says that there is exactly one, run once.
-    ``known`` is False if the work of an op is unknown.
+    Attributes:
+        paths: The framework's paths that are this one layer, the outermost first.
+        name: Its name, as it is compared with names in the other model.
+        home: The key of the innermost enclosing layer, or of the layer itself, with a namesake in the other model; () if there is
+            none.
+        position: Its rank in the order of execution, by its first product, else by its first op.
+        work: The work of all ops and all calls, as far as it is known.
+        filters: The sizes of the weights of its matrix products and convolutions, sorted and without those of 1.
+        operands: The element counts of all inputs of these.
+        single: Whether there is exactly one of them, run once.
+        known: Whether the work of every op is known.
     """
 
     paths: tuple[str, ...]

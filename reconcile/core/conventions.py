@@ -14,8 +14,20 @@ from .work import COMPONENTS, MASKED, Work, counts
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """FLOPs = sum of weight x component. ``accumulators`` is negative where the first add of a dot product is saved;
-    ``masked`` is negative where the products are left out that a causal mask discards."""
+    """FLOPs = sum of weight x component.
+
+    Attributes:
+        name: Its name, which a report shows and ``--convention`` takes.
+        mac: FLOPs for each multiply-add.
+        accumulators: FLOPs for each dot product: negative where its first add is saved.
+        add: FLOPs for each addition or subtraction outside of multiply-adds.
+        mul: FLOPs for each multiplication outside of multiply-adds.
+        div: FLOPs for each division.
+        cmp: FLOPs for each comparison.
+        special: FLOPs for each call of a transcendental or rounding function.
+        meaning: What it counts, in a sentence for reports; '' if nothing says so.
+        masked: FLOPs for each multiply-add that a causal mask discards: negative where these are left out.
+    """
 
     name: str
     mac: int = 0

@@ -162,10 +162,17 @@ class Tensor(NamedTuple):
 class Op(NamedTuple):
     """One operation (or one module call, for counters that work on modules), with all that a formula needs.
 
-    ``op`` is the framework's own name: a TensorFlow op type (``MatMul``), an ATen operator (``aten.addmm``) or
-    a module class (``torch.nn.modules.rnn.GRU``).  ``inputs``/``outputs`` hold tensors only, in signature order;
-    every other argument is in ``attrs`` by its name, and a tensor argument that was not given is None there.
-    ``calls`` counts executions; ``within`` lists the ids of the enclosing function calls, outermost first.
+    Attributes:
+        id: Its id, by which other records name it; a trace has each once.
+        op: The framework's own name: a TensorFlow op type (``MatMul``), an ATen operator (``aten.addmm``) or a module class
+            (``torch.nn.modules.rnn.GRU``).
+        layer: The framework's path of the layer in which it ran, dots between levels; '' for the model itself.
+        inputs: Its tensors, in signature order, and no other argument.
+        outputs: The tensors that it returns, in order.
+        attrs: Every other argument by its name. A tensor argument that was not given is None here.
+        calls: How often it ran: 0 for an op in a loop that ran 0 times.
+        phase: The part of the call or of the training step that it belongs to, one of ``PHASES``.
+        within: The ids of the enclosing function calls, outermost first; () outside of any.
     """
 
     id: str
@@ -195,7 +202,15 @@ class Problem(NamedTuple):
 class Trace(NamedTuple):
     """The work that ran: every live op of one model in one framework.
 
-    ``untaken`` names ops of branches that did not run; ``layers`` lists layer paths in order of execution.
+    Attributes:
+        framework: The framework's name in the registry, such as ``"torch"``.
+        versions: Versions of the framework and of what else decides what ran, by package.
+        device: Where it ran, as its adapter says: ``"cpu"``, ``"meta"``, or ``"graph"`` where a graph was read.
+        ops: The ops that ran, and those of a loop that ran 0 times.
+        problems: What makes it incomplete beside ops without a formula; empty if nothing does.
+        untaken: Ids of ops of branches that did not run. Empty where only what runs is recorded, as in PyTorch.
+        layers: The paths of the layers that have an op, in order of execution.
+        notes: What a reader has to know of how it was taken, a sentence each.
     """
 
     framework: str
@@ -233,7 +248,20 @@ class Sighting(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """What one counter reported, and the ops that it saw."""
+    """What one counter reported, and the ops that it saw.
+
+    Attributes:
+        counter: The counter's name in the registry.
+        framework: The framework of the model that it counted.
+        unit: The unit of ``total`` and of the entries, MAC or FLOP.
+        device: Where the model ran for it, as in a trace.
+        versions: Versions by package, those that select the counter's rules among them.
+        total: What the counter reports for the model, in its unit.
+        entries: What it reported by module, op or node.
+        sightings: The ops that it met, whether or not it counts anything of them.
+        unsupported: How often it met each kind of op or module that it has no number for. Empty if it has no such list.
+        notes: What a reader has to know of how it was counted, a sentence each.
+    """
 
     counter: str
     framework: str

@@ -17,7 +17,19 @@ from .work import COMPONENTS, Work
 
 @dataclass(frozen=True, slots=True)
 class TraceRow:
-    """One op of a trace. ``work`` covers all ``calls``; ``layer`` is the pair's name, ``path`` the framework's."""
+    """One op of a trace that does arithmetic.
+
+    Attributes:
+        id: The op's id in the trace.
+        layer: The pair's name for the layer in which it ran.
+        path: The framework's path of that layer.
+        op: The framework's name of the operation.
+        inputs: Shapes and types of the tensors that it read.
+        outputs: Shapes and types of the tensors that it returned.
+        calls: How often it ran, at least 1.
+        phase: The part of the step that it belongs to, one of ``records.PHASES``.
+        work: The work of all ``calls``, as far as it is known.
+    """
 
     id: str
     layer: str
@@ -45,9 +57,22 @@ class Unknown:
 class TraceResult:
     """The work that ran in one framework, under one convention: a trace is complete under one that weighs nothing unknown.
 
-    ``totals`` has the FLOPs under each convention under which it is complete. ``unknown`` are the ops that make it incomplete
-    under this one; ``unweighed`` are those with unknown components to which only other conventions give a weight.
-    ``stated`` are FLOPs by op that this tool did not compute: their library's own formula gives them.
+    Attributes:
+        name: Its name in statements: ``trace@`` and the framework.
+        framework: The framework's name in the registry.
+        state: EXPLAINED if complete, UNEXPLAINED if not, and another state if there is no trace.
+        reason: Why it is incomplete or missing, in a sentence; '' if it is complete.
+        complete: Whether the work of every op is known that the convention weighs.
+        device: Where it ran, as in ``records.Trace``; '' if there is no trace.
+        versions: Versions by package; empty if there is no trace.
+        rows: The ops that do arithmetic, in the trace's order.
+        unknown: The ops that make it incomplete under this convention.
+        no_arithmetic: How often each kind of op ran that does no arithmetic, such as a view.
+        integer_ops: How often each kind of op ran that computed on integers alone, which is no floating-point work.
+        totals: FLOPs by the name of each convention under which it is complete.
+        notes: What a reader has to know of how it was taken, a sentence each.
+        unweighed: The ops with unknown components to which only other conventions give a weight.
+        stated: FLOPs by kind of op that this tool did not compute: their library's own formula gives them.
     """
 
     name: str
@@ -104,7 +129,28 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class LedgerResult:
-    """What one counter reported. ``total`` is None only if state is FAILED, SKIPPED or NOT_COMPARABLE (see reason)."""
+    """What one counter reported, and whether its rules expect that.
+
+    Attributes:
+        counter: The counter's name in the registry.
+        framework: The framework of the model that it counted.
+        state: EQUAL if it reported the work that ran, EXPLAINED or UNEXPLAINED if it differs, and another state if it has no
+            total
+            or no trace to compare it with.
+        reason: Why there is no total or nothing to compare it with; '' otherwise.
+        unit: The counter's own unit, MAC or FLOP.
+        device: Where the model ran for it, as in ``records.Trace``.
+        versions: Versions by package, those that selected its rules among them; empty if there is no total.
+        total: What it reported, in its own unit; None only if ``state`` is FAILED, SKIPPED or NOT_COMPARABLE.
+        normalised_total: ``total`` in FLOPs, a MAC being two; None if that is.
+        entries: What it reported by op and layer of the pair, in its own unit. One of several layers has a part
+            in each.
+        checked: How many of the counter's entries a rule covers.
+        unchecked: How many no rule covers.
+        mismatches: The entries for which the rules expect another value.
+        unsupported: How often it met each kind of op that it has no number for.
+        notes: What a reader has to know of how it was counted, a sentence each.
+    """
 
     counter: str
     framework: str
@@ -127,10 +173,21 @@ class LedgerResult:
 class Evidence:
     """The inputs of an adjustment, never an amount. ``engine/recompute.py`` computes the amount from them again.
 
-    ``side`` is 'from', 'to' or 'between'. ``rule``/``source``: the counter's rule and its place in the counter's source.
-    ``seen``: the ops as the counter saw them; ``ops``: ids of trace rows; ``seen_times``/``times``: how often the
-    counter counted one execution of ``seen`` and how often it ran. ``component``: for
-    differences between traces; ``only``: the components of the work that the line is about (none: all).
+    Attributes:
+        side: ``"from"`` or ``"to"`` for the counter at that end of the statement, ``"between"`` for two traces.
+        counter: The counter whose rule it is; '' between traces.
+        rule: The rule's id, or the kernels that ran on a GPU; '' between traces, and for what the counter has no rule for.
+        source: The rule's place in the counter's source; '' without a rule.
+        cause: The cause of the whole difference, where it has one alone; None if it is booked component by component.
+        repeat: Why ``seen_times`` and ``times`` differ, where the counter's bridge says so; None otherwise.
+        seen: The ops as the counter saw them; () between traces.
+        ops: Ids of trace rows; ``tf:id`` and ``torch:id`` between traces. () if what ran is the work of ``seen`` itself.
+        seen_times: How often the counter counted one execution of ``seen``; 0 between traces.
+        times: How often one execution ran; 0 between traces, and for what never ran.
+        layer: The pair's name of the layer.
+        component: The component of the work that differs between traces; '' for a counter.
+        formula: What the counter counts for it by the rule, or, between traces, the ops that each has; '' if neither is stated.
+        only: The components of the work that the line is about; () for all.
     """
 
     side: str
@@ -176,7 +233,19 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """from_total + sum of adjustments + residual = to_total. Totals and residual are None only if state says why."""
+    """from_total + sum of adjustments + residual = to_total.
+
+    Attributes:
+        from_: The counter or trace at which it starts.
+        to: The counter or trace at which it ends.
+        state: EQUAL, EXPLAINED or UNEXPLAINED if it leads from one to the other, and otherwise why it does not.
+        reason: The reason of that state, in a sentence; '' if nothing is unexplained.
+        from_total: FLOPs at the start; None only if ``state`` says why.
+        to_total: FLOPs at the end; None only if ``state`` says why.
+        adjustments: The lines between them; of a statement that is not closed, those that are known.
+        residual: The FLOPs that no line explains; None if the statement is not closed.
+        residuals: The parts of ``residual`` that are not 0, by layer. They add up to it.
+    """
 
     from_: str
     to: str
@@ -248,10 +317,22 @@ class Claim:
 class RunResult:
     """The results of one run; ``engine/answer.py`` has what follows from them.
 
-    ``exit_code`` is 0 reconciled, 1 unexplained or incomplete, 3 a counter failed.
-    ``inputs`` (framework -> text) are the inputs the model was called with, if known.
-    ``published`` are published figures for the model, if they were looked up.
-    ``alignment`` is empty if the pair declares which layers belong together.
+    Attributes:
+        model: The pair's name, or one that is made of the places of a user's own models.
+        pass_: What ran: the phases, joined by ``+``, ``"training"``, ``"prefill"``, or ``"decode"`` with the context.
+        convention: The convention of every amount here.
+        params: The pair's settings by name; for a user's own model, its place by framework.
+        environment: Versions by package, this tool's own among them.
+        description: The docstring of the pair's module; '' for a user's own model.
+        traces: One for each framework, also where none could be taken.
+        ledgers: One for each counter, also where it has no total.
+        layers: One for each layer of the pair, the rows of the table.
+        statements: From each counter to its trace, and across frameworks from each to each.
+        exit_code: 0 reconciled, 1 unexplained or incomplete, 3 a counter failed.
+        notes: What the pair says of itself, a sentence each.
+        inputs: The inputs that the model was called with, as text by framework, if known.
+        alignment: Which layers belong together, where they were aligned automatically; empty if the pair declares it.
+        published: Published figures for the model, if they were looked up.
     """
 
     model: str

@@ -24,8 +24,8 @@ DIGITS = 100
 """The most digits of a whole number: 2^80 has 25, and Python prints no more than 4,300."""
 
 _LARGEST: int = 10**DIGITS
-DEEPER = f"lists and tables are nested more than {DEEP} levels deep"
-LONGER = f"a number has more than {DIGITS} digits"
+NESTED_TOO_DEEP = f"lists and tables are nested more than {DEEP} levels deep"
+TOO_MANY_DIGITS = f"a number has more than {DIGITS} digits"
 
 
 class Unsound(ValueError):
@@ -86,9 +86,9 @@ def parse_json(content: str) -> Any:
     except (Unsound, json.JSONDecodeError) as error:
         raise Unsound(str(error)) from error
     except RecursionError as error:
-        raise Unsound(DEEPER) from error
+        raise Unsound(NESTED_TOO_DEEP) from error
     except ValueError as error:  # Python refuses to read longer numbers
-        raise Unsound(LONGER) from error
+        raise Unsound(TOO_MANY_DIGITS) from error
     return sound(data)
 
 
@@ -99,7 +99,7 @@ def sound(data: Any) -> Any:
         level = [item for value in level for item in _inside(value)]
         if not level:
             return data
-    raise Unsound(DEEPER)
+    raise Unsound(NESTED_TOO_DEEP)
 
 
 def _inside(value: Any) -> list[Any]:
@@ -109,7 +109,7 @@ def _inside(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
     if isinstance(value, int) and not -_LARGEST < value < _LARGEST:
-        raise Unsound(LONGER)
+        raise Unsound(TOO_MANY_DIGITS)
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
         raise Unsound("a text contains half a character (a lone surrogate)")
     return []
@@ -135,7 +135,7 @@ def toml(path: Path, label: str) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, Unsound) as error:
         raise UsageError(f"{label} {path} is not valid TOML: {str(error).rstrip('.')}.") from error
     except RecursionError as error:
-        raise UsageError(f"{label} {path} is not valid TOML: {DEEPER}.") from error
+        raise UsageError(f"{label} {path} is not valid TOML: {NESTED_TOO_DEEP}.") from error
     except ValueError as error:  # Python refuses to read longer numbers
-        raise UsageError(f"{label} {path} is not valid TOML: {LONGER}.") from error
+        raise UsageError(f"{label} {path} is not valid TOML: {TOO_MANY_DIGITS}.") from error
     return data

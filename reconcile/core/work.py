@@ -19,10 +19,18 @@ MASKED = "masked"
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Exact integer counts. A MAC is one multiply and one add into an accumulator that starts at 0;
-    ``accumulators`` counts those accumulators (dot products): the first add of each could be saved.
+    """Exact integer counts of the operations of one op.
 
-    ``masked`` says how many of ``mac`` a causal mask discards.  They ran, so two works that differ in it alone are equal."""
+    Attributes:
+        mac: Multiply-adds: one multiply and one add into an accumulator that starts at 0.
+        accumulators: Those accumulators (dot products): the first add of each could be saved.
+        add: Additions and subtractions outside of multiply-adds.
+        mul: Multiplications outside of multiply-adds.
+        div: Divisions.
+        cmp: Comparisons, such as those of a maximum.
+        special: Calls of transcendental or rounding functions, such as exp, sqrt and tanh.
+        masked: How many of ``mac`` a causal mask discards. They ran, so two works that differ in it alone are equal.
+    """
 
     mac: int = 0
     accumulators: int = 0

@@ -31,7 +31,9 @@ KIND = "reconcile-baseline"
 SCHEMA = 1
 FOLDER = Path("reports/baselines")
 
-AGAIN = "Restore it from version control, or move it away and take a new one: the same command with --update."
+MAKE_AGAIN_WITH_UPDATE = (
+    "Restore it from version control, or move it away and take a new one: the same command with --update."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def load(path: Path) -> Baseline:
     try:
         check_baseline(data, SCHEMA, RECORDS)
     except Malformed as error:
-        raise UsageError(f"the baseline {path} is damaged: {error}. {AGAIN}") from error
+        raise UsageError(f"the baseline {path} is damaged: {error}. {MAKE_AGAIN_WITH_UPDATE}") from error
     missing = [
         Missing(m["name"], m["framework"], State(m["state"]), "it was missing when the baseline was taken")
         for m in data["missing"]
@@ -189,7 +191,7 @@ def load_any(path: Path) -> Baseline:
 
 
 def _json(path: Path) -> Any:
-    return read_json(path, "the file", AGAIN)
+    return read_json(path, "the file", MAKE_AGAIN_WITH_UPDATE)
 
 
 def _nature(data: Any) -> str:

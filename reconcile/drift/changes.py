@@ -46,11 +46,26 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class CounterDrift:
-    """One counter's two ledgers. Totals are in the counter's own units; all other amounts name their unit.
+    """One counter's two ledgers, each pair of values before and after. Totals are in the counter's own units; all other amounts
+    name
+    their unit.
 
-    ``lines`` and ``residual`` reconcile both normalised totals: before + lines + residual = after.  ``unknown`` says why
-    causes could not be derived (then there are no causes, lines or residual).  ``open`` holds the residuals that only one of
-    the two ledgers has, before and after: entries that differ from the rules of their version.
+    Attributes:
+        counter: The counter's name.
+        framework: The framework of the model that it counted.
+        units: Its unit in each ledger, MAC or FLOP.
+        versions: The versions that it noted, by package.
+        totals: What it reported, in its own units.
+        normalised: The same in FLOPs. before + ``lines`` + ``residual`` = after.
+        changes: The entries whose amount or calls changed, those that only one ledger has among them unless they are 0.
+        renamed: Ids of entries that stand for the same under another name.
+        notes: What else differs between the two runs, a sentence each.
+        causes: The causes whose amount changed, by layer; empty if ``unknown``.
+        basis: The rules of layers that changed, where only one ledger has them; empty if ``unknown``.
+        open: The residuals that only one of the ledgers has: entries that differ from the rules of their version.
+        lines: The lines that reconcile both normalised totals; empty if ``unknown``.
+        residual: The FLOPs between them that no line explains; None if ``unknown``.
+        unknown: Why causes could not be derived; '' if they could.
     """
 
     counter: str

@@ -45,8 +45,18 @@ def build(seen: View, trace: Trace) -> Bridge:
 @dataclass(frozen=True, slots=True)
 class Bridged:
     """A ledger beside its trace, whatever the convention: its items, checked against the values that were reported, and these by
-    layer of the pair, where the ops ran that they count. ``uncovered`` are the entries that no rule covers, by id, each with that
-    layer."""
+    layer of the pair, where the ops ran that they count.
+
+    Attributes:
+        ledger: The ledger, values included.
+        bridge: Its items. They were made without the values.
+        uncovered: The entries other than 0 that no rule covers, by id, each with its layer of the pair.
+        mismatches: The entries for which the rules expect another value.
+        checked: How many entries a rule covers.
+        unchecked: How many no rule covers.
+        cells: FLOPs that it reported, by layer of the pair.
+        entries: What it reported by entry and layer of the pair, in its own unit.
+    """
 
     ledger: Ledger
     bridge: Bridge

@@ -16,7 +16,7 @@ from .ledger import Bridged, Reconciled, booked, bridged, reconcile_ledger
 from .statements import blocked, chain, close, turn
 from .traces import Weighed, differences, differences_of, result_of, trace_name, weighed, work_by_layer
 
-OPEN = "the causes of this layer do not lead to the work that ran in it"
+CAUSES_DO_NOT_LEAD_THERE = "the causes of this layer do not lead to the work that ran in it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _footed(done: Reconciled, work: Mapping[str, int | None]) -> Reconciled:
     for layer, amount in ((x.layer, x.amount) for lines in (done.adjustments, done.residuals) for x in lines):
         sums[layer] += amount
     rests = {layer: (work.get(layer) or 0) - sums[layer] for layer in dict.fromkeys((*work, *sums))}
-    more = [Residual(layer, rest, OPEN) for layer, rest in rests.items() if rest]
+    more = [Residual(layer, rest, CAUSES_DO_NOT_LEAD_THERE) for layer, rest in rests.items() if rest]
     if not more:
         return done
     return replace(done, residuals=(*done.residuals, *more), ledger=replace(done.ledger, state=State.UNEXPLAINED))

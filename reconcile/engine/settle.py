@@ -33,7 +33,7 @@ from ..core.text import number
 from .answer import Answer
 from .reconcile import Books, Facts, Missing, books_of, facts
 
-ABSENT = "not installed, so it was not run beside the others: %s"
+NOT_INSTALLED_NOTE = "not installed, so it was not run beside the others: %s"
 """Note of a trace whose framework has more counters than could run."""
 
 
@@ -82,7 +82,7 @@ def without_absent(collected: Collected, asked: Collection[str]) -> Collected:
     for trace in collected.traces:
         names = dict.fromkeys(x.absent for x in gone if x.framework == trace.framework)
         if names and isinstance(trace, Trace):
-            trace = trace._replace(notes=(*trace.notes, ABSENT % ", ".join(names)))
+            trace = trace._replace(notes=(*trace.notes, NOT_INSTALLED_NOTE % ", ".join(names)))
         traces.append(trace)
     return replace(collected, traces=tuple(traces), ledgers=tuple(x for x in collected.ledgers if x not in gone))
 

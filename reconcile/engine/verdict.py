@@ -19,7 +19,7 @@ from ..core.text import number, percent
 from . import citation
 from .breakdown import RESIDUAL
 
-REMEDY = "Give the work of these ops in a Python file and run again with --formulas FILE.py."
+GIVE_FORMULAS = "Give the work of these ops in a Python file and run again with --formulas FILE.py."
 
 _SIZES = re.compile(r"\b[a-z]+\d* \(([\d, ]*)\)")
 
@@ -72,10 +72,17 @@ class CounterVerdict:
 class Figure:
     """A number to publish: the work of one call of the model, under the run's convention.
 
-    ``macs`` is the same in multiply-adds, None if the convention counts anything else too; ``counters`` report exactly this
-    number and may be cited for it; ``batch`` is None if the batch size is unknown; ``leading`` is then the first dimension
-    that all inputs share, if it is more than 1; ``notes`` say how the trace was taken, such as loop counts read from one run
-    on the example input; ``sentence`` is the citation.
+    Attributes:
+        frameworks: The frameworks in which this number ran.
+        flops: The number, in FLOPs.
+        macs: The same in multiply-adds; None if the convention counts anything else too.
+        subject: What ran, as the citation names it.
+        inputs: The inputs that it was called with, as text.
+        batch: The batch size; None if it is unknown.
+        leading: Without ``batch``, the first dimension that all inputs share, if it is more than 1; None otherwise.
+        counters: The counters that report exactly this number and may be cited for it.
+        notes: How the trace was taken, such as loop counts read from one run on the example input.
+        sentence: The citation.
     """
 
     frameworks: tuple[str, ...]
@@ -203,7 +210,7 @@ def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterV
             )
         where = f" at layer {first.layer}" if first.layer else ""
         known = "".join(f" Under {name} the trace is complete: --convention {name}." for name in trace.totals)
-        return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", REMEDY + known)
+        return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", GIVE_FORMULAS + known)
     if not trace.complete or result.convention.name not in trace.totals:
         failed = "If your model causes this, change it; else please report it with the JSON file."
         advice = failed if trace.state is State.FAILED else "Fix that and run again."

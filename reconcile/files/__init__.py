@@ -32,7 +32,7 @@ PICKLE = (
 NO_SIZE = (
     "the system makes it up while it is read, as it does in /proc, so that it has no size: name a file with a model"
 )
-EXPECTED = (
+EXPECTED_FILES = (
     "reconcile reads a frozen .pb, a SavedModel folder, .keras, .h5, .pt2, a TorchScript archive or .onnx; it detects the type "
     "from the content, not from the extension"
 )
@@ -141,7 +141,7 @@ def _archive_kind(path: Path, names: frozenset[str]) -> str:
         return "keras"
     if any(name.endswith("saved_model.pb") for name in names):
         raise wrong(path, "it is an archive that contains a SavedModel; unpack it and pass the folder")
-    raise wrong(path, f"it is a zip archive that does not hold a model. {EXPECTED}")
+    raise wrong(path, f"it is a zip archive that does not hold a model. {EXPECTED_FILES}")
 
 
 def _protobuf(path: Path, size: int) -> str:
@@ -163,7 +163,7 @@ def _protobuf(path: Path, size: int) -> str:
         raise wrong(path, f"it is cut short: {error}") from error
     except wire.NotWire:
         pass
-    raise wrong(path, f"it is not a model that can be read. {EXPECTED}")
+    raise wrong(path, f"it is not a model that can be read. {EXPECTED_FILES}")
 
 
 def _is_node(data: mmap.mmap, field: wire.Field) -> bool:

@@ -36,30 +36,30 @@ class RunRequest:
     """What to run.
 
     Attributes:
-        model: The name of a pair, or its file. ``""`` for a user's own model.
+        model: The pair's name; '' for a user's own model.
         overrides: The pair's parameters as text.
-        convention: The name of the convention.
-        convention_files: Files that define more conventions.
-        counters: The counters to run; none means all that run unasked.
-        device: Where the counters run the model.
+        convention: The name of the convention of every amount.
+        convention_files: Files that define further conventions.
+        counters: The counters to run; () for all that run by default.
+        device: Where to run: ``"cpu"``, or as the framework names it.
         timeout: Seconds per counter.
         formulas: Python files that register work formulas.
-        python: The interpreter to run in, ``""`` for this one.
-        python_version: Its version if counters of this environment are lent to it.
+        python: The interpreter to run in; '' for this one.
+        python_version: Its version if counters of this environment are lent to it; '' otherwise.
         user_python: Whether it belongs to the user's own environment.
-        trace: Whether to record the trace; otherwise the ledgers are compared with a trace of another run.
-        training: The optimizer of a training step, ``""`` for a call of the model.
-        standard: Whether the user named that optimizer: a compiled model then takes the standard step in place of its own.
-        context: The tokens in a language model's cache before the call: 0 for the call that fills it with the prompt, None for a
-            call without a cache.
-        factories: A user's own model: framework -> ``module:function``.
-        files: The user's models that are files, by framework.
-        inputs: What the user's model is called with.
+        trace: Whether to trace. Without, the ledgers are compared with a trace from another run.
+        training: The optimiser of a training step; '' for a call of the model.
+        standard: Whether the user named it: a compiled model then takes the standard step in place of its own.
+        context: The number of tokens in a language model's cache before the call: 0 for the call that fills it with the prompt,
+            None for a call without a cache.
+        factories: The user's own models in place of ``model``, ``module:function`` by framework.
+        files: Of these, the models that are files, by framework.
+        inputs: What the user's own models are called with; () if their code says that.
         arguments: Named arguments of the factories.
-        example: The function that returns what the models are called with, ``""`` for the inputs.
-        paths: Folders of the user's own modules.
+        example: The function that returns what the models are called with; '' for none.
+        paths: Folders from which the workers import, too.
         every_convention: Whether to reconcile under the other conventions as well.
-        mapping: The file that says which layers of two models belong together.
+        mapping: A file that says which layers of two such models belong together; None for none.
     """
 
     model: str = ""

@@ -20,7 +20,7 @@ SIGNED = ("saved_model", "graph_def")
 READ_BACK = "frozen_pb"
 """The recipe that every model of TensorFlow has: it is frozen, and read back with import_graph_def."""
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
-FORM = "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and () for a scalar."
+FORM_OF_INPUT = "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and () for a scalar."
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -80,7 +80,7 @@ def read_input(text: str) -> Input:
     """
 
     def wrong(why: str) -> UsageError:
-        return UsageError(f"--input {short(text)} cannot be read: {why}. {FORM}")
+        return UsageError(f"--input {short(text)} cannot be read: {why}. {FORM_OF_INPUT}")
 
     name, equals, rest = text.rpartition("=")
     name = name.strip()

@@ -19,7 +19,7 @@ from ..core.registry import known_counters, title, unasked
 
 HERE = Path(__file__).parent
 UNITS = {"FLOP": "a multiply-add counts 2", "MAC": "a multiply-add counts 1, so its total is doubled to be compared"}
-LETTERS = (
+LETTERS_OF_FORMULAS = (
     "N and O are the elements of the first input and of the output, K the positions of a kernel, B a batch, T its steps, "
     "H the units of a cell and I its inputs."
 )

@@ -10,7 +10,7 @@ from ..core.results import Match
 from ..core.text import number
 
 SHOWN = 3
-REMEDY = (
+HOW_TO_PAIR_ROWS = (
     "A row without a partner is compared with its own model alone. To pair two rows, give their layers one name in both models, "
     "or write the rows with --write-mapping FILE, correct them, and read them with --mapping FILE."
 )
@@ -30,5 +30,5 @@ def sentences(rows: Sequence[Match]) -> list[str]:
     reasons = Counter(row.comment for row in rows if not row.by and row.comment)
     if reasons:
         why = "; ".join(f"{reason} ({number(n)})" for reason, n in reasons.most_common())
-        lines.append(f"Why: {why}. {REMEDY}")
+        lines.append(f"Why: {why}. {HOW_TO_PAIR_ROWS}")
     return lines

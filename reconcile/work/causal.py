@@ -5,11 +5,14 @@ from __future__ import annotations
 from ..core.records import Op, Shape, Tensor
 from . import formula_of
 
-GIVEN = (
+MASK_VALUES_UNKNOWN = (
     "a mask whose values are not known: the trace has its shape only, so the products that it discards are unknown. Call "
     "attention with is_causal=True instead of the mask, or choose the convention matmul"
 )
-BLOCKS = "a block mask whose positions are not known, so the products that it discards are unknown; choose the convention matmul"
+MASK_BLOCKS_UNKNOWN = (
+    "a block mask whose positions are not known, so the products that it discards are unknown; choose the convention "
+    "matmul"
+)
 
 _MASKS = {
     "aten.scaled_dot_product_attention": "attn_mask",
@@ -49,9 +52,9 @@ _PAIRS = (
 def unknown_mask(op: Op) -> str:
     """Why the products that a mask discards are unknown; '' if it has no mask, or one that the trace shows."""
     if op.op in _BLOCKED:
-        return BLOCKS if op.attrs.get("block_mask", True) else ""
+        return MASK_BLOCKS_UNKNOWN if op.attrs.get("block_mask", True) else ""
     mask = _MASKS.get(op.op)
-    return GIVEN if mask is not None and op.given(mask) else ""
+    return MASK_VALUES_UNKNOWN if mask is not None and op.given(mask) else ""
 
 
 def is_taken_whole(op: str, inputs: tuple[Tensor, ...]) -> bool:

@@ -55,7 +55,9 @@ def is_collective(op: str) -> bool:
 
 no_arithmetic("passes values from process to process, or copies them for that", *_named(_MOVING))
 
-_SOURCE = "a ring: each process reduces N (D - 1) / D elements: nccl-tests doc/PERFORMANCE.md; no products of matrices"
+_RING_SOURCE = (
+    "a ring: each process reduces N (D - 1) / D elements: nccl-tests doc/PERFORMANCE.md; no products of matrices"
+)
 _KINDS = {"sum": "add", "avg": "add", "product": "mul", "min": "cmp", "max": "cmp"}
 _TO_ONE = ("c10d.reduce",)
 """Which process adds how much depends on the order in which they pass the sum on."""
@@ -84,13 +86,13 @@ _INTO = ("c10d._reduce_scatter_base", "c10d.reduce_scatter_tensor_coalesced")
 """Operators whose first tensors are those that they write into: the others are reduced."""
 
 
-@formula(*_named(_REDUCING), source=_SOURCE)
+@formula(*_named(_REDUCING), source=_RING_SOURCE)
 def _reduced(op: Op) -> Work:
     n_in(op)
     return _ring(op, 1)
 
 
-@complex_formula(*_named(_REDUCING), source=_SOURCE)
+@complex_formula(*_named(_REDUCING), source=_RING_SOURCE)
 def _reduced_complex(op: Op) -> Work:
     n_in(op)
     return _ring(op, 2)

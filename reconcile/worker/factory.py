@@ -21,8 +21,10 @@ from ..model_zoo import pair as pairs
 from . import import_path, introspect, process_guard
 from .user_code import Declined, UserCode, kind
 
-WEIGHTLESS = "called with %s=None: by default (%r) it loads weights, which change no count"
-GIVE = "name a function that returns them with --args MODULE:FUNCTION, or give shapes of arrays with --input 1,8:int32"
+WEIGHTS_LEFT_OUT = "called with %s=None: by default (%r) it loads weights, which change no count"
+HOW_TO_GIVE_ARGUMENTS = (
+    "name a function that returns them with --args MODULE:FUNCTION, or give shapes of arrays with --input 1,8:int32"
+)
 
 
 class FactoryPair(pairs.Pair):
@@ -142,7 +144,7 @@ class FactoryPair(pairs.Pair):
         elif self.given_inputs is not None:
             self._arguments = self._arguments_of(function, None)
         else:
-            raise FactoryError(unfed(self.where, function, GIVE))
+            raise FactoryError(unfed(self.where, function, HOW_TO_GIVE_ARGUMENTS))
         return function
 
     def _example(self, model: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
@@ -156,7 +158,7 @@ class FactoryPair(pairs.Pair):
     def _arguments_for(self, factory: Any) -> Dict[str, Any]:
         """The arguments of the factory. One of an installed package fetches no weights for a model that is only counted."""
         unloaded = {name: default for name, default in introspect.weightless(factory).items() if name not in self.named}
-        self._weightless = tuple(WEIGHTLESS % (name, default) for name, default in unloaded.items())
+        self._weightless = tuple(WEIGHTS_LEFT_OUT % (name, default) for name, default in unloaded.items())
         return dict(dict.fromkeys(unloaded), **self.named)
 
     def _from_the_start(self) -> None:

@@ -20,7 +20,7 @@ from ..core.framework import ROOT
 NEVER = ("keras", "numpy")
 """Packages that no file of the user's may hide; the frameworks are more of them."""
 
-LENT = "its package is not installed in that environment: the copy that reconcile itself has was used there"
+PACKAGE_WAS_LENT = "its package is not installed in that environment: the copy that reconcile itself has was used there"
 """Note of a ledger whose counter came from another environment."""
 
 INSTALLED = ("site-packages", "dist-packages")

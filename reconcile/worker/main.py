@@ -133,7 +133,7 @@ class Worker:
         module, package = self.request.counters[name]
         counter = importlib.import_module(absolute(module) + ".capture")
         ledger = self._capture().ledger(lambda model: counter.capture(name, model), pairs.Params(params))
-        lent = (import_path.LENT,) if import_path.is_lent(package) else ()
+        lent = (import_path.PACKAGE_WAS_LENT,) if import_path.is_lent(package) else ()
         return ledger._replace(notes=ledger.notes + lent)
 
     def _task(self, task: str, params: Dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reconcile.align.alignment import ROOT, Alignment
 from reconcile.align.automatic import aligned, counted, layers_of, lone, together
-from reconcile.align.partners import ALONE, AMBIGUOUS, CROSSED
+from reconcile.align.partners import CROSSED, NO_LAYER_FITS, SEVERAL_LAYERS_FIT
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import Trace
 from reconcile.core.results import Match
@@ -92,7 +92,7 @@ def test_one_identical_layer_more_is_a_tie_and_no_evidence() -> None:
     tf, torch = [(f"dense_{i}", 4, 4) for i in range(5)], [(f"net.{i}", 4, 4) for i in range(6)]
     rows = aligned(*pair(tf, torch))
     assert matched(rows) == {}
-    assert {row.comment for row in rows} == {AMBIGUOUS}
+    assert {row.comment for row in rows} == {SEVERAL_LAYERS_FIT}
     foots(*pair(tf, torch), rows)
 
 
@@ -103,7 +103,7 @@ def test_a_layer_put_in_is_a_row_of_its_own(where: int) -> None:
     torch.insert(where, ("net.new", 50, 50))
     rows = aligned(*pair(tf, torch))
     assert matched(rows) == {f"dense_{i}": f"net.{i}" for i in range(4)}
-    assert [(row.layer, row.comment) for row in rows if not row.by] == [("torch:net.new", ALONE)]
+    assert [(row.layer, row.comment) for row in rows if not row.by] == [("torch:net.new", NO_LAYER_FITS)]
     assert rows[where].layer == "torch:net.new"
 
 

@@ -14,7 +14,7 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.engine.answer import Answer
 from reconcile.engine.citation import quantity
-from reconcile.engine.verdict import REMEDY, Verdict, verdict
+from reconcile.engine.verdict import GIVE_FORMULAS, Verdict, verdict
 from reconcile.report.csv import to_csv
 from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
@@ -116,7 +116,7 @@ def withheld(said: Verdict, framework: str) -> str:
 def test_an_incomplete_trace_gives_no_number() -> None:
     said = verdict(samples.incomplete())
     assert withheld(said, "torch") == (
-        f"No number to publish for PyTorch: the work of aten.linalg_solve at layer loop is not known. {REMEDY}"
+        f"No number to publish for PyTorch: the work of aten.linalg_solve at layer loop is not known. {GIVE_FORMULAS}"
     )
     assert [figure.frameworks for figure in said.figures] == [("tf",)]
 

@@ -25,7 +25,7 @@ from reconcile.launch.workers import lend as lending
 from reconcile.launch.workers.lend import lend
 from reconcile.launch.workers.written import Outcome
 from reconcile.matrix import run as matrix
-from reconcile.worker.import_path import LENT
+from reconcile.worker.import_path import PACKAGE_WAS_LENT
 from tests.foreign.conftest import Make, Repository, everything, packages
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
@@ -95,7 +95,7 @@ def test_nothing_there_is_disturbed_or_disturbs(
     found = {ledger["counter"]: ledger["normalised_total"] for ledger in data["ledgers"]}
     assert found == {"thop": work, "fvcore": work, "flop_counter": work}
     assert {s["residual"] for s in data["statements"]} == {0}
-    assert {ledger["counter"] for ledger in data["ledgers"] if ledger["notes"] == [LENT]} == {"fvcore"}
+    assert {ledger["counter"] for ledger in data["ledgers"] if ledger["notes"] == [PACKAGE_WAS_LENT]} == {"fvcore"}
     assert data["environment"]["fvcore"] == version("fvcore")
 
 
@@ -111,7 +111,7 @@ def test_an_environment_that_is_made_borrows_as_well(
     assert (found.exit_code, cell.reason, cell.result is not None) == (0, "", True)
     assert cell.result is not None
     notes = {ledger.counter: ledger.notes for ledger in cell.result.ledgers}
-    assert notes == {"thop": (LENT,), "fvcore": (LENT,), "flop_counter": ()}
+    assert notes == {"thop": (PACKAGE_WAS_LENT,), "fvcore": (PACKAGE_WAS_LENT,), "flop_counter": ()}
     assert not (tmp_path / "kept").exists()
 
 

@@ -8,6 +8,7 @@ that may only fall (test_house.py).
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import subprocess
 from collections import Counter
@@ -21,6 +22,8 @@ SMALL = 60
 """Lines of a file below which it has to serve more than one importer."""
 WIDE = 8
 """Fields of a record from which on each has its line."""
+PROSE = frozenset(("a", "an", "the", "of", "it", "its", "is", "are", "was", "that", "which", "only", "by"))
+"""Words of which a sentence has at least one."""
 GENERATED = ("reports/", "model_zoo/gallery.json", "model_zoo/steps.json", "model_zoo/scorecard.json", "docs/causes/")
 IRREGULAR = frozenset(
     [
@@ -109,18 +112,39 @@ def participles() -> dict[str, list[str]]:
     return {module: names for module, names in found.items() if names}
 
 
-def sentences() -> list[str]:
+def is_sentence(text: str) -> bool:
+    """Whether a text is a sentence or a part of one: more than five words, some of them words that only prose has.
+
+    A program, a formula and a list of names are none.
+    """
+    if len(text.split()) <= 5 or not PROSE & {word.strip(".,:;()") for word in text.split()}:
+        return False
+    try:
+        return not ast.parse(text).body
+    except SyntaxError:
+        return True
+
+
+def text_of(value: ast.expr | None) -> str:
+    """The text that an expression is, as far as it stands in the source; '' if it is another one."""
+    if isinstance(value, ast.JoinedStr):
+        return "".join(text_of(part) or "{}" for part in value.values)
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+
+
+def sentences(trees: Mapping[str, ast.Module] | None = None) -> list[str]:
     """Constants of one word that hold a sentence."""
     found = []
-    for module in MODULES:
-        for node in parsed(module).body:
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                name, value = node.targets[0].id, node.value
-                if isinstance(value, ast.JoinedStr):
-                    continue
-                text = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
-                if re.fullmatch(r"_?[A-Z]+", name) and len(text.split()) > 5:
-                    found.append(f"{module}.{name}")
+    for module, tree in (trees or {module: parsed(module) for module in MODULES}).items():
+        for node in tree.body:
+            if isinstance(node, (ast.Assign, ast.AnnAssign)):
+                target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+                if (
+                    isinstance(target, ast.Name)
+                    and re.fullmatch(r"_?[A-Z]+", target.id)
+                    and is_sentence(text_of(node.value))
+                ):
+                    found.append(f"{module}.{target.id}")
     return found
 
 
@@ -134,28 +158,31 @@ def lonely_files() -> list[str]:
     )
 
 
-def undescribed_records() -> list[str]:
-    """Records of ``WIDE`` fields and more with a field that neither the docstring nor a line below it names."""
+def undescribed_records(trees: Mapping[str, ast.Module] | None = None) -> list[str]:
+    """Records of ``WIDE`` fields and more with a field that has no line: in the docstring, or in a string below it."""
     found = []
-    for module in MODULES:
-        for node in ast.walk(parsed(module)):
+    for module, tree in (trees or {module: parsed(module) for module in MODULES}).items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                fields = [
-                    n.target.id for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
-                ]
-                said = ast.get_docstring(node) or ""
-                said += "".join(
-                    f" {before.target.id} "
-                    for before, after in zip(node.body, node.body[1:], strict=False)
-                    if isinstance(before, ast.AnnAssign)
-                    and isinstance(before.target, ast.Name)
-                    and isinstance(after, ast.Expr)
-                    and isinstance(after.value, ast.Constant)
-                )
-                silent = [name for name in fields if name != "_" and not re.search(rf"\b{name}\b", said)]
-                if len(fields) >= WIDE and silent:
+                silent = undescribed_fields(node)
+                if silent:
                     found.append(f"{module}.{node.name}: {', '.join(silent)}")
     return found
+
+
+def undescribed_fields(record: ast.ClassDef) -> list[str]:
+    """The fields of a wide record that have no line of their own; none of a record with fewer fields than ``WIDE``."""
+    fields = [n.target.id for n in record.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+    described = set(re.findall(r"^ *(\w+): \S", ast.get_docstring(record) or "", re.MULTILINE))
+    for before, after in itertools.pairwise(record.body):
+        if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and is_text(after):
+            described.add(before.target.id)
+    return [name for name in fields if name != "_" and name not in described] if len(fields) >= WIDE else []
+
+
+def is_text(node: ast.stmt) -> bool:
+    """Whether a statement is a bare string."""
+    return isinstance(node, ast.Expr) and bool(text_of(node.value))
 
 
 def lines_of(paths: Mapping[str, Path]) -> int:

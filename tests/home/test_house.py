@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from tests.home.measure import WIDE, sentences, undescribed_records
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -68,3 +70,39 @@ def test_few_names_are_defined_three_times() -> None:
     assert set(found) >= PROTOCOL
     assert len(set(found) - PROTOCOL) <= OFTEN, "\n".join(found)
     assert often([*sources, *["def planted(): ...\n"] * MANY]) == sorted([*found, "planted"])
+
+
+def test_a_constant_that_holds_a_sentence_says_what_it_says() -> None:
+    assert sentences() == []
+
+
+def test_every_field_of_a_wide_record_has_its_line() -> None:
+    assert undescribed_records() == []
+
+
+def test_a_sentence_under_one_word_is_found() -> None:
+    source = """
+NOTHING = "nothing of it ran in this step of the program"
+AGAIN: str = f"make it again by {NAME} with the option --update"
+NO_OP_RAN = "nothing of it ran in this step of the program"
+PROGRAM = "import a\\nwith a.b() as the, it:\\n    that = which(the, of=it)"
+FORMULA = "2 B Hq Sq Sk (Dq + Dv)"
+NAMES = "abs add all any is_nan rsub where"
+"""
+    assert sentences({"planted": ast.parse(source)}) == ["planted.NOTHING", "planted.AGAIN"]
+
+
+def test_a_field_without_a_line_is_found() -> None:
+    names = [f"f{number}" for number in range(WIDE)]
+    lines = "".join(f"        {name}: The number {name}.\n" for name in names)
+    fields = "".join(f"    {name}: int\n" for name in names)
+    record = 'class Record:\n    """A record.\n\n    Attributes:\n{}    """\n\n{}'
+    described = record.format(lines, fields)
+    named = record.format(lines.replace("        f3: The", "        f2 and f3, the"), fields)
+    below = named.replace("    f3: int\n", '    f3: int\n    """The number f3."""\n')
+    narrow = record.format("", fields.replace("    f3: int\n", ""))
+    found = {
+        text: undescribed_records({"planted": ast.parse(source)})
+        for text, source in (("described", described), ("named", named), ("below", below), ("narrow", narrow))
+    }
+    assert found == {"described": [], "named": ["planted.Record: f3"], "below": [], "narrow": []}

@@ -51,7 +51,7 @@ def test_an_input_that_cannot_be_read_is_said_with_the_form(text: str, why: str)
         user_models.read_input(text)
     said = str(refused.value)
     assert said.startswith(f"--input {text!r} cannot be read: {why}")
-    assert said.endswith(user_models.FORM)
+    assert said.endswith(user_models.FORM_OF_INPUT)
 
 
 def test_a_name_cannot_be_given_twice() -> None:

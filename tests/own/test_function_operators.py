@@ -116,13 +116,13 @@ class Flex(nn.Module):  # type: ignore[name-defined, misc]
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_flex_attention_is_two_products_whatever_its_mask(causal: bool) -> None:
-    from reconcile.adapters.pytorch.tracing.higher_order import BLOCKS
+    from reconcile.adapters.pytorch.tracing.higher_order import BLOCK_MASK_NOT_READ
 
     trace = traced(lambda: Flex(causal=causal), (1, 2, 128, 16))
     (op,) = [op for op in trace.ops if op.op == "higher_order.flex_attention"]
     assert [tensor.shape for tensor in op.inputs] == [(1, 2, 128, 16)] * 3  # the mask's own tensors are none of them
     assert work_of(op).mac == 2 * (2 * 128 * 128 * 16)
-    assert [note for note in trace.notes if note == BLOCKS] == [BLOCKS] * causal
+    assert [note for note in trace.notes if note == BLOCK_MASK_NOT_READ] == [BLOCK_MASK_NOT_READ] * causal
 
 
 def test_a_trace_leaves_the_switch_for_flex_attention_alone() -> None:

@@ -69,7 +69,7 @@ class Padded(nn.Module):  # type: ignore[name-defined, misc]
 
 
 def test_a_nested_tensor_is_recorded_by_its_rows() -> None:
-    from reconcile.adapters.pytorch.tracing.trace_notes import DROPPED
+    from reconcile.adapters.pytorch.tracing.trace_notes import PADDING_DROPPED
 
     ledger = counted("thop", Padded, (2, 4, 8))
     linear = {entry.id: entry.value for entry in ledger.entries if "linear" in entry.id}
@@ -80,7 +80,7 @@ def test_a_nested_tensor_is_recorded_by_its_rows() -> None:
     fused = [op for op in met if op.op == "aten._transformer_encoder_layer_fwd"]
     assert [op.inputs[0].shape for op in fused] == [(6, 8), (6, 8)]
     trace = traced(Padded, (2, 4, 8))
-    assert trace.notes[-1] == DROPPED
+    assert trace.notes[-1] == PADDING_DROPPED
     attention = 6 * 8 * 24 + 2 * (2 * 4 * 4 * 8) + 6 * 8 * 8  # of 6 rows, padded to 4 in between
     assert products(trace) == 2 * (attention + 2 * (6 * 8 * 16))
 
@@ -153,11 +153,11 @@ class Latents(nn.Module):  # type: ignore[name-defined, misc]
 
 
 def test_flop_counter_counts_frozen_weights_where_others_fail() -> None:
-    from reconcile.adapters.counters.flop_counter.capture import FROZEN
+    from reconcile.adapters.counters.flop_counter.capture import WEIGHTS_WERE_FROZEN
 
     ledger = counted("flop_counter", Latents, (2, 3, 8))
     assert ledger.total == 2 * (2 * 3) * 8 * 8
-    assert ledger.notes == (FROZEN,)
+    assert ledger.notes == (WEIGHTS_WERE_FROZEN,)
 
 
 def test_an_assertion_of_the_model_is_no_failure_of_flop_counter() -> None:

@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode, flop_registry, register_fl
 
 import reconcile  # noqa: E402
 from reconcile.adapters.counters.flop_counter.rules import BOOK  # noqa: E402
-from reconcile.adapters.pytorch.tracing.trace_notes import BY_VALUES, OF_LIBRARY, SPARSE, depends_on  # noqa: E402
+from reconcile.adapters.pytorch.tracing.trace_notes import BY_VALUES, COUNTED_BY_STORED_VALUES, OF_LIBRARY, depends_on  # noqa: E402
 from reconcile.core.records import REGISTERED, STORED  # noqa: E402
 from reconcile.core.work import COMPONENTS  # noqa: E402
 from reconcile.work import Work, known_part  # noqa: E402
@@ -63,7 +63,10 @@ def test_a_trace_says_what_its_work_rests_on_besides_shapes():
     plain, sparse = make("aten.mm", [(2, 2)], [(2, 2)]), make("aten.mm", [(2, 2)], [(2, 2)], **{STORED: [3, None]})
     taught = make("lib.op", [(2, 2)], [(2, 2)], **{REGISTERED: 8})
     assert list(depends_on((plain,))) == []
-    assert list(depends_on((sparse, sparse, taught, plain, taught))) == [SPARSE, OF_LIBRARY % ("lib.op", "lib.op")]
+    assert list(depends_on((sparse, sparse, taught, plain, taught))) == [
+        COUNTED_BY_STORED_VALUES,
+        OF_LIBRARY % ("lib.op", "lib.op"),
+    ]
 
 
 def test_a_trace_says_where_values_decide_how_large_tensors_are():

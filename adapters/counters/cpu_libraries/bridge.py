@@ -14,17 +14,17 @@ from .log_bridge import Logbook, hold
 from .rules import BOOK, agrees, bias_as_product, products_of, skips_masked
 from .shares import AGAIN, KERNEL
 
-SILENT = "not witnessed: MKL and oneDNN wrote no line while {op} ran, so a kernel of PyTorch's own computed it"
-PACKED = (
+NO_LINE_WRITTEN = "not witnessed: MKL and oneDNN wrote no line while {op} ran, so a kernel of PyTorch's own computed it"
+PACKED_KERNELS_KEEP_NO_LOG = (
     "not witnessed: MKL and oneDNN wrote no line while {op} ran, so FBGEMM or QNNPACK computed it, which keep no log: "
     "torch.backends.quantized.engine = 'onednn' does"
 )
-UNSAID = "not witnessed: MKL wrote a line of {op}, {routine}, in which the sizes are addresses"
-SKIPPED = (
+SIZES_ARE_ADDRESSES = "not witnessed: MKL wrote a line of {op}, {routine}, in which the sizes are addresses"
+MASKED_BLOCKS_SKIPPED = (
     "the kernel leaves out blocks whose products a causal mask discards whole: the log has the others, and the trace takes "
     "attention whole"
 )
-ONES = "the bias is added as a product with ones: K is 1 in its line, and the trace has sums"
+BIAS_AS_PRODUCT = "the bias is added as a product with ones: K is 1 in its line, and the trace has sums"
 NOT_LOGGED = "MKL and oneDNN write products alone"
 
 
@@ -36,13 +36,13 @@ def bridge(view: View, trace: Trace) -> Bridge:
 def _explained(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:
     """Why the lines are other products than those of the trace's op."""
     if bias_as_product(op, products):
-        return Cause.FORMULA_DIFFERS, ONES
-    return (Cause.BLOCKS_SKIPPED, SKIPPED) if skips_masked(op, products) else None
+        return Cause.FORMULA_DIFFERS, BIAS_AS_PRODUCT
+    return (Cause.BLOCKS_SKIPPED, MASKED_BLOCKS_SKIPPED) if skips_masked(op, products) else None
 
 
 def _silent(op: Op) -> str:
     """Why an op has no line."""
-    return (PACKED if op.op.startswith("quantized.") else SILENT).format(op=op.op)
+    return (PACKED_KERNELS_KEEP_NO_LOG if op.op.startswith("quantized.") else NO_LINE_WRITTEN).format(op=op.op)
 
 
 def _again(sighting: Sighting) -> list[Item]:
@@ -61,4 +61,4 @@ def _again(sighting: Sighting) -> list[Item]:
     return [item]
 
 
-LOG = Logbook(BOOK, (PRODUCTS,), products_of, agrees, _explained, _silent, UNSAID, NOT_LOGGED, _again)
+LOG = Logbook(BOOK, (PRODUCTS,), products_of, agrees, _explained, _silent, SIZES_ARE_ADDRESSES, NOT_LOGGED, _again)

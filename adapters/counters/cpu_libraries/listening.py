@@ -17,7 +17,7 @@ from ...shared.refusal import BeyondCounter
 from .batched import Batches
 from .log import Product, is_of_library, product_of
 
-SILENT = (
+NOTHING_WRITTEN_HERE = (
     "MKL and oneDNN write nothing of a product here (another BLAS, or a PyTorch without them): nothing witnesses it"
 )
 PROBE = 64
@@ -51,7 +51,7 @@ class Listening:
                 self._begun.append(log)
         except Exception as error:
             self.__exit__(None, None, None)
-            raise BeyondCounter(SILENT) from error
+            raise BeyondCounter(NOTHING_WRITTEN_HERE) from error
         return self
 
     def __exit__(
@@ -118,7 +118,7 @@ def _talks() -> bool:
 def check() -> None:
     """Raises BeyondCounter where nothing is written of a product."""
     if Listening.running is None and not _talks():
-        raise BeyondCounter(SILENT)
+        raise BeyondCounter(NOTHING_WRITTEN_HERE)
 
 
 def _forked() -> None:

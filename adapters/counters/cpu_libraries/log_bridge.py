@@ -17,7 +17,9 @@ from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unkno
 from ..rulebook import RuleBook
 from .log import Product
 
-OTHER = "the log says other sizes at {layer}: {op} asks for {mac:,} multiply-adds, and {lines} stand in the log"
+LOG_SAYS_OTHER_SIZES = (
+    "the log says other sizes at {layer}: {op} asks for {mac:,} multiply-adds, and {lines} stand in the log"
+)
 REST = tuple(name for name in COMPONENTS if name != "mac")
 
 
@@ -28,12 +30,18 @@ def nothing_beside(_sighting: Sighting) -> list[Item]:
 
 @dataclass(frozen=True, slots=True)
 class Logbook:
-    """What is known of one log. ``ignored`` are attributes that the counter adds to an op.
+    """What is known of one log.
 
-    ``products_of`` gives an op's lines, and ``agrees`` says whether they are just its products. ``explained`` is the cause and
-    the reason why they are not, None if there is none; ``silent`` is the reason why an op has no line, and ``unsaid`` that of one
-    without sizes. ``products_alone`` says why nothing but products stands there. ``beside`` makes items of products that no op of
-    the trace is about.
+    Attributes:
+        book: The rules of the counter that reads it.
+        ignored: Attributes that the counter adds to an op.
+        products_of: Gives an op's lines.
+        agrees: Whether the lines of an op are just its products.
+        explained: The cause and the reason why they are not; None if there is none.
+        silent: The reason why an op has no line.
+        unsaid: The reason why a line of an op is without sizes.
+        products_alone: Why nothing but products stands there.
+        beside: Makes items of products that no op of the trace is about.
     """
 
     book: RuleBook
@@ -111,7 +119,7 @@ def _judged(sighting: Sighting, ids: tuple[str, ...], log: Logbook) -> list[Item
     elif products and (said := log.explained(op, products)) is not None:
         cause, reason = said
     elif products and not (log.agrees(op, products) and counted.mac == work.mac):
-        gap = OTHER.format(layer=op.layer or "the root", op=op.op, mac=work.mac, lines=_lines(products))
+        gap = LOG_SAYS_OTHER_SIZES.format(layer=op.layer or "the root", op=op.op, mac=work.mac, lines=_lines(products))
     elif not products and work.mac:
         cause, reason = Cause.CALL_NOT_SEEN, log.silent(op)
     ran = work.only(("mac",))

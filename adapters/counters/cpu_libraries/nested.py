@@ -21,8 +21,10 @@ from .listening import Listening, check
 from .notes import notes_of
 from .recorders import Log, reading, with_lines
 
-CONTEXTS = "another context of reconcile listens to MKL and oneDNN already, and a process has one standard output"
-SHARED = "other processes have parts of its tensors, and this one's log is about its own part"
+ANOTHER_CONTEXT_LISTENS = (
+    "another context of reconcile listens to MKL and oneDNN already, and a process has one standard output"
+)
+OTHERS_HAVE_PARTS = "other processes have parts of its tensors, and this one's log is about its own part"
 
 
 class Nested:
@@ -54,7 +56,7 @@ class Nested:
             return
         op = self.recorder.latest
         if any(is_distributed(type(t)) for t in tensors_in([*args, *kwargs.values(), out])):
-            self.lost(SHARED)
+            self.lost(OTHERS_HAVE_PARTS)
         key = id(op.attrs), str(op.layer)
         calls = self._calls.get(key)
         if calls is None:
@@ -76,7 +78,7 @@ class Nested:
     def enter(self, others: bool) -> None:
         """The step begins."""
         if Listening.running is not None:
-            self.lost(CONTEXTS)
+            self.lost(ANOTHER_CONTEXT_LISTENS)
         elif not self.failed:
             self.log = Log(Listening().__enter__())
             self._inner, self.recorder.around = self.recorder.around, self._around

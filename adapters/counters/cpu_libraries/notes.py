@@ -10,7 +10,9 @@ from .log import Product
 
 PLAIN = ("", "convolution_direct", "deconvolution_direct", "vanilla_rnn", "vanilla_lstm", "vanilla_gru", "lbr_gru")
 """Algorithms that multiply what the sizes say."""
-OTHERWISE = "oneDNN computes %s by %s, which makes other products than the sizes in its line say: the sizes are counted"
+OTHER_ALGORITHM = (
+    "oneDNN computes %s by %s, which makes other products than the sizes in its line say: the sizes are counted"
+)
 IN_BLOCKS = "oneDNN pads tensors of %s to whole blocks (%s): products with the padding are not in the sizes of its line"
 SHOWN = 3
 
@@ -26,7 +28,7 @@ def notes_of(sightings: Sequence[Sighting]) -> tuple[str, ...]:
                 otherwise.setdefault(product.algorithm, []).append(layer)
             if product.padded:
                 padded.setdefault(layer, []).append(product.padded)
-    notes = [OTHERWISE % (_few(layers), name) for name, layers in otherwise.items()]
+    notes = [OTHER_ALGORITHM % (_few(layers), name) for name, layers in otherwise.items()]
     if padded:
         notes.append(IN_BLOCKS % (_few(padded), _few([text for texts in padded.values() for text in texts])))
     return tuple(notes)

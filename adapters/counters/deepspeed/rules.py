@@ -29,7 +29,7 @@ FILES = {
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, FILES)
 
 PRODUCTS = ("torch.mm", "torch.Tensor.mm", "torch.bmm", "torch.Tensor.bmm", "torch.Tensor.__matmul__")
-_ELEMENTS = "elements of the result; of the one tensor; 1 of two numbers"
+_ELEMENTS_OF_RESULT = "elements of the result; of the one tensor; 1 of two numbers"
 MUL, ADD = ("torch.mul", "torch.Tensor.mul"), ("torch.add", "torch.Tensor.add")
 CORRECTED, BEFORE = ">=0.19.7", "<0.19.7"
 
@@ -62,8 +62,8 @@ fill(
             macs=True,
         ),
         "einops": Formula(("einops.einsum",), einsum, SHARED["einsum"].text),
-        "mul": Formula(MUL, elementwise("mul", broadcast), _ELEMENTS, versions=CORRECTED),
-        "add": Formula(ADD, elementwise("add", broadcast), _ELEMENTS, versions=CORRECTED),
+        "mul": Formula(MUL, elementwise("mul", broadcast), _ELEMENTS_OF_RESULT, versions=CORRECTED),
+        "add": Formula(ADD, elementwise("add", broadcast), _ELEMENTS_OF_RESULT, versions=CORRECTED),
         "mul_before": Formula(MUL, elementwise("mul", from_the_left), FROM_THE_LEFT, versions=BEFORE),
         "add_before": Formula(ADD, elementwise("add", from_the_left), FROM_THE_LEFT, versions=BEFORE),
     },

@@ -78,7 +78,7 @@ def packet_name(packet: Any) -> str:
     return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
-FROZEN = (
+WEIGHTS_WERE_FROZEN = (
     "its weights were frozen (requires_grad_(False)): on weights that may be trained, flop_counter fails under no_grad where "
     "a module takes or returns a view of one (torch.utils.module_tracker asks for its gradient function)"
 )
@@ -127,7 +127,7 @@ def _counted(model: TorchModel) -> tuple[Recorder, Watched, tuple[str, ...]]:
     except AssertionError as error:
         if model.training or not _fails_unfrozen(error):
             raise
-        return _called(model, frozen=True) + ((FROZEN,),)
+        return _called(model, frozen=True) + ((WEIGHTS_WERE_FROZEN,),)
 
 
 def _smallest() -> None:

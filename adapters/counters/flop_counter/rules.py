@@ -96,30 +96,35 @@ def _convolution_backward(op: Op) -> Work:
     return Work(mac=macs + (x[0] * x[1] * g[1] * prod(w[2:]) * positions if wanted[1] else 0))
 
 
-FORWARD = "2 B Hq Sq Sk (Dq + Dv), a causal mask saves nothing"
-BACKWARD = "2 B Hq Sq Sk (3 Dq + 2 Dv): the scores again, and both gradients of both products"
+FORWARD_FORMULA = "2 B Hq Sq Sk (Dq + Dv), a causal mask saves nothing"
+BACKWARD_FORMULA = "2 B Hq Sq Sk (3 Dq + 2 Dv): the scores again, and both gradients of both products"
 
 
-@rule("aten._scaled_dot_product_flash_attention_for_cpu", source="L:897", formula=FORWARD, versions=">=2.15")
+@rule("aten._scaled_dot_product_flash_attention_for_cpu", source="L:897", formula=FORWARD_FORMULA, versions=">=2.15")
 @rule(
     "aten._scaled_dot_product_efficient_attention",
     "aten._scaled_dot_product_flash_attention",
     "aten._scaled_dot_product_cudnn_attention",
     source="T:285",
-    formula=FORWARD,
+    formula=FORWARD_FORMULA,
 )
 def _attention(op: Op) -> Work:
     (b, heads, queries, width), (_, _, keys, _), (_, _, _, values) = (dims(t.shape) for t in op.inputs[:3])
     return Work(mac=b * heads * queries * keys * (width + values))
 
 
-@rule("aten._scaled_dot_product_flash_attention_for_cpu_backward", source="L:901", formula=BACKWARD, versions=">=2.15")
+@rule(
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward",
+    source="L:901",
+    formula=BACKWARD_FORMULA,
+    versions=">=2.15",
+)
 @rule(
     "aten._scaled_dot_product_efficient_attention_backward",
     "aten._scaled_dot_product_flash_attention_backward",
     "aten._scaled_dot_product_cudnn_attention_backward",
     source="T:505, T:542",
-    formula=BACKWARD,
+    formula=BACKWARD_FORMULA,
 )
 def _attention_backward(op: Op) -> Work:
     # gradient, query (B, Hq, Sq, Dq), key (B, Hk, Sk, Dq), value (B, Hk, Sk, Dv); a trace of a step has the kernel in four parts
@@ -159,20 +164,30 @@ def _packed_backward(op: Op, transposed: bool = False) -> Work:
 
 
 PARTS = ("scores", "value", "query", "key")
-MISREAD = ", of heads for positions and positions for heads where the kernel takes (batch, positions, heads, width)"
+HEADS_FOR_POSITIONS = (
+    ", of heads for positions and positions for heads where the kernel takes (batch, positions, heads, width)"
+)
 
-rule("aten._flash_attention_forward", source="T:441", formula=FORWARD + MISREAD, versions="<2.14")(_packed_forward)
-rule("aten._flash_attention_backward", source="T:549", formula=BACKWARD + MISREAD, versions="<2.14")(_packed_backward)
-rule("aten._efficient_attention_forward", source="T:473", formula=FORWARD + MISREAD)(_packed_forward)
-rule("aten._efficient_attention_backward", source="T:582", formula=BACKWARD + MISREAD)(_packed_backward)
+rule("aten._flash_attention_forward", source="T:441", formula=FORWARD_FORMULA + HEADS_FOR_POSITIONS, versions="<2.14")(
+    _packed_forward
+)
+rule(
+    "aten._flash_attention_backward", source="T:549", formula=BACKWARD_FORMULA + HEADS_FOR_POSITIONS, versions="<2.14"
+)(_packed_backward)
+rule("aten._efficient_attention_forward", source="T:473", formula=FORWARD_FORMULA + HEADS_FOR_POSITIONS)(
+    _packed_forward
+)
+rule("aten._efficient_attention_backward", source="T:582", formula=BACKWARD_FORMULA + HEADS_FOR_POSITIONS)(
+    _packed_backward
+)
 
 
-@rule("aten._flash_attention_forward", source="L:585", formula=FORWARD, versions=">=2.14")
+@rule("aten._flash_attention_forward", source="L:585", formula=FORWARD_FORMULA, versions=">=2.14")
 def _flash_forward(op: Op) -> Work:
     return _packed_forward(op, transposed=True)
 
 
-@rule("aten._flash_attention_backward", source="L:698", formula=BACKWARD, versions=">=2.14")
+@rule("aten._flash_attention_backward", source="L:698", formula=BACKWARD_FORMULA, versions=">=2.14")
 def _flash_backward(op: Op) -> Work:
     return _packed_backward(op, transposed=True)
 

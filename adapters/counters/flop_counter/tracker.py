@@ -21,9 +21,11 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from ....core.message import text_of
 from ...pytorch.training import ENGINE
 
-RAISES = "FlopCounterMode raises in this step, because its tracker of modules cannot follow %s: leave flop_counter out"
-LEAF = "autograd.grad with respect to a leaf tensor that a module took or returned"
-FUNCTION = "a tensor that a module took or returned without a gradient function (%s)"
+RAISES_IN_STEP = (
+    "FlopCounterMode raises in this step, because its tracker of modules cannot follow %s: leave flop_counter out"
+)
+GRADIENT_OF_LEAF = "autograd.grad with respect to a leaf tensor that a module took or returned"
+NO_GRADIENT_FUNCTION = "a tensor that a module took or returned without a gradient function (%s)"
 
 
 @contextmanager
@@ -39,7 +41,7 @@ def tracked(stops: Callable[[str], None]) -> Iterator[None]:
                         torch.autograd.graph._get_grad_fn_or_grad_acc(tensor)
                     leaves[tensor] = None
         except Exception as error:  # whatever it is, the tracker meets it, too
-            stops(RAISES % (FUNCTION % text_of(error).rstrip(".")))
+            stops(RAISES_IN_STEP % (NO_GRADIENT_FUNCTION % text_of(error).rstrip(".")))
 
     run = getattr(torch.autograd, ENGINE)
 
@@ -49,7 +51,7 @@ def tracked(stops: Callable[[str], None]) -> Iterator[None]:
             inputs = args[3] if len(args) > 3 else ()
             reached = [t for t, gradient in zip(inputs, gradients, strict=False) if gradient is not None]
             if any(isinstance(t, torch.Tensor) and t in leaves for t in reached):
-                stops(RAISES % LEAF)
+                stops(RAISES_IN_STEP % GRADIENT_OF_LEAF)
         return gradients
 
     handles = [

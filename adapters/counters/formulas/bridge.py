@@ -47,7 +47,9 @@ from .ties import met as met_in
 REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
 COUNTED = ("mac", MASKED)
 """What a term is compared with: all products, and those among them that a causal mask discards."""
-UNREAD = "no op of the trace read this parameter: the formula counts it, and nothing shows which work it stands for"
+PARAMETER_NOT_READ = (
+    "no op of the trace read this parameter: the formula counts it, and nothing shows which work it stands for"
+)
 ONCE = (Cause.RECOMPUTED, "the formula has no term for activations that are computed again")
 Parts = list[tuple[Sighting, "Cause | None"]]
 """The base of a term and its assumptions, each with its cause."""
@@ -145,7 +147,7 @@ class _Terms:
                 return [self._made(everything, passes, (), Cause.ALL_EXPERTS_COUNTED)]
             if not met_in(facts, self.ran):
                 shown = facts["name"] in self.unread
-                why, gap = (Cause.PARAMETERS_NOT_READ, "") if shown else (None, UNREAD)
+                why, gap = (Cause.PARAMETERS_NOT_READ, "") if shown else (None, PARAMETER_NOT_READ)
                 return [self._made(everything, passes, (), why, gap=gap)]
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
             why = Cause.TOKENS_ASSUMED if shared(facts, self.tied) else why

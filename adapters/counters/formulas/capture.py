@@ -66,7 +66,19 @@ def elements_of(module: torch.nn.Module, model: TorchModel, inputs: List[torch.T
 
 
 class Read(NamedTuple):
-    """What formulas read of a module: equal for all formulas of one model, and no tensor is kept."""
+    """What formulas read of a module: equal for all formulas of one model, and no tensor is kept.
+
+    Attributes:
+        device: The device on which the model was made.
+        versions: Versions by package, those that a trace of the model has.
+        facts: What the configuration, the inputs and the weights say, by the letters and words that formulas use.
+        layers: The paths of the layers in order, those of an encoder and a decoder one after another; empty if they are not
+            known.
+        weights: Every parameter once, with its facts (facts.py, ``parameters``).
+        windows: The window of each layer, in keys; 0 for one that sees all of them.
+        linear: For each layer, whether it has linear attention in place of attention.
+        head: The path of the last module outside of the layers that holds a weight of V x h; '' if none does.
+    """
 
     device: str
     versions: Dict[str, str]

@@ -55,7 +55,7 @@ MAIN = "NVIDIA/Megatron-LM@d98e8a64ddf3 megatron/training/training.py"
 DSA = "NVIDIA/Megatron-LM@9bc555a4b4c1 megatron/training/training.py"
 BRIDGE = "NVIDIA-NeMo/Megatron-Bridge@067f987df03b src/megatron/bridge/training/utils/flop_utils.py"
 LATENT = "(r_q + r_kv) B T"
-FURTHER = "a layer, 2 h^2 + 3 h and h V for each of nextn further tokens"
+FURTHER_LAYERS_FORMULA = "a layer, 2 h^2 + 3 h and h V for each of nextn further tokens"
 
 
 def wide(facts: Facts) -> bool:
@@ -76,7 +76,12 @@ BRIDGE_HALF = HALF._replace(
 def of_all_keys(predicts: bool) -> tuple:
     """The terms of a model without sparse attention."""
     further = Term(
-        WHOLE, predicted, FURTHER, MAIN + ":1042-1048, 1288-1303", cause=PREDICTED, name="multi-token prediction"
+        WHOLE,
+        predicted,
+        FURTHER_LAYERS_FORMULA,
+        MAIN + ":1042-1048, 1288-1303",
+        cause=PREDICTED,
+        name="multi-token prediction",
     )
     return (
         Term(WEIGHTS, weights, PRODUCTS, MAIN + ":1070, 1076-1162, 1262-1283"),
@@ -110,7 +115,7 @@ MEGATRON: Dict[str, Formula] = {
             Term(SCORES, index_scores, PAIRED, DSA + ":420-519, 550-563, 1355-1364", (SCHEDULE, NO_SUM, HALF)),
             Term(HEAD, head, LOGITS, DSA + ":1432-1438", (PADDED,)),
             Term(
-                WHOLE, predicted_sparse, FURTHER, DSA + ":1098-1106, 1349-1364, 1421-1438", cause=PREDICTED,
+                WHOLE, predicted_sparse, FURTHER_LAYERS_FORMULA, DSA + ":1098-1106, 1349-1364, 1421-1438", cause=PREDICTED,
                 name="multi-token prediction",
             ),
             Term(
@@ -146,7 +151,8 @@ MEGATRON: Dict[str, Formula] = {
             ),
             Term(HEAD, head, LOGITS, BRIDGE + ":1542-1569", (PADDED,)),
             Term(
-                WHOLE, bridge_predicted, FURTHER, BRIDGE + ":1034-1040, 1557-1569", cause=PREDICTED, name="multi-token prediction"
+                WHOLE, bridge_predicted, FURTHER_LAYERS_FORMULA, BRIDGE + ":1034-1040, 1557-1569", cause=PREDICTED,
+                name="multi-token prediction",
             ),
         ),
         forward=False,

@@ -61,7 +61,7 @@ EVERY = "numel B T"
 FULL = "B n (d_qk + d_v) T^2"
 PRODUCTS = "(h (q + 2 k d) + q h + h m f) B T"
 LOGITS = "h V B T"
-UNTIED = "numel B T; 0 for an untied table"
+UNTIED_FORMULA = "numel B T; 0 for an untied table"
 
 
 def no_latent(facts: Facts) -> str:
@@ -200,7 +200,7 @@ PAPERS: Dict[str, Formula] = {
             Term(
                 PARAMETER,
                 without_embeddings,
-                UNTIED + "; experts times a / E",
+                UNTIED_FORMULA + "; experts times a / E",
                 MAIN + ":547-581",
             ),
             Term(ATTENTION, attention, FULL, MAIN + ":490-493", (WINDOW,)),

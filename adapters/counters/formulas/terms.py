@@ -57,10 +57,18 @@ class Assumption(NamedTuple):
 
 
 class Term(NamedTuple):
-    """One kind of term: its count, the formula in print, the lines of the source that state it, and its assumptions.
+    """One kind of term.
 
-    ``passes`` is how often a forward pass and a training step contain it.  ``cause`` is set if it stands for no product that
-    ran, and ``plain`` says that it counts single operations, not multiply-adds.  ``name`` is its name if two are of one kind.
+    Attributes:
+        kind: What it counts, one of ``KINDS``.
+        count: Gives its count from the facts of a place.
+        formula: The formula in print.
+        source: The lines of the source that state it.
+        assumes: What it takes for the model's, each with the cause of the difference.
+        passes: How often a forward pass and a training step contain it.
+        cause: Set if it stands for no product that ran; '' otherwise.
+        plain: Whether it counts single operations, not multiply-adds.
+        name: Its name if two are of one kind; '' otherwise.
     """
 
     kind: str
@@ -82,10 +90,15 @@ class Term(NamedTuple):
 class Formula(NamedTuple):
     """One formula.
 
-    ``forward`` says whether its source states the forward pass alone, ``cache`` whether it counts the keys of a cache; ``reads``
-    are the facts of the configuration that it needs; ``packed`` says whether it is given the lengths of packed documents;
-    ``frozen`` is how many passes of a training step it charges a frozen parameter; ``refuses`` gives the sentence for a
-    configuration that its source does not cover, '' for one that it does.
+    Attributes:
+        summary: What it counts, in a line.
+        terms: Its terms, whose sum it is.
+        forward: Whether its source states the forward pass alone.
+        cache: Whether it counts the keys of a cache.
+        reads: The facts of the configuration that it needs.
+        packed: Whether it is given the lengths of packed documents.
+        frozen: How many passes of a training step it charges a frozen parameter.
+        refuses: Gives the sentence for a configuration that its source does not cover, '' for one that it does.
     """
 
     summary: str

@@ -27,7 +27,7 @@ from .own import (
     twice,
     windowless,
 )
-from .papers import ALL, EVERY, FULL, LOGITS, PRODUCTS, SIZES, UNTIED, WIDTHS, no_latent, plain_only
+from .papers import ALL, EVERY, FULL, LOGITS, PRODUCTS, SIZES, UNTIED_FORMULA, WIDTHS, no_latent, plain_only
 from .terms import (
     ALL_KEYS,
     ALL_ROUTED,
@@ -134,7 +134,10 @@ TRAINERS: Dict[str, Formula] = {
         "OLMo-core, num_flops_per_token: 6 N without tables and block norms + 12 L n d T per token",
         (
             Term(
-                PARAMETER, no_block_norm, UNTIED + " or a layer's own norm; experts times top_k / E", OLMO + ":982-993"
+                PARAMETER,
+                no_block_norm,
+                UNTIED_FORMULA + " or a layer's own norm; experts times top_k / E",
+                OLMO + ":982-993",
             ),
             Term(
                 ATTENTION,
@@ -151,7 +154,7 @@ TRAINERS: Dict[str, Formula] = {
     "llm-foundry": Formula(
         "llm-foundry, flops_per_batch: 6 N (without an untied table, active experts) + 12 L h T per token",
         (
-            Term(PARAMETER, no_token_table, UNTIED + " of tokens; experts times a / E", FOUNDRY + ":1588-1604"),
+            Term(PARAMETER, no_token_table, UNTIED_FORMULA + " of tokens; experts times a / E", FOUNDRY + ":1588-1604"),
             Term(ATTENTION, attention, FULL, FOUNDRY + ":1606-1618", (ONE_WIDTH,)),
         ),
         forward=False,

@@ -22,7 +22,7 @@ from .asked import Asked, differing
 from .limits import limits
 from .nodes import dropped, is_seen, made, node_record
 
-HIDDEN = (
+BOOKED_ON_MODEL = (
     "%s itself books what Keras' layers do on the model around them, since named_modules does not list them; here it "
     "stands by layer"
 )
@@ -183,7 +183,7 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
     package_versions = versions(module)
     package_versions[counter] = number
     unsupported = dict(analysis.unsupported_ops())
-    notes = (HIDDEN % counter,) if scopes.hidden else ()
+    notes = (BOOKED_ON_MODEL % counter,) if scopes.hidden else ()
     return Ledger(
         counter,
         "torch",

@@ -4,61 +4,63 @@ from typing import Tuple
 
 from ..limits import Limit
 
-TRACED = "it counts a graph that torch.jit.trace makes, "
+COUNTS_TRACED_GRAPH = "it counts a graph that torch.jit.trace makes, "
 LIMITS = (
     Limit(
         ("not supported on ScriptModules", "not part of the active trace"),
-        TRACED + "which cannot follow a ScriptModule: give the module that it was made of",
+        COUNTS_TRACED_GRAPH + "which cannot follow a ScriptModule: give the module that it was made of",
     ),
     Limit(
         ("stateless API can't be used with Jitted modules",),
-        TRACED + "under which torch.func.functional_call runs nothing: load the weights into the module and call it",
+        COUNTS_TRACED_GRAPH
+        + "under which torch.func.functional_call runs nothing: load the weights into the module and call it",
     ),
     Limit(
         ("/_higher_order_ops/", "/flex_attention.py"),
-        TRACED
+        COUNTS_TRACED_GRAPH
         + "which cannot follow operators that run functions of their own, such as torch.cond and flex_attention: "
         "leave %s out",
     ),
     Limit(
         ("/_functorch/eager_transforms.py", "/torch/autograd/__init__.py"),
-        TRACED
+        COUNTS_TRACED_GRAPH
         + "which cannot follow a model that takes gradients itself: leave %s out, or give the forward pass alone",
     ),
     Limit(
         ("that requires grad as a constant",),
-        TRACED
+        COUNTS_TRACED_GRAPH
         + "which takes for a constant what it did not see made, and no constant may require a gradient: make it a parameter of "
         "the model, or call detach() on it; a result of another thread is such a constant, too",
     ),
     Limit(
         ("dynamo-optimized function",),
-        TRACED + "which cannot follow a function that was compiled before the run: give the function as it is written",
+        COUNTS_TRACED_GRAPH
+        + "which cannot follow a function that was compiled before the run: give the function as it is written",
     ),
     Limit(
         ("/torch/nested/",),
-        TRACED + "which has no value for a nested tensor: leave %s out, or give padded tensors",
+        COUNTS_TRACED_GRAPH + "which has no value for a nested tensor: leave %s out, or give padded tensors",
     ),
     Limit(
         ("Unsupported value kind: Tensor",),
-        TRACED
+        COUNTS_TRACED_GRAPH
         + "which has no constant for a tensor that is sparse, nested or otherwise no plain block of numbers: register a sparse "
         "one as a buffer of the model, or leave %s out",
     ),
     Limit(
         ("/_meta_registrations.py:meta_conv",),
-        TRACED
+        COUNTS_TRACED_GRAPH
         + "and this PyTorch cannot trace a convolution on meta, where sizes are tensors while it traces: %s needs the "
         "weights in memory, as on a machine with more of it, or PyTorch 2.5",
     ),
     Limit(
         ("cond must be a bool",),
-        TRACED
+        COUNTS_TRACED_GRAPH
         + "in which sizes are tensors, and a check of sizes (torch._check) takes none: leave %s out, or leave out that check",
     ),
     Limit(
         ("/torch/utils/checkpoint.py",),
-        TRACED
+        COUNTS_TRACED_GRAPH
         + "which cannot follow checkpoint(use_reentrant=True): take use_reentrant=False, which does the same work",
     ),
 )

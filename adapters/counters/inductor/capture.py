@@ -28,7 +28,7 @@ LIMITS = (
 )
 """What torch.compile cannot take."""
 NO_GRAPH = "torch.compile gave inductor no graph of this model; TORCH_LOGS=graph_breaks tells where it stops"
-SYMBOLS = "it counts symbols where torch.compile takes a size for one that changes, as here in %s"
+COUNTS_SYMBOLS = "it counts symbols where torch.compile takes a size for one that changes, as here in %s"
 
 
 class Nodes:
@@ -47,7 +47,7 @@ class Nodes:
             if isinstance(node.target, torch._ops.OpOverload):
                 counted = count_flops_fx(node)
                 if isinstance(counted, torch.SymInt):
-                    raise BeyondCounter(SYMBOLS % node.target)
+                    raise BeyondCounter(COUNTS_SYMBOLS % node.target)
                 self.ops.append((self._record(node, counted), counted or 0))
         return make_boxed_func(graph.forward)
 

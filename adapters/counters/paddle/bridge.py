@@ -21,7 +21,7 @@ ALSO = {
     "instancenorm": ("nativebatchnorm",),
 }
 """ATen's names that do not contain the kind of the layer."""
-FUNCTION = (
+NOT_A_LAYER = (
     "no layer of the converted model does it: X2Paddle writes it as a function of paddle or leaves it out, and paddle.flops "
     "hooks layers"
 )
@@ -79,7 +79,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
         if op.id in taken or not work:
             continue
         there = (said for said in silent.get(op.layer, ()) if does(said[0], op))
-        _, cause, reason = next(there, (op, Cause.CALL_NOT_SEEN, FUNCTION))
+        _, cause, reason = next(there, (op, Cause.CALL_NOT_SEEN, NOT_A_LAYER))
         items.append(unmet(op, work, cause, reason))
     return Bridge(tuple(items))
 

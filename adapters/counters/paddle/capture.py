@@ -22,7 +22,9 @@ from ...shared.refusal import BeyondCounter
 from .. import SUM
 from ..limits import OF_MACHINE, SHOWN
 
-ONE = "paddle.flops makes one input of random floats (paddle/hapi/dynamic_flops.py:133), and this model takes %s"
+MAKES_ONE_FLOAT_INPUT = (
+    "paddle.flops makes one input of random floats (paddle/hapi/dynamic_flops.py:133), and this model takes %s"
+)
 NAMED = 5
 """Operators that X2Paddle does not know, of which a reason gives the names."""
 
@@ -38,14 +40,14 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         )
     module, inputs = model.build("cpu"), list(model.example("cpu"))
     if not any(tensor.is_floating_point() for tensor in inputs):
-        raise BeyondCounter(ONE % "no floats")
+        raise BeyondCounter(MAKES_ONE_FLOAT_INPUT % "no floats")
     with quiet() as said:
         net, paths, taken = _stopping("X2Paddle cannot convert this model", said, lambda: converted(module, inputs))
         if len(taken) != 1:
-            raise BeyondCounter(ONE % f"{len(taken)} tensors")
+            raise BeyondCounter(MAKES_ONE_FLOAT_INPUT % f"{len(taken)} tensors")
         ((shape, dtype),) = taken
         if not dtype.startswith("float"):
-            raise BeyondCounter(ONE % f"one of {dtype}")
+            raise BeyondCounter(MAKES_ONE_FLOAT_INPUT % f"one of {dtype}")
         total, calls = _stopping("paddle.flops stops on the converted model", said, lambda: counted(net, shape))
     entries, sightings = _records(calls, paths)
     rest = total - sum(entry.value for entry in entries)

@@ -34,7 +34,7 @@ from . import AVERAGE
 
 Taken = tuple[int, list[Entry], list[Sighting]]
 """The total, the entries and the sightings."""
-FRACTION = "it counts %s of an operation for a call of %s, which no rule covers"
+COUNTS_A_FRACTION = "it counts %s of an operation for a call of %s, which no rule covers"
 
 
 def capture(counter: str, model: TorchModel) -> Ledger:
@@ -94,7 +94,7 @@ def _pytorch(engine: Any, module: torch.nn.Module, inputs: tuple[torch.Tensor, .
             result = recorder.call(super().__call__, key[1], "{}|{}".format(*key), signature, args, kwds, {})
             amount = self.collector[counted]
             if amount != int(amount):
-                raise BeyondCounter(FRACTION % (amount, key[1]))
+                raise BeyondCounter(COUNTS_A_FRACTION % (amount, key[1]))
             functions[key] = functions.get(key, 0) + int(amount)
             return result
 

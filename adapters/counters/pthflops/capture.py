@@ -20,7 +20,7 @@ from ..module_calls import class_name
 from ..torch_flops.nodes import INNER, Counted, NodeCalls, around, ledger, names_by, spelled
 from . import COUNTERS
 
-TUPLES = (
+TUPLE_TAKEN_FOR_COUNTS = (
     "it takes a tuple that a tensor's method or the model returns for a result with its counts (pthflops/ops_fx.py:193), as here "
     "of %s"
 )
@@ -47,7 +47,7 @@ def _run(engine: Any, module: torch.nn.Module, inputs: list[Any]) -> Counted:
     finally:
         odd = next((node for node in interpreter.flops if node.op not in ("call_module", "call_function")), None)
         if odd is not None:
-            raise BeyondCounter(TUPLES % odd.target)
+            raise BeyondCounter(TUPLE_TAKEN_FOR_COUNTS % odd.target)
     return Counted(int(total), dict(interpreter.flops), calls)
 
 

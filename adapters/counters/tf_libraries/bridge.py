@@ -15,18 +15,18 @@ from .matches import REMOVED, agrees, products_of, with_zeros
 from .rules import BOOK
 from .sides import UNPADDED
 
-SILENT = (
+NO_LINE_WRITTEN = (
     "not witnessed: oneDNN wrote no line while {op} ran, so a kernel without a log did: one of Eigen's, or of XLA's"
 )
-GONE = (
+NO_NODE_RAN = (
     "not witnessed: no node that TensorFlow ran is this {op}: it optimises a graph first, and removed it, took the result of an "
     "equal one, or made another node of it"
 )
-ZEROS = (
+GRADIENT_OVER_ZEROS = (
     "XLA compiles this gradient of a convolution, and makes it a convolution over zeros, too: those of padding, and those "
     "between groups"
 )
-UNSAID = "not witnessed: oneDNN wrote a line of {op}, {routine}, without its sizes"
+LINE_WITHOUT_SIZES = "not witnessed: oneDNN wrote a line of {op}, {routine}, without its sizes"
 NOT_LOGGED = "oneDNN's log is read for products alone"
 
 
@@ -37,14 +37,25 @@ def bridge(view: View, trace: Trace) -> Bridge:
 
 def _explained(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:
     """Why the lines are other products than those of the trace's op."""
-    return (Cause.FORMULA_DIFFERS, ZEROS) if not agrees(op, products) and with_zeros(op, products) else None
+    return (
+        (Cause.FORMULA_DIFFERS, GRADIENT_OVER_ZEROS) if not agrees(op, products) and with_zeros(op, products) else None
+    )
 
 
 def _silent(op: Op) -> str:
     """Why an op has no line."""
-    return (GONE if REMOVED in op.attrs else SILENT).format(op=op.op)
+    return (NO_NODE_RAN if REMOVED in op.attrs else NO_LINE_WRITTEN).format(op=op.op)
 
 
 NAMES = tuple(name for names in CALLS.values() for name in names)
 """Attributes that name functions, by numbers that differ between processes."""
-LOG = Logbook(BOOK, (PRODUCTS, REMOVED, UNPADDED, *NAMES), products_of, agrees, _explained, _silent, UNSAID, NOT_LOGGED)
+LOG = Logbook(
+    BOOK,
+    (PRODUCTS, REMOVED, UNPADDED, *NAMES),
+    products_of,
+    agrees,
+    _explained,
+    _silent,
+    LINE_WITHOUT_SIZES,
+    NOT_LOGGED,
+)

@@ -27,11 +27,13 @@ from .executed import Ran, nodes_in
 from .matches import products_of
 from .places import Graph, InferenceWalk, Placed, TrainingWalk
 
-LATE = (
+LOG_CAME_LATE = (
     "oneDNN's log has to be on before TensorFlow starts: run it as `reconcile run --witness`, or with isolated=True, which give "
     "it a process of its own"
 )
-SILENT = "TensorFlow's oneDNN writes nothing of a product here (a build or a CPU without it): nothing witnesses it"
+NOTHING_WRITTEN_HERE = (
+    "TensorFlow's oneDNN writes nothing of a product here (a build or a CPU without it): nothing witnesses it"
+)
 MARK = b"reconcile: the run that is read begins\n"
 SIDE = 64
 """Rows and columns of a product that oneDNN takes."""
@@ -40,9 +42,9 @@ SIDE = 64
 def capture(counter: str, model: TfModel) -> Ledger:
     """Run the graph of a call or of a training step on the CPU, and record what oneDNN wrote. Raises BeyondCounter."""
     if any(os.environ.get(name) != value for name, value in COUNTERS[0].variables):
-        raise BeyondCounter(LATE)
+        raise BeyondCounter(LOG_CAME_LATE)
     if not _talks():
-        raise BeyondCounter(SILENT)
+        raise BeyondCounter(NOTHING_WRITTEN_HERE)
     ops, edges = _walked(model)
     placed = Placed(ops, edges, _executed(model))
     ran = list(placed.ops())

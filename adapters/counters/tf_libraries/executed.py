@@ -17,8 +17,8 @@ from ..cpu_libraries.log import is_of_library, product_of
 
 _NODE = re.compile(r"\S+ \S+ +(\d+) executor\.cc:\d+\] Process node: \d+ step -?\d+ \{\{node ([^}]*)\}\} = (\w+)")
 DEAD = " is dead device: "
-SEVERAL = "TensorFlow's executor ran in %d threads, so which op a line of oneDNN is about is not known"
-UNPLACED = "oneDNN wrote a product before TensorFlow's executor named a node"
+SEVERAL_THREADS_RAN = "TensorFlow's executor ran in %d threads, so which op a line of oneDNN is about is not known"
+PRODUCT_BEFORE_NODE = "oneDNN wrote a product before TensorFlow's executor named a node"
 
 
 class Ran(NamedTuple):
@@ -67,11 +67,11 @@ def nodes_in(lines: Iterable[str]) -> list[Ran]:
         elif is_of_library(line):
             product = product_of(line)
             if product is not None and node is None:
-                raise CannotCount(UNPLACED)
+                raise CannotCount(PRODUCT_BEFORE_NODE)
             if product is not None:
                 open_.append(list(product))
     if node is not None:
         node.wrote(open_)
     if len(threads) > 1:
-        raise CannotCount(SEVERAL % len(threads))
+        raise CannotCount(SEVERAL_THREADS_RAN % len(threads))
     return [Ran(name, n.kind, n.calls, dict(n.lines), n.products) for name, n in nodes.items()]

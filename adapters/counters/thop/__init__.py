@@ -3,13 +3,13 @@
 from ....core.records import MAC
 from .. import torch_counter
 
-SUMMARY = "thop.profile: hooks on modules of known classes"
+ONE_LINE_SUMMARY = "thop.profile: hooks on modules of known classes"
 COUNTERS = (
     torch_counter(
         "thop",
         __name__,
         MAC,
-        SUMMARY,
+        ONE_LINE_SUMMARY,
         "sees the forward pass only",
         default=True,
         title="thop.profile",

@@ -27,7 +27,9 @@ from ..function_calls import CallRecorder
 from ..limits import OF_MACHINE, counting
 from ..module_calls import full_name, settings
 
-UNTRACED = "torch.fx.symbolic_trace, by which it reads a model, stops on this one, which runs without it (%s)"
+SYMBOLIC_TRACE_STOPS = (
+    "torch.fx.symbolic_trace, by which it reads a model, stops on this one, which runs without it (%s)"
+)
 NUMBERS = {
     int: torch.empty((), dtype=torch.int64),
     bool: torch.empty((), dtype=torch.bool),
@@ -113,7 +115,7 @@ def traced(trace: Callable[[], Any]) -> Any:
     except Exception as error:
         lines = [line.strip() for line in text_of(error).splitlines() if line.strip()]
         said = ": ".join([type(error).__name__, *[line.partition(". ")[0].rstrip(".:; ") for line in lines[:1]]])
-        raise BeyondCounter(UNTRACED % said) from error
+        raise BeyondCounter(SYMBOLIC_TRACE_STOPS % said) from error
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ FAST_PATH = (
 """Note of a ledger of a model that has such a path."""
 
 
-UNTYPED = (
+INPUT_TYPES_UNKNOWN = (
     "torch.profiler of PyTorch {} does not say which inputs of an operator are tensors, so nothing can be said of its number: "
     "use PyTorch 2.12 or later"
 )
@@ -185,7 +185,7 @@ def event_ledger(counter: str, model: TorchModel, sums: Sums, node: type[Node], 
         total, part = sums(profiler)
     events = list(profiler.events())
     if events and not hasattr(events[0], "input_dtypes"):
-        raise CannotCount(UNTYPED.format(torch.__version__))
+        raise CannotCount(INPUT_TYPES_UNKNOWN.format(torch.__version__))
     roots: dict[tuple[str, str], list[Any]] = {}
     for event in events:
         if not is_mark(event) and (event.cpu_parent is None or is_mark(event.cpu_parent)):

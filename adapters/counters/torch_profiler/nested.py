@@ -25,12 +25,14 @@ MARK = "reconcile:"
 """Start of the name of an event that stands for a dispatched op; its number follows."""
 LEFT = MARK + "left"
 """The event of an op that is not part of the step."""
-USERS = "the program has a torch.profiler of its own, and only one runs at a time: leave it out of this step"
-CONTEXTS = "two contexts of reconcile record the step, and the profiler would count each op for each of them"
-SHARED = "other processes have parts of its tensors, and the profiler sees the part of this one"
+PROGRAM_HAS_A_PROFILER = (
+    "the program has a torch.profiler of its own, and only one runs at a time: leave it out of this step"
+)
+TWO_CONTEXTS_RECORD = "two contexts of reconcile record the step, and the profiler would count each op for each of them"
+OTHERS_HAVE_PARTS = "other processes have parts of its tensors, and the profiler sees the part of this one"
 MODE = "PythonDispatchMode"
 """The event between an op and what a recorder of dispatched ops runs for it."""
-SUMS = (
+SUMS_BY_ADD = (
     "while a step is recorded, PyTorch sums some gradients and biases by aten::add, which the profiler counts; alone it may run "
     "aten::add_ there, of which the profiler counts nothing"
 )
@@ -63,7 +65,7 @@ class Nested:
     def saw(self, _func: Any, _args: Any, _kwargs: Any, out: Any) -> None:
         """An op ran and was recorded. What other processes have a part of is told whole: it is not what was passed on."""
         if self._pending != id(out):
-            self.lost(SHARED)
+            self.lost(OTHERS_HAVE_PARTS)
         self.ops[self._number] = self.recorder.latest
 
     def left(self) -> None:
@@ -75,15 +77,15 @@ class Nested:
 
     def within(self) -> None:
         """Another context is entered in the step."""
-        self.lost(CONTEXTS)
+        self.lost(TWO_CONTEXTS_RECORD)
         self.leave()
 
     def enter(self, others: bool) -> None:
         """The step begins; ``others`` says that another context records around it."""
         if others:
-            self.lost(CONTEXTS)
+            self.lost(TWO_CONTEXTS_RECORD)
         elif torch.autograd._profiler_enabled():
-            self.lost(USERS)
+            self.lost(PROGRAM_HAS_A_PROFILER)
         else:
             cpu = [torch.profiler.ProfilerActivity.CPU]
             self._profiler = torch.profiler.profile(activities=cpu, with_flops=True, record_shapes=True)
@@ -95,7 +97,7 @@ class Nested:
 
     def _yielding(self, prepare: Any) -> Any:
         def prepared(profiler: Any) -> Any:
-            self.lost(USERS)
+            self.lost(PROGRAM_HAS_A_PROFILER)
             self.leave()
             return prepare(profiler)
 
@@ -131,7 +133,16 @@ class Nested:
         entries, sightings = self._beside(found, list(recorder.ops.values()), recorder.renamed)
         total = sum(entry.value for entry in entries)
         return Ledger(
-            COUNTERS[0].name, "torch", FLOP, device, versions, total, tuple(entries), tuple(sightings), {}, (SUMS,)
+            COUNTERS[0].name,
+            "torch",
+            FLOP,
+            device,
+            versions,
+            total,
+            tuple(entries),
+            tuple(sightings),
+            {},
+            (SUMS_BY_ADD,),
         )
 
     def _beside(self, found: Counted, ops: list[Op], renamed: dict[str, str]) -> tuple[list[Entry], list[Sighting]]:

@@ -3,6 +3,6 @@
 from ....core.records import MAC
 from .. import torch_counter
 
-SUMMARY = "torchinfo.summary: total_mult_adds, parameters times output positions"
-BLIND = "runs a model in eval mode and without gradients, so it sees the forward pass only"
-COUNTERS = (torch_counter("torchinfo", __name__, MAC, SUMMARY, BLIND, checked=("", "1.8.0")),)
+ONE_LINE_SUMMARY = "torchinfo.summary: total_mult_adds, parameters times output positions"
+FORWARD_PASS_ONLY = "runs a model in eval mode and without gradients, so it sees the forward pass only"
+COUNTERS = (torch_counter("torchinfo", __name__, MAC, ONE_LINE_SUMMARY, FORWARD_PASS_ONLY, checked=("", "1.8.0")),)

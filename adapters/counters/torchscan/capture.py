@@ -21,7 +21,7 @@ from ..module_calls import module_ledger
 from ..ultralytics_thop.capture import KeywordCalls
 from . import HOLDS, MACS, NUMBER
 
-WHOLE = (
+TRANSFORMER_BY_ONE_FORMULA = (
     "it counts a model that is an nn.Transformer itself by one formula, and its layers by others (torchscan/crawler.py:315): put "
     "it into a module"
 )
@@ -52,7 +52,7 @@ def _run(number: str, module: torch.nn.Module, inputs: Any) -> tuple[int, dict[s
     from torchscan import crawl_module
 
     if isinstance(module, torch.nn.Transformer):
-        raise BeyondCounter(WHOLE)
+        raise BeyondCounter(TRANSFORMER_BY_ONE_FORMULA)
     report = crawl_module(module, args=tuple(inputs))
     values: dict[str, int] = {}
     for layer in report["layers"]:

@@ -82,14 +82,14 @@ def _padded(each: int, convolution: Compute) -> Compute:
     return lambda op: convolution(op) + Work(add=each * len(op.attrs["kernel_size"]))
 
 
-CONVOLUTION = "(2 K - 1) O, and O with a bias; MACs: K O; K = prod(kernel) channels of the input / groups"
-formulas(classes("conv", "_ConvNd"), _convolution, _convolution_macs, "F:135, M:68", CONVOLUTION)
+CONVOLUTION_FORMULA = "(2 K - 1) O, and O with a bias; MACs: K O; K = prod(kernel) channels of the input / groups"
+formulas(classes("conv", "_ConvNd"), _convolution, _convolution_macs, "F:135, M:68", CONVOLUTION_FORMULA)
 formulas(
     classes("conv", "_ConvTransposeNd"),
     _padded(8, _convolution),
     _padded(4, _convolution_macs),
     "F:128, M:61",
-    f"{CONVOLUTION}, though each input has its dot products; and 8 (MACs: 4) for each axis",
+    f"{CONVOLUTION_FORMULA}, though each input has its dot products; and 8 (MACs: 4) for each axis",
 )
 
 formulas(classes("linear", "Identity"), nothing, nothing, "F:32, M:33", "0")

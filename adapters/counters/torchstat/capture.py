@@ -40,7 +40,7 @@ LIMITS = (
 )
 """What torchstat cannot count."""
 CALL = "__call__"
-SEVERAL = "it keeps the last call of each module, and %s is called on several shapes: no rule here covers that"
+KEEPS_LAST_CALL = "it keeps the last call of each module, and %s is called on several shapes: no rule here covers that"
 
 
 def capture(counter: str, model: TorchModel) -> Ledger:
@@ -58,7 +58,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         total, values = run(module, inputs)
         for leaf, shapes in calls[-1].by_module.items():
             if len(shapes) > 1 and int(getattr(leaf, "MAdd", 0)) + int(getattr(leaf, "Flops", 0)):
-                raise BeyondCounter(SEVERAL % class_name(leaf))
+                raise BeyondCounter(KEEPS_LAST_CALL % class_name(leaf))
         return total, values
 
     def read(module: torch.nn.Module) -> dict[str, Any]:

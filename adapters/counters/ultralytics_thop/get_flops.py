@@ -15,7 +15,7 @@ from ...shared.refusal import BeyondCounter
 
 SMALLEST = 32
 """The smallest stride that get_flops takes, and the one of a model that has none."""
-MULTIPLIED = "profiled with an image of %d x %d, and multiplied by %d"
+PROFILED_AND_MULTIPLIED = "profiled with an image of %d x %d, and multiplied by %d"
 
 
 def proxy_of(model: TorchModel) -> Tuple[int, int]:
@@ -62,5 +62,5 @@ def multiplied(small: Ledger, full: Ledger, side: int, cells: int) -> Ledger:
         entries=tuple(entry._replace(value=entry.value * cells) for entry in small.entries),
         sightings=tuple(sighting._replace(copies=cells) for sighting in small.sightings)
         + tuple(sighting._replace(copies=0) for sighting in full.sightings),
-        notes=small.notes + (MULTIPLIED % (side, side, cells),),
+        notes=small.notes + (PROFILED_AND_MULTIPLIED % (side, side, cells),),
     )

@@ -149,10 +149,10 @@ def _attention(op: Op, batch_first: bool, kdim: int, vdim: int) -> Work:
     return Work(mac=batch * macs) + _softmax_of(batch * op.attrs["num_heads"] * queries, attended)
 
 
-_ATTENTION = "B (2 T E^2 + S E (K + V) + 2 T S' E), and softmax of B heads T rows"
+_ATTENTION_FORMULA = "B (2 T E^2 + S E (K + V) + 2 T S' E), and softmax of B heads T rows"
 
 
-@rule(*classes("activation", "MultiheadAttention"), source="B:184", formula=_ATTENTION)
+@rule(*classes("activation", "MultiheadAttention"), source="B:184", formula=_ATTENTION_FORMULA)
 def _multihead(op: Op) -> Work:
     return _attention(op, bool(op.attrs["batch_first"]), op.attrs["kdim"], op.attrs["vdim"])
 
@@ -234,6 +234,6 @@ def _labels(term: str, shape: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(names, shape, strict=True))
 
 
-@rule("torch.multi_head_attention_forward", source="P:144, B:184", formula=_ATTENTION)
+@rule("torch.multi_head_attention_forward", source="P:144, B:184", formula=_ATTENTION_FORMULA)
 def _attention_function(op: Op) -> Work:
     return _attention(op, False, dims(op.inputs[1].shape)[-1], dims(op.inputs[2].shape)[-1])

@@ -13,7 +13,9 @@ from ...shared.refusal import CannotCount
 from ...tensorflow.model import TfModel
 from ..keras_flops.capture import batch_of, profiled_once
 
-ONE = "get_flops counts one sample, whatever the batch (wandb/integration/keras/keras.py:1065); the run has {:,}"
+COUNTS_ONE_SAMPLE = (
+    "get_flops counts one sample, whatever the batch (wandb/integration/keras/keras.py:1065); the run has {:,}"
+)
 
 
 def capture(counter: str, model: TfModel) -> Ledger:
@@ -33,7 +35,7 @@ def capture(counter: str, model: TfModel) -> Ledger:
     ledger, gflops = profiled_once(counter, model, lambda: _flops(Given()))
     if gflops != ledger.total / 1e9 / 2:
         raise CannotCount(f"get_flops returns {gflops!r}, and tf.profiler counted {ledger.total:,} FLOPs")
-    notes = () if batch == 1 else (ONE.format(batch),)
+    notes = () if batch == 1 else (COUNTS_ONE_SAMPLE.format(batch),)
     return ledger._replace(versions=dict(ledger.versions, wandb=version_of("wandb", wandb)), notes=notes)
 
 

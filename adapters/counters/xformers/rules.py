@@ -22,12 +22,12 @@ CAUSAL = 5
 
 
 SOURCE = "A:24, A:34"
-PRODUCTS = (
+PRODUCTS_FORMULA = (
     "2 B N M (K + V), B of the values; causal: 2 N (M - N) K + 2 (M - N)^2 V where M > N, and min(N, M)^2 (K + V)"
 )
 
 
-@BOOK.rule(ATTENTION, source=SOURCE, formula=PRODUCTS)
+@BOOK.rule(ATTENTION, source=SOURCE, formula=PRODUCTS_FORMULA)
 def _attention(op: Op) -> Work:
     # query (B, N, K), value (B, M, V): the batch, and the heads, are those of the values
     (*_, queries, width), (*batch, keys, wide) = dims(op.inputs[0].shape), dims(op.inputs[2].shape)
@@ -44,7 +44,7 @@ def _attention(op: Op) -> Work:
     "an operator that is or runs attention",
     lambda op: [event[0] for event in op.attrs.get(EVENTS, ())] == [ATTENTION],
     source=SOURCE,
-    formula=PRODUCTS,
+    formula=PRODUCTS_FORMULA,
 )
 def _of_attention(op: Op) -> Work:
     ((_, shapes, arguments, times),) = op.attrs[EVENTS]
@@ -61,5 +61,5 @@ def _arguments(op: Op) -> list[bool]:
     return [False] * CAUSAL + [bool(op.attrs.get("is_causal"))]
 
 
-FORMULA = "the sum of those that lie in no other; 0 for numbers that are not floating"
-of_events(BOOK, counts, "A:169, A:219", FORMULA, _arguments)
+SUM_OF_OUTERMOST = "the sum of those that lie in no other; 0 for numbers that are not floating"
+of_events(BOOK, counts, "A:169, A:219", SUM_OF_OUTERMOST, _arguments)

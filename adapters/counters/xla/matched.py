@@ -14,10 +14,10 @@ from .. import SUM
 from ..bridge import Item, View, make_item, unknown_of, unmet
 from .instructions import Before, Key, Met, equations
 from .lowerings import ALL_REDUCE, PRODUCTS, Part, place
-from .rules import APART, TRANSCENDENTAL
+from .rules import TRANSCENDENTAL, TRANSCENDENTALS_COUNTED_APART
 from .shares import AT_THE_CUT, of_one, of_others
 
-REWROTE = "the program before compilation has more of it than the compiled one"
+COMPILER_LEFT_LESS = "the program before compilation has more of it than the compiled one"
 AS_READ = "JAX's program has it, and XLA drops it as it reads that program: it changes nothing, or its values are known"
 IN_A_LOOP = "XLA counts the body of a loop once"
 REST = tuple(name for name in COMPONENTS if name != "mac")
@@ -49,7 +49,11 @@ def match(key: Key, found: Met | None, wanted: list[tuple[Op, Part]], view: View
     removed, dropped = before.removed(key, has), before.dropped(key)
     if view.counter == COMPILED and {op.op for op, _ in wanted} == {ALL_REDUCE}:
         removed = max(needed - has, 0)  # the compiler adds them as it cuts the program, and joins several into one
-    rewrote = (Cause.OP_NOT_COUNTED, APART) if key[1][0] in TRANSCENDENTAL else (Cause.COMPILER_REWROTE, REWROTE)
+    rewrote = (
+        (Cause.OP_NOT_COUNTED, TRANSCENDENTALS_COUNTED_APART)
+        if key[1][0] in TRANSCENDENTAL
+        else (Cause.COMPILER_REWROTE, COMPILER_LEFT_LESS)
+    )
     for (op, part), seen in zip(wanted, _shares(found, wanted), strict=True):
         missing = equations([(op, part)]) - seen
         if not op.calls:

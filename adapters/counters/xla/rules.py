@@ -60,7 +60,7 @@ TRANSCENDENTAL = [
     "rng",
     "rng-bit-generator",
 ]
-APART = "XLA counts transcendental functions in a total of their own"
+TRANSCENDENTALS_COUNTED_APART = "XLA counts transcendental functions in a total of their own"
 
 
 def _elements(op: Op, each: Work) -> Work:
@@ -73,7 +73,7 @@ for _name, _each in ELEMENTS.items():
 
 @BOOK.rule(*(f"hlo.{name}" for name in TRANSCENDENTAL), source="H:HandleElementwiseOp, H:HandleRng", formula="0")
 def _transcendental(op: Op) -> Work:
-    raise NotCounted(Cause.OP_NOT_COUNTED, APART)
+    raise NotCounted(Cause.OP_NOT_COUNTED, TRANSCENDENTALS_COUNTED_APART)
 
 
 @BOOK.rule("hlo.dot", source="H:GetDotFlops", formula="2 O K, K the contracted sizes of the first operand")

@@ -25,8 +25,10 @@ CUT = "spmd-partitioning"
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast")
 LOOPS = ("scan", "while")
 """Primitives that XLA has a loop for. A loop of any other is the cutter's own, and nothing says how often it turns."""
-UNCUT = "XLA left no program of one device: reconcile knows the names of its passes in JAX 0.10, and this is JAX %s"
-ELSEWHERE = (
+NO_PROGRAM_OF_ONE_DEVICE = (
+    "XLA left no program of one device: reconcile knows the names of its passes in JAX 0.10, and this is JAX %s"
+)
+RUNS_ON_FEWER_DEVICES = (
     "the program runs on %s of the %d devices of --ranks: shard an argument or the function over a mesh of all of them, or give "
     "the number of devices that it uses"
 )
@@ -65,10 +67,10 @@ def cut(closed: Any, arguments: Sequence[Any], devices: int, numbers: Mapping[in
         (module,) = compiled.runtime_executable().hlo_modules()
         runs = partitions(module)
         if runs != devices:
-            raise FactoryError(ELSEWHERE % (runs, devices))
+            raise FactoryError(RUNS_ON_FEWER_DEVICES % (runs, devices))
         files = list(Path(folder).glob(f"*.after_{CUT}.*"))
         if len(files) != 1:
-            raise FactoryError(UNCUT % jax.__version__)
+            raise FactoryError(NO_PROGRAM_OF_ONE_DEVICE % jax.__version__)
         return DeviceProgram(devices, _found(hlo.parsed(files[0].read_text()), numbers))
 
 

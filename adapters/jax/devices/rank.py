@@ -16,7 +16,7 @@ from ....core.records import CALLED_WITH, Op, Trace
 from ...shared import adapter, nested
 from . import FLAG
 
-FAKED = (
+ONE_PROCESS_COMPILED = (
     "one process compiled the program for %d devices of the host, and XLA cut it as it says there: on other devices the compiler "
     "may cut it otherwise where the program leaves it a choice"
 )
@@ -57,7 +57,7 @@ class RankStep:
         with adapter.trying(pair, self._plainly, lambda: given):
             self._taken(rank, world)
         assert self._trace is not None
-        notes = [CALLED_WITH + given, *([FAKED % world] if world > 1 else [])]
+        notes = [CALLED_WITH + given, *([ONE_PROCESS_COMPILED % world] if world > 1 else [])]
         self._trace = self._trace._replace(notes=(*self._trace.notes, *notes))
 
     def _called(self, made: Any, positional: Any, named: Any, world: int) -> Any:

@@ -23,12 +23,14 @@ GROUPED = "ragged_dot_general"
 """Products of groups of rows, which are one dense product for XLA (adapters/counters/xla/lowerings.py)."""
 OF_A_FUNCTION = ("reduce", "reduce_window")
 """Reductions by a user's function, which runs as often as the whole array says."""
-LOST = "one device's program has no product of its own for it: XLA merged it with an equal one, or left it out"
-SEVERAL = "XLA cut it into several products, or into products of several shapes"
+NO_PRODUCT_OF_ITS_OWN = (
+    "one device's program has no product of its own for it: XLA merged it with an equal one, or left it out"
+)
+CUT_INTO_SEVERAL = "XLA cut it into several products, or into products of several shapes"
 IN_A_LOOP = "XLA cut it into a loop of its own"
-LESS = "all devices together do less than the whole of it in the products that are known"
+LESS_THAN_THE_WHOLE = "all devices together do less than the whole of it in the products that are known"
 NOT_FOLLOWED = "how XLA cuts it is not known here"
-UNREAD = "the instructions of one device's program do not show its part"
+PART_NOT_SHOWN = "the instructions of one device's program do not show its part"
 PASSING = (
     "all_gather",
     "all_to_all",
@@ -98,17 +100,17 @@ class LocalWalk(Walk):
     def _product(self, op: Op, found: Sequence[Piece], copies: int) -> tuple[str, Op | None]:
         """The product with this device's shapes, or why it is not known; XLA has ``copies`` of it before it cuts them."""
         if not found:
-            return LOST, None
+            return NO_PRODUCT_OF_ITS_OWN, None
         if any(each.looped for each in found):
             return IN_A_LOOP, None
         if len(found) > copies or len({(each.inputs, each.outputs) for each in found}) > 1:
-            return SEVERAL, None
+            return CUT_INTO_SEVERAL, None
         shapes = [tensor.shape for tensor in (*found[0].inputs, *found[0].outputs)]
         if not _is_alike(op, found[0]) or not _parts_of(shapes, [tensor.shape for tensor in (*op.inputs, *op.outputs)]):
-            return UNREAD, None
+            return PART_NOT_SHOWN, None
         own = _with(op, shapes[: len(op.inputs)], shapes[len(op.inputs) :])
         others = self.part.devices // math.prod(self.axes.values())
-        return (LESS, None) if _products(own) * others < _products(op) else ("", own)
+        return (LESS_THAN_THE_WHOLE, None) if _products(own) * others < _products(op) else ("", own)
 
     def _single(self, op: Op, found: Sequence[Piece]) -> Op:
         """An op without products, with this device's shapes where its instructions show them."""
@@ -135,7 +137,7 @@ class LocalWalk(Walk):
                         for shape in shapes
                     ]
                     return _with(op, own[: len(op.inputs)], own[len(op.inputs) :])
-        return op._replace(attrs=dict(op.attrs, **{CUT: UNREAD}))
+        return op._replace(attrs=dict(op.attrs, **{CUT: PART_NOT_SHOWN}))
 
     def _passed(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         """The collectives that XLA made of this equation, or for it."""
@@ -184,7 +186,7 @@ def _is_alike(op: Op, found: Piece) -> bool:
 def _grouped(op: Op, found: Sequence[Piece], copies: int) -> str:
     """Why a product of groups is not known to be a device's as it stands, '' if XLA left it whole, as within ``shard_map``."""
     if not found:
-        return LOST
+        return NO_PRODUCT_OF_ITS_OWN
     ((contracted, _), _), (ragged,), _ = op.attrs["ragged_dot_dimension_numbers"]
     groups = _size((op.inputs[2].shape or ())[-1:])
     times = (groups, groups if ragged in contracted else 1, 1)

@@ -18,7 +18,7 @@ Made = Callable[[], tuple[Any, Any]]
 """Makes the model on meta, with its inputs."""
 KINDS = ("model_type", "_class_name")
 """The fields that name the kind of a model: in transformers, and in diffusers."""
-REMEDY = "Give a config.json of transformers or diffusers."
+GIVE_A_CONFIG = "Give a config.json of transformers or diffusers."
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def model_kind(settings: Mapping[str, Any]) -> str:
 
 def settings_of(source: Source) -> dict[str, Any]:
     """What stands in it. Raises UsageError for a file that is no configuration, and for one of no kind of model."""
-    settings = read_json(source, "the configuration", REMEDY) if isinstance(source, Path) else source
+    settings = read_json(source, "the configuration", GIVE_A_CONFIG) if isinstance(source, Path) else source
     if not isinstance(settings, Mapping) or not model_kind(settings):
         told = title(source) if isinstance(source, Path) else "the mapping"
         raise UsageError(f"{told} has no model_type, so it is no configuration of a model of transformers.")

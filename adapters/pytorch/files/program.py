@@ -17,7 +17,7 @@ from ...shared.model_file import FileError, shown, words
 from .arithmetic import is_arithmetic
 from .operators import HIGHER_ORDER, OPERATORS, SIZES
 
-PICKLED = "{} holds something pickled, and a pickle runs whatever code it brings along; --trust-file lets it."
+HOLDS_A_PICKLE = "{} holds something pickled, and a pickle runs whatever code it brings along; --trust-file lets it."
 DEEPEST = 200
 """How deep a program's JSON is nested at most."""
 
@@ -60,7 +60,7 @@ def _check_config(where: str, config: Any) -> None:
     """Refuse tensors that are pickled."""
     for entry in config["config"].values():
         if entry.get("use_pickle") or not PAYLOAD.fullmatch(entry["path_name"]):
-            raise FileError(PICKLED.format(where))
+            raise FileError(HOLDS_A_PICKLE.format(where))
     _check_texts(where, config["config"])
 
 

@@ -19,11 +19,11 @@ from ....core.protocol import RUNNING
 from ...shared.refusal import FactoryError
 
 PAUSE = 0.005
-OTHER = (
+PIPELINES_NEED_ANOTHER_RELEASE = (
     "stages of a pipeline exchange their shapes by functions of PyTorch 2.13, which PyTorch %s lacks: use 2.13, or start the "
     "processes with torchrun and reconcile watch"
 )
-PREPARED = (
+SHAPES_LEARNT_BEFORE = (
     "before its first step each stage of the pipeline runs once to learn its shapes, where the program does not state them: "
     "that is not counted"
 )
@@ -51,7 +51,7 @@ class Pipelines:
 
 def _refusing(_held: Any) -> Any:
     def made(_self: Any, *_args: Any, **_kwargs: Any) -> None:
-        raise FactoryError(OTHER % torch.__version__)
+        raise FactoryError(PIPELINES_NEED_ANOTHER_RELEASE % torch.__version__)
 
     return made
 

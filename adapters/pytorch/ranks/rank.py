@@ -21,18 +21,18 @@ from ..steps.path import StepPath
 from ..tracing.records import tensors_in
 from ..training import _loss
 from .layout import batches_of, mesh_of, unwrapped
-from .pipelines import PREPARED, Waits
+from .pipelines import SHAPES_LEARNT_BEFORE, Waits
 from .sequences import ON_CPU
 from .world import install as install
 from .world import standing
 
-FAKED = (
+ONE_PROCESS_RAN_AS_EACH = (
     "one process ran as each rank on a process group that sends nothing: what other ranks send is this rank's own data, so work "
     "that depends on values, such as the choice of an expert, may be other work in a real world"
 )
 
 
-ELSEWHERE = "the program's mesh is of %s devices, of which this machine has none: its ranks ran on the CPU"
+MESH_OF_OTHER_DEVICES = "the program's mesh is of %s devices, of which this machine has none: its ranks ran on the CPU"
 
 
 class Read:
@@ -86,8 +86,12 @@ class RankStep:
                 self.pair.tried(step, lambda: self._given(arguments))
             finally:
                 context.leave()
-            notes = {FAKED: world > 1, PREPARED: seen.pipelines.prepared, ON_CPU: seen.ring}
-            notes.update((ELSEWHERE % kind, True) for kind in sorted(seen.lacking))
+            notes = {
+                ONE_PROCESS_RAN_AS_EACH: world > 1,
+                SHAPES_LEARNT_BEFORE: seen.pipelines.prepared,
+                ON_CPU: seen.ring,
+            }
+            notes.update((MESH_OF_OTHER_DEVICES % kind, True) for kind in sorted(seen.lacking))
             self._notes = tuple(note for note, holds in notes.items() if holds)
             self.told = {
                 "mesh": mesh_of(seen.meshes, world),

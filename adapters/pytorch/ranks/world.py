@@ -23,7 +23,9 @@ NEAR = (__name__, "os", "_collections_abc", "collections.abc", "functools")
 """Modules between the program and the answer to its question."""
 TOOL = __name__.partition(".")[0]
 PLACES = ("RANK", "LOCAL_RANK", "GROUP_RANK")
-LACKING = "ranks need torch.distributed with its mesh of devices and its fake process group, which PyTorch %s lacks"
+RANKS_NEED_DISTRIBUTED = (
+    "ranks need torch.distributed with its mesh of devices and its fake process group, which PyTorch %s lacks"
+)
 
 
 class Seen:
@@ -64,7 +66,7 @@ def install() -> None:
         from torch.distributed.device_mesh import DeviceMesh
         from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: F401 (standing needs it)
     except ImportError as error:
-        raise FactoryError(LACKING % torch.__version__) from error
+        raise FactoryError(RANKS_NEED_DISTRIBUTED % torch.__version__) from error
 
     def passed(held: Any) -> Any:
         return lambda *args, **kwargs: None if _current else held(*args, **kwargs)

@@ -10,9 +10,12 @@ from ...shared.refusal import FactoryError
 from ..model import Readable
 from .recorder import StepRecorder
 
-UNCALLED = "no model was called in the step, so a formula has no tokens to count."
-UNLIKE = "the model read tensors of %s in this step: a formula counts sequences of one length. Count one of these calls alone."
-OTHER = "the model read %d tokens in the step (%d x %d), and tokens=%d was given."
+NO_MODEL_CALLED = "no model was called in the step, so a formula has no tokens to count."
+LENGTHS_DIFFER = (
+    "the model read tensors of %s in this step: a formula counts sequences of one length. Count one of these calls "
+    "alone."
+)
+OTHER_NUMBER_OF_TOKENS = "the model read %d tokens in the step (%d x %d), and tokens=%d was given."
 
 
 class AtRest(Readable):
@@ -22,7 +25,7 @@ class AtRest(Readable):
 
     def __init__(self, recorder: StepRecorder, model: Any, device: str, tokens: int | None) -> None:
         if not recorder.calls:
-            raise FactoryError(UNCALLED)
+            raise FactoryError(NO_MODEL_CALLED)
         self.device, self.kept = device, {}
         self.training = "own" if recorder.passes else ""
         self.module = recorder.calls[0][0] if model is None else model
@@ -30,12 +33,12 @@ class AtRest(Readable):
         shapes = [shape if not dtype.is_floating_point else shape[:-1] for shape, dtype in own if shape]
         widths = {shape[1:] for shape in shapes}
         if len(widths) != 1:
-            raise FactoryError(UNLIKE % " and ".join(str(tuple(shape)) for shape in dict.fromkeys(shapes)))
+            raise FactoryError(LENGTHS_DIFFER % " and ".join(str(tuple(shape)) for shape in dict.fromkeys(shapes)))
         (width,) = widths
         self.shape = (sum(shape[0] for shape in shapes), *width)
         rows, steps = ([1, 1, *self.shape])[-2:] if len(self.shape) < 2 else self.shape[:2]
         if tokens is not None and tokens != rows * steps:
-            raise FactoryError(OTHER % (rows * steps, rows, steps, tokens))
+            raise FactoryError(OTHER_NUMBER_OF_TOKENS % (rows * steps, rows, steps, tokens))
 
     def build(self, _device: str) -> torch.nn.Module:
         """The module itself: a formula reads it and changes nothing."""

@@ -22,30 +22,30 @@ from ..tracing.higher_order import uncompiled
 from ..tracing.outside import LEAVING, MAKING
 from ..tracing.records import tensors_in
 from ..tracing.threads import followed as threads_followed
-from ..training import ENGINE, UNFOLLOWED, Unrecorded
+from ..training import ENGINE, RAN_ON_ANOTHER_THREAD, Unrecorded
 from .at_rest import AtRest
 from .branches import uncompiled_branches
 from .frames import called_by
 from .recorder import StepRecorder
 
-COMPILED = (
+COMPILE_WAS_OFF = (
     "torch.compile was off in the step: it is counted as it is written. Compiled, the same products run in fewer kernels, and "
     "random numbers differ"
 )
 """Note of a step of a program that compiles a part of it."""
 DATA = "torch.utils.data"
-LOADED = "the workers of a DataLoader made the data, and what they computed is not counted"
+WORKERS_MADE_THE_DATA = "the workers of a DataLoader made the data, and what they computed is not counted"
 """Note of a step that loads its data in other processes."""
-ENDED = "the step ended early (%s), and what would have run after that is not recorded"
-ORDER = (
+STEP_ENDED_EARLY = "the step ended early (%s), and what would have run after that is not recorded"
+CONTEXTS_LEFT_OUT_OF_ORDER = (
     "contexts were left in another order than they were entered, or on another thread: a mode of PyTorch that was entered within "
     "the step is left after it, and what ran then was not recorded by each"
 )
-UNBEGUN = (
+GENERATOR_NOT_BEGUN = (
     "a model returned a generator or a coroutine, and nothing of it ran within the step: take its items there, and their work is "
     "counted"
 )
-NOTHING = "nothing ran in the step: no operator of PyTorch was called on this thread"
+NOTHING_RAN = "nothing ran in the step: no operator of PyTorch was called on this thread"
 
 
 @contextmanager
@@ -177,7 +177,7 @@ class StepContext:
     def enter(self, done: Callable[[], None] = lambda: None) -> None:
         """Begin to record; ``done`` is called after each step of an optimiser."""
         recorder, path = self.recorder, self.recorder.path
-        recorder.unfollowed = UNFOLLOWED
+        recorder.unfollowed = RAN_ON_ANOTHER_THREAD
         with ExitStack() as stack:
             for each in (
                 noticed(path, recorder.elsewhere, recorder.remarks, self._loads),
@@ -223,16 +223,18 @@ class StepContext:
         self.runs = False
         recorder = self.recorder
         if _get_current_dispatch_mode() is not recorder:
-            recorder.elsewhere.append(Problem("", "(step)", "", ORDER))
+            recorder.elsewhere.append(Problem("", "(step)", "", CONTEXTS_LEFT_OUT_OF_ORDER))
         self._stack.close()
         recorder.finish()
         recorder.release()
         if error is not None:
-            recorder.elsewhere.append(Problem("", "(step)", "", ENDED % f"{type(error).__name__}: {text_of(error)}"))
+            recorder.elsewhere.append(
+                Problem("", "(step)", "", STEP_ENDED_EARLY % f"{type(error).__name__}: {text_of(error)}")
+            )
         elif recorder.leaves_unbegun():
-            recorder.elsewhere.append(Problem("", "(step)", "", UNBEGUN))
+            recorder.elsewhere.append(Problem("", "(step)", "", GENERATOR_NOT_BEGUN))
         elif not recorder.ops:
-            recorder.elsewhere.append(Problem("", "(step)", "", NOTHING))
+            recorder.elsewhere.append(Problem("", "(step)", "", NOTHING_RAN))
 
     @property
     def recorded(self) -> bool:
@@ -250,14 +252,14 @@ class StepContext:
         """Whether a DataLoader is at work: what its workers do is told, and is no part of the step."""
         if not called_by(DATA):
             return False
-        if LOADED not in self.notes:
-            self.notes.append(LOADED)
+        if WORKERS_MADE_THE_DATA not in self.notes:
+            self.notes.append(WORKERS_MADE_THE_DATA)
         return True
 
     def trace(self) -> Trace:
         """The trace of the step."""
         recorder = self.recorder
-        notes = (self.told(), *self.called_with(), *self.notes, *([COMPILED] if self.compiled() else []))
+        notes = (self.told(), *self.called_with(), *self.notes, *([COMPILE_WAS_OFF] if self.compiled() else []))
         return finished(recorder, self.device, notes)._replace(versions=self.versions())
 
     def compiled(self) -> bool:

@@ -51,9 +51,13 @@ AFTER_LAYER = "(after the call)"
 """Layer of what a program does with a model's results if it takes no gradients."""
 OPERATOR, COMPOSITE, HIGHER = 1, 2, 3
 """Kinds of what is dispatched; 0 is no work."""
-WRAPPED = "the step has tensors of a class of their own (%s): it counts what is called on them, not what they run"
-FAKE = "the step calls operators on tensors without values (FakeTensor): nothing runs there, and it counts them"
-OPENED = (
+TENSORS_OF_OWN_CLASS = (
+    "the step has tensors of a class of their own (%s): it counts what is called on them, not what they run"
+)
+TENSORS_WITHOUT_VALUES = (
+    "the step calls operators on tensors without values (FakeTensor): nothing runs there, and it counts them"
+)
+RUNS_FUNCTIONS_OF_ITS_OWN = (
     "it has no formula for %s, an operator that runs functions of its own, and of torch.cond it runs both branches: it was left "
     "out there"
 )
@@ -127,7 +131,7 @@ class StepRecorder(PassRecorder):
         if types and any(map(is_fake, types)):
             if self._whole is None:
                 for counter in self.counters:
-                    counter.lost(FAKE)
+                    counter.lost(TENSORS_WITHOUT_VALUES)
             return func(*args, **kwargs)
         known = self._kinds.get(func)
         if known is None:
@@ -170,13 +174,13 @@ class StepRecorder(PassRecorder):
         for kind in types:
             if is_wrapper(kind) and not is_distributed(kind) and not is_awaited(kind):
                 for counter in self.counters:
-                    counter.lost(WRAPPED % kind.__name__)
+                    counter.lost(TENSORS_OF_OWN_CLASS % kind.__name__)
         return NotImplemented
 
     def opens(self, name: str) -> None:
         """An operator that runs functions of the program is called."""
         for counter in self.counters:
-            counter.lost(OPENED % name)
+            counter.lost(RUNS_FUNCTIONS_OF_ITS_OWN % name)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:

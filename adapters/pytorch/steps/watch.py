@@ -21,7 +21,7 @@ from torch.optim import optimizer as optimizer_hooks
 from .context import StepContext, eager
 
 LEFT_OUT = "%d call%s of a model without gradients before the step, an evaluation or a generation, not counted"
-BELOW = (
+BEGINS_IN_A_MODE = (
     "the program entered a mode of its own around its model (TorchDispatchMode, such as FlopCounterMode), and a step that begins "
     "in one cannot be watched: leave it out, or use reconcile.count around your code"
 )
@@ -114,7 +114,7 @@ class Watch:
 
     def _begin(self, module: torch.nn.Module, inputs: Any) -> None:
         if torch._C._len_torch_dispatch_stack():
-            self.below = BELOW
+            self.below = BEGINS_IN_A_MODE
             return
         if self.marks is not None and not torch.cuda.is_available():
             self.below = NO_GPU

@@ -31,14 +31,14 @@ from .launches import is_launching
 from .module_path import ModulePath
 
 THREAD, PROCESS = "(thread)", "(process)"
-RAN = (
+RAN_ON_EARLIER_THREADS = (
     "%s ran on threads that were there before the call, and nothing that runs there is recorded: start them in forward"
 )
-BUSY = (
+THREADS_WERE_BUSY = (
     "%s was busy during the call, it was there before, and this PyTorch does not tell its ops: they may be the model's, and are "
     "not recorded: start it in forward, or use a PyTorch that profiles all threads (2.8)"
 )
-STARTED = "a process was started here, or sent tensors, and nothing that runs in another process is recorded"
+PROCESS_STARTED = "a process was started here, or sent tensors, and nothing that runs in another process is recorded"
 
 SHOWN = 3
 """Ops that a reason names."""
@@ -78,7 +78,7 @@ def noticed(
 
     with _profiled(path, problems, notes), _processes(note):
         yield
-    problems.extend(Problem(layer, PROCESS, layer, STARTED) for layer in dict.fromkeys(layers))
+    problems.extend(Problem(layer, PROCESS, layer, PROCESS_STARTED) for layer in dict.fromkeys(layers))
 
 
 # Threads.
@@ -102,7 +102,7 @@ def _profiled(path: ModulePath, problems: list[Problem], notes: list[str]) -> It
         _judge(path, problems, others, events)
         elapsed = time.perf_counter() - began
         busy = [name for name, clock in clocks.items() if clock() > BUSY_SHARE * elapsed]
-        problems.extend(Problem("", THREAD, "", BUSY % name) for name in busy)
+        problems.extend(Problem("", THREAD, "", THREADS_WERE_BUSY % name) for name in busy)
 
 
 def _judge(path: ModulePath, problems: list[Problem], others: list[threading.Thread], events: Any) -> None:
@@ -113,7 +113,7 @@ def _judge(path: ModulePath, problems: list[Problem], others: list[threading.Thr
     names = [name for name in ops if name]
     if names:
         shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-        problems.append(Problem("", THREAD, "", RAN % shown))
+        problems.append(Problem("", THREAD, "", RAN_ON_EARLIER_THREADS % shown))
 
 
 def _is_own(thread: threading.Thread) -> bool:

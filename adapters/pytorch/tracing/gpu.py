@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-OUTSIDE = "%s ran on the GPU within no operator of PyTorch, as its profiler tells: nothing of it is recorded"
+RAN_IN_NO_OPERATOR = "%s ran on the GPU within no operator of PyTorch, as its profiler tells: nothing of it is recorded"
 SHOWN = 3
 """Kernels that a reason names."""
 MOVES = ("Memcpy", "Memset")
@@ -39,7 +39,7 @@ def outside(events: Iterable[Any]) -> str:
         else:
             names[_plain(kernel.name())] = None
     shown = ", ".join(list(names)[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-    return OUTSIDE % shown if names and launched_by_operators else ""
+    return RAN_IN_NO_OPERATOR % shown if names and launched_by_operators else ""
 
 
 def _is_operator(name: str) -> bool:

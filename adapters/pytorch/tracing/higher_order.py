@@ -21,7 +21,7 @@ from .records import plain, tensor_record, tensors_in
 
 SPACE = "higher_order."
 FLEX = SPACE + "flex_attention"
-BLOCKS = (
+BLOCK_MASK_NOT_READ = (
     "flex_attention is counted over all pairs of positions, also those that its block mask leaves out: a kernel that is compiled "
     "for it skips them block by block, and does less work than is shown here"
 )

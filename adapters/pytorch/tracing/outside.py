@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 import torch
 
-LEFT = (
+VALUES_LEFT_PYTORCH = (
     "its values left PyTorch here, for numpy or by DLPack, and data came back later in the call: the work done in between is "
     "not recorded"
 )

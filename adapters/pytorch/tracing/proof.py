@@ -29,8 +29,8 @@ PRODUCTS, ELEMENTS, BYTES, STEPS = 10**9, 10**8, 1 << 28, 1000
 """The largest run that is made beside one on meta: multiply-adds (estimated), elements of all tensors, bytes of weights, steps
 of recurrent layers: about a second."""
 
-PROVEN = "traced on meta, where tensors have no values; one run on the CPU called the same operators"
-OTHERWISE = "calls other operators on meta than on the CPU (%s): traced on the CPU"
+SAME_OPERATORS_ON_CPU = "traced on meta, where tensors have no values; one run on the CPU called the same operators"
+OTHER_OPERATORS_ON_CPU = "calls other operators on meta than on the CPU (%s): traced on the CPU"
 
 FACTORS = {
     "aten." + name: factors
@@ -52,7 +52,7 @@ class Recording(Protocol):
 
 R = TypeVar("R", bound=Recording)
 
-UNCHECKED = (
+NOT_RUN_BESIDE_META = (
     "traced on meta, where tensors have no values: nothing checked that the model takes the same way, or that it runs at all, on "
     "a device that computes"
 )
@@ -81,9 +81,9 @@ def recorded(
     try:
         recorder = record(model, "meta")
         check_dtypes(recorder.ops.values())
-        return recorder, "meta", (why if "meta" in why else why + ": traced on meta", UNCHECKED)
+        return recorder, "meta", (why if "meta" in why else why + ": traced on meta", NOT_RUN_BESIDE_META)
     except Exception as error:
-        raise OutOfMemory(REMEDY % (why, _sentence(error))) from error
+        raise OutOfMemory(CANNOT_RUN_ON_META % (why, _sentence(error))) from error
 
 
 def _of_meta(
@@ -102,7 +102,7 @@ def _of_meta(
             failed = _sentence(error)
     if on_meta is not None and (died or not is_cheap(on_meta.path.root, on_meta.ops.values())):
         check_dtypes(on_meta.ops.values())
-        return on_meta, "meta", (UNCHECKED,) + tuple(BESIDE % end for end in died)
+        return on_meta, "meta", (NOT_RUN_BESIDE_META,) + tuple(NO_RUN_BESIDE_META % end for end in died)
     try:
         with model.guarded():
             real = record(model, "cpu")
@@ -110,22 +110,22 @@ def _of_meta(
             return real, "cpu", (f"cannot run on meta ({failed}): traced on the CPU",)
         other = apart(on_meta.ops.values(), real.ops.values())
         if not other:
-            return on_meta, "meta", (PROVEN,)
+            return on_meta, "meta", (SAME_OPERATORS_ON_CPU,)
         model.device = "cpu"  # counters have to run where the trace ran
-        return real, "cpu", (OTHERWISE % other,)
+        return real, "cpu", (OTHER_OPERATORS_ON_CPU % other,)
     except NotImplementedError:  # PyTorch's: a kernel of a GPU alone
         if on_meta is None:
             raise
-        return on_meta, "meta", (UNCHECKED,)
+        return on_meta, "meta", (NOT_RUN_BESIDE_META,)
     except OutOfMemory as error:
         if on_meta is not None:
-            return on_meta, "meta", (UNCHECKED,)
-        raise OutOfMemory(str(error) if "on meta" in str(error) else REMEDY % (error, failed)) from error
+            return on_meta, "meta", (NOT_RUN_BESIDE_META,)
+        raise OutOfMemory(str(error) if "on meta" in str(error) else CANNOT_RUN_ON_META % (error, failed)) from error
 
 
-BESIDE = "a run on the CPU beside the one on meta was not to be had: %s"
+NO_RUN_BESIDE_META = "a run on the CPU beside the one on meta was not to be had: %s"
 
-REMEDY = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend that, or run it smaller"
+CANNOT_RUN_ON_META = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend that, or run it smaller"
 
 
 def _sentence(error: BaseException) -> str:

@@ -10,7 +10,9 @@ import torch
 from ....core.records import REGISTERED, STORED, Op
 from . import higher_order
 
-SPARSE = "the work on sparse tensors depends on how many values they store, and is counted as it ran with these"
+COUNTED_BY_STORED_VALUES = (
+    "the work on sparse tensors depends on how many values they store, and is counted as it ran with these"
+)
 SIZED_BY_VALUES = ("aten.nonzero", "aten.masked_select", "aten._unique2", "aten.unique_dim", "aten.unique_consecutive")
 BY_VALUES = "values decide how large some tensors are (%s), and the work is counted as it ran with these"
 OF_LIBRARY = (
@@ -24,7 +26,7 @@ FAST_PATH = (
     "encoder layer around it, as one fused op: the same products, but only the query is scaled, and no row is tested for "
     "being masked whole"
 )
-DROPPED = (
+PADDING_DROPPED = (
     "nn.TransformerEncoder drops the positions that its padding mask leaves out (nested tensors), as PyTorch does in inference: "
     "the mask decides how many these are"
 )
@@ -35,15 +37,15 @@ def of_ways(modules: list[Any], ops: list[Op]) -> Iterator[str]:
     if any(takes_fast_path(module) for module in modules):
         yield FAST_PATH
     if any(op.op == "aten._nested_tensor_from_mask" for op in ops):
-        yield DROPPED
+        yield PADDING_DROPPED
     if any(op.attrs.get("block_mask") for op in ops if op.op == higher_order.FLEX):
-        yield higher_order.BLOCKS
+        yield higher_order.BLOCK_MASK_NOT_READ
 
 
 def depends_on(ops: tuple[Op, ...]) -> Iterator[str]:
     """Notes on what the work of these ops depends on besides their shapes: stored values, and formulas of other libraries."""
     if any(STORED in op.attrs for op in ops):
-        yield SPARSE
+        yield COUNTED_BY_STORED_VALUES
     masked = ["aten.index with a mask"] if any(map(_is_masked, ops)) else []
     sized = list(dict.fromkeys(op.op for op in ops if op.op in SIZED_BY_VALUES)) + masked
     if sized:

@@ -29,7 +29,7 @@ def _is_functional(kind: Any) -> bool:
     return _is(kind, "torch._subclasses.functional_tensor", "FunctionalTensor")
 
 
-FAKE = (
+MODEL_HAS_FAKE_TENSORS = (
     "The model has FakeTensors, which have sizes and nothing to compute with: make it outside of FakeTensorMode; under "
     "torch.device('meta') it needs no memory either."
 )

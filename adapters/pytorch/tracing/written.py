@@ -19,7 +19,7 @@ from .records import tensors_in
 from .wrappers import is_fake, is_wrapper
 
 MEMORY = "(memory)"
-UNSEEN = (
+WRITTEN_BY_NO_OPERATOR = (
     "memory that was made here had values before any operator wrote it: a kernel that PyTorch's dispatcher does not meet (or "
     "numpy) computed them, and nothing of it is recorded"
 )

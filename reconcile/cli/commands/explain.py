@@ -87,11 +87,11 @@ def _prose(text: str) -> Iterator[list[str]]:
 
 
 def _rules(page: Page) -> Iterator[list[str]]:
-    from ...pages import LETTERS, short
+    from ...pages import LETTERS_OF_FORMULAS, short
 
     if page.rules:
         yield [click.style("What it counts, by operation", bold=True)]
-        yield [_wrapped(LETTERS)]
+        yield [_wrapped(LETTERS_OF_FORMULAS)]
         yield [
             _wrapped(
                 f"{', '.join(dict.fromkeys(map(short, r.ops)))}: {r.formula}{_versions(r)}. {r.source}", "  - ", "    "

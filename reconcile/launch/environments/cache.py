@@ -20,7 +20,7 @@ from ...core.records import Ledger, Trace, from_json, to_json
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
 from ...model_zoo.loading import zoo_names
-from ...worker.import_path import LENT
+from ...worker.import_path import PACKAGE_WAS_LENT
 from ..request import RunRequest
 from .named import CURRENT, Environment
 from .provision import cache_root, folder_of
@@ -74,7 +74,9 @@ def find(path: Path | None) -> Collected | None:
 def keep(path: Path | None, collected: Collected) -> None:
     """Cache a result that lacks no ledger and borrowed no counter, whose release nothing pins. The file is written completely or
     not at all; a write error is ignored."""
-    if path is None or any(isinstance(ledger, Missing) or LENT in ledger.notes for ledger in collected.ledgers):
+    if path is None or any(
+        isinstance(ledger, Missing) or PACKAGE_WAS_LENT in ledger.notes for ledger in collected.ledgers
+    ):
         return
     data = {
         "meta": dict(collected.meta),

@@ -27,12 +27,19 @@ _OPERATORS = {"==": "", "===": "", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One environment. ``python`` is "3.8" or "current"; ``frameworks`` are the sides of a pair that run in it.
+    """One environment.
 
-    ``counters`` are those that run there; without any, all counters of its frameworks run. ``interpreter`` is set for an
-    environment that the user already has; it is used as it is. ``over`` is "current" if the packages are installed over
-    the running interpreter's own packages, without their dependencies. ``reconcile matrix`` runs those that are ``unasked``
-    if you name none.
+    Attributes:
+        name: Its name on the command line and in reports.
+        title: What it is, in a line.
+        python: The version of Python, such as "3.8"; "current" for the running one.
+        frameworks: The sides of a pair that run in it.
+        requirements: The packages to install, as pip writes them; () for none.
+        counters: The counters that run there; () for all counters of its frameworks.
+        interpreter: The interpreter of an environment that the user already has, which is used as it is; None for others.
+        over: "current" if the packages are installed over the running interpreter's own packages, without their dependencies; ''
+            otherwise.
+        unasked: Whether ``reconcile matrix`` runs it if you name none.
     """
 
     name: str

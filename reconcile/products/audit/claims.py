@@ -26,8 +26,19 @@ LONGEST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One row, by the names of its columns; ``row`` is its number in the file, the first below the head being 1. ``wrong`` says
-    why it cannot be read, '' if it can."""
+    """One row, by the names of its columns. A cell is '' if it is empty or the file has no such column.
+
+    Attributes:
+        row: Its number in the file, the first below the head being 1.
+        model: What makes the model, such as ``timm:NAME`` or a pair of the zoo.
+        input: Its inputs, as ``--input`` of ``reconcile run`` takes them.
+        figure: The published figure, with the digits that were printed.
+        claim: Its unit as printed, such as GMACs.
+        source: Where it is printed.
+        counter: The counter that the source names.
+        environment: Where the model runs; without it, where the command says.
+        wrong: Why the row cannot be read; '' if it can.
+    """
 
     row: int
     model: str

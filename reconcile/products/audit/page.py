@@ -67,7 +67,7 @@ def _sources(found: Sequence[Found]) -> Iterator[str]:
         said = (markdown(one.source or "not named"), markdown(one.what), number(one.rows), number(one.of))
         yield f"| {' | '.join(said)} | {summary.times(one)} |"
     yield ""
-    yield summary.EVIDENCE
+    yield summary.HOW_SOURCES_ARE_READ
     yield ""
 
 

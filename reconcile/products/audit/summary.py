@@ -13,7 +13,7 @@ from ..decode.figure import figure
 from .evidence import Found
 from .verdict import State, Verdict
 
-EVIDENCE = (
+HOW_SOURCES_ARE_READ = (
     "What a source counts is read from all of its rows together. The table says how much likelier its figures are with it than "
     "without it; what no reading explains is chance. The source of a row is what stands before the first comma or semicolon. No "
     "row is evidence for itself."

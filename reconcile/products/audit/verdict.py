@@ -38,10 +38,20 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``best`` is the simplest reading, ``matches`` the number of readings that agree, ``numbers`` of different ones among them;
-    ``chance`` the probability that a random figure of as many digits has a reading as simple. ``reason`` is for a claim without
-    a reading; ``macs`` are the multiply-adds of its model, 0 if unknown. ``known`` are the readings of its source, by its other
-    rows (evidence.py). ``lost`` are the products without those of fused attention, 0 where none ran."""
+    """What became of a claim, and the reading that explains it.
+
+    Attributes:
+        claim: The row.
+        state: Whether it was read and run, and whether a reading agrees.
+        best: The simplest reading; None without one.
+        matches: The number of readings that agree.
+        numbers: The number of different numbers among them.
+        chance: The probability that a random figure of as many digits has a reading as simple; None without a reading.
+        macs: The multiply-adds of its model; 0 if unknown.
+        reason: Why there is no reading; '' if there is one.
+        known: The readings of its source, by its other rows (evidence.py).
+        lost: The products without those of fused attention; 0 where none ran.
+    """
 
     claim: Claim
     state: State

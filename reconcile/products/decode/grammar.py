@@ -51,11 +51,21 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One reading: ``value`` is its number, ``what`` a sentence on it, ``how`` the arithmetic ('' if there is none to show),
-    ``note`` a caution for the reader, ``where`` the environments that give it. ``unit`` is MAC or FLOP, '' if the number
-    counts no operations. ``counter`` is the counter that it is a reading of, '' for the work that ran. An ``exact``
-    candidate is so close to another one that no rounded figure can mean it. ``printed``: the counter printed this very number
-    as its total. ``family`` is the family of counters that would print what is read here from the work that ran."""
+    """One reading of a published number.
+
+    Attributes:
+        value: Its number.
+        rank: How far-fetched it is, from REPORTED to LAYER (readings.py).
+        unit: MAC or FLOP; '' if the number counts no operations.
+        what: A sentence on it.
+        how: The arithmetic; '' if there is none to show.
+        note: A caution for the reader; '' for none.
+        where: The environments that give it.
+        exact: Whether it is so close to another one that no rounded figure can mean it.
+        counter: The counter that it is a reading of; '' for the work that ran.
+        printed: Whether the counter printed this very number as its total.
+        family: The family of counters that would print what is read here from the work that ran; '' for none.
+    """
 
     value: int
     rank: int

@@ -15,7 +15,7 @@ VALUES, READINGS, PLACES, ALIKE = 5, 3, 3, 4
 """How many different numbers, readings of each, environments of a reading and numbers that the figure cannot tell from the best
 one are shown without --verbose."""
 
-MADE = (
+HOW_BRANCHES_ARE_FUSED = (
     "Its own modules fuse their branches so, as timm.utils.model.reparameterize_model does. To run it, name a function that "
     "returns that."
 )
@@ -66,7 +66,7 @@ def of_variants(
     lines = []
     for hit in found[:READINGS]:
         reading = f"{number(hit.reading.value)}: {hit.reading.what}"
-        where = f" Look there: {look(hit.variant.words)}" if hit.variant.words else f" {MADE}"
+        where = f" Look there: {look(hit.variant.words)}" if hit.variant.words else f" {HOW_BRANCHES_ARE_FUSED}"
         lines.append(f"The network {hit.variant.what} has {reading}.{where}")
     if lines and chance is not None:
         digits = "1 digit" if wanted.length == 1 else f"{wanted.length} digits"

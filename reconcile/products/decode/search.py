@@ -16,14 +16,23 @@ from .readings import DERIVED, LAYER, PART, WORK
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """``matches`` by rank; ``cut``: no candidate rounds to the figure, but these have its digits if the others are cut off, as
-    each of them says;
-    ``other_unit``: no candidate in the figure's unit agrees with it, but these in another unit do.
+    """What a published figure of a model is.
 
-    ``near`` are the candidates on both sides, nearest first; ``searched`` is the number of candidates. ``left_out`` has a
-    sentence on each trace whose total is unknown, and ``notes`` one on each run that gave nothing. ``chance`` is the share of
-    random figures of as many digits that are explained as well (chance.by_chance). ``distance`` says how far the nearest reading
-    of the whole model is.
+    Attributes:
+        model: The model's name.
+        figure: The figure as it was printed.
+        matches: The candidates that agree with it, by rank.
+        cut: Whether no candidate rounds to the figure, but these have its digits if the others are cut off, as each of them says.
+        other_unit: Whether no candidate in the figure's unit agrees with it, but these in another unit do.
+        near: The nearest of the candidates that do not agree, nearest first.
+        plain: The candidates that are the multiply-adds of the work that ran.
+        searched: The number of candidates.
+        environments: The environments whose results were read.
+        left_out: A sentence on each trace whose total is unknown.
+        notes: A sentence on each run that gave nothing.
+        chance: The share of random figures of as many digits that are explained as well (chance.by_chance); None if that cannot
+            be said.
+        distance: How far the nearest reading of the whole model is, in words.
     """
 
     model: str
@@ -76,7 +85,7 @@ class Decoded:
 NEAR = 10
 SHORT = 4
 """Up to this number of digits, what is no total of a counter or of the work may be a coincidence."""
-CUT = ", its digits cut off and not rounded"
+DIGITS_CUT_OFF = ", its digits cut off and not rounded"
 
 
 def search(
@@ -102,7 +111,7 @@ def search(
     return Decoded(
         model=model,
         figure=wanted,
-        matches=tuple(replace(c, what=c.what + CUT) for c in matches) if cut else matches,
+        matches=tuple(replace(c, what=c.what + DIGITS_CUT_OFF) for c in matches) if cut else matches,
         cut=cut,
         other_unit=bool(matches) and wanted.counts not in ("", matches[0].unit),
         near=tuple(near[:NEAR]),

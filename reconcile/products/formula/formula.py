@@ -38,9 +38,19 @@ class NotPolynomial:
 class Formula:
     """The exact counts of a model under one convention, as polynomials of its variables.
 
-    ``fitted`` are the points that the polynomials were fitted to, ``held_out`` some that they were not, and ``checked`` the
-    number of all points that they were not fitted to and at which the counters ran. ``ran`` are all points at which the model
-    ran, of the ``points`` that the ranges have: at those without a counter, the work that ran was checked.
+    Attributes:
+        model: The model's name.
+        pass_: What ran, as in ``results.RunResult``.
+        convention: The convention's name.
+        variables: The sizes that vary, with their ranges.
+        fitted: The points that the polynomials were fitted to.
+        held_out: Some that they were not.
+        checked: The number of all points that they were not fitted to and at which the counters ran.
+        polynomials: The polynomials of each total and its layers, by its name.
+        not_polynomial: The counts that have none, with the reason.
+        exit_code: 1 if a point is unexplained or a count has no polynomial, 3 if a counter failed, 0 otherwise.
+        ran: All points at which the model ran: at those without a counter, the work that ran was checked.
+        points: The number of points that the ranges have.
     """
 
     model: str

@@ -14,7 +14,9 @@ from ...core.numbers import SIZE, integer, no_size
 from ...launch.request import Point
 from ...launch.user_models import read_inputs
 
-FORM = "Write NAME=LO..HI, NAME=LO..HI/STEP or a list of sizes, such as B=1..4, S=32..256/32 or T=16,32,64,128,256."
+FORM_OF_RANGES = (
+    "Write NAME=LO..HI, NAME=LO..HI/STEP or a list of sizes, such as B=1..4, S=32..256/32 or T=16,32,64,128,256."
+)
 FEWEST = 3
 """The fewest values of a variable: two for a line, and another that shows whether it is one."""
 NODES = 6
@@ -66,7 +68,7 @@ def _text(sizes: object) -> str:
 
 def _read(text: str) -> Variable:
     def wrong(why: str) -> UsageError:
-        return UsageError(f"--at {short(text)} cannot be read: {why}. {FORM}")
+        return UsageError(f"--at {short(text)} cannot be read: {why}. {FORM_OF_RANGES}")
 
     name, equals, rest = (part.strip() for part in text.partition("="))
     if not equals:

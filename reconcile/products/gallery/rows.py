@@ -23,7 +23,7 @@ from ...model_zoo import loading
 from ...work import load
 
 SCHEMA = 1
-AGAIN = "Make it again with `reconcile zoo gallery`."
+MAKE_GALLERY_AGAIN = "Make it again with `reconcile zoo gallery`."
 CLEAN = (State.EQUAL, State.EXPLAINED)
 
 
@@ -157,7 +157,7 @@ def write_lines(schema: int, rows: Mapping[str, Any]) -> str:
     return f'{{"schema": {schema}, "rows": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
-def read(path: Path, row: Callable[[dict[str, Any]], T], again: str = AGAIN) -> dict[str, T]:
+def read(path: Path, row: Callable[[dict[str, Any]], T], again: str = MAKE_GALLERY_AGAIN) -> dict[str, T]:
     """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
     if not exists(path):
         return {}

@@ -57,9 +57,22 @@ class PublishedReading:
 
 @dataclass(frozen=True, slots=True)
 class GalleryRow:
-    """One model. ``error`` is the largest difference of the two outputs relative to the largest output, None if unknown;
-    ``proven_at`` holds the settings of that measurement if they are not the pair's own.
-    ``states`` maps a convention to the exit code of its reconciliation; ``declared`` says why the two models differ.
+    """One model.
+
+    Attributes:
+        model: The pair's name.
+        about: The first line of its docstring.
+        source: The hash of the sources that the row was measured on.
+        settings: The pair's settings by name; empty if it could not run.
+        weights: The parameters of the PyTorch model; None if unknown.
+        error: The largest difference of the two outputs relative to the largest output; None if unknown.
+        proven_at: The settings of that measurement, if they are not the pair's own.
+        declared: Why the two models differ, as the pair says; '' if they are equivalent.
+        work: FLOPs under ``matmul`` of each framework whose trace is complete.
+        cells: What each counter reported, by counter.
+        states: The exit code of the reconciliation under each convention, by its name.
+        open: What does not reconcile or could not be checked, a sentence each.
+        published: The published figures of the model and their readings.
     """
 
     model: str

@@ -33,12 +33,18 @@ SHOWN = (MATMUL, ALL)
 
 @dataclass(frozen=True, slots=True)
 class TrainingRow:
-    """One model's training step. ``at`` holds the settings of the step that differ from the pair's own; the counters ran
-    PyTorch's side on ``device``.
+    """One model's training step.
 
-    ``work``: framework -> convention -> phase -> FLOPs, without a framework whose trace is incomplete
-    under one of them.  ``states`` maps a
-    convention to the exit code of its reconciliation; ``open`` says what does not reconcile.
+    Attributes:
+        model: The pair's name.
+        source: The hash of the sources that the row was measured on.
+        settings: The pair's settings by name; empty if the step could not run.
+        at: The settings of the step that differ from the pair's own.
+        device: Where the counters ran PyTorch's side.
+        work: FLOPs by framework, convention and phase, without a framework whose trace is incomplete under one of them.
+        cells: What each counter reported, by counter.
+        states: The exit code of the reconciliation under each convention, by its name.
+        open: What does not reconcile, a sentence each.
     """
 
     model: str

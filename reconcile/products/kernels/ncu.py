@@ -22,7 +22,7 @@ TENSOR = re.compile(r"sm__ops_path_tensor_src_[a-z0-9_]+\.sum")
 type of the result, with sparsity) the other is read."""
 FMA = tuple(f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in ("ffma", "dfma"))
 """Multiply-adds of single threads in float32 and float64. Half precision is left out: compilers move constants by HFMA2."""
-RECORD = (
+HOW_TO_RECORD = (
     "record it with: ncu --csv --page raw --nvtx --profile-from-start off --clock-control none --metrics "
     "regex:sm__ops_path_tensor_src,regex:smsp__sass_thread_inst_executed_op_[fd]fma_pred_on, around code that runs in "
     "torch.autograd.profiler.emit_nvtx(record_shapes=True) (docs/kernels.md)"
@@ -79,7 +79,7 @@ def read(path: Path) -> tuple[Counted, ...]:
     rows = list(csv.reader(line for line in text.splitlines() if not line.startswith("==")))
     head = next((row for row in rows if "Kernel Name" in row), None)
     if head is None:
-        raise UsageError(f"{brief(path)} has no column 'Kernel Name', so it is no CSV file of ncu: {RECORD}.")
+        raise UsageError(f"{brief(path)} has no column 'Kernel Name', so it is no CSV file of ncu: {HOW_TO_RECORD}.")
     ranges = next((i for i, name in enumerate(head) if name.startswith(RANGES)), None)
     types = [name.removesuffix(".sum") for name in head if TENSOR.fullmatch(name)]
     parts = {f"{name}.sum" for name in types if any(name.startswith(f"{whole}_") for whole in types)}
@@ -87,7 +87,7 @@ def read(path: Path) -> tuple[Counted, ...]:
     fma = [i for i, name in enumerate(head) if name in FMA]
     lacks = "the NVTX ranges" if ranges is None else "tensor cores (sm__ops_path_tensor_src_*)" if not tensor else ""
     if ranges is None or not tensor or len(fma) < len(FMA):
-        raise UsageError(f"{brief(path)} has no column of {lacks or 'FFMA and DFMA'}: {RECORD}.")
+        raise UsageError(f"{brief(path)} has no column of {lacks or 'FFMA and DFMA'}: {HOW_TO_RECORD}.")
     body = [row for row in rows[rows.index(head) + 1 :] if len(row) == len(head) and row[0]]
     found = tuple(_counted(path, head, row, ranges, tensor, fma) for row in body)
     if not found:
@@ -95,7 +95,7 @@ def read(path: Path) -> tuple[Counted, ...]:
             f"{brief(path)} lists no kernel: call torch.cuda.profiler.start() before what you want counted."
         )
     if not any(each.sizes for one in found for each in one.launch.ranges):
-        raise UsageError(f"the ranges of {brief(path)} have no sizes of tensors: {RECORD}.")
+        raise UsageError(f"the ranges of {brief(path)} have no sizes of tensors: {HOW_TO_RECORD}.")
     return found
 
 
@@ -110,7 +110,7 @@ def _counted(
             sum(_number(row[i]) for i in fma),
         )
     except ValueError:
-        raise UsageError(f"{brief(path)} has no count of kernel {row[0]} ({name[:60]}): {RECORD}.") from None
+        raise UsageError(f"{brief(path)} has no count of kernel {row[0]} ({name[:60]}): {HOW_TO_RECORD}.") from None
 
 
 def _number(text: str) -> int:

@@ -12,7 +12,7 @@ FORWARD_UPDATE = {4: 1, 3: 2, 1: 0}
 """Gates -> the multiply-adds of a unit's own update: c f + i g of an LSTM; r h and (1 - z) n + z h of a GRU."""
 BACKWARD_UPDATE = 3
 """The same of the gradients of an LSTM or a GRU, in every step but one."""
-OWN = "a unit's own update, element by element"
+UPDATE_OF_UNIT = "a unit's own update, element by element"
 
 
 def weights(case: Case) -> list[tuple[Shape, Shape]]:
@@ -70,4 +70,4 @@ def persistent(launch: Launch, case: Case) -> Product | None:
         update = BACKWARD_UPDATE * (rows - _sequences(case)) * units if gates > 1 else 0
     if "HMMA" in launch.short:
         update = 0
-    return Product(rows * wide * hidden, ((Cause.OUTSIDE_CONVENTION, update, OWN),) if update else ())
+    return Product(rows * wide * hidden, ((Cause.OUTSIDE_CONVENTION, update, UPDATE_OF_UNIT),) if update else ())

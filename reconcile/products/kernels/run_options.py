@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from ...launch.request import RunRequest
     from .ncu import Counted
 
-STRANGE = "no operator of this run is around the kernels of --ncu: give the model that you recorded, and its --pass or --steps."
+NO_OPERATOR_AROUND_KERNELS = (
+    "no operator of this run is around the kernels of --ncu: give the model that you recorded, and its --pass or "
+    "--steps."
+)
 
 
-UNHEARD = "{} writes no log of its products on a CPU; --witness takes models of {} (docs/witness.md)."
+WRITES_NO_LOG = "{} writes no log of its products on a CPU; --witness takes models of {} (docs/witness.md)."
 
 
 def file(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,7 +41,7 @@ def witnessed(request: RunRequest) -> RunRequest:
     able = [name for name, framework in every.items() if framework in request.factories or not request.factories]
     if not able:
         raise UsageError(
-            UNHEARD.format(" and ".join(map(title, request.factories)), " and ".join(map(title, every.values())))
+            WRITES_NO_LOG.format(" and ".join(map(title, request.factories)), " and ".join(map(title, every.values())))
         )
     return replace(request, counters=tuple(dict.fromkeys([*choose_counters(request), *able])))
 
@@ -71,7 +74,7 @@ def compare(
     operators = {each.op for one in counted for each in one.launch.ranges}
     trace = next((trace for trace in answer.traces if operators & {row.op for row in trace.rows}), None)
     if trace is None:
-        raise UsageError(STRANGE)
+        raise UsageError(NO_OPERATOR_AROUND_KERNELS)
     if not trace.complete:
         say(f"The kernels of --ncu are not compared: {trace.name} is incomplete.", err=True)
         return answer.exit_code

@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 More = tuple[Cause, int, str]
 """A cause, multiply-adds beyond those of the operator (negative: fewer), and why."""
 
-SCALED = "each result is scaled: alpha a b + beta c"
+RESULT_IS_SCALED = "each result is scaled: alpha a b + beta c"
 _TILE = re.compile(r"(?:_|tilesize)(\d+)x(\d+)(?:x|_)(\d+)(?:x|_|$)")
 """``tilesize64x32x64``; ``..._64x64_32x6_...`` of CUTLASS and nvjet: rows, columns, depth (and stages)."""
 _SHAPE = re.compile(r"GemmShape<(\d+), (\d+), (\d+)>")
@@ -109,13 +109,13 @@ def product(launch: Launch, batch: int, rows: int, columns: int, depth: int) -> 
     tiles = batch * ceil(columns / t.rows) * ceil(rows / t.columns)
     results = tiles * t.rows * t.columns
     if "_split_k_kernel" in launch.short:
-        return Product(0, ((Cause.OUTSIDE_CONVENTION, results, SCALED),))
+        return Product(0, ((Cause.OUTSIDE_CONVENTION, results, RESULT_IS_SCALED),))
     if by_grid(launch):
         return padded(share, prod(launch.grid) * t.rows * t.columns * up(depth, t.depth), t)
     parts = launch.grid[2] if batch == 1 and len(launch.grid) > 2 else 1
     made = padded(share, results * parts * up(ceil(depth / parts), t.depth), t)
     scales = "_ffma_" in launch.short and parts == 1
-    return Product(share, (*made.more, (Cause.OUTSIDE_CONVENTION, results, SCALED))) if scales else made
+    return Product(share, (*made.more, (Cause.OUTSIDE_CONVENTION, results, RESULT_IS_SCALED))) if scales else made
 
 
 def matrices(launch: Launch, case: Case) -> Product | None:

@@ -34,7 +34,19 @@ Key = tuple[str, tuple[tuple[int, ...], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An operator at a layer: FLOPs that the GPU counted for it, those of the trace, its kernels, and the difference by cause."""
+    """An operator at a layer: what the GPU counted for it beside what the trace has.
+
+    Attributes:
+        layer: The layer; several with commas if the operator did not run as often as in the trace.
+        op: The operator.
+        calls: How often it runs in the trace; of an operator that the trace has not, the number of its kernels.
+        gpu: FLOPs of products that the GPU counted.
+        trace: FLOPs of the trace, under ``matmul``.
+        kernels: The names of the kernels that computed them; () if none ran.
+        lines: The difference by cause: the cause, FLOPs to add to ``gpu``, and why.
+        residual: The FLOPs between them that no line explains.
+        reason: Why there is a residual; '' without one.
+    """
 
     layer: str
     op: str

@@ -37,20 +37,36 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """FLOPs of one step of a pass on ``batch`` sequences of ``seq`` tokens, with documents of ``lengths`` packed into each;
-    ``sides`` if an encoder and a decoder have as many each.
-    ``trained`` of the model's ``parameters`` are not frozen. ``recurrent`` is the work inside layers that reads no weight and is
-    not attention's, as that of a scan. ``further`` layers of multi-token prediction stand in the configuration alone.
-    An indexer, whose work is ``indexer``, chooses ``topk`` keys for a token (0: there is none); ``attention`` is the work on all
-    keys that then ran, 0 where that of others ran.
+    """FLOPs of one step of a pass of a language model, or of a model that reads images.
 
-    ``batch`` images of ``seq`` tokens take the place of sequences in a model of ``pictures`` alone, which may have a ``text`` of
-    as many tokens beside each; in a language model, ``images`` have ``taken`` of the tokens of each sequence.
-    Experts that share the tokens of a sequence and take ``capacity`` of them at most, 0 for all, leave ``dropped``.
-
-    ``ran`` is all work that ran, and ``again`` the part of it for recomputed activations.  ``causal`` is the work that ran once
-    and that no causal mask discards: None, and ``unseen`` says why, if the trace does not show that; otherwise ``unseen``
-    names the products whose masks it does not show. ``exit_code`` is that of the run.
+    Attributes:
+        model: The model's name.
+        training: Whether the pass is a training step, and not a call.
+        batch: The sequences of the step, or the images in a model of ``pictures`` alone.
+        seq: The tokens of each.
+        lengths: The lengths of the documents that are packed into each sequence; () for none.
+        sides: Whether an encoder and a decoder have as many tokens each.
+        parameters: The model's parameters.
+        trained: Those that are not frozen.
+        recurrent: The work inside layers that reads no weight and is not attention's, as that of a scan.
+        further: Layers of multi-token prediction that stand in the configuration alone.
+        topk: The keys that an indexer chooses for a token; 0 if there is none.
+        indexer: The work of the indexer.
+        attention: The work on all keys that then ran; 0 where that of others ran.
+        ran: All work that ran.
+        causal: The work that ran once and that no causal mask discards; None if the trace does not show that.
+        unseen: Why ``causal`` is None; otherwise the products whose masks the trace does not show, '' for none.
+        again: The part of ``ran`` for recomputed activations.
+        versions: Versions by package.
+        quotes: What each formula says of the model, the nearest to the work that ran once first.
+        exit_code: That of the run.
+        pictures: Whether it is a model of images, without a language model.
+        text: The tokens of a text beside each image of such a model; 0 for none.
+        images: The images in each sequence of a language model; 0 for none.
+        taken: The tokens of each sequence that these take.
+        pixels: The height and width of an image; () where they were not given.
+        capacity: The most tokens of a sequence that one expert takes; 0 for all.
+        dropped: The tokens that the experts leave because of it.
     """
 
     model: str

@@ -37,9 +37,17 @@ NO_SHAPE = Shape()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One row of the table by the names of its columns, and what could be read of it. ``wrong`` says why it could not be.
+    """One row of the table by the names of its columns, and what could be read of it.
 
-    ``tokens`` is tokens per second of all devices and ``rate`` FLOP/s of all of them; None where the row states no such thing.
+    Attributes:
+        number: Its number in the file, the first below the head being 1.
+        cells: Its cells by column.
+        claim: The utilisation or rate that it claims; None if the row cannot be read.
+        shape: The sizes of the model, 0 for one that the row does not state.
+        devices: The number of devices; 0 if the row does not state it.
+        tokens: Tokens per second of all devices; None where the row states no such thing.
+        rate: FLOP/s of a device that the note says is printed beside the claim; None where it states no such thing.
+        wrong: Why it could not be read; '' if it could.
     """
 
     number: int

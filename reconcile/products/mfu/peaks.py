@@ -58,7 +58,18 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device as its vendor sells it. ``datasheet`` is '' if none was found; ``read`` says where the figures were read."""
+    """One device as its vendor sells it.
+
+    Attributes:
+        vendor: The vendor.
+        product: The product's name.
+        form: The form factor, such as SXM4, or what of it is taken for one device.
+        names: The names by which people call it.
+        peaks: Its peaks, by dtype and unit.
+        datasheet: The vendor's document; '' if none was found.
+        page: The place in it; '' if that is not known.
+        read: Where the figures were read.
+    """
 
     vendor: str
     product: str

@@ -55,10 +55,17 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``best`` explains the claim if ``explained``; otherwise it is the nearest product, or one that chance explains as well.
+    """What was found for a claim.
 
-    ``fits`` is how many products agree with the claim, and ``chance`` the share of random claims that a product as simple does.
-    ``also`` are other single readings that agree: a factor of 2 has several.
+    Attributes:
+        claim: The claim.
+        setup: What it was computed from.
+        explained: Whether ``best`` explains it.
+        best: The product that does; otherwise the nearest one, or one that chance explains as well.
+        agrees: How ``best`` agrees with the figure, one of ``chance.BEST``; '' if it does not.
+        fits: How many products agree with the claim.
+        chance: The share of random claims that a product as simple explains.
+        also: Other single readings that agree: a factor of 2 has several.
     """
 
     claim: Claim

@@ -14,9 +14,20 @@ from .shapes import Numerator
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A run of ``devices`` devices. Either ``flops`` (FLOP/s of all devices) is stated, or ``tokens`` (per second, of all
-    devices) and the formulas, of which the first is the stated one. ``splits`` are the sizes by which people divide the world,
-    by name; ``padding`` is the share of tokens that pad."""
+    """A run of several devices. Either ``flops`` is stated, or ``tokens`` and the formulas.
+
+    Attributes:
+        devices: The number of devices.
+        device: Which device it is; None if that is not known.
+        peak: Its peak; None if none is stated.
+        flops: FLOP/s of all devices; None if it is not stated.
+        tokens: Tokens per second of all devices; None if it is not stated.
+        numerators: The FLOPs per token by each formula, of which the first is the stated one.
+        splits: The sizes by which people divide the world, by name.
+        accumulation: The micro-batches of a step.
+        padding: The share of tokens that pad.
+        recompute: ``"none"`` or ``"full"``: which activations are computed again; '' if that is not known.
+    """
 
     devices: int
     device: Device | None = None

@@ -29,8 +29,19 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A row, what was found, and why: ``statement`` is what the claim is, ``factors`` its multiple of what the source's
-    convention gives, 1 for an explained row without a reading; ``convention`` is how its source counts."""
+    """A row, what was found, and why.
+
+    Attributes:
+        row: The row.
+        state: What is known of it.
+        statement: What the claim is; '' for a row without enough numbers.
+        factor: Its multiple of what the source's convention gives, 1 for an explained row without a reading; None if it has none.
+        convention: How its source counts; '' if that was not found.
+        agrees: How the explanation agrees with the claim's digits, one of ``chance.BEST``; '' if nothing explains it.
+        chance: The share of random claims that would be explained as well; None if nothing explains it.
+        reason: Why it is not explained, or what its source states in another way; '' for neither.
+        peak: The peak that the claim was divided by, where a convention alone explains it; '' otherwise.
+    """
 
     row: Row
     state: State

@@ -21,7 +21,7 @@ from .collect import collect
 from .sums import ONE, SUM, Part, Sum
 from .world import Rank, World
 
-PARTIAL = "only some ranks ran, so there is no sum: leave --rank out to run those that the sum needs."
+ONLY_SOME_RANKS_RAN = "only some ranks ran, so there is no sum: leave --rank out to run those that the sum needs."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Ranked:
         trace, name = self.one.traces[0], self.convention.name
         totals = self.totals.get(name), trace.totals.get(name)
         if not self.whole:
-            return blocked(SUM, ONE, State.NOT_COMPARABLE, PARTIAL, totals)
+            return blocked(SUM, ONE, State.NOT_COMPARABLE, ONLY_SOME_RANKS_RAN, totals)
         unknown = next((t for t in (*(f.trace for f in self.folds), trace) if name not in t.totals), None)
         if unknown is not None:
             return blocked(SUM, ONE, State.NOT_COMPARABLE, unknown.reason, totals)

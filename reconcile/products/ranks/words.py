@@ -10,7 +10,7 @@ from ...core.text import number, percent, signed
 from ...engine.citation import META
 from ...report import view
 from .files import Together, missing, mixed
-from .ranked import PARTIAL, Fold, Ranked, Traffic
+from .ranked import ONLY_SOME_RANKS_RAN, Fold, Ranked, Traffic
 
 TRAFFIC = ("ranks", "collective", "group", "calls", "bytes sent")
 
@@ -100,7 +100,7 @@ def summary(result: Ranked) -> str:
     if lost is not None:
         return f"Withheld: rank {lost.ranks[0]}: {lost.trace.reason}"
     if not result.whole:
-        return PARTIAL[0].upper() + PARTIAL[1:]
+        return ONLY_SOME_RANKS_RAN[0].upper() + ONLY_SOME_RANKS_RAN[1:]
     total = f"{number(result.world.size)} ranks do {number(result.totals[name])} FLOPs together ({name})."
     if any(answer.exit_code for answer in result.answers):
         return f"Not reconciled: a counter of a rank is not explained, see above. {total}"

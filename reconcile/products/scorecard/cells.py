@@ -33,7 +33,7 @@ from ..gallery.rows import write_lines
 
 FILE = Path(loading.HERE) / "scorecard.json"
 SCHEMA = 1
-AGAIN = "Make it again with `reconcile zoo scorecard`."
+MAKE_SCORECARD_AGAIN = "Make it again with `reconcile zoo scorecard`."
 RULES = 4
 """The most rules that a cell names."""
 
@@ -97,11 +97,23 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One counter on all layers of one family in one pass.
+    """One counter on all layers of one family in one pass. The four fields of ``key`` decide whether it is still valid.
 
-    The four fields of ``key`` decide whether the card is still valid: ``source`` is the hash of the family's files and ``code``
-    that of the counter's folder; ``version`` and ``framework_version`` are those installed, or required, at home.
-    ``versions`` are those that the counter itself reported. ``settings`` are the pair's settings that differ from its own.
+    Attributes:
+        family: The family of layers.
+        pass_: The pass.
+        counter: The counter's name.
+        framework: Its framework.
+        unit: Its unit, MAC or FLOP.
+        source: The hash of the family's files.
+        code: The hash of the counter's folder.
+        version: The counter's requirement, or the version that is installed at home.
+        framework_version: The version of the framework that is installed at home.
+        versions: Versions by package, as the counter itself reported them.
+        settings: The pair's settings that differ from its own.
+        device: Where the counter ran.
+        environment: The environment in which it ran.
+        cells: What it does to each layer, by layer.
     """
 
     family: str
@@ -246,7 +258,7 @@ def _plain(cell: Cell) -> dict[str, Any]:
 
 def read(path: Path = FILE) -> dict[str, Card]:
     """The cards in this file; none if there is no such file. Raises UsageError if it cannot be read."""
-    return read_rows(path, _card, AGAIN)
+    return read_rows(path, _card, MAKE_SCORECARD_AGAIN)
 
 
 def _card(data: dict[str, Any]) -> Card:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from ...launch.request import RunRequest
     from .against import Against
 
-UNENTERED = "the step has not run: look at it after the `with` block."
-RUNS = "the step still runs: look at it after the `with` block."
+STEP_HAS_NOT_RUN = "the step has not run: look at it after the `with` block."
+STEP_STILL_RUNS = "the step still runs: look at it after the `with` block."
 
 
 @speaks_python()
@@ -138,9 +138,9 @@ class Step(Found):
     def collected(self) -> Collected:
         """The step's trace and ledgers. Raises NotInResult before its end."""
         if self.context is None:
-            raise NotInResult(UNENTERED)
+            raise NotInResult(STEP_HAS_NOT_RUN)
         if self.context.runs:
-            raise NotInResult(RUNS)
+            raise NotInResult(STEP_STILL_RUNS)
         if self._collected is None:
             self._collected = self._taken()
         return self._collected
@@ -164,7 +164,7 @@ class Step(Found):
     def seconds(self) -> float:
         """How long the step took while it was counted, in seconds: longer than without."""
         if self.context is None:
-            raise NotInResult(UNENTERED)
+            raise NotInResult(STEP_HAS_NOT_RUN)
         return float(self.context.seconds)
 
     def metrics(self, seconds: float | None = None) -> dict[str, float]:

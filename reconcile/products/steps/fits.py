@@ -18,10 +18,10 @@ from ...core.text import number
 from ...engine.settle import Collected
 from ...launch.request import run_request
 from .count import flops_of
-from .running import UNLIKE, Kind, Running
+from .running import SAME_SHAPES_OTHER_WORK, Kind, Running
 from .utilisation import peak_of, utilisation
 
-UNTRACED = "a step cannot be traced: %s."
+STEP_NOT_TRACED = "a step cannot be traced: %s."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -89,7 +89,7 @@ class GraphRunning(Running):
         try:
             trace = FittedStep(self.framework, {}, model, batch).trace()
         except Exception as error:  # whatever the program's own code raises where it is traced
-            self._withheld = kind.reason = UNTRACED % text_of(error).rstrip(".")
+            self._withheld = kind.reason = STEP_NOT_TRACED % text_of(error).rstrip(".")
             return
         run = self._settled(self._name or type(model).__name__, trace)
         self.last = run
@@ -99,7 +99,9 @@ class GraphRunning(Running):
             self._withheld = kind.reason = str(error)
             return
         if kind.metrics is not None and kind.metrics != metrics:
-            self._withheld = kind.reason = UNLIKE % tuple(number(m["flops"]) for m in (kind.metrics, metrics))
+            self._withheld = kind.reason = SAME_SHAPES_OTHER_WORK % tuple(
+                number(m["flops"]) for m in (kind.metrics, metrics)
+            )
         kind.metrics = metrics
 
     def _settled(self, name: str, trace: Any) -> FittedRun:

@@ -27,21 +27,21 @@ from .count import Step, count, framework_of
 if TYPE_CHECKING:
     import pandas
 
-UNSEEN = (
+KIND_NEVER_COUNTED = (
     "steps of one kind ran %s times and none of them was counted yet: the kind showed only after the step had begun."
 )
-UNCALLED = (
+MODEL_NOT_CALLED = (
     "a step ran in which no call of the model was seen, so its shapes are not known. Count it by reconcile.count."
 )
-EARLY = (
+COMPUTES_BEFORE_CALL = (
     "the program computes %s FLOPs before it calls the model, and the shapes of these are not known. Count the step by "
     "reconcile.count."
 )
-UNLIKE = (
+SAME_SHAPES_OTHER_WORK = (
     "two steps of the same shapes are not the same work: %s and %s FLOPs. Count by reconcile.count what depends on more than "
     "shapes."
 )
-ENDED = "a step ended early (%s)."
+STEP_ENDED_EARLY = "a step ended early (%s)."
 
 
 @dataclass
@@ -56,7 +56,19 @@ class Kind:
 
 @dataclass
 class _Piece:
-    """One micro-batch that runs."""
+    """One micro-batch that runs.
+
+    Attributes:
+        hint: Says, when the model is called, whether an optimizer will step; None where that is learnt by position.
+        given: The shapes of the batch, where the library has them; () otherwise.
+        position: The number of micro-batches since the last step of an optimizer.
+        calls: The shapes of each call of the model.
+        stepped: Each step of an optimizer: the optimizer's number, and whether it was its first one.
+        begun: What is known of it where it begins, by which it is looked up; None before that.
+        hinted: What ``hint`` said; None without one.
+        state: The model and the modes of its modules where it begins, as a number.
+        step: The count of this micro-batch; None if it is not counted.
+    """
 
     hint: Callable[[], Hashable] | None
     given: tuple[str, ...]
@@ -137,10 +149,10 @@ class Running:
         if piece.step is not None:
             piece.step.leave(error)
         if error is not None:
-            self._withheld = self._withheld or ENDED % type(error).__name__
+            self._withheld = self._withheld or STEP_ENDED_EARLY % type(error).__name__
             return
         if piece.begun is None:
-            self._withheld = self._withheld or UNCALLED
+            self._withheld = self._withheld or MODEL_NOT_CALLED
             return
         self._position = 0 if piece.stepped or piece.hinted is True else self._position + 1
         self._warm = self._warm or bool(piece.stepped)
@@ -183,7 +195,7 @@ class Running:
         except NotInResult as error:
             self._withheld = str(error)
         else:
-            self._withheld = EARLY % number(flops) if flops else ""
+            self._withheld = COMPUTES_BEFORE_CALL % number(flops) if flops else ""
 
     def _decide(self, piece: _Piece) -> None:
         """Record this micro-batch, unless each kind that it can be is known."""
@@ -224,14 +236,16 @@ class Running:
             self._withheld = kind.reason = str(error)
             return
         if kind.metrics is not None and kind.metrics != metrics:
-            self._withheld = kind.reason = UNLIKE % tuple(number(m["flops"]) for m in (kind.metrics, metrics))
+            self._withheld = kind.reason = SAME_SHAPES_OTHER_WORK % tuple(
+                number(m["flops"]) for m in (kind.metrics, metrics)
+            )
         kind.metrics = metrics
 
     @property
     def withheld(self) -> str:
         """Why there is no total; '' if there is one."""
         missing = [kind.calls for kind in self._kinds.values() if kind.metrics is None]
-        return self._withheld or (UNSEEN % number(sum(missing)) if missing else "")
+        return self._withheld or (KIND_NEVER_COUNTED % number(sum(missing)) if missing else "")
 
     @property
     def flops(self) -> int | None:

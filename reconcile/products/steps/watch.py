@@ -28,11 +28,19 @@ OLDEST = (3, 10)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A program and what to count of it: the steps from ``first`` to ``last``, from 1, or the call of that number, 0 for none.
+    """A program and what to count of it.
 
-    ``module`` says that ``name`` is a module's name, as after ``python -m``; ``go_on`` that the program runs to its end.
-    ``python`` is the interpreter of the user's own, '' for this one, and ``version`` its version, such as ``3.11``.
-    ``marks`` says that Nsight Compute runs around this command, and gets the step's kernels with the operators around them.
+    Attributes:
+        name: Its file, or the name of a module.
+        arguments: Its arguments on the command line.
+        module: Whether ``name`` is a module's name, as after ``python -m``.
+        first: The first step to count, from 1.
+        last: The last step to count.
+        call: The call of a model to count in place of steps, from 1; 0 for none.
+        go_on: Whether the program runs to its end.
+        python: The interpreter, if it is the user's own; '' for this one.
+        version: The version of that interpreter, such as ``3.11``; '' without one.
+        marks: Whether Nsight Compute runs around this command, and gets the step's kernels with the operators around them.
     """
 
     name: str

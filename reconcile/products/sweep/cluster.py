@@ -17,7 +17,7 @@ from ...core.text import clean
 ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss|ucx)://)?[^/\s]+:\d+")
 SECURED = ("tls", "wss")
 """Ways to connect that need certificates."""
-STRANGER = "what answers is not a Dask scheduler"
+NOT_A_SCHEDULER = "what answers is not a Dask scheduler"
 PATIENCE = 10.0
 """Seconds that a scheduler may take to be connected to, and to let go of."""
 PULSE = 15.0
@@ -97,7 +97,7 @@ async def _ask(address: str) -> None:
     async with rpc(address, timeout=PATIENCE, connection_args=Security().get_connection_args("client")) as there:
         said = await there.identity()
     if said.get("type") != "Scheduler":
-        raise ValueError(STRANGER)
+        raise ValueError(NOT_A_SCHEDULER)
 
 
 def _connect(address: str) -> Any:
@@ -112,7 +112,7 @@ def _connect(address: str) -> Any:
         said = next(iter(str(error).strip().splitlines()), "")
         raise _none_at(address, clean(said[:300]).rstrip(".") or type(error).__name__) from error
     except Exception as error:  # bytes that mean something else, such as a length that no memory has
-        raise _none_at(address, STRANGER) from error
+        raise _none_at(address, NOT_A_SCHEDULER) from error
 
 
 def _none_at(address: str, why: str) -> UsageError:

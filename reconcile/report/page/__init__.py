@@ -22,7 +22,7 @@ from ...core.results import Statement
 from ...core.text import clean, number, ratio, signed
 from ...engine.answer import Answer
 from ...engine.phases import PhaseRow, PhaseTable
-from ...engine.verdict import REMEDY, CounterVerdict
+from ...engine.verdict import GIVE_FORMULAS, CounterVerdict
 from .. import folds, view
 from ..alignment import sentences
 from ..rendering import environment
@@ -183,7 +183,7 @@ def _phased(framework: str, table: PhaseTable) -> dict[str, Any]:
 def _troubles(result: Answer) -> Iterator[tuple[str, list[str]]]:
     yield "Rules that broke", [view.broken_sentence(*pair) for pair in view.broken(result)]
     unknown = [view.unknown_sentence(*pair) for pair in view.unknown(result)]
-    yield "Unknown work", [*unknown, REMEDY] if unknown else []
+    yield "Unknown work", [*unknown, GIVE_FORMULAS] if unknown else []
     yield "Missing traces", view.traces_lost(result)
 
 

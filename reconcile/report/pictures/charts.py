@@ -18,7 +18,7 @@ LAYERS = 24
 """Rows of a chart by layer; the smaller layers share one last row, so each column still adds up."""
 NAMED = 4
 """The most layers that are named below a cause."""
-NEEDED = "pictures need matplotlib: pip install 'flop-reconcile[plots]'"
+PICTURES_NEED_MATPLOTLIB = "pictures need matplotlib: pip install 'flop-reconcile[plots]'"
 
 
 def can_draw() -> bool:
@@ -31,7 +31,7 @@ def can_draw() -> bool:
 def require() -> None:
     """Raises UsageError if the charting library is not installed."""
     if not can_draw():
-        raise UsageError(NEEDED)
+        raise UsageError(PICTURES_NEED_MATPLOTLIB)
 
 
 def waterfall(statement: Statement, layers: Sequence[str] = ()) -> list[Bar]:

@@ -30,7 +30,7 @@ from ..elementwise import (
 )
 from ..shapes import attr, n_in, n_out, shape
 
-_SOURCE = "for each tensor of the list, what the operator of one does: ATen native/ForeachOpsKernels.cpp"
+_SOURCE_OF_ONE = "for each tensor of the list, what the operator of one does: ATen native/ForeachOpsKernels.cpp"
 
 _OF_ONE = """abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min cos cosh div erf erfc exp expm1 floor frac lerp
 lgamma log log10 log1p log2 maximum minimum mul neg pow reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan tanh trunc"""
@@ -71,21 +71,21 @@ def _of_one(op: Op) -> Work:
     )
 
 
-formula(*(f"aten._foreach_{name}" for name in _OF_ONE.split()), source=_SOURCE)(_of_one)
+formula(*(f"aten._foreach_{name}" for name in _OF_ONE.split()), source=_SOURCE_OF_ONE)(_of_one)
 
 
-@formula("aten._foreach_norm", source=f"elementwise.vector_norm {_SOURCE}")
+@formula("aten._foreach_norm", source=f"elementwise.vector_norm {_SOURCE_OF_ONE}")
 def _norm(op: Op) -> Work:
     order = op.attrs.get("ord", 2)
     return _each(op, lambda index: elementwise.vector_norm(n_in(op, index), n_out(op, index), float(order)))
 
 
-@formula("aten._foreach_max", source=f"N - 1 comparisons, {_SOURCE}")
+@formula("aten._foreach_max", source=f"N - 1 comparisons, {_SOURCE_OF_ONE}")
 def _max(op: Op) -> Work:
     return _each(op, lambda index: elementwise.reduction(n_in(op, index), n_out(op, index), CMP))
 
 
-@formula("aten._foreach_mm", source=f"a product of two matrices, {_SOURCE}")
+@formula("aten._foreach_mm", source=f"a product of two matrices, {_SOURCE_OF_ONE}")
 def _mm(op: Op) -> Work:
     # self: (M, K) each, then mat2: (K, N) each -> (M, N) each
     return _each(op, lambda index: dots(n_out(op, index), shape(op, index)[-1]))

@@ -14,16 +14,21 @@ from ..shapes import (
     shape,
 )
 
-_BLAS = "one dot product of K terms per output element: ATen native/LinearAlgebra.cpp"
+_DOT_PRODUCT_SOURCE = "one dot product of K terms per output element: ATen native/LinearAlgebra.cpp"
 
 
-@formula("aten.mm", "aten.bmm", "aten.matmul", "aten.mv", "aten.dot", "aten.vdot", "aten.inner", source=_BLAS)
+@formula(
+    "aten.mm", "aten.bmm", "aten.matmul", "aten.mv", "aten.dot", "aten.vdot", "aten.inner", source=_DOT_PRODUCT_SOURCE
+)
 def _product(op: Op) -> Work:
     # (..., K) x (..., K, N), (..., K) x (K,) -> outputs * K
     return dots(n_out(op), shape(op)[-1])
 
 
-@formula("aten._grouped_mm", source=_BLAS + "; the rows of every group with its own matrix: native/GroupedMMUtils.h")
+@formula(
+    "aten._grouped_mm",
+    source=_DOT_PRODUCT_SOURCE + "; the rows of every group with its own matrix: native/GroupedMMUtils.h",
+)
 def _grouped(op: Op) -> Work:
     # (S, K) x (G, K, N) -> (S, N); (G, M, K) x (K, S) -> (M, S); (G, M, K) x (G, K, N) -> (G, M, N);
     # (M, S) x (S, N) -> (G, M, N), where S is cut into the groups: every output element sums its group's part
@@ -37,21 +42,28 @@ def _grouped(op: Op) -> Work:
 @formula(
     "aten.linear",
     "aten.mkldnn_linear",
-    source=_BLAS + ", native/Linear.cpp, native/mkldnn/Linear.cpp; one add per output element for the bias",
+    source=_DOT_PRODUCT_SOURCE
+    + ", native/Linear.cpp, native/mkldnn/Linear.cpp; one add per output element for the bias",
 )
 def _linear(op: Op) -> Work:
     # (..., K) x (N, K) -> (..., N)
     return dots(n_out(op), shape(op, 1)[-1]) + Work(add=n_out(op) if len(op.inputs) > 2 else 0)
 
 
-@formula("aten.addmm", "aten.baddbmm", "aten.addmv", source=_BLAS + "; contraction.scaled for self, beta and alpha")
+@formula(
+    "aten.addmm",
+    "aten.baddbmm",
+    "aten.addmv",
+    source=_DOT_PRODUCT_SOURCE + "; contraction.scaled for self, beta and alpha",
+)
 def _addmm(op: Op) -> Work:
     # self, (..., M, K), (..., K, N)
     return dots(n_out(op), shape(op, 1)[-1]) + _scaled(op)
 
 
 @formula(
-    "aten._addmm_activation", source=_BLAS + "; relu or (use_gelu) erf-gelu on the result: addmm_activation_out_cpu"
+    "aten._addmm_activation",
+    source=_DOT_PRODUCT_SOURCE + "; relu or (use_gelu) erf-gelu on the result: addmm_activation_out_cpu",
 )
 def _addmm_activation(op: Op) -> Work:
     from ..elementwise import SHARED
@@ -60,7 +72,10 @@ def _addmm_activation(op: Op) -> Work:
     return _addmm(op) + each * n_out(op)
 
 
-@formula("aten.addbmm", source=_BLAS + " per batch, each added onto the result (native/LinearAlgebra.cpp addbmm_impl_)")
+@formula(
+    "aten.addbmm",
+    source=_DOT_PRODUCT_SOURCE + " per batch, each added onto the result (native/LinearAlgebra.cpp addbmm_impl_)",
+)
 def _addbmm(op: Op) -> Work:
     # self, (B, M, K), (B, K, N) -> (M, N): the first of the B additions is onto beta * self
     batch, _, k = shape(op, 1)
@@ -83,7 +98,10 @@ def _outer(op: Op) -> Work:
     return Work(mul=n_out(op))
 
 
-@formula("aten.tensordot", source=_BLAS + "; an axis that meets one of size 1 is summed first: native/Linear.cpp")
+@formula(
+    "aten.tensordot",
+    source=_DOT_PRODUCT_SOURCE + "; an axis that meets one of size 1 is summed first: native/Linear.cpp",
+)
 def _tensordot(op: Op) -> Work:
     """K is the product of the contracted sizes that both operands have; of the others, the longer is summed to 1."""
     axes = [

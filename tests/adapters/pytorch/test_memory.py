@@ -49,7 +49,7 @@ def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> 
         "fvcore": products,
         "flop_counter": 2 * products,
     }
-    note = memory.NOTE % ("weights", f"{4 * (products + WIDTH):,}")
+    note = memory.COUNTED_ON_META % ("weights", f"{4 * (products + WIDTH):,}")
     assert [(x["device"], x["notes"]) for x in data["ledgers"]] == [("meta", [note])] * 3
     assert data["traces"][0]["device"] == "meta"
 
@@ -121,7 +121,7 @@ def test_what_it_takes_is_its_weights_and_what_training_keeps(
         left["bytes"] = bytes_
         pair = linear(50)
         model = of(pair, training)
-        said = (memory.NOTE % (kept, f"{takes:,}"),) if device == "meta" else ()
+        said = (memory.COUNTED_ON_META % (kept, f"{takes:,}"),) if device == "meta" else ()
         assert model.spare() == said
         assert model.device == device
         assert pair.made == [], "it is weighed in a process of its own"

@@ -60,14 +60,14 @@ def test_a_compiled_model_runs_as_written_and_the_report_says_so(name: str) -> N
     for torch_model, inputs in ((WAYS[name].make, None), WAYS[name].make()):
         run = reconcile.run(torch=torch_model, inputs=inputs, counters=["flop_counter"])
         assert run.result.traces[0].totals["matmul"] == 2 * WAYS[name].macs
-        assert compiled.NOTE in run.result.traces[0].notes
+        assert compiled.COUNTED_AS_WRITTEN in run.result.traces[0].notes
 
 
 def test_what_is_not_compiled_has_no_note_of_it() -> None:
     """torch.cond compiles as it runs, which is no choice of the model's author."""
     for name in ("a plain module", "torch.cond", "flex_attention"):
         run = reconcile.run(torch=WAYS[name].make, counters=["flop_counter"])
-        assert compiled.NOTE not in run.result.traces[0].notes
+        assert compiled.COUNTED_AS_WRITTEN not in run.result.traces[0].notes
 
 
 def test_the_callers_compiled_model_stays_compiled() -> None:

@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import _len_torch_dispatch_stack
 import reconcile
 from reconcile.adapters.pytorch.steps.calls import described
 from reconcile.core.errors import UsageError
-from reconcile.products.steps.running import EARLY, UNCALLED, Running
+from reconcile.products.steps.running import COMPUTES_BEFORE_CALL, MODEL_NOT_CALLED, Running
 
 pytestmark = pytest.mark.frameworks
 
@@ -176,7 +176,7 @@ def test_work_before_the_call_withholds_the_total() -> None:
     x = torch.ones(3, A) @ torch.ones(A, A)
     net(x).sum().backward()
     running.end()
-    assert running.withheld == EARLY % (2 * 3 * A * A)
+    assert running.withheld == COMPUTES_BEFORE_CALL % (2 * 3 * A * A)
 
 
 def test_a_step_without_a_call_withholds_the_total() -> None:
@@ -185,7 +185,7 @@ def test_a_step_without_a_call_withholds_the_total() -> None:
     running.begin()
     net.two(net.one(torch.ones(3, A))).sum().backward()
     running.end()
-    assert (running.flops, running.withheld) == (None, UNCALLED)
+    assert (running.flops, running.withheld) == (None, MODEL_NOT_CALLED)
 
 
 def test_calls_of_inner_modules_are_followed() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.adapters.jax.watch import RANGE, Handed, Watch
+from reconcile.adapters.jax.watch import NO_RANGE_OF_STEPS, Handed, Watch
 
 STEP, GRADIENTS = "optimizer", "backward"
 
@@ -175,7 +175,7 @@ def test_a_range_of_steps_ends_at_the_first(watching: Watching) -> None:
     w.library.jit(evaluate)(1.0)
     with pytest.raises(Ended):
         w.library.jit(train)(1.0)
-    assert w.watch.told()["below"] == RANGE
+    assert w.watch.told()["below"] == NO_RANGE_OF_STEPS
 
 
 def test_a_jitted_function_is_otherwise_the_real_one(watching: Watching) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reconcile.adapters.counters.bridge import view
 from reconcile.adapters.counters.cpu_libraries import batched as reading
 from reconcile.adapters.counters.cpu_libraries.batched import with_sizes
-from reconcile.adapters.counters.cpu_libraries.bridge import UNSAID, bridge
+from reconcile.adapters.counters.cpu_libraries.bridge import SIZES_ARE_ADDRESSES, bridge
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -78,7 +78,7 @@ def test_where_sizes_cannot_be_read_the_call_is_named(monkeypatch: pytest.Monkey
     assert ledger.total == 0
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], ["aten.bmm"])
     (item,) = [item for item in bridge(view(ledger), trace).items if item.ran.mac]
-    assert item.formula == UNSAID.format(op="aten.bmm", routine="SGEMM_BATCH")
+    assert item.formula == SIZES_ARE_ADDRESSES.format(op="aten.bmm", routine="SGEMM_BATCH")
 
 
 class Sums(nn.Module):

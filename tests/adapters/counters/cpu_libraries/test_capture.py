@@ -18,7 +18,7 @@ from torch import nn  # noqa: E402
 
 from reconcile.adapters.counters.cpu_libraries import bridge as bridging  # noqa: E402
 from reconcile.adapters.counters.cpu_libraries.capture import capture  # noqa: E402
-from reconcile.adapters.counters.cpu_libraries.notes import IN_BLOCKS, OTHERWISE, notes_of  # noqa: E402
+from reconcile.adapters.counters.cpu_libraries.notes import IN_BLOCKS, OTHER_ALGORITHM, notes_of  # noqa: E402
 from reconcile.adapters.shared.refusal import BeyondCounter  # noqa: E402
 
 from .witnessed import both, gaps, macs, model_of, unwitnessed  # noqa: E402
@@ -224,7 +224,7 @@ def test_how_a_product_is_computed_is_named_with_its_layer():
     blocked = seen("head", line("convolution_direct", "wei ABcd16b16a"), line("convolution_direct", "src aBcd16b"))
     plain = seen("rest", line("convolution_direct"), line())
     assert notes_of([*winograd, blocked, plain]) == (
-        OTHERWISE % ("conv0, conv1, conv2 and 2 more", "convolution_winograd"),
+        OTHER_ALGORITHM % ("conv0, conv1, conv2 and 2 more", "convolution_winograd"),
         IN_BLOCKS % ("head", "wei ABcd16b16a, src aBcd16b"),
     )
     assert notes_of([plain]) == ()

@@ -12,7 +12,7 @@ import pytest
 
 from reconcile.adapters.counters.bridge import view
 from reconcile.adapters.counters.cpu_libraries import PRODUCTS
-from reconcile.adapters.counters.tf_libraries.bridge import GONE, SILENT, bridge
+from reconcile.adapters.counters.tf_libraries.bridge import NO_LINE_WRITTEN, NO_NODE_RAN, bridge
 from reconcile.adapters.counters.tf_libraries.matches import products_of
 from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.core.records import Ledger, Op, Trace
@@ -98,7 +98,7 @@ def test_what_has_no_line_is_named(heard: Callable[..., Any]) -> None:
     ledger, trace = heard("twins")
     assert gaps(ledger, trace) == []
     assert ledger.total == 6 * 8 * 6  # the second product is the first one's result
-    gone, silent = GONE.format(op="MatMul"), SILENT.format(op="MatMul")
+    gone, silent = NO_NODE_RAN.format(op="MatMul"), NO_LINE_WRITTEN.format(op="MatMul")
     assert unwitnessed(ledger, trace) == sorted(
         [("MatMul", 6 * 8 * 6, gone), ("MatMul", 6 * 8 * 3, silent), ("MatMul", 6 * 8 * 5, silent)]
     )

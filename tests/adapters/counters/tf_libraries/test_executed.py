@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.adapters.counters.tf_libraries.executed import UNPLACED, nodes_in
+from reconcile.adapters.counters.tf_libraries.executed import PRODUCT_BEFORE_NODE, nodes_in
 from reconcile.adapters.shared.refusal import CannotCount
 
 INNER = "onednn_verbose,v1,primitive,exec,cpu,inner_product,x64:gemm:jit,forward_training,src:f32::blocked:ab,,,mb8ic64oc128,0.1"
@@ -57,5 +57,5 @@ def test_lines_of_two_threads_are_of_no_node() -> None:
 
 
 def test_a_product_above_every_node_is_refused() -> None:
-    with pytest.raises(CannotCount, match=UNPLACED):
+    with pytest.raises(CannotCount, match=PRODUCT_BEFORE_NODE):
         nodes_in([REORDER, MATMUL, node("a", "MatMul")])

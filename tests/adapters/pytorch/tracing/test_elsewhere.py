@@ -97,7 +97,9 @@ def test_a_training_step_names_the_layer_that_started_a_thread() -> None:
             return threads.submit(torch.sin, x).result()
 
     trace = traced(on_new_thread, "a training step")
-    assert [(p.op, p.layer, p.reason) for p in trace.problems] == [("(thread)", "middle", training.UNFOLLOWED)]
+    assert [(p.op, p.layer, p.reason) for p in trace.problems] == [
+        ("(thread)", "middle", training.RAN_ON_ANOTHER_THREAD)
+    ]
 
 
 def test_nothing_is_watched_where_no_other_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from torch import nn  # noqa: E402
 
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.compiled import FUSED, SCRIPT  # noqa: E402
+from reconcile.adapters.pytorch.compiled import SCRIPT, TORCHSCRIPT_RUNS_KERNELS  # noqa: E402
 from reconcile.adapters.pytorch.tracing import launches  # noqa: E402
 from tests.adapters.pytorch.tracing.test_outside import net  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
@@ -156,13 +156,13 @@ def test_kernels_of_torchscript_withhold_the_number(inside):
         return Holder(part) if inside else part
 
     layer = "part" if inside else ""
-    assert problems(make)[0] == [(SCRIPT, layer, FUSED % "prim::mkldnn_convolution")]
+    assert problems(make)[0] == [(SCRIPT, layer, TORCHSCRIPT_RUNS_KERNELS % "prim::mkldnn_convolution")]
 
 
 @pytest.mark.usefixtures("_onednn")
 def test_what_a_fuser_made_of_torchscript_is_told():
     found, ops = problems(lambda: Holder(script(nn.Conv2d(3, 8, 3), nn.ReLU(), fused="warm")))
-    assert found == [(SCRIPT, "part", FUSED % "prim::oneDNNFusionGroup")]
+    assert found == [(SCRIPT, "part", TORCHSCRIPT_RUNS_KERNELS % "prim::oneDNNFusionGroup")]
     assert CONVOLUTION not in ops
 
 

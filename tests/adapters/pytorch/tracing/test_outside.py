@@ -9,7 +9,7 @@ np = pytest.importorskip("numpy")
 
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing.outside import LEFT  # noqa: E402
+from reconcile.adapters.pytorch.tracing.outside import VALUES_LEFT_PYTORCH  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
 
@@ -66,7 +66,7 @@ WAYS = {
 @pytest.mark.filterwarnings("ignore:__array_wrap__")  # numpy's, of PyTorch's own method
 @pytest.mark.parametrize("way", WAYS)
 def test_what_numpy_computes_of_a_tensor_is_unknown_by_name(way):
-    assert problems(WAYS[way]) == [("(numpy)", "middle", LEFT)]
+    assert problems(WAYS[way]) == [("(numpy)", "middle", VALUES_LEFT_PYTORCH)]
 
 
 def scaled_by_a_number(x):

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing.written import MARK, MEMORY, UNSEEN, Written  # noqa: E402
+from reconcile.adapters.pytorch.tracing.written import MARK, MEMORY, WRITTEN_BY_NO_OPERATOR, Written  # noqa: E402
 from tests.adapters.pytorch.tracing.test_outside import net  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
@@ -62,7 +62,7 @@ def problems(compute):
 
 @pytest.mark.parametrize("way", KERNELS)
 def test_values_from_no_operator_are_unknown_by_layer(way):
-    assert problems(KERNELS[way]) == [(MEMORY, "middle", UNSEEN)]
+    assert problems(KERNELS[way]) == [(MEMORY, "middle", WRITTEN_BY_NO_OPERATOR)]
 
 
 def filled(x):
