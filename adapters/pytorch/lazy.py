@@ -1,6 +1,6 @@
 """Outputs of a model that are not computed where its call ends: those of iterators, futures, coroutines and functions.
 
-Python 3.6.
+Python 3.8.
 """
 
 import inspect
