@@ -1,4 +1,4 @@
-"""Models that a counter cannot count although they run: told apart from a counter that is broken.  Python 3.6, standard library.
+"""Models that a counter cannot count although they run: told apart from a counter that is broken.  Python 3.8, standard library.
 
 A counter raises BeyondCounter, with a sentence that says why and what to do, if it failed while it ran a model.  An error that
 the user's own code or ours raises stays as it is, and so does one that the counter raises on every model.

@@ -1,7 +1,7 @@
 """The calls of every module, for counters that hook modules: shapes, settings, and how often.
 
 ``module_ledger`` is a whole capture for a counter that runs a model once and reports a number per module.
-Python 3.6, torch 1.x and later.
+Python 3.8, torch 1.x and later.
 """
 
 import inspect

@@ -1,4 +1,4 @@
-"""PyTorch's adapter: what a module is, its process-wide defaults, its traces and ledgers.  Python 3.6, torch 1.x and later."""
+"""PyTorch's adapter: what a module is, its process-wide defaults, its traces and ledgers.  Python 3.8, torch 1.x and later."""
 
 import os
 import sys

@@ -1,7 +1,7 @@
 """Caches of functions that models call: results that one run leaves there would save the next run work, or give it meta tensors.
 
 Only caches of ``functools`` are known: in a worker those that are made after ``watch``, of the model's own libraries; in the
-caller's own process all of them.  Python 3.6, torch 1.x and later.
+caller's own process all of them.  Python 3.8, torch 1.x and later.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Adapts the call of a PyTorch model: a counter passes tensors one by one, whatever signature the model has. Python 3.6."""
+"""Adapts the call of a PyTorch model: a counter passes tensors one by one, whatever signature the model has. Python 3.8."""
 
 import random
 import sys

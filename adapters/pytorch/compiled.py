@@ -1,7 +1,7 @@
 """Models that torch.compile has compiled, or compiles as they run: here they run as they are written.
 
 A trace has the ops of the model, not the kernels that a compiler fuses them into; thop and fvcore cannot run what is compiled.
-PyTorch 2.6 and later can be told so of functions; of modules, every version can.  Python 3.6, torch 1.x and later.
+PyTorch 2.6 and later can be told so of functions; of modules, every version can.  Python 3.8, torch 1.x and later.
 """
 
 import sys

@@ -2,7 +2,7 @@
 
 A model takes part if its ``forward`` takes ``use_cache`` and a cache (``past_key_values`` or ``cache_params``), and returns the
 cache under the same name: the convention of transformers.  The cache of a decoding step is made by the model itself, before
-anything is counted.  Python 3.6.
+anything is counted.  Python 3.8.
 """
 
 import inspect

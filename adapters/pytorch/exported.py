@@ -1,4 +1,4 @@
-"""Programs of torch.export that a factory returns or a caller has: modules again.  Python 3.6, torch 1.x and later."""
+"""Programs of torch.export that a factory returns or a caller has: modules again.  Python 3.8, torch 1.x and later."""
 
 import sys
 from typing import Any

@@ -1,6 +1,6 @@
 """Tensors that a model is called with: copies of the caller's, equal in everything that a model can read from them.
 
-One tensor in two places stays one, tensors that share memory share the copy of it, and strides stay as they are.  Python 3.6,
+One tensor in two places stays one, tensors that share memory share the copy of it, and strides stay as they are.  Python 3.8,
 torch 1.x and later.
 """
 

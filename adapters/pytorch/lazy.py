@@ -1,12 +1,12 @@
 """Outputs of a model that are not computed where its call ends: those of iterators, futures, coroutines and functions.
 
-Python 3.6.
+Python 3.8.
 """
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent import futures
-from typing import Any
+from typing import Any, Iterator, List
 
 import torch
 
@@ -34,7 +34,7 @@ def take_lazy(outputs: Any) -> Any:
     return taken
 
 
-def find_unbegun(outputs: Any) -> list[Any]:
+def find_unbegun(outputs: Any) -> List[Any]:
     """The generators and coroutines in these outputs of which nothing has run."""
     return list(filter(is_unbegun, _parts(outputs)))
 

@@ -1,7 +1,7 @@
 """Whether a PyTorch model fits into memory, found out before its weights are allocated: it is made on ``meta`` first.
 
 A model that does not fit is counted on meta, where tensors have shapes and no elements; nothing that counts or traces needs
-more.  If it cannot be made there, it is watched while it is made on the CPU, and stopped before the system runs out.  Python 3.6,
+more.  If it cannot be made there, it is watched while it is made on the CPU, and stopped before the system runs out.  Python 3.8,
 torch 1.x and later.
 """
 

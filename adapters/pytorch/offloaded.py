@@ -1,5 +1,5 @@
 """Models whose weights are on meta by design: hooks bring each module's when it is called (accelerate's cpu_offload and
-disk_offload, transformers' device maps).  Python 3.6, torch 1.x and later.
+disk_offload, transformers' device maps).  Python 3.8, torch 1.x and later.
 
 Such a model runs where its inputs are, like any other.  A model whose weights have no values anywhere can only run on meta.
 """

@@ -3,7 +3,7 @@
 Several distributions may have a package of the same name (ultralytics-thop, a fork with its own rules, also installs ``thop``),
 and the metadata of an environment may name one while the files belong to another: the imported file decides.
 
-Python 3.6 and standard library only.
+Python 3.8 and standard library only.
 """
 
 # ruff: noqa: UP020, UP029  (`open` is bound when the module is: the builtin may be replaced later)

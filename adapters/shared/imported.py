@@ -1,12 +1,12 @@
-"""Tells when a program imports a package.
+"""Tells when a program imports a package."""
 
-Python 3.6 and standard library only.
-"""
+from __future__ import annotations
 
 import importlib.abc
 import sys
+from collections.abc import Callable
 from importlib.machinery import PathFinder
-from typing import Any, Callable
+from typing import Any
 
 
 class Imported(importlib.abc.MetaPathFinder):

@@ -12,7 +12,7 @@ import pytest
 from reconcile.launch.environments.interpreters import EnvironmentError_, clean_environ
 from reconcile.launch.environments.named import Environment, load
 from reconcile.launch.environments.provision import ensure
-from tests.home.legacy import legacy_files
+from tests.home.legacy import RUFF, legacy_files
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
@@ -65,9 +65,10 @@ def needs_torch(module: str) -> bool:
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_files_that_travel_load_there(name: str, tmp_path: Path) -> None:
-    """Each file for Python 3.6 by itself, without the captures of the other framework."""
+    """Each file for this Python by itself, without the captures of the other framework."""
     env = NAMED[name]
-    names = [file.removesuffix(".py").replace("/", ".") for file in legacy_files("3.6")]
+    files = [file for python in RUFF if python <= env.python for file in legacy_files(python)]
+    names = [file.removesuffix(".py").replace("/", ".") for file in files]
     if "torch" not in env.frameworks:
         names = [n for n in names if not needs_torch(n)]
     modules = [

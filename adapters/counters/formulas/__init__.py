@@ -1,4 +1,4 @@
-"""Closed-form FLOP formulas that people quote, each of them a counter. Python 3.6."""
+"""Closed-form FLOP formulas that people quote, each of them a counter."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

@@ -1,9 +1,12 @@
-"""The ledger of a formula: an entry for each of its terms in each layer, and the facts of a fresh model. Python 3.6.
+"""The ledger of a formula: an entry for each of its terms in each layer, and the facts of a fresh model.
 
 A formula runs nothing.  Its total is the sum of its terms.
 """
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from __future__ import annotations
+
+from itertools import compress
+from typing import Any, NamedTuple
 
 import torch
 
@@ -33,11 +36,11 @@ from .facts import (
 from .table import FORMULAS, count_of, parts
 from .terms import ALL_EXPERTS, ATTENTION, HEAD, PARAMETER, WHOLE, Formula, Term
 
-Place = Tuple[str, Dict[str, Any]]
+Place = tuple[str, dict[str, Any]]
 """Where a term is, and its facts there."""
 
 
-def size_of(inputs: List[Any]) -> Tuple[int, int]:
+def size_of(inputs: list[Any]) -> tuple[int, int]:
     """B and T: the first two dimensions of the first tensor; of one with a single dimension B is 1."""
     tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
     if not tensors or not tensors[0].dim():
@@ -51,15 +54,15 @@ def size_of(inputs: List[Any]) -> Tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def elements_of(module: torch.nn.Module, model: TorchModel, inputs: List[torch.Tensor]) -> int:
+def elements_of(module: torch.nn.Module, model: TorchModel, inputs: list[torch.Tensor]) -> int:
     """How many elements the main input has, as a model of transformers names it: of images their pixels. 0 for a model that
     names none and takes no token ids."""
     names = (getattr(child, "main_input_name", None) for child in module.modules())
     name = next((name for name in names if isinstance(name, str)), "")
     arguments: nested.Arguments = getattr(model, "arguments", ((), {}))
     main = arguments[1].get(name)
-    leaves = zip(nested.leaves(arguments, is_leaf), inputs)
-    tensor = next((made for leaf, made in leaves if leaf is main), next(iter(inputs), None))
+    passed = compress(inputs, (leaf is main for leaf in nested.leaves(arguments, is_leaf)))
+    tensor = next(passed, next(iter(inputs), None))
     if tensor is None or (not name and tensor.is_floating_point()):
         return 0
     return int(tensor.numel())
@@ -81,12 +84,12 @@ class Read(NamedTuple):
     """
 
     device: str
-    versions: Dict[str, str]
-    facts: Dict[str, Any]
-    layers: List[str]
-    weights: List[Dict[str, Any]]
-    windows: List[int]
-    linear: List[bool]
+    versions: dict[str, str]
+    facts: dict[str, Any]
+    layers: list[str]
+    weights: list[dict[str, Any]]
+    windows: list[int]
+    linear: list[bool]
     head: str
 
 
@@ -131,12 +134,12 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     read = model.once("formulas", lambda: _read(model))
     facts, layers, weights = dict(read.facts), read.layers, read.weights
     _applies(formula, facts, layers)
-    places: Dict[str, List[Place]] = {
+    places: dict[str, list[Place]] = {
         PARAMETER: [(weight["owners"][0], dict(facts, **weight)) for weight in weights],
         HEAD: [(read.head, facts)],
         WHOLE: [("", facts)],
     }
-    inside: List[Place] = []
+    inside: list[Place] = []
     for i, layer in enumerate(layers):
         mine = own(weights, layer)
         moe, chooses = any(weight["routed"] for weight in mine), indexed(mine)
@@ -148,14 +151,14 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     ]:  # it counts nothing, and shows which products read a weight
         nothing = Term(PARAMETER, lambda facts: 0, "", "", passes=(0, 0))
         parted = [(f"{name}/{PARAMETER}", (nothing, None))] + parted
-    sightings: List[Sighting] = []
-    entries: Dict[str, Entry] = {}
+    sightings: list[Sighting] = []
+    entries: dict[str, Entry] = {}
     for op, (term, index) in parted:
         for layer, own_facts in places.get(term.kind, inside):
             passes = term.passes[1 if model.training else 0]
             if term.kind == PARAMETER and model.training and not own_facts["trainable"]:
                 passes = min(passes, formula.frozen)
-            attrs: Dict[str, Any] = dict(own_facts, passes=passes, layers=layers)
+            attrs: dict[str, Any] = dict(own_facts, passes=passes, layers=layers)
             entry = f"{layer}|{term.title}"
             record = Op(
                 f"term{len(sightings)}", op, layer, (), (Tensor(tuple(own_facts.get("shape", ())), "float32"),), attrs
@@ -171,7 +174,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     )
 
 
-def _applies(formula: Formula, facts: Dict[str, Any], layers: List[str]) -> None:
+def _applies(formula: Formula, facts: dict[str, Any], layers: list[str]) -> None:
     """Refuse, in a sentence, a configuration that the formula cannot read or does not cover."""
     if formula.reads and facts["sides"]:
         raise BeyondCounter(

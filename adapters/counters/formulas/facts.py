@@ -1,7 +1,9 @@
-"""What a formula reads: the configuration of a model of transformers, its layers and its parameters. Python 3.6."""
+"""What a formula reads: the configuration of a model of transformers, its layers and its parameters."""
+
+from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import torch
 
@@ -55,9 +57,9 @@ OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's starts at 2."""
 
 
-def configured(config: Any) -> Dict[str, Any]:
+def configured(config: Any) -> dict[str, Any]:
     """The facts that the configuration states; what it leaves out has the default of its library."""
-    facts: Dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for fact, names in FIELDS.items():
         values = [getattr(config, name, None) for name in names]
         stated = [value for value in values if isinstance(value, int)]
@@ -91,13 +93,13 @@ def configured(config: Any) -> Dict[str, Any]:
     return facts
 
 
-def linear_layers(config: Any, number: int) -> List[bool]:
+def linear_layers(config: Any, number: int) -> list[bool]:
     """Whether each layer has linear attention in place of attention."""
     kinds = list(getattr(config, "layer_types", None) or [])
     return ["linear" in str(kind) for kind in (kinds + [""] * number)[:number]]
 
 
-def layer_windows(config: Any, number: int) -> List[int]:
+def layer_windows(config: Any, number: int) -> list[int]:
     """The window of each layer, in keys; 0 for one that sees all of them."""
     window = getattr(config, "sliding_window", None)
     if not isinstance(window, int) or not getattr(config, "use_sliding_window", True):
@@ -106,7 +108,7 @@ def layer_windows(config: Any, number: int) -> List[int]:
     return [window if "sliding" in str(kind) else 0 for kind in (kinds + [""] * number)[:number]]
 
 
-def layer_paths(module: torch.nn.Module, number: int) -> List[str]:
+def layer_paths(module: torch.nn.Module, number: int) -> list[str]:
     """The paths of the layers: the members of the one nn.ModuleList or nn.Sequential of this length, at the least depth."""
     lists = [
         (plain(path).count("."), plain(path))
@@ -117,7 +119,7 @@ def layer_paths(module: torch.nn.Module, number: int) -> List[str]:
     return [f"{least[0]}.{i}" for i in range(number)] if len(least) == 1 and least[0] else []
 
 
-def stacks(module: torch.nn.Module, config: Any) -> List[str]:
+def stacks(module: torch.nn.Module, config: Any) -> list[str]:
     """The paths of the layers of an encoder and a decoder: the outermost lists of modules as long as the configuration says."""
     numbers = {getattr(config, name, None) for name in STACKS}
     lists = {
@@ -129,7 +131,7 @@ def stacks(module: torch.nn.Module, config: Any) -> List[str]:
     return [f"{path}.{i}" for path in outer for i in range(lists[path])]
 
 
-def parameters(module: torch.nn.Module, facts: Dict[str, Any], layers: List[str]) -> List[Dict[str, Any]]:
+def parameters(module: torch.nn.Module, facts: dict[str, Any], layers: list[str]) -> list[dict[str, Any]]:
     """Every parameter once, under its first name, with the paths of all modules that hold it.
 
     ``numel`` is how many elements a program reads of it.  One that FullyShardedDataParallel has flattened is given by its own
@@ -137,8 +139,8 @@ def parameters(module: torch.nn.Module, facts: Dict[str, Any], layers: List[str]
     """
     paths = {child: plain(path) for path, child in module.named_modules()}
     shapes = views(module)
-    known: Dict[int, Dict[str, Any]] = {}
-    found: List[Dict[str, Any]] = []
+    known: dict[int, dict[str, Any]] = {}
+    found: list[dict[str, Any]] = []
     for owner, path in paths.items():
         for name, value in owner._parameters.items():
             if value is None:
@@ -166,15 +168,15 @@ def parameters(module: torch.nn.Module, facts: Dict[str, Any], layers: List[str]
 
 
 def _facts(
-    paths: Dict[torch.nn.Module, str],
-    shapes: Dict[Tuple[int, str], List[int]],
+    paths: dict[torch.nn.Module, str],
+    shapes: dict[tuple[int, str], list[int]],
     value: Any,
-    facts: Dict[str, Any],
-    layers: List[str],
-    owners: List[Tuple[torch.nn.Module, str]],
-    shape: List[int],
+    facts: dict[str, Any],
+    layers: list[str],
+    owners: list[tuple[torch.nn.Module, str]],
+    shape: list[int],
     numel: int,
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """One parameter, which ``value`` is, or is a part of."""
     owner, name = owners[0]
     path, experts = paths[owner], facts.get("E", 0)
@@ -212,17 +214,17 @@ def _kind(owner: torch.nn.Module) -> str:
     return "Linear" if isinstance(owner, torch.nn.Linear) else type(owner).__name__
 
 
-def _positions(rows: int, facts: Dict[str, Any]) -> bool:
+def _positions(rows: int, facts: dict[str, Any]) -> bool:
     """Whether a table with this number of rows is a table of positions."""
     return "positions" in facts and 0 <= rows - facts["positions"] <= OFFSET and rows != facts.get("V")
 
 
-def own(weights: List[Dict[str, Any]], layer: str) -> List[Dict[str, Any]]:
+def own(weights: list[dict[str, Any]], layer: str) -> list[dict[str, Any]]:
     """The parameters of a layer."""
     return [weight for weight in weights if weight["name"].startswith(layer + ".")]
 
 
-def matrices(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> int:
+def matrices(weights: list[dict[str, Any]], facts: dict[str, Any]) -> int:
     """How many matrices of h x f the feed-forward of a layer has: the weights of its experts, or those f or 2 f wide.
 
     Where attention is as wide as the feed-forward (GLM-4.5: 96 heads of 128, f = 12,288), a matrix of a module of attention is no
@@ -241,30 +243,30 @@ def matrices(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> int:
     return sum(product(weight["shape"]) for weight in flat) // (h * f)
 
 
-def head_path(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:
+def head_path(weights: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     """The last module outside of the layers that holds a weight of V x h; '' if none does."""
     wide = [w for w in weights if not w["inside"] and w["shape"] == [facts.get("V"), facts.get("h")]]
     return str(wide[-1]["owners"][-1]) if wide else ""
 
 
-def tied(weights: List[Dict[str, Any]]) -> bool:
+def tied(weights: list[dict[str, Any]]) -> bool:
     """Whether a table of nn.Embedding is another module's weight as well."""
     return any(w["embedding"] and len(w["owners"]) > 1 for w in weights)
 
 
-def unshared(weights: List[Dict[str, Any]]) -> str:
+def unshared(weights: list[dict[str, Any]]) -> str:
     """The first parameter of several experts whose active number nothing states; '' if there is none."""
     held = [weight for weight in weights if weight["expert"] and not weight["routed"]]
     several = len({re.sub(EXPERT, "", w["name"]) for w in held}) < len(held) or any(len(w["shape"]) == 3 for w in held)
     return str(held[0]["name"]) if several else ""
 
 
-def indexed(weights: List[Dict[str, Any]]) -> bool:
+def indexed(weights: list[dict[str, Any]]) -> bool:
     """Whether one of these parameters is an indexer's."""
     return any(INDEX in weight["name"].split(".") for weight in weights)
 
 
-def other_matrix(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:
+def other_matrix(weights: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     """The first matrix outside of the layers that is neither a table nor as large as the head; '' if there is none."""
     wide = [facts.get("V"), facts.get("h")]
     own = [w for w in weights if not (w["inside"] or w["embedding"]) and len(w["shape"]) > 1 and w["shape"] != wide]

@@ -1,11 +1,13 @@
-"""Parameters that FullyShardedDataParallel flattens: one tensor or several, of which a rank keeps a part. Python 3.6.
+"""Parameters that FullyShardedDataParallel flattens: one tensor or several, of which a rank keeps a part.
 
 The class keeps beside a flat tensor what it is made of (torch/distributed/fsdp/_flat_param.py, ``FlatParameter``): the module,
 name and shape of each parameter, and how much of it this rank has.  With ``use_orig_params`` its modules hold views of what the
 rank has.
 """
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import torch
 
@@ -17,8 +19,8 @@ FLAT = "_param_infos"
 class Held(NamedTuple):
     """A parameter of a flat tensor: the modules that hold it under a name, its shape, and how many elements this rank has."""
 
-    owners: List[Tuple[torch.nn.Module, str]]
-    shape: List[int]
+    owners: list[tuple[torch.nn.Module, str]]
+    shape: list[int]
     numel: int
 
 
@@ -32,7 +34,7 @@ def is_flat(value: Any) -> bool:
     return hasattr(value, FLAT) and hasattr(value, "_shapes")
 
 
-def pieces(value: Any) -> List[Held]:
+def pieces(value: Any) -> list[Held]:
     """The parameters of a flat tensor. A tensor that has all of them gives the whole of each."""
     shapes = [[int(n) for n in shape] for shape in value._shapes]
     parts = list(getattr(value, "_shard_param_infos", ()))
@@ -40,7 +42,7 @@ def pieces(value: Any) -> List[Held]:
     if len(parts) == len(shapes) and int(value.numel()) < sum(sizes):
         sizes = [int(part.numel_in_shard or 0) for part in parts]
     found = []
-    for info, shape, size in zip(value._param_infos, shapes, sizes):
+    for info, shape, size in zip(value._param_infos, shapes, sizes, strict=False):
         owners = [(info.module, info.param_name)]
         for other in getattr(value, "_shared_param_infos", ()):
             if (other.prim_module, other.prim_param_name) == owners[0]:
@@ -54,7 +56,7 @@ def padding(value: Any) -> int:
     return int(value.numel()) - sum(part.numel for part in pieces(value))
 
 
-def views(module: torch.nn.Module) -> Dict[Tuple[int, str], List[int]]:
+def views(module: torch.nn.Module) -> dict[tuple[int, str], list[int]]:
     """The shapes of parameters of which modules hold views, by the module's id and their name."""
     found = {}
     for child in module.modules():
@@ -67,7 +69,7 @@ def views(module: torch.nn.Module) -> Dict[Tuple[int, str], List[int]]:
     return found
 
 
-def product(shape: List[int]) -> int:
+def product(shape: list[int]) -> int:
     """How many elements a tensor of this shape has."""
     size = 1
     for n in shape:

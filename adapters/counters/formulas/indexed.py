@@ -1,4 +1,4 @@
-"""Sparse attention and multi-token prediction, as Megatron-LM, Megatron-Bridge and MaxText count them. Python 3.6.
+"""Sparse attention and multi-token prediction, as Megatron-LM, Megatron-Bridge and MaxText count them.
 
 Standard library only. An indexer chooses the keys of sparse attention (DSA, arXiv:2512.02556): hi heads of di are made of the r_q
 wide queries, one key of di and a weight for each head of the h wide input. Every pair has a score in each head, and their sum. A

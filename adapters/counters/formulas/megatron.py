@@ -1,9 +1,9 @@
-"""Megatron-LM's formula, with and without multi-token prediction and sparse attention, and Megatron-Bridge's. Python 3.6.
+"""Megatron-LM's formula, with and without multi-token prediction and sparse attention, and Megatron-Bridge's.
 
 Standard library only. Megatron-LM is told on its command line what a model is: `megatron` takes it for a plain one.
 """
 
-from typing import Dict
+from __future__ import annotations
 
 from .indexed import (
     ABSORBED,
@@ -91,7 +91,7 @@ def of_all_keys(predicts: bool) -> tuple:
     ) + ((further,) if predicts else ())
 
 
-MEGATRON: Dict[str, Formula] = {
+MEGATRON: dict[str, Formula] = {
     "megatron": Formula(
         "Megatron-LM, num_floating_point_operations: the products of a layer, attention on T^2 / 2 pairs, and the head",
         of_all_keys(False),

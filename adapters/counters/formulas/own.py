@@ -1,4 +1,4 @@
-"""Counts and refusals that only one source has. Python 3.6, standard library only."""
+"""Counts and refusals that only one source has."""
 
 from .papers import FULL, LOGITS, PRODUCTS, no_latent, plain_only
 from .terms import (

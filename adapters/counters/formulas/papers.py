@@ -1,6 +1,6 @@
-"""The formulas of papers, and those of 6 N. Python 3.6, standard library only."""
+"""The formulas of papers, and those of 6 N."""
 
-from typing import Dict
+from __future__ import annotations
 
 from .terms import (
     ALL_EXPERTS,
@@ -96,7 +96,7 @@ def _chinchilla(source: str) -> tuple:
     )
 
 
-PAPERS: Dict[str, Formula] = {
+PAPERS: dict[str, Formula] = {
     "6n": Formula(
         "6 N: every parameter once per token, forward and twice backward",
         (Term(PARAMETER, every, EVERY, "arXiv:2001.08361 section 2.1", ALL),),

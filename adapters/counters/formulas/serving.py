@@ -1,6 +1,6 @@
-"""The formulas of inference: a prompt that fills a cache, a token that meets one. Python 3.6, standard library only."""
+"""The formulas of inference: a prompt that fills a cache, a token that meets one."""
 
-from typing import Dict
+from __future__ import annotations
 
 from .own import NANOCHAT, linear, nanochat_refuses, windowless
 from .papers import LOGITS, PRODUCTS, SIZES
@@ -68,7 +68,7 @@ LAST = Assumption(
     "last token", DIFFERS, lambda f: {"tokens": f["B"]}, "logits of the last token of each sequence alone"
 )
 
-SERVING: Dict[str, Formula] = {
+SERVING: dict[str, Formula] = {
     "vllm": Formula(
         "vLLM, get_num_flops of a step: the products of a layer with three matrices, attention on all keys, the last logits",
         (

@@ -1,6 +1,6 @@
-"""All formulas by name, and the parts of their terms: one for the base, one for each assumption. Python 3.6."""
+"""All formulas by name, and the parts of their terms: one for the base, one for each assumption."""
 
-from typing import Dict, Optional, Tuple
+from __future__ import annotations
 
 from .megatron import MEGATRON
 from .papers import PAPERS
@@ -20,14 +20,14 @@ def unpacked(formula: Formula) -> Formula:
     return formula._replace(terms=tuple(terms))
 
 
-FORMULAS: Dict[str, Formula] = {
+FORMULAS: dict[str, Formula] = {
     name: unpacked(formula) for name, formula in dict(PAPERS, **SERVING, **MEGATRON, **TRAINERS).items()
 }
 
 
-def parts(name: str) -> Dict[str, Tuple[Term, Optional[int]]]:
+def parts(name: str) -> dict[str, tuple[Term, int | None]]:
     """The op names of a formula's parts: the term, and the index of the assumption, None for the base."""
-    made: Dict[str, Tuple[Term, Optional[int]]] = {}
+    made: dict[str, tuple[Term, int | None]] = {}
     for term in FORMULAS[name].terms:
         base = f"{name}/{term.title}"
         made[base] = (term, None)
@@ -36,6 +36,6 @@ def parts(name: str) -> Dict[str, Tuple[Term, Optional[int]]]:
     return made
 
 
-def count_of(term: Term, index: Optional[int], facts: Facts) -> int:
+def count_of(term: Term, index: int | None, facts: Facts) -> int:
     """What a part counts in one pass."""
     return term.count(assumed(term, facts, 0)) if index is None else deviation(term, facts, index)

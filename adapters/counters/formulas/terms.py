@@ -1,4 +1,4 @@
-"""The parts of the terms of formulas, as integer functions of facts. Python 3.6, standard library only.
+"""The parts of the terms of formulas, as integer functions of facts.
 
 A term is the work of one forward pass of the whole batch; a training step has ``passes`` times as much.  It has a base, which is
 compared with the products that ran, and assumptions, each of which puts other facts in the place of the model's and adds what
@@ -12,9 +12,12 @@ which see only themselves, hi and di heads and width of an indexer, topk the key
 (indexed.py), nextn the layers of multi-token prediction.
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from __future__ import annotations
 
-Facts = Dict[str, Any]
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Facts = dict[str, Any]
 Count = Callable[[Facts], int]
 
 PARAMETER = "parameter"
@@ -75,8 +78,8 @@ class Term(NamedTuple):
     count: Count
     formula: str
     source: str
-    assumes: Tuple[Assumption, ...] = ()
-    passes: Tuple[int, int] = (1, 3)
+    assumes: tuple[Assumption, ...] = ()
+    passes: tuple[int, int] = (1, 3)
     cause: str = ""
     plain: bool = False
     name: str = ""
@@ -102,10 +105,10 @@ class Formula(NamedTuple):
     """
 
     summary: str
-    terms: Tuple[Term, ...]
+    terms: tuple[Term, ...]
     forward: bool = True
     cache: bool = False
-    reads: Tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     packed: bool = False
     frozen: int = 3
     refuses: Callable[[Facts], str] = lambda facts: ""
@@ -188,7 +191,7 @@ def router(facts: Facts) -> int:
     return int(facts["h"]) * int(facts["E"]) * int(facts["tokens"]) if facts["moe"] else 0
 
 
-def lengths(facts: Facts) -> List[int]:
+def lengths(facts: Facts) -> list[int]:
     """The lengths of the documents in a sequence: that of the whole one, unless documents are packed into it."""
     return [int(length) for length in facts.get("lengths") or [facts["T"]]]
 

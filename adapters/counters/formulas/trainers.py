@@ -1,6 +1,6 @@
-"""The formulas of trainers, of which each reads a configuration. Python 3.6, standard library only."""
+"""The formulas of trainers, of which each reads a configuration."""
 
-from typing import Dict
+from __future__ import annotations
 
 from . import verl
 from .indexed import EVERY_LAYER, INDEX, LONG_CHOSEN, PAIRED, SKIPPED, index_scores, index_weights
@@ -73,7 +73,7 @@ NEMO_SIZES = "NVIDIA/NeMo@6a5ad765bc75 nemo/collections/common/parts/perf_metric
 AUTOMODEL = "NVIDIA-NeMo/Automodel@36044ad3d139 nemo_automodel/components/utils/flops_utils.py"
 
 
-TRAINERS: Dict[str, Formula] = {
+TRAINERS: dict[str, Formula] = {
     "maxtext": Formula(
         "MaxText, calculate_tflops_training_per_device: the products of a layer, attention on T^2 / 2 pairs, and the head",
         (

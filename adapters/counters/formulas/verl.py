@@ -1,4 +1,4 @@
-"""verl's flops_counter, which has a formula for each of some types of configuration. Python 3.6, standard library only.
+"""verl's flops_counter, which has a formula for each of some types of configuration.
 
 It is given the configuration as it was loaded: of a model that reads images as well that is the one around its text_config, whose
 type (``whole``) is another.

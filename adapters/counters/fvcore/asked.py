@@ -1,7 +1,7 @@
 """Models whose code calls torch.jit.is_tracing(), and runs other ops if the answer is yes.
 
 A counter of a trace counts these other ops, which no normal call runs.  If a model has asked, its graph is made once more
-with the answer no: the difference shows which ops depend on the answer.  Python 3.6, torch 1.x and later.
+with the answer no: the difference shows which ops depend on the answer.  Python 3.8, torch 1.x and later.
 """
 
 import os

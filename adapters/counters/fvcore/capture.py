@@ -3,7 +3,7 @@
 fvcore counts the nodes of a TorchScript trace, one by one.  That graph is kept as it goes by, so every node's shapes are
 known as fvcore saw them, and what its handle returns for a node is noted with the node's module.  fvcore knows the modules
 that ``named_modules`` lists; the layers that Keras holds in lists stand in its trace as well, under scopes that are not shown
-to fvcore.  Python 3.6, torch 1.x and later.
+to fvcore.  Python 3.8, torch 1.x and later.
 """
 
 from contextlib import contextmanager

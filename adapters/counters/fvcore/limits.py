@@ -1,4 +1,4 @@
-"""Models that a counter of a TorchScript trace cannot count, and why.  Python 3.6, torch 1.x and later."""
+"""Models that a counter of a TorchScript trace cannot count, and why.  Python 3.8, torch 1.x and later."""
 
 from typing import Tuple
 

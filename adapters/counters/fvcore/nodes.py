@@ -1,6 +1,6 @@
 """Nodes of a TorchScript graph as records, with shapes and arguments as fvcore sees them; and which of them PyTorch drops.
 
-Python 3.6, torch 1.x and later.
+Python 3.8, torch 1.x and later.
 """
 
 from collections import Counter

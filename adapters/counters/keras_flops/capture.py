@@ -1,6 +1,6 @@
 """Ledger of keras-flops: get_flops as people call it, with the nodes that tf.profiler counted kept as they go by.
 
-Python 3.6, TensorFlow 2.x.
+Python 3.8, TensorFlow 2.x.
 """
 
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Ledger of mmengine's FlopAnalyzer, whose total is the ``flops`` of get_model_complexity_info. Python 3.7 and later."""
+"""Ledger of mmengine's FlopAnalyzer, whose total is the ``flops`` of get_model_complexity_info."""
 
 from ....core.records import Ledger
 from ...pytorch.model import TorchModel

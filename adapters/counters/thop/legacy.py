@@ -1,4 +1,4 @@
-"""Old versions of thop (0.0.31) report only a total, so ``custom_ops`` wraps their hooks one by one. Python 3.6.
+"""Old versions of thop (0.0.31) report only a total, so ``custom_ops`` wraps their hooks one by one. Python 3.8.
 
 A wrapper calls the hook that thop would call and notes the amount that it adds to the module's count.
 """

@@ -1,7 +1,9 @@
-"""Ledger of torchinfo.summary: the mult-adds of every module without children. Python 3.6 syntax, torch 1.x and later."""
+"""Ledger of torchinfo.summary: the mult-adds of every module without children. Python 3.9, torch 2.x."""
+
+from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, Tuple
+from typing import Any
 
 import torch
 
@@ -10,7 +12,7 @@ from ...pytorch.tracing.module_path import module_paths
 from ..module_calls import captured
 
 
-def run(module: torch.nn.Module, inputs: Any) -> Tuple[int, Dict[str, int]]:
+def run(module: torch.nn.Module, inputs: Any) -> tuple[int, dict[str, int]]:
     """Its total and its counts by path; an error of the model is raised as it was before torchinfo wrapped it."""
     import torchinfo
 
@@ -19,13 +21,13 @@ def run(module: torch.nn.Module, inputs: Any) -> Tuple[int, Dict[str, int]]:
     except RuntimeError as error:
         raise error.__cause__ or error from None
     paths = module_paths(module)
-    values: Dict[str, int] = Counter()
+    values: dict[str, int] = Counter()
     for layer in statistics.summary_list:
         values[paths[layer.module]] += int(layer.macs) if layer.is_leaf_layer else 0
     return int(statistics.total_mult_adds), values
 
 
-def read(module: torch.nn.Module) -> Dict[str, Any]:
+def read(module: torch.nn.Module) -> dict[str, Any]:
     """Whether it counts the module, and each parameter as it reads it: name, elements that no mask leaves out, rank."""
     from torchinfo.layer_info import LayerInfo
 

@@ -1,4 +1,4 @@
-"""ultralytics-thop's thop.profile: rules for classes of modules and for functions that multiply matrices. Python 3.6."""
+"""ultralytics-thop's thop.profile: rules for classes of modules and for functions that multiply matrices. Python 3.9."""
 
 from ....core.records import MAC
 from .. import torch_counter

@@ -4,8 +4,11 @@ A rule notes its amount as it is called, so nothing is derived from the total.  
 in which its ``forward`` takes them, as the rules get them.  PyTorch 2.0 and later.
 """
 
+from __future__ import annotations
+
 import importlib
-from typing import Any, Callable, Dict, List, Tuple
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -41,7 +44,7 @@ OPERANDS = {"multi_head_attention_forward": 3}
 class KeywordCalls(Calls):
     """Notes the arguments that a module was given by name, too."""
 
-    def _note_named(self, module: Any, inputs: Any, named: Dict[str, Any], outputs: Any) -> None:
+    def _note_named(self, module: Any, inputs: Any, named: dict[str, Any], outputs: Any) -> None:
         self._note(module, in_order(module, inputs, named) if named else inputs, outputs)
 
 
@@ -50,14 +53,14 @@ class Functions:
 
     def __init__(self, path: ModulePath) -> None:
         self.path = path
-        self.calls: Dict[Any, Op] = {}
-        self.amounts: Dict[str, int] = {}
+        self.calls: dict[Any, Op] = {}
+        self.amounts: dict[str, int] = {}
 
     def noting(self, function: Any, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The rule of a function, which is noted with what it counts."""
         name = str(getattr(function, "__name__", function)).strip("_")
 
-        def noted(args: Tuple[Any, ...], kwargs: Dict[str, Any], out: Any) -> Any:
+        def noted(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
             amount = rule(args, kwargs, out)
             layer = self.path.current
             self.amounts[layer] = self.amounts.get(layer, 0) + amount
@@ -66,7 +69,7 @@ class Functions:
 
         return noted
 
-    def _add(self, name: str, layer: str, args: Tuple[Any, ...], kwargs: Dict[str, Any], out: Any) -> None:
+    def _add(self, name: str, layer: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
         names = ARGUMENTS.get(name, ())
         given = dict(zip(names, args), **kwargs)
         if name == "einsum":
@@ -83,13 +86,13 @@ class Functions:
         op = self.calls.get(key) or Op(f"function{len(self.calls)}", "torch." + name, layer, inputs, outputs, attrs, 0)
         self.calls[key] = op._replace(calls=op.calls + 1)
 
-    def sightings(self) -> List[Sighting]:
+    def sightings(self) -> list[Sighting]:
         """The calls, each with the entry of the module that made it."""
         return [Sighting(op, entry_of(op.layer)) for op in self.calls.values()]
 
-    def entries(self) -> List[Entry]:
+    def entries(self) -> list[Entry]:
         """An entry for each module whose calls were counted."""
-        times: Dict[str, int] = {}
+        times: dict[str, int] = {}
         for op in self.calls.values():
             times[op.layer] = times.get(op.layer, 0) + op.calls
         return [
@@ -99,7 +102,7 @@ class Functions:
         ]
 
 
-def settings_read(module: torch.nn.Module) -> Dict[str, Any]:
+def settings_read(module: torch.nn.Module) -> dict[str, Any]:
     """Attributes that a rule reads beyond a module's plain ones."""
     return {"bias_k": module.bias_k is not None} if isinstance(module, torch.nn.MultiheadAttention) else {}
 
@@ -117,17 +120,17 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     return multiplied(small, full, side, cells)
 
 
-def profiled(counter: str, model: TorchModel, proxy: Tuple[Any, ...] = ()) -> Ledger:
+def profiled(counter: str, model: TorchModel, proxy: tuple[Any, ...] = ()) -> Ledger:
     """The ledger of profile on a fresh module, with the model's inputs or with other ones."""
     import thop
 
     table = importlib.import_module("thop.profile")  # the package's attribute of that name is the function
     number = version_of(COUNTERS[0].distribution, table)
-    functions: List[Functions] = []
+    functions: list[Functions] = []
     originals = [(rules, dict(rules)) for rules in (table.register_hooks, table.functional_hooks)]
 
-    def count(module: torch.nn.Module, inputs: Any) -> Tuple[int, Dict[str, int]]:
-        amounts: Dict[torch.nn.Module, int] = {}
+    def count(module: torch.nn.Module, inputs: Any) -> tuple[int, dict[str, int]]:
+        amounts: dict[torch.nn.Module, int] = {}
 
         def noting(rule: Any) -> Callable[..., None]:
             def noted(m: Any, given: Any, out: Any) -> None:

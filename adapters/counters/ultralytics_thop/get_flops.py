@@ -2,10 +2,10 @@
 
 ultralytics/utils/torch_utils.py, get_flops, before pull request 25468 of ultralytics/ultralytics.  If the model cannot run that
 image, get_flops runs one of the full size.  It doubles the count and divides it by 1e9: the ledger has the MACs before that.
-Python 3.6, torch 1.x and later.
+Python 3.9, torch 2.x.
 """
 
-from typing import Tuple
+from __future__ import annotations
 
 import torch
 
@@ -18,7 +18,7 @@ SMALLEST = 32
 PROFILED_AND_MULTIPLIED = "profiled with an image of %d x %d, and multiplied by %d"
 
 
-def proxy_of(model: TorchModel) -> Tuple[int, int]:
+def proxy_of(model: TorchModel) -> tuple[int, int]:
     """The side of the image that get_flops runs, and by how much it multiplies the count; (0, 1) if it runs one of full size.
 
     Raises BeyondCounter for a model that get_flops has no number for, or not a number for its inputs.

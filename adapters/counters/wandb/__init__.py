@@ -1,4 +1,4 @@
-"""Weights & Biases' GFLOPs of a Keras model: tf.profiler on the frozen function of one sample, halved. Python 3.6."""
+"""Weights & Biases' GFLOPs of a Keras model: tf.profiler on the frozen function of one sample, halved."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

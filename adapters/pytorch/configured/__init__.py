@@ -1,1 +1,1 @@
-"""Models of a configuration alone: made on meta, with inputs of the sizes that it states. Python 3.6."""
+"""Models of a configuration alone: made on meta, with inputs of the sizes that it states."""

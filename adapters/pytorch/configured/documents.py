@@ -1,6 +1,9 @@
-"""Documents packed into a sequence, each of which sees only itself. Python 3.6."""
+"""Documents packed into a sequence, each of which sees only itself."""
 
-from typing import Any, Dict, List, Sequence
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -21,9 +24,9 @@ class Documents(torch.nn.Module):
         self.lengths = list(lengths)
         self.config = getattr(model, "config", None)
 
-    def forward(self, input_ids: Any) -> List[Any]:
+    def forward(self, input_ids: Any) -> list[Any]:
         """What the model returns for the documents of each length: ids are int64, (batch, the sum of the lengths)."""
-        groups: Dict[int, List[Any]] = {}
+        groups: dict[int, list[Any]] = {}
         start = 0
         for length in self.lengths:
             groups.setdefault(length, []).append(input_ids[:, start : start + length])

@@ -1,6 +1,9 @@
-"""A model that reads or makes images, with what its inputs do not say: the tokens that it has in its layers. Python 3.6."""
+"""A model that reads or makes images, with what its inputs do not say: the tokens that it has in its layers."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 
@@ -30,8 +33,8 @@ class Layout(NamedTuple):
     seq: int
     images: int
     tokens: int
-    beside: Dict[str, List[List[int]]]
-    pixels: Tuple[int, ...] = ()
+    beside: dict[str, list[list[int]]]
+    pixels: tuple[int, ...] = ()
 
 
 class Pictured(torch.nn.Module):

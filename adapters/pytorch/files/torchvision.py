@@ -3,7 +3,7 @@
 torchvision's wheels are built against CUDA: beside a PyTorch for the CPU its library does not load, and ``import torchvision``
 fails at the first operator that it gives a shape to.  Here they get their schemas, and torchvision is told that its library is
 there.  Operators whose results a detector uses have a kernel (torchvision_kernels.py); for the others PyTorch reports that it
-lacks one.  Python 3.6.
+lacks one.  Python 3.8.
 """
 
 import importlib.machinery

@@ -1,4 +1,4 @@
-"""Tensors and arguments of PyTorch calls as records. Python 3.6, torch 1.x and later."""
+"""Tensors and arguments of PyTorch calls as records. Python 3.8, torch 1.x and later."""
 
 import sys
 from functools import lru_cache

@@ -2,7 +2,7 @@
 
 Such a tensor has the sizes of the whole, and what runs are operators on the tensors that it holds.  A recorder that meets the
 operator of the whole lets it pass (returns NotImplemented, as torch.distributed.tensor.debug.CommDebugMode does), and meets
-the operators that the class calls.  Python 3.6, torch 1.x and later.
+the operators that the class calls.  Python 3.8, torch 1.x and later.
 """
 
 import sys
