@@ -42,7 +42,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "scorecard of two families": lambda: scorecard_page.to_html(two_families()),
     "scorecard": lambda: (REPORTS / "scorecard" / "scorecard.html").read_text(encoding="utf-8"),
 }
-MARKS = {"scorecard": [pytest.mark.fresh]}
+MARKS = {"scorecard": [pytest.mark.heavy]}
 """`make browser` opens the scorecard whole, which takes a minute and a half."""
 LIMIT = 300
 """Seconds: the scorecard has thousands of cells."""

@@ -31,7 +31,7 @@ THREADS = (
 )
 MARKS = {
     **dict.fromkeys(("yolo12n:make", "heads:make", "earth:make", "reconcile mfu "), pytest.mark.slow),
-    "llm config.json": pytest.mark.fresh,
+    "llm config.json": pytest.mark.heavy,
     "": pytest.mark.matrix,
 }
 """By a part of the command: what needs no environment of its own, a model of 30 billion parameters, and all others."""

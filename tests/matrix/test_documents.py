@@ -259,7 +259,7 @@ MINUTES = (
 
 
 def section(page: str, heading: str, typed: list[str]) -> Any:
-    mark = pytest.mark.fresh if heading in MINUTES else pytest.mark.matrix
+    mark = pytest.mark.heavy if heading in MINUTES else pytest.mark.matrix
     return pytest.param(page, heading, typed, marks=mark, id=f"{page}: {heading}")
 
 

@@ -94,7 +94,7 @@ def test_the_page_is_made_from_the_table() -> None:
     assert text == table.page(table.read()), "run `python -m tests.zoo.every_formula` and commit what changed"
 
 
-@pytest.mark.formulas
+@pytest.mark.heavy
 @pytest.mark.parametrize("pair", zoo_names())
 def test_a_pair_has_polynomials_or_reasons(pair: str) -> None:
     """Each polynomial is exact at three points or more that it was not fitted to; a pair of the page has the committed ones."""

@@ -17,7 +17,7 @@ from tests.zoo.random_networks import network, pair_file
 pytestmark = pytest.mark.frameworks
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, 12, 16])
 def test_random_networks_train(seed, tmp_path):
     path = Path(tmp_path) / "random_pair.py"
