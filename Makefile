@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 JOBS ?= 3
 SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 
-.PHONY: demo test proofs slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs zoo fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
+.PHONY: demo test proofs slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -18,17 +18,18 @@ test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 # All that `.ci/run` proves beside `make test`, in one session of pytest: it collects once, and no core waits for the last file of each
-# part. `make slow`, `matrix`, `zoo`, `sweep`, `browser` and `site` run the parts.
+# part. `make slow`, `matrix`, `browser` and `site` run the parts.
 proofs: $(VENV)/.browser $(VENV)/.dask $(VENV)/.installed
 	.ci/chromium
 	PYTHONPATH=. $(BIN)/python docs/site.py
-	$(BIN)/python -m pytest -m "(slow or matrix or zoo or sweep or browser or site) and not fresh" -p tests.home.noskip -n $(JOBS) \
+	$(BIN)/python -m pytest -m "(slow or matrix or browser) and not heavy" -p tests.home.noskip -n $(JOBS) \
 	    --dist loadfile -p tests.home.longest_first --no-loadscope-reorder --durations=40
 
-# What starts a framework many times and proves in full what `make test` proves in part: Keras' own steps, packages from outside,
-# other interpreters, the scorecard's layers run again.
-slow: $(VENV)/.installed
-	$(BIN)/python -m pytest -m slow -p tests.home.noskip -n $(JOBS) --dist loadfile
+# What proves in full what `make test` proves in part. It starts a framework many times (Keras' own steps, packages from outside,
+# other interpreters), and runs a network of each kind: proofs, closed forms, figures in print, rows of the committed gallery and
+# of the scorecard run again. Sweeps are killed and resumed.
+slow: $(VENV)/.dask $(VENV)/.installed
+	$(BIN)/python -m pytest -m "slow and not heavy" -p tests.home.noskip -n $(JOBS) --dist loadfile --durations=25
 
 # Every published number on the versions it was taken on: makes the named environments (minutes, a package index; once).
 # Needs Python 3.6 and 3.8 on PATH, through uv or under pyenv's root; a missing environment or a skipped test fails.
@@ -44,19 +45,24 @@ pairs: $(VENV)/.installed
 llm: $(VENV)/.installed
 	PYTHONPATH=. $(BIN)/python -m tests.matrix.llm_page
 
-# A network of each kind: proofs, closed forms, figures in print, and their rows of the committed gallery run again at full size.
-zoo: $(VENV)/.installed
-	$(BIN)/python -m pytest -m "zoo and not fresh" -p tests.home.noskip -n $(JOBS) --dist load --durations=25
+# Tests that are too long for CI have one marker, `heavy`; what is a target of its own is told apart by its files.
+RELEASES = tests/matrix/test_newest.py tests/matrix/test_reference_loops.py
+GRADIENTS = tests/zoo/test_gradients.py tests/adapters/pytorch/test_training_zoo.py \
+    tests/matrix/test_jax_zoo.py::test_outputs_and_gradients_are_equal
+PROGRAMS = tests/products/authors/test_reproduce.py
+FORMULAS = tests/zoo/test_every_formula.py
+FUZZ = tests/fuzz
 
-# The same of every other network, every section of docs/ that takes minutes, and every JAX side: an hour. `make site` and
-# `make browser` have the pages.
+# Every network that `make slow` leaves out, every section of docs/ that takes minutes, and every JAX side: an hour. `make site`
+# and `make browser` have the pages.
 fresh: $(VENV)/.installed
-	$(BIN)/python -m pytest -m "fresh and not (site or browser)" -p tests.home.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m "heavy and not browser" -p tests.home.noskip -n $(JOBS) --dist load \
+	    $(addprefix --deselect=,$(RELEASES) $(GRADIENTS) $(PROGRAMS) $(FORMULAS) $(FUZZ))
 
 # Every pair on the newest PyTorch (5.4 GB, once), then every release of the counters' packages on the families' layers: writes
 # reports/releases, goes on where it was interrupted. GROUP="thop ..." looks at some.
 releases: $(VENV)/.installed
-	$(BIN)/python -m pytest -m releases -p tests.home.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m heavy $(RELEASES) -p tests.home.noskip -n $(JOBS) --dist load
 	PYTHONPATH=. $(BIN)/python -m tests.zoo.every_release $(GROUP)
 
 # What MKL and oneDNN write of every pair's PyTorch side, and its page (minutes).
@@ -65,21 +71,21 @@ witness: $(VENV)/.installed
 
 # The gradients of every pair, in both frameworks and 64 bits, and its step with Adam. `make test` proves those of four pairs.
 gradients: $(VENV)/.installed
-	$(BIN)/python -m pytest -m gradients -p tests.home.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m heavy $(GRADIENTS) -p tests.home.noskip -n $(JOBS) --dist load
 
 # Every program that `reconcile counter reproduce` prints, of every counter that needs no environment of its own: half an hour.
-# `make test` runs the cheap ones, and `make zoo` those of one family.
+# `make slow` runs the cheap ones, and those of one family.
 programs: $(VENV)/.installed
-	$(BIN)/python -m pytest -m "programs or zoo" tests/products/authors/test_reproduce.py -p tests.home.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m "slow or heavy" $(PROGRAMS) -p tests.home.noskip -n $(JOBS) --dist load
 
 # The polynomials of every pair in reports/formulas.csv are what `reconcile formula` finds. `python -m tests.zoo.every_formula` writes
 # them and their page: of all pairs that it lacks, or of those that you name.
 formulas: $(VENV)/.installed
-	$(BIN)/python -m pytest -m formulas tests/zoo/test_every_formula.py -p tests.home.noskip -n $(JOBS) --dist load
+	$(BIN)/python -m pytest -m heavy $(FORMULAS) -p tests.home.noskip -n $(JOBS) --dist load
 
 # Sweeps of real models that are killed and resumed, and on a Dask cluster on loopback that loses a worker.
 sweep: $(VENV)/.dask
-	$(BIN)/python -m pytest -m sweep -p tests.home.noskip tests/products/sweep
+	$(BIN)/python -m pytest -m slow -p tests.home.noskip tests/products/sweep/test_real.py
 
 # Mutated model files and other inputs, and random networks, for MINUTES in all: no traceback, no code run, no file written, no
 # count that is none, no total that is not what ran.
@@ -87,13 +93,13 @@ sweep: $(VENV)/.dask
 MINUTES ?= 10
 SEED ?=
 fuzz: $(VENV)/.installed
-	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -m fuzz -rP -p tests.home.noskip -n $(JOBS) --dist load tests/fuzz
+	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -m heavy -rP -p tests.home.noskip -n $(JOBS) --dist load $(FUZZ)
 
 # The HTML page in Chromium, by its driver: any two ends, hostile names, no mouse, a phone, 20,000 ops.  .ci/chromium
 # installs the browser where it is missing and apt can.
 browser: $(VENV)/.browser
 	.ci/chromium
-	$(BIN)/python -m pytest -m browser -p tests.home.noskip tests/browser
+	$(BIN)/python -m pytest -m browser -p tests.home.noskip tests/browser --ignore tests/browser/test_site.py
 
 # The pictures of the page under docs/pictures, from the committed records of gru_demo.
 screenshots: $(VENV)/.browser
@@ -184,7 +190,7 @@ mfu: $(VENV)/.installed
 site: $(VENV)/.browser $(VENV)/.installed
 	.ci/chromium
 	PYTHONPATH=. $(BIN)/python docs/site.py
-	$(BIN)/python -m pytest -m site tests/browser/test_site.py -p tests.home.noskip -n $(JOBS)
+	$(BIN)/python -m pytest -m browser tests/browser/test_site.py -p tests.home.noskip -n $(JOBS)
 
 # The terminal in docs/pictures/, and gru_demo's report with its own.
 pictures: $(VENV)/.installed

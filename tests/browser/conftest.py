@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
-            item.add_marker(pytest.mark.site if item.path.name == "test_site.py" else pytest.mark.browser)
+            item.add_marker(pytest.mark.browser)
 
 
 @pytest.fixture(scope="session")

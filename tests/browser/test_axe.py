@@ -40,7 +40,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "scorecard of two families": lambda: scorecard_page.to_html(two_families()),
     "scorecard": lambda: scorecard_page.to_html(Board(score.read())),
 }
-MARKS = {"scorecard": [pytest.mark.fresh]}
+MARKS = {"scorecard": [pytest.mark.heavy]}
 """`make browser` opens the scorecard whole, which takes a minute and a half."""
 LIMIT = 300
 """Seconds: the scorecard has thousands of cells."""

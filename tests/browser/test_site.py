@@ -59,7 +59,7 @@ def test_axe_finds_nothing_on_a_page_of_each_kind(driver: Chrome, part: int) -> 
     assert wrong(driver, kinds()[part :: PARTS // 2]) == {}
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 @pytest.mark.parametrize("part", range(PARTS))
 def test_axe_finds_nothing_on_any_page(driver: Chrome, part: int) -> None:
     assert wrong(driver, pages()[part::PARTS]) == {}

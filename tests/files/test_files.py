@@ -258,8 +258,8 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("networks"), *ZOO)
 
 
-@pytest.mark.zoo
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.fresh] * (n != "gru_demo")) for n in ZOO])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.heavy] * (n != "gru_demo")) for n in ZOO])
 def test_every_other_kind(collecting: Collecting, networks: Path, tmp_path: Path, name: str) -> None:
     folder = networks
     result, own = zoo(collecting, name)

@@ -43,8 +43,3 @@ def test_the_bounds_are_those_that_hold() -> None:
     assert f"{model_file.MEMORY >> 30} GiB of\nmemory beside {model_file.COPIES} times the file" in TEXT
     assert f"more than {model_file.LONGEST_RUN:,} turns" in TEXT
     assert supervisor.PATIENCE % 60 == files.LIMIT % (1 << 30) == model_file.MEMORY % (1 << 30) == 0
-
-
-def test_others_link_to_it() -> None:
-    for name in ("README.md", "CONTRIBUTING.md", "docs/files.md"):
-        assert re.search(r"\]\((\.\./)?SECURITY\.md\)", (ROOT / name).read_text(encoding="utf-8")), name

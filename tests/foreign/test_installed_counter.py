@@ -19,7 +19,7 @@ from tests.home.test_packaging import ROOT, build, left_out
 
 from .conftest import packages, virtual
 
-pytestmark = [pytest.mark.zoo, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 PACKAGE = Path(__file__).parent / "tiny_counter"
 Install = Callable[..., Path]
@@ -108,7 +108,7 @@ def test_the_kit_passes_it(install: Install) -> None:
     assert " 0 failed" in done.stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize("fault", [pytest.param(f, marks=[pytest.mark.fresh] * (n % 2)) for n, f in enumerate(FAULTS)])
+@pytest.mark.parametrize("fault", [pytest.param(f, marks=[pytest.mark.heavy] * (n % 2)) for n, f in enumerate(FAULTS)])
 def test_the_kit_fails_it_for_each_fault(install: Install, fault: str) -> None:
     *change, problem = FAULTS[fault]
     done = reconcile(install(*change), "counter", "conform", "tiny", "--case", "family_dense")

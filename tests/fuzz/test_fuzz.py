@@ -16,7 +16,7 @@ from . import targets
 from .harness import FOUND
 from .running import run
 
-pytestmark = pytest.mark.fuzz
+pytestmark = pytest.mark.heavy
 
 KNOWN = targets.load()
 NAMES = sorted(KNOWN)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pytest
 
 from reconcile.core import registry, user_files
-from tests.home.modules import ADAPTERS, ENGINE, LINKS, MODULES, ROOT, ZOO, parsed, part, words
+from tests.home.modules import ADAPTERS, ENGINE, LINKS, ROOT, ZOO, parsed, part, words
 
 
 def test_the_engine_knows_no_counter_by_name() -> None:
@@ -26,21 +26,6 @@ def test_engine_and_adapters_know_no_model_by_name() -> None:
     assert "gru_demo" in models
     read = [m for m in ENGINE + ADAPTERS if not m.startswith("reconcile.adapters.counters.formulas.")]
     assert [(m, name) for m in read for name in sorted(models) if name in words(m)] == []
-
-
-FACES = {"drift", "matrix", "pages", "report", "products", "cli", "api", "pytest_plugin"}
-
-
-def test_no_face_knows_a_framework_by_its_name() -> None:
-    """They ask the registry: a framework of another package is shown like the others."""
-    names = set(registry.frameworks())
-    assert {"tf", "torch", "onnx", "jax"} <= names
-    faces = [m for m in MODULES if part(f"{m}.") in FACES]
-    assert {part(f"{m}.") for m in faces} == FACES
-    texts = [
-        (m, node.lineno, node.value) for m in faces for node in ast.walk(parsed(m)) if isinstance(node, ast.Constant)
-    ]
-    assert [found for found in texts if isinstance(found[2], str) and found[2] in names] == []
 
 
 NAMING = {"core.registry", "work", "files", "core.records", "worker.model_file"}

@@ -30,4 +30,4 @@ def test_a_skipped_test_fails_the_session(tmp_path: Path, text: str, code: int, 
 def test_ci_calls_the_target() -> None:
     assert {"make test", "make home-matrix", "make proofs"} <= {*(ROOT / ".ci/run").read_text().splitlines()}
     rule = (ROOT / "Makefile").read_text().partition("\nproofs: ")[2].partition("\n\n")[0]
-    assert '-m "(slow or matrix or zoo or sweep or browser or site) and not fresh" -p tests.home.noskip' in rule
+    assert '-m "(slow or matrix or browser) and not heavy" -p tests.home.noskip' in rule

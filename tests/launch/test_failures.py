@@ -37,11 +37,11 @@ def _run(timeout=300.0, counters=TORCH, **overrides):
     ("how", "under", "timeout", "said"),
     [
         ("raise", "thop", 300.0, "RuntimeError: this model does not like to be counted"),
-        pytest.param("hang", "fvcore", 25.0, "time limit of 25 s", marks=pytest.mark.zoo),
+        pytest.param("hang", "fvcore", 25.0, "time limit of 25 s", marks=pytest.mark.slow),
         ("die", "thop", 300.0, "killed (signal 9"),
         ("exit", "fvcore", 300.0, "SystemExit: 4"),
         pytest.param(
-            "end", "fvcore", 300.0, "its process ended with status 4 before it was done", marks=pytest.mark.zoo
+            "end", "fvcore", 300.0, "its process ended with status 4 before it was done", marks=pytest.mark.slow
         ),
     ],
 )

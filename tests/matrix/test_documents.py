@@ -140,7 +140,7 @@ for _ in range(3):
     model(torch.ones(2, 3)).square().mean().backward()
     optimizer.step()
 """
-COUNTED = (ROOT / "tests" / "kernels" / "mixed.csv").read_text()
+COUNTED = (ROOT / "tests" / "products" / "kernels" / "mixed.csv").read_text()
 """What an H100 counted in a call of docs/kernels.md's model."""
 RANKS, RING, _SHARDED, THREADS = (part.partition("```")[0] for part in PAGES["ranks.md"].split("```python\n")[1:])
 PAIR = (ROOT / "model_zoo" / "conv1x1.py").read_text()
@@ -259,7 +259,7 @@ MINUTES = (
 
 
 def section(page: str, heading: str, typed: list[str]) -> Any:
-    mark = pytest.mark.fresh if heading in MINUTES else pytest.mark.matrix
+    mark = pytest.mark.heavy if heading in MINUTES else pytest.mark.matrix
     return pytest.param(page, heading, typed, marks=mark, id=f"{page}: {heading}")
 
 

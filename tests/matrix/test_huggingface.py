@@ -137,7 +137,7 @@ IN_MATRIX = ("gpt2", "t5")
 
 
 @pytest.fixture(
-    params=[pytest.param(n, marks=pytest.mark.matrix if n in IN_MATRIX else pytest.mark.fresh) for n in CASES]
+    params=[pytest.param(n, marks=pytest.mark.matrix if n in IN_MATRIX else pytest.mark.heavy) for n in CASES]
 )
 def case(request: pytest.FixtureRequest, taken: Callable[[str], Collected], monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.chdir(ROOT)
@@ -195,7 +195,7 @@ def test_the_versions_are_those_of_the_classes_that_ran(taken: Callable[[str], C
     assert result.environment["keras"] == pins["tf-keras"]
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 def test_the_command_writes_a_mapping_that_reads_back(tmp_path: Path) -> None:
     module = "tests.matrix.huggingface_models"
     command = [sys.executable, "-m", "reconcile", "run", "--tf", f"{module}:tf_distilbert", "--torch"]

@@ -80,7 +80,7 @@ def test_outputs_and_gradients_are_equal_here(small: dict[str, Any], name: str) 
     hold(small[name])
 
 
-@pytest.mark.gradients
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", LARGE)
 def test_outputs_and_gradients_are_equal(name: str, tmp_path: Path) -> None:
     hold(proven(tmp_path, name)[name])
@@ -89,7 +89,7 @@ def test_outputs_and_gradients_are_equal(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.matrix if name in SMALL else pytest.mark.fresh)
+        pytest.param(name, marks=pytest.mark.matrix if name in SMALL else pytest.mark.heavy)
         for name in NAMES
         if name not in TOO_LARGE
     ],
@@ -129,7 +129,7 @@ def test_a_training_step_is_tensorflow_s(name: str) -> None:
 
 @pytest.mark.parametrize(
     "counter",
-    [pytest.param("xla@lowered", marks=pytest.mark.matrix), pytest.param("xla@compiled", marks=pytest.mark.fresh)],
+    [pytest.param("xla@lowered", marks=pytest.mark.matrix), pytest.param("xla@compiled", marks=pytest.mark.heavy)],
 )
 def test_the_counters_conform(counter: str) -> None:
     """Every amount follows from its evidence, among others, on families that have a JAX side; the others are left out."""

@@ -230,28 +230,6 @@ def test_an_encoder_with_a_decoder_packs_no_documents(told: Callable[..., Done])
     assert "describes an encoder and a decoder, in which no documents are packed" in done.stderr
 
 
-LARGE = {
-    "t5": {"vocab_size": 32128, "d_model": 1024, "d_kv": 64, "d_ff": 4096, "num_layers": 24, "num_heads": 16},
-    "bart": {
-        "vocab_size": 50265, "d_model": 1024, "encoder_layers": 12, "decoder_layers": 12, "encoder_ffn_dim": 4096,
-        "decoder_ffn_dim": 4096, "encoder_attention_heads": 16, "decoder_attention_heads": 16,
-    },
-}  # fmt: skip
-"""T5-large and BART-large."""
-
-
-@pytest.mark.parametrize("kind", LARGE)
-def test_full_size_sides_are_a_closed_form(kind: str, llm: Commands, tmp_path: Path) -> None:
-    """At 512 tokens on each side: a layer of both has three times attention and twice a feed-forward."""
-    file, stated, seq = tmp_path / "large.json", LARGE[kind], 512
-    file.write_text(json.dumps({"model_type": kind, **stated}))
-    page = json.loads(llm("llm", str(file), "--seq", str(seq), "--format", "json").stdout)
-    h, layers = stated["d_model"], stated["num_layers" if kind == "t5" else "encoder_layers"]
-    weights = layers * (3 * 4 * h * h + 2 * 2 * h * 4 * h) + h * stated["vocab_size"]
-    assert page["ran"] == 6 * seq * (weights + layers * 3 * 2 * h * seq)
-    assert page["sides"]
-
-
 def test_adapters_on_an_encoder_with_a_decoder(told: Callable[..., Done]) -> None:
     """The first layer reads what needs no gradient: the encoder's three products and the decoder's three. So do its adapters."""
     rank = 5

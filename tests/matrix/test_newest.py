@@ -14,7 +14,7 @@ from reconcile.model_zoo.loading import zoo_names
 from reconcile.products.scorecard.run import settings
 from reconcile.work import load as load_work
 
-pytestmark = [pytest.mark.releases, pytest.mark.frameworks, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.heavy, pytest.mark.frameworks, pytest.mark.timeout(1800)]
 
 NEWEST = ("2.15.0", "2.14.1")
 CLOSED = {State.EQUAL, State.EXPLAINED}

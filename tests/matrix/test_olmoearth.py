@@ -92,13 +92,6 @@ def test_encoders_of_olmoearth_are_closed_forms(model: dict[str, Any]) -> None:
     assert table()[model["name"]][:3] == [giga(old, 13), giga(new, 13), f"{new / old:.2f}"]
 
 
-def test_the_factor_of_blocks_is_that_of_the_thread() -> None:
-    """1 + N / 6d, of the matrices of blocks and the two products of attention."""
-    for width, tokens in ((128, 12_288), (1024, 900)):
-        weights, attention = 12 * width**2 * tokens, 2 * tokens**2 * width
-        assert (weights + attention) / weights == 1 + tokens / (6 * width)
-
-
 def test_places_follow_from_the_numbers() -> None:
     rows = table()
     assert len(rows) == len(MODELS) == 21

@@ -22,7 +22,7 @@ from reconcile.cli import cli
 from reconcile.launch.environments.named import CURRENT, adhoc
 from reconcile.launch.environments.provision import ensure
 
-pytestmark = [pytest.mark.releases, pytest.mark.frameworks, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.heavy, pytest.mark.frameworks, pytest.mark.timeout(1800)]
 
 PACKAGES = ("torch==2.15.0", "torchvision==0.29.2", "timm==1.0.31", "pillow")
 CLASSES = 6

@@ -7,7 +7,7 @@ takes as many multiply-adds again for the gradient of each operand that needs on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 Shape = tuple[int, ...]
@@ -93,6 +93,24 @@ def along(blocks: Sequence[Block], needs: bool, weights: bool = True) -> tuple[C
 Make = Callable[[Any, Shape], Block | None]
 """Draws a block for a value of a shape; None where none fits."""
 
+
+class Makes(list[Make]):
+    """A list of makes, and the decorator that adds one to it."""
+
+    def __call__(self, make: Make) -> Make:
+        self.append(make)
+        return make
+
+
+def around(name: str, part: Any, blocks: Sequence[Block], **more: Any) -> Block:
+    """One block whose part runs these: what they cost and give one after another, but for the fields in ``more``."""
+    made = Block(
+        f"{name}({', '.join(b.name for b in blocks)})", part, blocks[-1].shape, lambda n, t: along(blocks, n, t)[0],
+        any(b.trained for b in blocks), all(b.passes for b in blocks), all(b.steps for b in blocks),
+    )  # fmt: skip
+    return replace(made, **more)
+
+
 LARGEST = 2000
 """Elements that a value may have."""
 
@@ -123,3 +141,16 @@ def drawn(rng: Any, makes: Sequence[Make], shape: Shape) -> Block | None:
 def named(blocks: Sequence[Block]) -> str:
     """What a network is made of, in a line."""
     return " > ".join(f"{block.name}{list(block.shape)}" for block in blocks)
+
+
+def start(rng: Any) -> Shape:
+    """The shape of an input whose channels are last."""
+    batch = rng.randint(1, 3)
+    shapes: list[Shape] = [
+        (batch, rng.randint(1, 6)),
+        (batch, rng.randint(2, 6), rng.randint(1, 6)),
+        (batch, rng.randint(2, 6), rng.randint(1, 6)),
+        (batch, rng.randint(3, 7), rng.randint(3, 7), rng.randint(1, 4)),
+    ]
+    found: Shape = rng.choice(shapes)
+    return found

@@ -4,7 +4,6 @@ channels)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import gcd, prod
 from typing import Any
 
@@ -12,14 +11,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .block import Block, Cost, Make, Shape, along, chain, free, product, weighed
+from .block import Block, Cost, Makes, Shape, along, around, chain, free, product, weighed
 
-MAKES: list[Make] = []
-
-
-def make(function: Make) -> Make:
-    MAKES.append(function)
-    return function
+make = MAKES = Makes()
 
 
 class Part:
@@ -177,12 +171,7 @@ SURE = [written, with_itself, attention, pointwise]
 
 
 def _about(name: str, function: Any, blocks: list[Block], **more: Any) -> Block:
-    made = Block(
-        f"{name}({', '.join(b.name for b in blocks)})", Part(function, within=[within(blocks)]), blocks[-1].shape,
-        lambda n, t: along(blocks, n, t)[0], any(b.trained for b in blocks), all(b.passes for b in blocks),
-        all(b.steps for b in blocks),
-    )  # fmt: skip
-    return replace(made, **more)
+    return around(name, Part(function, within=[within(blocks)]), blocks, **more)
 
 
 def within(blocks: list[Block]) -> Part:

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from .block import Block, along, chain, named
+from .block import Block, along, chain, named, start
 from .jax_blocks import ALL, within
 from .net import Net
 
@@ -15,15 +15,7 @@ from .net import Net
 def draw(seed: int) -> Net:
     """The network of a seed."""
     rng = Random(seed)
-    batch = rng.randint(1, 3)
-    shape = rng.choice(
-        [
-            (batch, rng.randint(1, 6)),
-            (batch, rng.randint(2, 6), rng.randint(1, 6)),
-            (batch, rng.randint(2, 6), rng.randint(1, 6)),
-            (batch, rng.randint(3, 7), rng.randint(3, 7), rng.randint(1, 4)),
-        ]
-    )
+    shape = start(rng)
     blocks: list[Block] = []
     while not blocks:
         blocks = chain(rng, ALL, shape, 4)

@@ -11,15 +11,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from .block import Block, Cost, Make, Shape, free, product, weighed
+from .block import Block, Cost, Makes, Shape, free, product, weighed
 
 L = tf.keras.layers
-MAKES: list[Make] = []
-
-
-def make(function: Make) -> Make:
-    MAKES.append(function)
-    return function
+make = MAKES = Makes()
 
 
 class Apply(L.Layer):

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from .block import Block, along, chain, free, named
+from .block import Block, along, chain, free, named, start
 from .net import Net
 from .tf_layers import L
 from .tf_ways import ALL
@@ -31,15 +31,7 @@ def draw(seed: int) -> Net:
     rng = Random(seed)
     tf.keras.backend.clear_session()
     tf.keras.utils.set_random_seed(rng.randrange(2**31))
-    batch = rng.randint(1, 3)
-    shape = rng.choice(
-        [
-            (batch, rng.randint(1, 6)),
-            (batch, rng.randint(2, 6), rng.randint(1, 6)),
-            (batch, rng.randint(2, 6), rng.randint(1, 6)),
-            (batch, rng.randint(3, 7), rng.randint(3, 7), rng.randint(1, 4)),
-        ]
-    )
+    shape = start(rng)
     blocks: list[Block] = []
     ids = len(shape) == 3 and rng.random() < 0.25
     if ids:

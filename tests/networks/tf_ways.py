@@ -10,25 +10,12 @@ from typing import Any
 import tensorflow as tf
 
 from . import tf_layers as layers
-from .block import Block, Cost, Make, Shape, along, chain, free, product, weighed
+from .block import Block, Cost, Makes, Shape, along, around, chain, free, product, weighed
 from .tf_layers import Apply, L
 
-MAKES: list[Make] = []
+make = MAKES = Makes()
 PLAIN = layers.MAKES
 SURE = [layers.dense, layers.written, layers.convolution, layers.with_itself, layers.attention, layers.pointwise]
-
-
-def make(function: Make) -> Make:
-    MAKES.append(function)
-    return function
-
-
-def _about(name: str, part: Any, blocks: list[Block], **more: Any) -> Block:
-    made = Block(
-        f"{name}({', '.join(b.name for b in blocks)})", part, blocks[-1].shape, lambda n, t: along(blocks, n, t)[0],
-        any(b.trained for b in blocks), all(b.passes for b in blocks), all(b.steps for b in blocks),
-    )  # fmt: skip
-    return replace(made, **more)
 
 
 def after(m: Any, x: Any) -> Any:
@@ -46,7 +33,7 @@ def residual(rng: Any, shape: Shape) -> Block | None:
     for _ in range(5):
         blocks = chain(rng, PLAIN, shape, 2)
         if blocks and blocks[-1].shape == shape:
-            return _about("residual", Apply(lambda m, x: x + m.parts[0](x), parts=[within(blocks)]), blocks)
+            return around("residual", Apply(lambda m, x: x + m.parts[0](x), parts=[within(blocks)]), blocks)
     return None
 
 
@@ -68,7 +55,7 @@ def frozen(rng: Any, shape: Shape) -> Block | None:
         return None
     part = within(blocks)
     part.trainable = False
-    made = _about("frozen", part, blocks, trained=False)
+    made = around("frozen", part, blocks, trained=False)
     return replace(made, form=lambda n, _: along(blocks, n, False)[0])
 
 
@@ -91,7 +78,7 @@ def gradient(rng: Any, shape: Shape) -> Block | None:
         return tape.gradient(found, x)
 
     inner = along(blocks, True, False)[0]
-    return _about("gradient", Apply(run, parts=[within(blocks)]), blocks, steps=False, passes=False, trained=False,
+    return around("gradient", Apply(run, parts=[within(blocks)]), blocks, steps=False, passes=False, trained=False,
                   shape=shape, form=lambda n, t: Cost(inner.forward + inner.backward))  # fmt: skip
 
 

@@ -7,16 +7,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from .block import Block, Cost, Make, Shape, product
+from .block import Block, Cost, Makes, Shape, product
 from .torch_layers import Apply
 
 F = nn.functional
-MAKES: list[Make] = []
-
-
-def make(function: Make) -> Make:
-    MAKES.append(function)
-    return function
+make = MAKES = Makes()
 
 
 def divisors(number: int) -> list[int]:

@@ -12,15 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from .block import NOTHING, Block, Cost, Make, Shape, free, product, weighed
+from .block import NOTHING, Block, Cost, Makes, Shape, free, product, weighed
 
 F = nn.functional
-MAKES: list[Make] = []
-
-
-def make(function: Make) -> Make:
-    MAKES.append(function)
-    return function
+make = MAKES = Makes()
 
 
 class Apply(nn.Module):

@@ -13,31 +13,18 @@ from torch.nn.utils import parametrize
 from torch.utils.checkpoint import checkpoint
 
 from . import torch_attention, torch_layers
-from .block import Block, Cost, Make, Shape, along, chain, product
+from .block import Block, Cost, Makes, Shape, along, around, chain, product
 from .torch_layers import Apply
 
 F = nn.functional
-MAKES: list[Make] = []
+make = MAKES = Makes()
 PLAIN = [*torch_layers.MAKES, *torch_attention.MAKES]
 SURE = [torch_layers.linear, torch_layers.written, torch_layers.convolution, torch_layers.recurrent, torch_layers.pointwise,
         torch_attention.attention, torch_attention.multi_head, torch_layers.with_itself]  # fmt: skip
 
 
-def make(function: Make) -> Make:
-    MAKES.append(function)
-    return function
-
-
 def sequence(blocks: list[Block]) -> nn.Module:
     return nn.Sequential(*(b.part for b in blocks))
-
-
-def _about(name: str, part: Any, blocks: list[Block], **more: Any) -> Block:
-    made = Block(
-        f"{name}({', '.join(b.name for b in blocks)})", part, blocks[-1].shape, lambda n, t: along(blocks, n, t)[0],
-        any(b.trained for b in blocks), all(b.passes for b in blocks), all(b.steps for b in blocks),
-    )  # fmt: skip
-    return replace(made, **more)
 
 
 @make
@@ -45,7 +32,7 @@ def residual(rng: Any, shape: Shape) -> Block | None:
     for _ in range(5):
         blocks = chain(rng, PLAIN, shape, 2)
         if blocks and blocks[-1].shape == shape:
-            return _about("residual", Apply(lambda m, x: x + m.inner(x), inner=sequence(blocks)), blocks)
+            return around("residual", Apply(lambda m, x: x + m.inner(x), inner=sequence(blocks)), blocks)
     return None
 
 
@@ -79,7 +66,7 @@ def checkpointed(rng: Any, shape: Shape) -> Block | None:
             return Cost(plain.forward)
         return plain + Cost(again=plain.forward)
 
-    made = _about(f"checkpoint{'_reentrant' if again else ''}", part, blocks, form=form)
+    made = around(f"checkpoint{'_reentrant' if again else ''}", part, blocks, form=form)
     return replace(made, trained=made.trained and not again)
 
 
@@ -88,7 +75,7 @@ def frozen(rng: Any, shape: Shape) -> Block | None:
     blocks = chain(rng, PLAIN, shape, 2)
     if not blocks:
         return None
-    made = _about("frozen", sequence(blocks).requires_grad_(False), blocks, trained=False)
+    made = around("frozen", sequence(blocks).requires_grad_(False), blocks, trained=False)
     return replace(made, form=lambda n, _: along(blocks, n, False)[0])
 
 
@@ -104,7 +91,7 @@ def without(rng: Any, shape: Shape) -> Block | None:
             return m.inner(x)
 
     forward = along(blocks, False, False)[0]
-    return _about("no_grad", Apply(run, inner=sequence(blocks)), blocks, trained=False, passes=False,
+    return around("no_grad", Apply(run, inner=sequence(blocks)), blocks, trained=False, passes=False,
                   form=lambda n, t: forward)  # fmt: skip
 
 

@@ -144,7 +144,7 @@ def test_the_log_holds_what_it_printed_and_its_whole_traceback(repository: Repos
         ("bad:Net", ("2,3", "z=3,2"), "the model of bad:Net, called with (float32 (2, 3), z=float32 (3, 2)), raised TypeError: "),
         pytest.param(
             "bad:Net", ("2,3", "y=4,2"), "called with (float32 (2, 3), y=float32 (4, 2)), raised RuntimeError: ",
-            marks=pytest.mark.zoo,
+            marks=pytest.mark.slow,
         ),
     ],
 )  # fmt: skip

@@ -54,11 +54,9 @@ TORCH = """
 
 CASES = [
     ("sequential", ("2,5",), 2 * (5 * 4 + 4 * 3), "float32 (2, 5)"),
-    pytest.param("functional", (), 2 * 5 * 2, "a=float32 (2, 5), b=float32 (2, 5)", marks=pytest.mark.zoo),
+    ("functional", (), 2 * 5 * 2, "a=float32 (2, 5), b=float32 (2, 5)"),
     ("functional", ("b=3,5", "a=3,5"), 3 * 5 * 2, "b=float32 (3, 5), a=float32 (3, 5)"),
-    pytest.param(
-        "Subclass", ("2,6:int32", "2,6"), 2 * 6 * 4 * 3, "int32 (2, 6), float32 (2, 6)", marks=pytest.mark.zoo
-    ),
+    ("Subclass", ("2,6:int32", "2,6"), 2 * 6 * 4 * 3, "int32 (2, 6), float32 (2, 6)"),
     ("Subclass", ("2,6:int32", "weights=2,6"), 2 * 6 * 4 * 3, "int32 (2, 6), weights=float32 (2, 6)"),
     ("function", (), 2 * 5 * 4, "float32 (2, 5), {y: (float32 (2, 4))}"),
 ]

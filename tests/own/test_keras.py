@@ -97,7 +97,6 @@ def test_a_keras_factory_for_both(repository: Repository, monkeypatch: pytest.Mo
         assert causes[f"tf.profiler@{counter}"]["body-not-entered"] == GROUPED
 
 
-@pytest.mark.zoo
 def test_what_keras_makes_only_when_it_is_called(repository: Repository) -> None:
     """Keras is imported when the model is made, and weights are made when it is first called: neither is work of a call."""
     repository.write(lazy=LAZY)
@@ -109,7 +108,6 @@ def test_what_keras_makes_only_when_it_is_called(repository: Repository) -> None
     assert exact == {"thop": False, "fvcore": True, "flop_counter": True}
 
 
-@pytest.mark.zoo
 def test_a_model_on_another_backend_is_refused(repository: Repository) -> None:
     repository.write(other=OTHER)
     assert repository.refusal("--torch", "other:net", "--counter", "flop_counter") == (

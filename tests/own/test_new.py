@@ -33,7 +33,7 @@ def test_the_template_runs(repository: Repository) -> None:
     assert [row["layer"] for row in data["layers"]] == ["hidden", "classes"]
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 @pytest.mark.frameworks
 def test_its_two_models_compute_the_same(repository: Repository) -> None:
     new("my_pair")

@@ -40,22 +40,6 @@ def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_it_is_short() -> None:
-    assert len(README.splitlines()) <= 150
-
-
-def test_run_decode_and_llm_stand_in_the_first_third() -> None:
-    lines = README.splitlines()
-    first = commands("\n".join(lines[: len(lines) // 3]) + "\n```\n")
-    assert {command.split()[1] for command in first if command.startswith("reconcile ")} >= {"run", "decode", "llm"}
-
-
-def test_its_sections_lead_from_a_result_to_a_given_number() -> None:
-    headings = re.findall(r"^## (.*)$", README, re.MULTILINE)
-    wanted = ["A first result: `net.py`", "Your own model", "Your own training step", "A number that you were given"]
-    assert headings[:4] == wanted
-
-
 def test_every_command_line_is_of_a_kind_that_a_test_runs() -> None:
     assert [command for command in COMMANDS if not any(re.match(kind, command) for kind in KINDS)] == []
     assert [kind for kind in KINDS if not any(re.match(kind, command) for command in COMMANDS)] == []

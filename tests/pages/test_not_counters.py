@@ -15,7 +15,7 @@ from tests.pages.reading import programs
 LOGGED = r"Estimated count of arithmetic ops: (\S+ ?M?) +ops, equivalently (\S+ ?M?) +MACs"
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 @pytest.mark.parametrize(("units", "says"), [("12345", ("2.469 M", "1.234 M")), ("49", ("9800", "4900"))])
 def test_the_converter_rounds_from_ten_thousand_on(units: str, says: tuple[str, str]) -> None:
     (code,) = programs(NOT_COUNTERS)
@@ -26,7 +26,7 @@ def test_the_converter_rounds_from_ten_thousand_on(units: str, says: tuple[str, 
     assert f" {units} " in NOT_COUNTERS or f"({units}," in NOT_COUNTERS
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_the_compilers_pass_cannot_be_run_on_tflites_ops() -> None:
     code = (
         "import tensorflow as tf\n"

@@ -67,7 +67,7 @@ def test_the_tool_books_the_cause_for_the_programs_model(ran: dict[str, dict[str
         assert set(found["residuals"]) == {0}
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in names() if programs(page(n).text, SLOW)])
 def test_a_slow_program_prints_the_numbers_beside_it(name: str, tmp_path: Path) -> None:
     (code,) = programs(page(name).text, SLOW)

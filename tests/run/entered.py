@@ -21,19 +21,24 @@ from types import FrameType
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = [str(ROOT / name) + os.sep for name in ("reconcile", "adapters", "model_zoo")]
 WORKER = """
-import json, os, shutil, sys
+import json, os, sys
 request, held = json.load(open(sys.argv[1])), sys.argv[2]
 def leave(name, text):
-    with open(os.path.join(request["out"], name), "w") as file:
+    path = os.path.join(request["out"], name)
+    with open(path + ".part", "w") as file:
         file.write(text)
-shutil.copy(os.path.join(held, "meta.json"), request["out"])
+    os.replace(path + ".part", path)  # home reads while this writes
+def pass_on(name, source):
+    with open(os.path.join(held, source)) as file:
+        leave(name, file.read())
+pass_on("meta.json", "meta.json")
 told = [{"task": task, "phase": phase} for task in request["tasks"] for phase in ("started", "done")]
 leave("events.jsonl", "".join(json.dumps(event) + "\\n" for event in told))
 for task in request["tasks"]:
-    path = os.path.join(held, request["framework"]["name"] + "." + task + ".json")
+    source = request["framework"]["name"] + "." + task + ".json"
     lost = {"reason": "it is not installed", "missing": request["framework"]["package"], "beyond": False}
-    if os.path.exists(path):
-        shutil.copy(path, os.path.join(request["out"], task + ".json"))
+    if os.path.exists(os.path.join(held, source)):
+        pass_on(task + ".json", source)
     else:
         leave(task + ".error.json", json.dumps(lost))
 """

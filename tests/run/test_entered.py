@@ -8,19 +8,20 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.home.test_house import PRODUCTS
+from reconcile.core.registry import products
 
 from .entered import ROOT, hold
 
-FILES = 85
+FILES = 90
 """The most files of the package that a run enters at home (tests/run/entered.py says how they are counted)."""
-UNASKED = {*PRODUCTS, "kernels", "ranks", "api", "pages", "pytest_plugin"}
-"""The rooms of which a run needs nothing, or something for an option that was not given."""
+UNASKED = {"matrix", "drift", "api", "pages", "pytest_plugin"}
+"""The rooms of the core of which a run needs nothing, or something for an option that was not given."""
 
 
 def entering(folder: Path, *words: str) -> dict[str, Any]:
@@ -35,9 +36,18 @@ def entering(folder: Path, *words: str) -> dict[str, Any]:
     return found
 
 
+def declared() -> set[str]:
+    """The modules of products that every run loads: their records, and what these name for ``run`` and its answer."""
+    records = products().values()
+    places = {(p.module, place) for p in records for place in (*p.run_options, *p.answer_hooks)}
+    return {resolve_name(place.partition(":")[0], module) for module, place in places} | {p.module for p in records}
+
+
 def unasked(loaded: Iterable[str]) -> set[str]:
-    """The rooms of products among these modules."""
-    return {name.split(".")[1] for name in loaded if "." in name} & UNASKED
+    """The products, and the rooms of the core, of which these modules are more than every run loads."""
+    parts = [name.split(".") for name in set(loaded) - declared()]
+    own = {p[2] for p in parts if p[:2] == ["reconcile", "products"] and len(p) > 2}
+    return own | {p[1] for p in parts if len(p) > 1} & UNASKED
 
 
 def strange(loaded: Iterable[str]) -> list[str]:

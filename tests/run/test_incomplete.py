@@ -22,7 +22,8 @@ NAMED = {
 
 
 @pytest.mark.parametrize(
-    "which", [pytest.param("eigenvalues", marks=pytest.mark.zoo), pytest.param("fft", marks=pytest.mark.slow), "custom"]
+    "which",
+    [pytest.param("eigenvalues", marks=pytest.mark.slow), pytest.param("fft", marks=pytest.mark.slow), "custom"],
 )
 def test_unknown_op_is_named_and_fails_the_run(collecting, which):
     collected = collecting(PAIR, which=which, n=3)

@@ -13,7 +13,7 @@ from tests.conftest import PAIRS
 pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("warmed")]
 
 RUNS = [
-    pytest.param("gru_demo", {"units": 64, "frames": 37, "batch": 8}, marks=pytest.mark.zoo),
+    pytest.param("gru_demo", {"units": 64, "frames": 37, "batch": 8}, marks=pytest.mark.slow),
     pytest.param("gru_demo", {"units": 1, "frames": 4, "classes": 3, "filters": 2, "bins": 9}, marks=pytest.mark.slow),
     pytest.param(str(PAIRS / "bilstm.py"), {}, marks=pytest.mark.slow),
     (str(PAIRS / "bilstm.py"), {"batch": 3, "steps": 1, "features": 1, "units": 2}),

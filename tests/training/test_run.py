@@ -80,7 +80,7 @@ def test_a_training_step(ask):
     ] == []
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_what_is_not_covered_says_so(ask):
     result = ask("Waves", "3,2,4", "all", training="sgd")
     assert result.exit_code == EXIT_UNEXPLAINED

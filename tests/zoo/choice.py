@@ -1,4 +1,4 @@
-"""Which pairs every test run looks at, which `make zoo` does, and which only `make fresh`."""
+"""Which pairs every test run looks at, which `make slow` does, and which only `make fresh`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ALONE = ("family_activation", "family_dense", "family_pooling", "family_transpos
 """Families of layers that tests/layers looks at one by one, in either framework, with every counter."""
 FAMILIES = tuple(name for name in zoo_names() if name.startswith("family_") and name not in ALONE)
 QUICK = ("gru_demo", "conv_only", *(name for name in FAMILIES if name != "family_block"), "lstm_lm")
-"""Two seeds, the other layer families, and a recurrent network; `make zoo` has transformers, and `make fresh` blocks.
+"""Two seeds, the other layer families, and a recurrent network; `make slow` has transformers, and `make fresh` blocks.
 Tests of their own run conv1x1 (test_gallery_fresh.py), matmul_init (tests/products/decode) and ResNet-50 (test_published.py)."""
 LONG = ("lstm_lm", "family_recurrent", "family_attention", "family_control")
-"""Those of QUICK that `make slow` runs: they take as long as all others together."""
+"""Those of QUICK that `make slow` runs too: they take as long as all others together."""
 PROVEN = (*SEEDS, "family_convolution")
 """Pairs that every test run proves: that takes a run of both models per weight tensor."""
 
@@ -32,17 +32,16 @@ SAMPLE = (
     "conv1x1", "matmul_init", "crnn", "dlrm", "pointnet", "t5", "moe", "llama", "mobilenet_v3_small", "resnet50_v1_5",
     "family_recurrent", "family_attention",
 )  # fmt: skip
-"""Pairs that `make zoo` adds: a kind of network each, and one that declares a difference. CI has an hour; all others take
+"""Pairs that `make slow` adds: a kind of network each, and one that declares a difference. CI has an hour; all others take
 another, and what multiplies in them multiplies here."""
 
 AGAIN = ("t5", "dlrm", "mobilenet_v3_small", "family_recurrent", "moe")
-"""Pairs of SAMPLE of which `make zoo` runs the gallery's row again; of the others of SAMPLE it runs the training step again."""
+"""Pairs of SAMPLE of which `make slow` runs the gallery's row again; of the others of SAMPLE it runs the training step again."""
 
 
 def chosen(models: Iterable[str], quick: tuple[str, ...] = QUICK, apart: Iterable[str] = ()) -> list[Any]:
     """Parameters of a test: pairs that are not ``quick`` are marked, so that `make slow` runs
-    LONG, `make zoo` SAMPLE, and `make fresh`
-    all others and those ``apart``."""
-    zoo, fresh, slow = [pytest.mark.zoo], [pytest.mark.fresh], [pytest.mark.slow]
-    marks = dict.fromkeys(SAMPLE, zoo) | dict.fromkeys(apart, fresh) | {n: slow if n in LONG else [] for n in quick}
-    return [pytest.param(name, marks=marks.get(name, fresh)) for name in models]
+    LONG and SAMPLE, and `make fresh` all others and those ``apart``."""
+    slow, heavy = [pytest.mark.slow], [pytest.mark.heavy]
+    marks = dict.fromkeys(SAMPLE, slow) | dict.fromkeys(apart, heavy) | {n: slow if n in LONG else [] for n in quick}
+    return [pytest.param(name, marks=marks.get(name, heavy)) for name in models]

@@ -89,7 +89,7 @@ def test_every_count_has_a_polynomial_or_a_reason() -> None:
     assert [(row.pair, name) for row in rows for name in gallery(row.pair) if (row.pair, name) not in counted] == []
 
 
-@pytest.mark.formulas
+@pytest.mark.heavy
 @pytest.mark.parametrize("pair", zoo_names())
 def test_a_pair_has_polynomials_or_reasons(pair: str) -> None:
     """Each polynomial is exact at three points or more that it was not fitted to; a pair of the page has the committed ones."""

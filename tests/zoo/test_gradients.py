@@ -82,13 +82,13 @@ DIFFERENT = ("resnet50_v1_5",)
 """It says so itself: the two sides are other networks."""
 
 
-@pytest.mark.gradients
+@pytest.mark.heavy
 @pytest.mark.parametrize("model", [n for n in zoo_names() if n not in (*QUICK, *DIFFERENT)])
 def test_gradients_are_equal(model):
     hold(proven(model)[model])
 
 
-@pytest.mark.gradients
+@pytest.mark.heavy
 def test_two_other_networks_have_other_gradients():
     (data,) = proven(*DIFFERENT).values()
     assert data["error"] > 1e-2
@@ -124,7 +124,7 @@ BREAKS = {
 
 
 @pytest.mark.parametrize("what", BREAKS)
-@pytest.mark.gradients
+@pytest.mark.heavy
 def test_it_can_fail(what):
     (data,) = proven("gru_demo", broken=BREAKS[what]).values()
     assert data["error"] > APART

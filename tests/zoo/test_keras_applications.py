@@ -19,7 +19,7 @@ from reconcile.launch.request import RunRequest
 from reconcile.workflow import run
 from tests.zoo import convolutional as conv
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.zoo]
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 HERE = Path(__file__).parent
 
@@ -35,7 +35,7 @@ CLOSED = {
 """Multiply-adds of the networks that the zoo has, too, at the same size: Keras' definitions are the same ones."""
 
 SMALL = ("MobileNetV3Small", "VGG16")
-"""Those that `make zoo` traces; `make fresh` traces all."""
+"""Those that `make slow` traces; `make fresh` traces all."""
 
 PUBLISHED = {
     "MobileNet": (569, 6),  # arXiv:1704.04861, table 4
@@ -86,7 +86,7 @@ def traced() -> Mapping[str, Mapping[str, Any]]:
     return traces()
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 def test_every_model_is_traced_on_meta_or_refused_by_keras(traced: Mapping[str, Mapping[str, Any]]) -> None:
     assert len(traced) >= 40
     assert {name: row["refused"] for name, row in traced.items() if "refused" in row} == REFUSED
@@ -100,12 +100,12 @@ def test_what_is_traced_is_the_closed_form() -> None:
     assert {name: found[name]["macs"] for name in SMALL} == {name: CLOSED[name] for name in SMALL}
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 def test_every_closed_form_is_what_is_traced(traced: Mapping[str, Mapping[str, Any]]) -> None:
     assert {name: traced[name]["macs"] for name in CLOSED} == CLOSED
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 def test_what_is_traced_is_what_papers_print(traced: Mapping[str, Mapping[str, Any]]) -> None:
     off = {
         name: traced[name]["macs"] for name, (digits, power) in PUBLISHED.items()
@@ -114,7 +114,7 @@ def test_what_is_traced_is_what_papers_print(traced: Mapping[str, Mapping[str, A
     assert off == {}
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 def test_the_committed_sweep_is_of_every_model_and_not_stale(traced: Mapping[str, Mapping[str, Any]]) -> None:
     for name, row in traced.items():
         rows = {(r["framework"], r["counter"]): r for r in committed(name)}
@@ -127,7 +127,7 @@ def test_the_committed_sweep_is_of_every_model_and_not_stale(traced: Mapping[str
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.fresh if name not in SAMPLE else ()) for name in WHOLE]
+    "name", [pytest.param(name, marks=pytest.mark.heavy if name not in SAMPLE else ()) for name in WHOLE]
 )
 def test_every_counter_is_explained_layer_by_layer(name: str) -> None:
     where = f"keras.applications:{name}"

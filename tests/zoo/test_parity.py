@@ -131,7 +131,7 @@ def test_what_is_another_computation_is_noticed(tmp_path):
     assert post["equal"][0] > 1e-2
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_the_posts_layout_counts_the_same(collecting):
     post, ours = collecting("gru_demo", batch_first=False), collecting("gru_demo")
     for a, b in zip(post.ledgers, ours.ledgers, strict=True):

@@ -48,8 +48,6 @@ BERT_BY_SCRIPT = 2 * (BERT - 768**2 + BERT_ONE_HOT + BERT_CLASSIFIER)
 
 GPT2_BLOCKS = transformers.transformer(1024, 1024, 768, 3072, 12)
 GPT2 = GPT2_BLOCKS + 1024 * 768 * 50257
-GPT2_WEIGHTS = 12 * (12 * 768**2) + 768 * 50257
-"""Weights that multiply: four squares and two four times as wide per block, the tied table once."""
 GPT2_OTHERS = 1024 * 768 + 25 * 768
 """Weights that do not: positions, and a norm's scale twice per block and once behind."""
 
@@ -128,26 +126,6 @@ def test_reading(which):
 def test_recorded_figure(which):
     matches = search(which[0], figure(which[1]), data.saved(which[0])).matches
     assert [match for match in matches if RECORDED[which] in match.what], matches
-
-
-def test_how_far_off_the_others_are():
-    """What a figure that is not met was compared with."""
-    assert POINTNET == 448_025_856
-    assert conv.pointnet(1000, 40, 1) == 437_596_200
-    assert MOBILENET_V3 == 56_510_400
-    assert 2 * DENSENET == 5_668_323_328
-    assert 2 * BERT == 22_348_431_360
-
-
-def test_six_per_weight_and_token():
-    """6ND against three forward passes: attention is left out, weights that only add or scale are counted."""
-    steps = 1024
-    assert GPT2_WEIGHTS + GPT2_OTHERS == 124_337_664
-    assert steps * GPT2_WEIGHTS + 12 * 2 * steps**2 * 768 == GPT2
-    by_weights = 6 * (GPT2_WEIGHTS + GPT2_OTHERS) * steps
-    attention = 6 * 12 * 2 * steps**2 * 768
-    assert 3 * 2 * GPT2 - by_weights == attention - 6 * steps * GPT2_OTHERS
-    assert round(100 * by_weights / (3 * 2 * GPT2)) == 87  # percent
 
 
 FULL_SIZE = {

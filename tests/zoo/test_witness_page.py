@@ -15,7 +15,7 @@ def written(title: str) -> list[str]:
     return [line for line in part.splitlines() if line.startswith("|")]
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 @pytest.mark.frameworks
 @pytest.mark.parametrize("pair", ["gru_demo", "conv1x1", "family_dense"])
 def test_a_row_of_the_page_is_what_the_log_says(pair: str, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import importlib
 import json
@@ -156,19 +155,3 @@ def test_a_page_says_when_its_counter_runs(name: str, says: str) -> None:
 def test_a_page_says_that_a_counter_runs_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(known_counters(), "thop", known_counters()["thop"]._replace(default=False))
     assert page("thop").facts.endswith("Runs only if you name it with --counter.")
-
-
-def written(file: Path) -> int:
-    """Lines of code: without blank ones, docstrings, comments and imports."""
-    tree, lines = ast.parse(file.read_text()), file.read_text().splitlines()
-    texts = (n for n in ast.walk(tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
-    imports = (n for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom)))
-    left = {at for n in (*texts, *imports) for at in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
-    left |= {at for at, line in enumerate(lines, 1) if not line.strip() or line.strip().startswith("#")}
-    return len(lines) - len(left)
-
-
-@pytest.mark.parametrize(("folder", "most"), [("ptflops", 280), ("torchinfo", 61)])
-def test_a_counter_takes_few_lines_of_code(folder: str, most: int) -> None:
-    """What several counters need is shared, so that one more is its own formulas, also of older releases, and little else."""
-    assert sum(map(written, (HERE / folder).glob("*.py"))) <= most

@@ -62,7 +62,7 @@ def test_attacks(tmp_path: Path) -> None:
         assert trusted, f"{name} is no attack"
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 @pytest.mark.frameworks
 def test_what_is_unusual_and_honest(tmp_path: Path) -> None:
     """Multiply-adds: three products; one; a convolution and a recurrent layer of both directions; three products."""

@@ -45,7 +45,7 @@ def test_every_gradient_has_its_work(name):
         assert unknown(trace) == set()
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["meta", "cpu"])
 @pytest.mark.parametrize("name", [name for name in CASES if name not in walk.UNKNOWN])
 def test_flop_counter_is_explained(name, device):

@@ -15,7 +15,7 @@ from reconcile.products.gallery.training import settings_of  # noqa: E402
 from reconcile.work import work_of  # noqa: E402
 from tests.adapters.pytorch.training_models import explained  # noqa: E402
 
-pytestmark = [pytest.mark.gradients, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore")]
 
 MODELS = [name for name in loading.zoo_names() if loading.load_pair(loading.pair_path(name)).build_torch]
 

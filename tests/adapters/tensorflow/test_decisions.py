@@ -120,7 +120,7 @@ def test_a_value_that_tensorflow_refuses_to_compute_is_unknown():
         assert loops.Constants().value(tf.constant(7) // tf.constant(2), None) == 3
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_a_tensor_that_is_gone_lends_its_value_to_no_other():
     constants = loops.Constants()
     gc.freeze()  # what TensorFlow itself holds need not be looked through each time

@@ -38,7 +38,7 @@ def processes() -> list[psutil.Process]:
 
 
 @pytest.mark.parametrize(
-    "pass_", [pytest.param("forward", marks=pytest.mark.slow), pytest.param("training", marks=pytest.mark.fresh)]
+    "pass_", [pytest.param("forward", marks=pytest.mark.slow), pytest.param("training", marks=pytest.mark.heavy)]
 )
 def test_a_forked_worker_finds_what_a_started_one_finds(pass_: str) -> None:
     asked = run_request(model="gru_demo", overrides={"frames": "7"}, pass_=pass_)

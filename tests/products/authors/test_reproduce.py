@@ -49,7 +49,7 @@ def printed(programs: dict[str, str], folder: Path) -> dict[str, list[str]]:
 @pytest.mark.frameworks
 @pytest.mark.parametrize(
     ("counter", "case"),
-    [pytest.param(*bug, marks=pytest.mark.slow if bug in CHEAP else pytest.mark.programs) for bug in HERE],
+    [pytest.param(*bug, marks=pytest.mark.slow if bug in CHEAP else pytest.mark.heavy) for bug in HERE],
 )
 def test_a_bug_on_record_is_shown_by_the_counter_alone(counter: str, case: str, tmp_path: Path) -> None:
     reported, expected, says = HERE[counter, case]
@@ -100,7 +100,7 @@ def test_an_exact_count_has_no_program() -> None:
 
 
 IN_ZOO = ("family_dense",)
-"""Families whose programs `make zoo` runs: one, and `make programs` runs all."""
+"""Families whose programs `make slow` runs: one, and `make programs` runs all."""
 
 
 def runs_everywhere() -> list[str]:
@@ -125,7 +125,7 @@ def expected(counter: Counter, layer: str) -> int:
 @pytest.mark.parametrize(
     "family",
     [
-        pytest.param(family, marks=pytest.mark.zoo if family in IN_ZOO else pytest.mark.programs)
+        pytest.param(family, marks=pytest.mark.slow if family in IN_ZOO else pytest.mark.heavy)
         for family in reproduce.with_bricks()
     ],
 )

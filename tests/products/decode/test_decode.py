@@ -107,7 +107,7 @@ def test_resnet50_from_its_old_trace() -> None:
     assert decoded("resnet50", "3.857e9").values == (3_857_973_248,)
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 @pytest.mark.frameworks
 def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
     run = Source("current", collecting("resnet50"))

@@ -31,7 +31,7 @@ def test_its_numbers_are_closed_forms() -> None:
 
 
 @pytest.mark.frameworks
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_the_decoder_prints_what_it_shows(repository: Repository) -> None:
     repository.write(net=files(TEXT)["net.py"])
     command, parts = DECODER

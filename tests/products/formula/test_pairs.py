@@ -29,7 +29,7 @@ STEP = 3 * 96 * (127 * 32 + 96)
 """Multiply-adds of one step of the GRU: three gates of 96 units, 127 columns of 32 filters."""
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_the_gru_has_a_coefficient_of_its_steps_per_counter() -> None:
     """Each frame is one more step. A frozen graph's loop is counted once, and so is the body that a function graph holds;
     fvcore counts nothing of it. thop adds 26 FLOPs of pointwise work per unit and step; runmeta, which sees every node that ran,
@@ -52,7 +52,7 @@ def test_the_gru_has_a_coefficient_of_its_steps_per_counter() -> None:
     assert counts.exit_code == 0
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_the_units_of_a_pair_are_a_variable() -> None:
     """3 (4064 H + H^2) multiply-adds per step, and 256 H of the last layer, at 97 frames."""
     counts = of_pair("gru_demo", "H=8..40", units="H")
@@ -60,7 +60,7 @@ def test_the_units_of_a_pair_are_a_variable() -> None:
     assert counts.polynomials["trace@tf"].layers["dense"].terms == {(1,): 2 * 97 * 256}
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [name for name in zoo_names() if name.startswith("family_")])
 def test_what_a_family_counts_is_proportional_to_its_batch(family: str) -> None:
     """No sample of a batch shares work with another: whatever is counted, it has the power 1 of the batch and no other."""

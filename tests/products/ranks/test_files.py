@@ -140,7 +140,7 @@ for _ in range(3):
 
 
 @pytest.mark.frameworks
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_real_processes_are_watched_each_by_itself(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "train.py").write_text(SCRIPT)

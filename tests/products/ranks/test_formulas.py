@@ -54,7 +54,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param("tensor", marks=pytest.mark.zoo), pytest.param("data", marks=pytest.mark.fresh)]
+    "name", [pytest.param("tensor", marks=pytest.mark.slow), pytest.param("data", marks=pytest.mark.heavy)]
 )
 def test_6n_on_a_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     (tmp_path / "parted.py").write_text(NET)
@@ -76,9 +76,9 @@ so two more lie between scale and shift."""
 @pytest.mark.parametrize(
     ("name", "last", "between"),
     [
-        pytest.param("flat", 1, 0, marks=pytest.mark.fresh),
-        pytest.param("flat_even", 0, 0, marks=pytest.mark.zoo),  # the ranks do equal work, and count other parameters
-        pytest.param("flat_views", 0, 2, marks=pytest.mark.fresh),
+        pytest.param("flat", 1, 0, marks=pytest.mark.heavy),
+        pytest.param("flat_even", 0, 0, marks=pytest.mark.slow),  # the ranks do equal work, and count other parameters
+        pytest.param("flat_views", 0, 2, marks=pytest.mark.heavy),
     ],
 )
 def test_6n_of_what_a_rank_holds(

@@ -21,7 +21,7 @@ MODELS = ("tp", "tp_again", "sequence", "fsdp", "ddp", "experts_apart", "vocabul
 STEPS = ("gpipe", "one_forward_one_backward", "interleaved")
 ONE_OF_EACH = ("tp", "fsdp", "one_forward_one_backward", "experts_apart")
 NAMES = [
-    pytest.param(name, marks=pytest.mark.zoo if name in ONE_OF_EACH else pytest.mark.fresh)
+    pytest.param(name, marks=pytest.mark.slow if name in ONE_OF_EACH else pytest.mark.heavy)
     for name in (*MODELS, *STEPS)
 ]
 WORLD = 2

@@ -87,8 +87,8 @@ def merged(name: str, world: int) -> int:
 
 
 CASES = [
-    pytest.param("balanced", 2, marks=pytest.mark.zoo),
-    *(pytest.param(*case, marks=pytest.mark.fresh) for case in (("balanced", 4), ("in_order", 4), ("sharded", 4))),
+    pytest.param("balanced", 2, marks=pytest.mark.slow),
+    *(pytest.param(*case, marks=pytest.mark.heavy) for case in (("balanced", 4), ("in_order", 4), ("sharded", 4))),
 ]
 
 
@@ -113,7 +113,7 @@ def test_a_ring_skips_what_the_mask_discards(run: Run, name: str, world: int) ->
         }
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["balanced", "in_order"])
 def test_two_real_processes_run_the_same_ring(run: Run, tmp_path: Path, name: str) -> None:
     """On gloo, with values: each process also holds its gradients against those of one device."""

@@ -16,7 +16,7 @@ import pytest
 from reconcile.launch.environments import named as environments
 from reconcile.launch.environments.provision import ensure
 
-pytestmark = [pytest.mark.fresh, pytest.mark.frameworks, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.heavy, pytest.mark.frameworks, pytest.mark.timeout(1800)]
 
 ROOT, HERE = Path(__file__).parents[3], Path(__file__).with_name("trainers")
 CHOSEN = environments.load(HERE / "trainers.toml")["trainers"]

@@ -13,7 +13,7 @@ from tests.products.ranks import decoder as d
 from tests.products.ranks.test_worlds import STEP, by_rank, causes
 
 pytest.importorskip("torch")
-pytestmark = [pytest.mark.frameworks, pytest.mark.zoo]
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 TOKENS = d.BATCH * d.SEQ
 TWO = 3 * 2 * (2 * TOKENS * 3 * d.DIM * d.HIDDEN) - 2 * 2 * TOKENS * d.DIM * d.HIDDEN

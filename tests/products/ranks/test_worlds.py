@@ -79,7 +79,7 @@ def by_rank(result: ranked.Ranked) -> dict[int, int]:
     return {rank: fold.trace.totals["matmul"] for fold in result.folds for rank in fold.ranks}
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_tensor_parallel_ranks_share_products(run: Run) -> None:
     result = run("tp", 4, "plain", "training")
     assert by_rank(result) == dict.fromkeys(range(4), STEP // 4)
@@ -87,14 +87,14 @@ def test_tensor_parallel_ranks_share_products(run: Run) -> None:
     assert (result.totals["matmul"], causes(result)) == (STEP, {})
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_data_parallel_ranks_read_a_batch_each(run: Run) -> None:
     result = run("hsdp", 4, "plain", "training")
     assert by_rank(result) == dict.fromkeys(range(4), STEP)
     assert (result.totals["matmul"], causes(result)) == (4 * STEP, {"own-batch": -3 * STEP})
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_stages_of_a_pipeline_add_up(run: Run) -> None:
     result = run("one_forward_one_backward", 2, "plain_step")
     half = 3 * d.LAYERS // 2 * LAYER
@@ -133,10 +133,10 @@ IN_ZOO = ("gpipe", "gpipe_again", "interleaved", "three_ways", "tensor_in_stages
 
 
 def marked(names: Iterable[str]) -> list[Any]:
-    return [pytest.param(name, marks=pytest.mark.zoo if name in IN_ZOO else pytest.mark.fresh) for name in names]
+    return [pytest.param(name, marks=pytest.mark.slow if name in IN_ZOO else pytest.mark.heavy) for name in names]
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_a_model_that_ranks_share(run: Run, name: str) -> None:
     world, against, total, named = KINDS[name]
@@ -144,7 +144,7 @@ def test_a_model_that_ranks_share(run: Run, name: str) -> None:
     assert (result.totals["matmul"], causes(result)) == (total, named)
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tp", "tp_again", "sequence", "fsdp"])
 def test_single_operations_have_causes_too(run: Run, name: str) -> None:
     """Norms that each rank does, gradients that it adds where a tensor of the ranks ends, and sums that they cut."""
@@ -152,14 +152,14 @@ def test_single_operations_have_causes_too(run: Run, name: str) -> None:
     assert [name for name in ("all", "textbook") if "added-between-ranks" not in found[name]] == []
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_gradients_of_data_parallel_ranks_are_scaled_and_added(run: Run) -> None:
     found = each_convention(run("ddp", 2, "plain", "training"))
     for convention in ("all", "textbook"):
         assert found[convention]["added-between-ranks"] == -2 * (WEIGHTS + WEIGHTS // 2)
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_two_ranks_update_the_same_part_of_a_weight(run: Run) -> None:
     found = each_convention(run("hsdp", 4, "plain", "training"))
     for convention in ("all", "textbook"):
@@ -185,7 +185,7 @@ def test_a_step_that_stages_share(run: Run, name: str) -> None:
         assert set(found[convention]) == ({"recomputed"} if again else set())
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 @pytest.mark.parametrize("again", [0, 1])
 def test_two_of_eight_stages_are_on_each_of_four_ranks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: int
@@ -241,9 +241,9 @@ def test_a_stage_that_several_ranks_share(run: Run, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "against"),
     [
-        pytest.param("experts_apart", "experts", marks=pytest.mark.zoo),
-        pytest.param("experts_apart_again", "experts", marks=pytest.mark.fresh),
-        pytest.param("experts_apart_again", "experts_again", marks=pytest.mark.fresh),
+        pytest.param("experts_apart", "experts", marks=pytest.mark.slow),
+        pytest.param("experts_apart_again", "experts", marks=pytest.mark.heavy),
+        pytest.param("experts_apart_again", "experts_again", marks=pytest.mark.heavy),
     ],
 )
 def test_experts_of_several_ranks(run: Run, name: str, against: str) -> None:
@@ -271,9 +271,9 @@ def test_experts_of_several_ranks(run: Run, name: str, against: str) -> None:
 @pytest.mark.parametrize(
     ("name", "places"),
     [
-        pytest.param("experts_with_places", 8, marks=pytest.mark.zoo),
-        pytest.param("experts_with_room", 24, marks=pytest.mark.fresh),
-        pytest.param("experts_with_room_again", 24, marks=pytest.mark.fresh),
+        pytest.param("experts_with_places", 8, marks=pytest.mark.slow),
+        pytest.param("experts_with_room", 24, marks=pytest.mark.heavy),
+        pytest.param("experts_with_room_again", 24, marks=pytest.mark.heavy),
     ],
 )
 def test_experts_with_places(run: Run, name: str, places: int) -> None:
@@ -291,7 +291,7 @@ def test_experts_with_places(run: Run, name: str, places: int) -> None:
     }
 
 
-@pytest.mark.zoo
+@pytest.mark.slow
 def test_parts_of_what_does_not_divide(run: Run) -> None:
     result = run("vocabulary_shared", 4, "vocabulary")
     whole, last = 25, 22  # of 97 columns

@@ -13,7 +13,7 @@ from tests.products.ranks.test_worlds import by_rank, each_convention
 from tests.zoo.transformers import llama
 
 pytest.importorskip("torch")
-pytestmark = [pytest.mark.frameworks, pytest.mark.fresh]
+pytestmark = [pytest.mark.frameworks, pytest.mark.heavy]
 
 STEPS, DEPTH, WIDTH, HEADS, GROUPS, INNER, WORDS, RANKS = 7, 2, 24, 6, 2, 40, 52, 4
 STEP = 3 * 2 * llama(STEPS, DEPTH, WIDTH, HEADS, GROUPS, INNER, WORDS)

@@ -205,7 +205,7 @@ AGAIN = ("family_recurrent", "family_attention", "family_control")
 def again(quick: str = "") -> list[Any]:
     """The families, one of them ``quick``: with every test run."""
     marks = {name: [pytest.mark.slow] for name in AGAIN} | {quick: []}
-    return [pytest.param(name, marks=marks.get(name, [pytest.mark.fresh])) for name in families()]
+    return [pytest.param(name, marks=marks.get(name, [pytest.mark.heavy])) for name in families()]
 
 
 @pytest.mark.frameworks

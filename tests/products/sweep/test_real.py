@@ -27,7 +27,7 @@ from reconcile.launch.workers import scratch
 from reconcile.launch.workers.reaper import MARK as WORKER
 from reconcile.products.sweep import listfile, listing
 
-pytestmark = [pytest.mark.sweep, pytest.mark.frameworks]
+pytestmark = [pytest.mark.slow, pytest.mark.frameworks]
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT = 300.0
 SOON = 60.0

@@ -71,7 +71,7 @@ def test_as_many_records_as_the_collector_keeps_are_not_all(
     assert capture.runmeta(model) == notes
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 @pytest.mark.frameworks
 def test_a_run_of_more_nodes_than_are_recorded(tmp_path: Path) -> None:
     """A GRU whose loop TensorFlow runs to its end and records in part: a minute, most of it reading a million records."""

@@ -211,7 +211,7 @@ def test_named_arguments_replace_what_the_rules_say() -> None:
     assert len(model.layers) == 5
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 def test_where_nothing_fits_the_models_own_error_is_said() -> None:
     class Never(Net):
         def forward(self, input_ids: Any = None) -> Any:
@@ -227,7 +227,7 @@ def test_where_nothing_fits_the_models_own_error_is_said() -> None:
         transformers.maker(Missing)()
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 def test_errors_that_repeat_hold_no_activations() -> None:
     """One per message, at most, while the next inputs are tried."""
     held = weakref.WeakSet[torch.Tensor]()
@@ -246,7 +246,7 @@ def test_errors_that_repeat_hold_no_activations() -> None:
     assert most == 2, "the first that said it, and the one that runs"
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 def test_a_failed_configuration_holds_no_model_meanwhile() -> None:
     """Neither its errors' text, nor the errors that those were raised from, nor a circle of its own keeps it alive."""
     held = weakref.WeakSet[torch.nn.Module]()
@@ -277,7 +277,7 @@ def test_a_failed_configuration_holds_no_model_meanwhile() -> None:
     assert most == 1, "the one that is tried"
 
 
-@pytest.mark.fresh
+@pytest.mark.heavy
 def test_a_model_too_large_however_shrunk_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transformers, "LARGEST", 10)
     with pytest.raises(transformers.Unfit, match="parameters even so"):
