@@ -121,8 +121,8 @@ def _missing(missing: Missing) -> dict[str, str]:
 
 
 def _write(value: Any, depth: int, by_layer: bool = False) -> str:
-    """JSON text: a list or table that contains lists of tables has one member per line, or (``by_layer``) ``SHARED`` members of one
-    layer that follow each other; everything else stays on one line."""
+    """JSON text: a list or table that contains lists of tables has one member per line, or (``by_layer``) ``SHARED`` members of
+    one layer that follow each other; everything else stays on one line."""
     pad = "\n" + " " * (depth + 1)
     if isinstance(value, Mapping) and depth < 3:
         items = [f"{json.dumps(str(k))}: {_write(v, depth + 1, by_layer)}" for k, v in value.items()]
