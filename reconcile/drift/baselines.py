@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from .baseline_file import Malformed, check_baseline, check_record
 KIND = "reconcile-baseline"
 SCHEMA = 1
 FOLDER = Path("reports/baselines")
+SHARED = 8
+"""Ops or entries of a layer on one line, at most, where the versions are pinned."""
 
 MAKE_AGAIN_WITH_UPDATE = (
     "Restore it from version control, or move it away and take a new one: the same command with --update."
@@ -78,7 +81,8 @@ def pass_of(collected: Collected) -> str:
 
 
 def dumps(collected: Collected, environment: str = CURRENT) -> str:
-    """A take as text, one op or entry per line; the same take gives the same text."""
+    """A take as text; the same take gives the same text. An op or entry has a line of its own. In an environment of pinned
+    versions, where only a change of the model moves them, those of one layer share lines."""
     meta = collected.meta
     records = [*collected.traces, *collected.ledgers]
     data = {
@@ -97,7 +101,7 @@ def dumps(collected: Collected, environment: str = CURRENT) -> str:
         "traces": [_record(t) for t in collected.traces if not isinstance(t, Missing)],
         "ledgers": [_record(led) for led in collected.ledgers if not isinstance(led, Missing)],
     }
-    return _write(data, 0) + "\n"
+    return _write(data, 0, by_layer=environment != CURRENT) + "\n"
 
 
 def _record(record: Trace | Ledger) -> Any:
@@ -118,17 +122,29 @@ def _missing(missing: Missing) -> dict[str, str]:
     return {"name": missing.name, "framework": missing.framework, "state": missing.state.value}
 
 
-def _write(value: Any, depth: int) -> str:
-    """JSON text: a list or table that contains lists of tables has one member per line; everything else stays on one line."""
+def _write(value: Any, depth: int, by_layer: bool = False) -> str:
+    """JSON text: a list or table that contains lists of tables has one member per line, or (``by_layer``) ``SHARED`` members of
+    one layer that follow each other; everything else stays on one line."""
     pad = "\n" + " " * (depth + 1)
     if isinstance(value, Mapping) and depth < 3:
-        items = [f"{json.dumps(str(k))}: {_write(v, depth + 1)}" for k, v in value.items()]
+        items = [f"{json.dumps(str(k))}: {_write(v, depth + 1, by_layer)}" for k, v in value.items()]
     elif isinstance(value, list) and any(isinstance(v, Mapping) for v in value):
-        items = [_write(v, depth + 1) for v in value]
+        items = [_write(v, depth + 1, by_layer) for v in value]
+        if by_layer and all(_layer(v) is not None for v in value):
+            layers = groupby(zip(value, items, strict=True), key=lambda pair: _layer(pair[0]))
+            texts = ([text for _, text in members] for _, members in layers)
+            items = [", ".join(own[n : n + SHARED]) for own in texts for n in range(0, len(own), SHARED)]
     else:
         return json.dumps(value)
     opening, closing = ("{", "}") if isinstance(value, Mapping) else ("[", "]")
     return f"{opening}{pad}{f',{pad}'.join(items)}\n{' ' * depth}{closing}" if items else opening + closing
+
+
+def _layer(member: Mapping[str, Any]) -> str | None:
+    """The layer of an op, an entry or a sighting, None for any other table."""
+    op = member.get("op")
+    layer: str | None = (op if isinstance(op, Mapping) else member).get("layer")
+    return layer
 
 
 def load(path: Path) -> Baseline:

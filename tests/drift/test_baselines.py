@@ -23,6 +23,8 @@ from reconcile.engine.reconcile import Missing
 from tests.drift import takes
 from tests.drift.takes import NEW, OLD, take
 
+COMMITTED = sorted((Path(__file__).parents[2] / "reports" / "baselines").glob("*/*.json"))
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -46,6 +48,18 @@ def test_the_same_take_is_the_same_file(path: Path) -> None:
     assert json.loads(text)["versions"] == {"thop": NEW, "torch": "2.0.0"}
     assert max(map(len, text.splitlines())) < 1000  # an op or entry per line: a change is one line of a diff
     assert [p.name for p in path.parent.iterdir()] == ["current.json"]
+
+
+@pytest.mark.parametrize("file", COMMITTED, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_a_committed_baseline_is_as_it_would_be_written(file: Path) -> None:
+    """Where the versions are pinned, ops of one layer share a line, and nothing else does."""
+    held = baselines.load(file)
+    assert file.read_text() == baselines.dumps(held.collected, held.environment)
+    for line in file.read_text().splitlines():
+        if line.lstrip().startswith('{"id"'):
+            members = json.loads(f"[{line.rstrip(',')}]")
+            assert len({member["layer"] for member in members}) == 1
+            assert len(members) <= (1 if held.environment == baselines.CURRENT else baselines.SHARED)
 
 
 def test_the_order_of_attributes_is_nobodys_news() -> None:

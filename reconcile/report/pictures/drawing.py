@@ -34,6 +34,8 @@ ACROSS = 3
 """Columns of a chart by layer that are side by side."""
 PATH_BREAK = re.compile(r" ?\n(?=[A-Za-z\"])")
 """A break inside the data of a path, of which XML makes a space: thousands of lines of a file."""
+GROUP_BREAK = re.compile(r"\n *(?=</|<path|<use)")
+"""A break within a group of shapes, which then has one line. No shape holds text: letters are outlines."""
 HEAD = 0.58
 """Inches above the charts, for the title and the line below it."""
 
@@ -52,7 +54,7 @@ def save(figure: Any, kind: str) -> str | bytes:
         for part in ("fill", "stroke")
     )
     sheet = f'<style type="text/css">@media (prefers-color-scheme: dark){{{rules}}}</style>'
-    text = PATH_BREAK.sub(" ", out.getvalue().decode())
+    text = GROUP_BREAK.sub("", PATH_BREAK.sub(" ", out.getvalue().decode()))
     return re.sub(r"(<svg [^>]*>)", lambda m: m.group(1) + "\n " + sheet, text, count=1)
 
 

@@ -101,6 +101,7 @@ def test_the_same_bars_give_the_same_bytes_in_any_settings() -> None:
         assert pictures.draw(result, view.default_statement(result), ("svg", "png")) == first
     text = str(first["waterfall.svg"])
     assert "<text" not in text
+    assert not re.search(r"\n([MLQCz\"]| *(</|<path|<use))", text), "a group of shapes has one line"
     assert not re.search(r"dc:date|matplotlib\.org|<dc:title>Matplotlib", text)
 
 
