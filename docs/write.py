@@ -174,6 +174,7 @@ def _index() -> Iterator[str]:
         f"- [{title}]({kind}/README.md): {ABOUT[kind].partition('. ')[0].rstrip('.')}."
         for kind, title in TITLES.items()
     )
+    yield "- [Moved modules](moved.md): where what your package imports stands now."
     yield "- [Models](models.md): the pairs of the zoo; [the gallery](../reports/README.md) has their numbers."
     yield ""
 

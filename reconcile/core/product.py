@@ -81,4 +81,6 @@ def load_place(product: Product, place: str) -> Any:
 
 def refuse_product(product: Product, why: str) -> UsageError:
     """The sentence for a product of another package that cannot be used."""
-    return UsageError(f"the product {product.name} cannot be used: {why}. Fix or uninstall the package that provides it.")
+    return UsageError(
+        f"the product {product.name} cannot be used: {why}. Fix or uninstall the package that provides it."
+    )

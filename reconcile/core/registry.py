@@ -152,7 +152,12 @@ def _wrong_product(record: Product, known: Iterable[str]) -> str:
     if not all(isinstance(command, Command) for command in record.commands):
         return "its commands are not Command records"
     places = [command.place for command in record.commands if command.place]
-    places += [*record.run_options, *record.answer_hooks, *record.model_notes, *(place for _, place in record.functions)]
+    places += [
+        *record.run_options,
+        *record.answer_hooks,
+        *record.model_notes,
+        *(place for _, place in record.functions),
+    ]
     misspelled = next((place for place in places if not all(str(place).partition(":"))), None)
     return "" if misspelled is None else f"its place {misspelled!r} is not of the form 'module:name'"
 
