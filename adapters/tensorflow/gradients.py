@@ -13,10 +13,17 @@ from typing import Any, NamedTuple
 
 
 class Call(NamedTuple):
-    """One gradient function's work in ``graph``: the ops numbered from ``start`` to ``end``.
+    """One gradient function's work.
 
-    ``forward`` is the forward op's name, ``inputs`` and ``outputs`` its tensors; ``results`` has the gradients with respect
-    to the inputs, in their order (None where there is none), ``received`` those with respect to the outputs, where known.
+    Attributes:
+        graph: The graph that has its ops.
+        start: The number of the first of its ops in the graph.
+        end: The number after the last of them.
+        forward: The forward op's name.
+        inputs: The forward op's input tensors.
+        outputs: The forward op's output tensors.
+        results: The gradients with respect to each input, in their order: () where there is none, several of sparse rows.
+        received: The gradients with respect to the outputs, where known.
     """
 
     graph: Any

@@ -20,38 +20,47 @@ ROOT = __name__.rsplit(".", 2)[0]
 class Framework(NamedTuple):
     """A framework's description, known before anything imports it.
 
-    ``name`` is its option (``--name``), the key of its layers, and ``trace@name``; ``title`` is its own name; ``package`` is
-    the package to import.  ``adapter`` is the module that has its ``Adapter``, and ``formulas`` the one that registers the work
-    of its ops when home imports it (work/); either is absolute, or relative to this package with a leading dot.  ``model``
-    describes the object that its factory returns, and ``metavar`` and ``help`` are for its option.
-
-    ``extra`` is the extra of this distribution that installs it, '' for none; ``distributions`` are the names under which it
-    is installed and ``around`` those of packages that need it, by which an environment's requirements are recognised; ``beside``
-    are further distributions that such an environment needs, and ``bounds`` those that a range of its versions needs and does not
-    declare: (versions, requirements).  ``files`` are the kinds of model files that it reads, each with its title.
-
-    ``factories`` says whether a function can make its model (otherwise the model has to be a file), ``trains`` whether its
-    training step is traced, ``decodes`` whether a language model's call with a cache is, ``aligned`` whether an author named
-    its layers. ``retraced`` says whether a trace whose process died is taken again, in another way (on meta twice), and
-    ``lends`` whether a trace that one version takes can be compared with the counters of another: in TensorFlow it cannot,
-    because each release of Keras names its nodes differently. ``backend`` is its name in Keras 3, '' for none. ``forks`` says
-    whether a process that has imported it can be forked: one with threads of its own cannot. ``placed`` says whether its
-    counters run a model on the device that the user names, and ``steps`` whether a program's own step is recorded where it runs.
-    ``ranks`` says whether the ranks of a world are told apart (worker/ranks.py).
-    ``watched`` is the module after whose import a program is watched for its step (worker/watch.py), and its name in words; ()
-    for none.
-
-    ``optimizers`` are the names that --optimizer takes for its training step, in lower case, the default first.
-
-    ``exports`` is the framework from whose side of a pair it makes a model if the pair has none of its own, '' for none.
-
-    ``libraries`` are packages whose models are made from a configuration, each with the module that lists and makes them:
-    ``names()`` returns the names of its classes, and ``maker(value)`` a factory for one of them.  ``functions`` are packages
-    whose models are functions, each with the module that has them and the one that lists them with their inputs (``names()``,
-    a list of (function, inputs)), '' if every public function of its module is a model that defines its own inputs.
-
-    ``folder`` is the folder of its top-level package if another package declares it: a worker imports it from there.
-    ``order`` sorts the options in ``--help``, the smallest first; the default comes last.
+    Attributes:
+        name: Its option (``--name``), the key of its layers, and ``trace@name``.
+        title: Its own name.
+        package: The package to import.
+        adapter: The module that has its ``Adapter``, absolute, or relative to this package with a leading dot.
+        formulas: The module that registers the work of its ops when home imports it (work/), written like ``adapter``.
+        model: What its factory returns, in words.
+        help: The help of its option.
+        metavar: What its option takes, as ``--help`` shows it.
+        extra: The extra of this distribution that installs it; '' for none.
+        distributions: The names under which it is installed.
+        around: The names of packages that need it: by these and ``distributions`` an environment's requirements are recognised.
+        beside: Further distributions that such an environment needs.
+        bounds: Those that a range of its versions needs and does not declare: (versions, requirements).
+        files: The kinds of model files that it reads, each with its title.
+        factories: Whether a function can make its model; otherwise the model has to be a file.
+        trains: Whether its training step is traced.
+        decodes: Whether a language model's call with a cache is traced.
+        aligned: Whether an author named its layers.
+        retraced: Whether a trace whose process died is taken again, in another way (on meta twice).
+        lends: Whether a trace that one version takes can be compared with the counters of another. In TensorFlow it cannot,
+            because
+            each release of Keras names its nodes differently.
+        backend: Its name in Keras 3; '' for none.
+        forks: Whether a process that has imported it can be forked: one with threads of its own cannot.
+        placed: Whether its counters run a model on the device that the user names.
+        steps: Whether a program's own step is recorded where it runs.
+        ranks: Whether the ranks of a world are told apart (worker/ranks.py).
+        watched: The module after whose import a program is watched for its step (worker/watch.py), and its name in words; () for
+            none.
+        optimizers: The names that --optimizer takes for its training step, in lower case, the default first.
+        exports: The framework from whose side of a pair it makes a model if the pair has none of its own; '' for none.
+        libraries: Packages whose models are made from a configuration, each with the module that lists and makes them:
+            ``names()``
+            returns the names of its classes, and ``maker(value)`` a factory for one of them.
+        functions: Packages whose models are functions, each with the module that has them and the one that lists them with their
+            inputs (``names()``, a list of (function, inputs)), '' if every public function of its module is a model that defines
+            its
+            own inputs.
+        folder: The folder of its top-level package if another package declares it: a worker imports it from there. '' otherwise.
+        order: Sorts the options in ``--help``, the smallest first; the default comes last.
     """
 
     name: str

@@ -45,12 +45,18 @@ class ModelFile(NamedTuple):
 
 
 class UserModel(NamedTuple):
-    """A user's own model. ``factory`` is ``module:function``, or the path of the file that ``file`` describes.
+    """A user's own model.
 
-    ``inputs`` are (name, shape, dtype), the name '' for an input by position and the dtype '' for the model's default;
-    ``arguments`` are the factory's arguments, and ``example`` is the ``module:function`` that returns the model's.  ``name`` is
-    the model's name in reports, ``params`` the parameters they show;
-    ``frameworks`` are the frameworks in which the run has a model.
+    Attributes:
+        factory: ``module:function``, or the path of the file that ``file`` describes.
+        name: The model's name in reports.
+        params: The parameters that reports show.
+        frameworks: The frameworks in which the run has a model.
+        inputs: What it is called with, (name, shape, dtype): the name '' for an input by position, the dtype '' for the model's
+            default.
+        arguments: The factory's arguments.
+        file: What is known of a model's file; None if a function makes the model.
+        example: The ``module:function`` that returns the model's arguments; '' for none.
     """
 
     factory: str
@@ -64,22 +70,32 @@ class UserModel(NamedTuple):
 
 
 class WorkerRequest(NamedTuple):
-    """The work of one worker.
+    """The work of one worker. The model is a pair file with ``overrides`` of its parameters, or ``model``.
 
-    ``tasks`` are ``trace`` and names of counters; ``counters`` maps each of these to its package of adapters and the package
-    to import; ``out`` is the folder for the worker's results.  The model is a pair file with ``overrides`` of its parameters,
-    or ``model``.  ``known`` are all frameworks that a pair may have a side for, each with the package to import.
-    ``paths`` are folders with the user's own modules.  ``lent`` is a folder of counters that the worker's environment
-    lacks, and ``brought`` are other people's adapters: top-level package -> the folder that holds it.
-
-    ``device`` is where counters run the model, ``recipe`` another way of building it, ``training`` the optimiser of a training
-    step ('' for a call), ``standard`` whether a compiled model takes that step in place of its own, ``context`` the number of
-    tokens in the model's cache before the call (0 for the call that fills it, None for a call without a cache).
-    ``lacking`` is the message if the framework is missing.  ``trial`` asks for a plain call
-    before anything else, and ``died`` says how each earlier process ended that traced.
-
-    ``points`` are other sizes of the model, each as overrides of the pair's parameters, the inputs of ``model``, and whether that
-    is fused: with them, a task is named by :func:`at_point`.
+    Attributes:
+        framework: The framework that it works beside.
+        tasks: ``trace`` and names of counters.
+        out: The folder for its results.
+        counters: For each of the counters its package of adapters and the package to import.
+        pair: The path of the pair file; '' for a user's own model.
+        overrides: The pair's parameters as text.
+        model: A user's own model; None for a pair.
+        known: All frameworks that a pair may have a side for, each with the package to import.
+        paths: Folders with the user's own modules.
+        lent: A folder of counters that the worker's environment lacks; '' for none.
+        brought: Other people's adapters: top-level package -> the folder that holds it.
+        device: Where counters run the model.
+        recipe: Another way of building it; '' for the framework's current one.
+        training: The optimiser of a training step; '' for a call.
+        standard: Whether a compiled model takes that step in place of its own.
+        context: The number of tokens in the model's cache before the call: 0 for the call that fills it, None for a call without
+            a
+            cache.
+        lacking: The message if the framework is missing.
+        trial: Whether to make a plain call before anything else.
+        died: How each earlier process ended that traced.
+        points: Other sizes of the model, each as overrides of the pair's parameters, the inputs of ``model``, and whether that is
+            fused: with them, a task is named by :func:`at_point`.
     """
 
     framework: Framework
