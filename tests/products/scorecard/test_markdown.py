@@ -21,12 +21,8 @@ from reconcile.products.scorecard import run as scoring
 from reconcile.products.scorecard.cells import Card, Cell, Verdict
 from reconcile.products.scorecard.run import Batch
 
-FOLDER = Path(__file__).parents[3] / "reports" / "scorecard"
 CARDS = score.read()
-BOARD = pages.Board(CARDS)
 STALE = "stale: run `make scorecard` and commit what changed"
-DEFAULT = tuple(name for name, counter in known_counters().items() if counter.default)
-PROFILER = "tf.profiler@function"
 
 
 # The pages and the command.
