@@ -6,9 +6,9 @@ import pytest
 
 from reconcile.core.causes import State
 from reconcile.core.conventions import BUILT_IN, Conventions
-from reconcile.core.records import Ledger
 from reconcile.engine.settle import settle
 from tests.conftest import PAIRS
+from tests.run.closing import reconciles
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("warmed")]
 
@@ -22,14 +22,7 @@ RUNS = [
 
 @pytest.mark.parametrize(("model", "overrides"), RUNS)
 def test_reconciles_under_every_convention(collecting, model, overrides):
-    collected = collecting(model, **overrides)
-    assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
-    for convention in BUILT_IN.values():
-        result = settle(collected, Conventions(convention))
-        assert result.exit_code == 0
-        assert {s.state for s in result.statements} <= {State.EQUAL, State.EXPLAINED}
-        assert [s.residual for s in result.statements] == [0] * len(result.statements)
-        assert [led.counter for led in result.ledgers if (led.unchecked, led.mismatches) != (0, ())] == []
+    reconciles(collecting(model, **overrides))
 
 
 def test_bilstm_work_is_its_closed_form(collecting):

@@ -11,27 +11,17 @@ from collections import Counter
 import pytest
 
 from reconcile.align.alignment import Alignment
-from reconcile.core.conventions import BUILT_IN, Conventions
-from reconcile.core.records import Layer, Ledger
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import Layer
 from reconcile.engine.reconcile import End, between_runs
-from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
 from reconcile.model_zoo import loading
 from reconcile.work import ZERO, Work, work_of
+from tests.run.closing import reconciles
 from tests.zoo.choice import chosen as of_pairs
 
 pytestmark = pytest.mark.frameworks
-
-
-def reconciles(collected):
-    """Every counter's way to its trace, under every convention, without a rest."""
-    assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
-    for convention in BUILT_IN.values():
-        result = settle(collected, Conventions(convention))
-        assert [s.residuals for s in result.statements] == [()] * len(result.statements)
-        assert [s.residual for s in result.statements] == [0] * len(result.statements)
-    return collected
 
 
 def key(op):

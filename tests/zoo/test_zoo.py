@@ -6,13 +6,12 @@ from collections import Counter
 
 import pytest
 
-from reconcile.core.causes import State
 from reconcile.core.conventions import BUILT_IN, Conventions
-from reconcile.core.records import Ledger
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import settle
 from reconcile.model_zoo import loading
 from reconcile.model_zoo import pair as pairs
+from tests.run.closing import reconciles
 from tests.work.held import HELD, fused
 from tests.zoo import transformers
 from tests.zoo.choice import chosen
@@ -46,14 +45,7 @@ def small(name):
 
 @pytest.mark.parametrize("name", chosen(MODELS))
 def test_reconciles_under_every_convention(collecting, name):
-    collected = collecting(name, **small(name))
-    assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
-    for convention in BUILT_IN.values():
-        result = settle(collected, Conventions(convention))
-        assert result.exit_code == 0
-        assert {s.state for s in result.statements} <= {State.EQUAL, State.EXPLAINED}
-        assert [s.residual for s in result.statements] == [0] * len(result.statements)
-        assert [led.counter for led in result.ledgers if (led.unchecked, led.mismatches) != (0, ())] == []
+    reconciles(collecting(name, **small(name)))
 
 
 def crnn(columns, scale, units, classes):

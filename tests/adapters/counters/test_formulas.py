@@ -75,10 +75,7 @@ def causes_of(model: Any, formula: str, inputs: Any = None, pass_: str = "traini
     run = reconcile.run(torch=model, inputs=ids, counters=(f"formula:{formula}",), pass_=pass_, isolated=False)
     (ledger,), (statement,) = run.result.ledgers, run.result.statements
     assert (statement.residual, ledger.mismatches, ledger.unchecked) == (0, (), 0), statement.reason
-    causes: dict[str, int] = {}
-    for line in statement.adjustments:
-        causes[line.cause] = causes.get(line.cause, 0) + line.amount
-    return ledger.total, {cause: amount for cause, amount in causes.items() if amount}
+    return ledger.total, {cause: amount for cause, amount in statement.by_cause().items() if amount}
 
 
 WEIGHTS = L * (LAYER + NORM) * TOKENS

@@ -128,9 +128,7 @@ def test_its_total_is_closed_and_the_tool_finds_the_cause(name: str) -> None:
     assert (ledger.total, ledger.mismatches, ledger.unchecked) == (total, (), 0)
     (statement,) = result.statements
     assert statement.residual == 0
-    found: dict[Cause, int] = {}
-    for line in statement.adjustments:
-        found[line.cause] = found.get(line.cause, 0) + line.amount
+    found = statement.by_cause()
     assert causes is None or found == causes
     assert causes is not None or set(found) == {Cause.OP_NOT_COUNTED}
 

@@ -143,10 +143,7 @@ def test_its_total_is_closed_and_the_tool_finds_the_cause(name: str) -> None:
     assert (ledger.total, ledger.mismatches, ledger.unchecked) == (total, (), 0)
     (statement,) = result.statements
     assert statement.residual == 0
-    found: dict[Cause, int] = {}
-    for line in statement.adjustments:
-        found[line.cause] = found.get(line.cause, 0) + line.amount
-    assert found == causes
+    assert statement.by_cause() == causes
 
 
 @pytest.mark.parametrize("convention", ["all", "textbook"])

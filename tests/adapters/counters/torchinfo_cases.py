@@ -11,7 +11,6 @@ from tests.adapters.counters.cases import Case, op
 
 RELEASES = ("1.8.0",)
 CONV = "any class with Conv in its name"
-OTHER = "any other class with a weight or a bias"
 
 
 def cases() -> Iterator[Case]:

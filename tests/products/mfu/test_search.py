@@ -19,8 +19,6 @@ from reconcile.products.mfu.setup import Setup
 from reconcile.products.mfu.trainers import every
 from tests.products.mfu.setups import A100, by_tokens, rated
 
-TERA = 10**12
-
 
 def found(text: str, setup: Setup) -> Outcome:
     return search(claim(text), setup)

@@ -22,10 +22,7 @@ from reconcile.products.scorecard.cells import Card, Cell, Verdict
 from reconcile.products.scorecard.run import Batch
 
 CARDS = score.read()
-BOARD = pages.Board(CARDS)
 STALE = "stale: run `make scorecard` and commit what changed"
-DEFAULT = tuple(name for name, counter in known_counters().items() if counter.default)
-PROFILER = "tf.profiler@function"
 
 
 # The pages and the command.

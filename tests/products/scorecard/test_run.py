@@ -18,15 +18,11 @@ from reconcile.launch.environments.named import CURRENT
 from reconcile.model_zoo.loading import load_pair
 from reconcile.products.authors.conform import families
 from reconcile.products.scorecard import cells as score
-from reconcile.products.scorecard import markdown as pages
 from reconcile.products.scorecard import run as scoring
 from reconcile.products.scorecard.cells import Card, Cell, Verdict
 from reconcile.products.scorecard.run import Batch
 
 CARDS = score.read()
-BOARD = pages.Board(CARDS)
-STALE = "stale: run `make scorecard` and commit what changed"
-DEFAULT = tuple(name for name, counter in known_counters().items() if counter.default)
 PROFILER = "tf.profiler@function"
 
 

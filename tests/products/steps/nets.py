@@ -151,7 +151,4 @@ def settled(step: Step) -> dict[str, int]:
     """What is booked between flop_counter and the work that ran, by cause; the residual is 0."""
     (ledger,), (statement,) = step.result.ledgers, step.result.statements
     assert (statement.residual, ledger.mismatches, ledger.unchecked) == (0, (), 0), statement.reason
-    causes: dict[str, int] = {}
-    for line in statement.adjustments:
-        causes[line.cause] = causes.get(line.cause, 0) + line.amount
-    return {cause: amount for cause, amount in causes.items() if amount}
+    return {cause: amount for cause, amount in statement.by_cause().items() if amount}

@@ -14,28 +14,20 @@ torch = pytest.importorskip("torch")
 from reconcile.core.work import SINGLE  # noqa: E402
 from reconcile.work import UnknownWork, sampling, work_of  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL, agree, data  # noqa: E402
-from tests.work.counting import Num, Tally, dot, square, total, values  # noqa: E402
+from tests.work.counting import Num, Tally, dot, largest, square, total, values  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 from tests.work.torch_records import record  # noqa: E402
 
 F = torch.nn.functional
 FEW = settings(max_examples=20, deadline=None)
-MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
 NORMS = {
     1.0: lambda d: total([v.max(-v.value) for v in d]),
     2.0: lambda d: total([square(v) for v in d]).special(math.sqrt),
-    math.inf: lambda d: _greatest([v.max(-v.value) for v in d]),
+    math.inf: lambda d: largest([v.max(-v.value) for v in d]),
     3.0: lambda d: total([v.max(-v.value).special(lambda x: x**3) for v in d]).special(lambda x: x ** (1 / 3)),
 }
-
-
-def _greatest(items):
-    first, *rest = items
-    for item in rest:
-        first = first.max(item)
-    return first
 
 
 @RELAXED

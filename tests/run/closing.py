@@ -1,0 +1,21 @@
+"""What every run of a model that is known has to give."""
+
+from __future__ import annotations
+
+from reconcile.core.causes import State
+from reconcile.core.conventions import BUILT_IN, Conventions
+from reconcile.core.records import Ledger
+from reconcile.engine.settle import Collected, settle
+
+
+def reconciles(collected: Collected) -> Collected:
+    """Under every convention each statement closes, and no rule is broken. An assertion fails if not; the run comes back."""
+    assert [ledger for ledger in collected.ledgers if not isinstance(ledger, Ledger)] == []
+    for convention in BUILT_IN.values():
+        result = settle(collected, Conventions(convention))
+        assert result.exit_code == 0
+        assert {s.state for s in result.statements} <= {State.EQUAL, State.EXPLAINED}
+        assert {s.residuals for s in result.statements} <= {()}
+        assert [s.residual for s in result.statements] == [0] * len(result.statements)
+        assert [led.counter for led in result.ledgers if (led.unchecked, led.mismatches) != (0, ())] == []
+    return collected
