@@ -37,7 +37,7 @@ def written(rows: Sequence[Match], model: str) -> str:
     sides = list(rows[0].paths)
     names = model.split("+") if model.count("+") == 1 else [f"the {title(side)} model" for side in sides]
     lines = (line for row in rows for line in _written(row))
-    return HEAD.format(*map(clean, names)) + table.written([_columns(sides), *lines])
+    return HEAD.format(*map(clean, names)) + table.format_csv([_columns(sides), *lines])
 
 
 def _columns(sides: Sequence[str]) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ def _lines(file: Path, sides: Sequence[str]) -> list[tuple[int, dict[str, str]]]
     reader = csv.reader(io.StringIO(text))
     try:
         for cells in reader:
-            number, cells = reader.line_num, [table.read(cell.strip()) for cell in cells]
+            number, cells = reader.line_num, [table.read_cell(cell.strip()) for cell in cells]
             where = f"the mapping file {file}, line {number}"
             if not any(cells) or cells[0].startswith("#"):
                 continue

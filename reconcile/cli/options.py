@@ -12,7 +12,7 @@ import click
 
 from ..core.errors import UsageError
 from ..core.registry import frameworks
-from ..core.text import typed
+from ..core.text import quote_words
 from ..launch.request import OPTIONS, PASSES, Kind, Option, flags, model_options, words
 from . import completions
 
@@ -288,7 +288,7 @@ def again(ctx: click.Context, wanted: Collection[str] = (), *more: str, bare: bo
         value, flag = ctx.params.get(parameter.name or ""), parameter.opts[0]
         if flag in wanted and value and value != parameter.get_default(ctx):
             line += words(flag, value, str if not bare else _file_name if parameter.name == "model" else _bare)
-    return typed([*line, *more])
+    return quote_words([*line, *more])
 
 
 def _file_name(item: Any) -> str:

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 import click
 
 from ..core.errors import EXIT_CRASHED, EXIT_OK, EXIT_USAGE, ReconcileError, UsageError, of_system, reason
-from ..core.signals import heard
+from ..core.signals import catch_signals
 from ..core.text import plain
 
 BY_SIGNAL = 128
@@ -101,7 +101,7 @@ def _fill() -> None:
 def exit_code(call: Callable[[], Any]) -> int:
     """Call a command. Bad usage and what the system refuses are 2, a defect of ours is 4, and a signal that ends the run
     is 128 and its number: 130 for an interruption."""
-    with heard() as came:
+    with catch_signals() as came:
         return _ended(call, came)
 
 

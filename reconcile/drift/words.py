@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from ..core.text import clean, number, signed
+from ..core.text import clean, format_signed, number
 from ..work import Work
 from . import told
 from .changes import Change, CounterDrift, Drift, TraceDrift
@@ -132,7 +132,7 @@ def _why(drift: CounterDrift, layer: str, verbose: bool) -> Iterator[str]:
     for side, residuals in zip(("before", "now"), drift.open, strict=True):
         for residual in residuals:
             if residual.layer == layer:
-                yield f"unexplained {side}: {signed(residual.amount)}: {residual.reason}"
+                yield f"unexplained {side}: {format_signed(residual.amount)}: {residual.reason}"
 
 
 def _first(when: str, words: tuple[str, ...], verbose: bool) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _first(when: str, words: tuple[str, ...], verbose: bool) -> Iterator[str]:
 
 
 def _line(amount: int) -> str:
-    return signed(amount) if amount else NONE
+    return format_signed(amount) if amount else NONE
 
 
 def _sum(drift: CounterDrift, convention: str) -> Iterator[str]:
@@ -151,9 +151,11 @@ def _sum(drift: CounterDrift, convention: str) -> Iterator[str]:
         yield f"  the causes cannot be derived: {drift.unknown}"
         return
     if drift.normalised[0] != drift.normalised[1] or drift.residual:
-        steps = "".join(f", {cause.value} {signed(amount)}" for cause, amount in drift.by_cause.items() if amount)
+        steps = "".join(
+            f", {cause.value} {format_signed(amount)}" for cause, amount in drift.by_cause.items() if amount
+        )
         ends = f"{number(drift.normalised[0])} to {number(drift.normalised[1])} FLOPs"
-        yield f"  from {ends} (convention {convention}){steps}, unexplained {signed(drift.residual or 0)}"
+        yield f"  from {ends} (convention {convention}){steps}, unexplained {format_signed(drift.residual or 0)}"
 
 
 def grouped(changes: Iterable[Change]) -> dict[tuple[str, str], list[Change]]:

@@ -8,7 +8,7 @@ from ..core.conventions import Convention
 from ..core.records import DECODE, MAC, PREFILL, TRAINING
 from ..core.registry import known_counters, title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
-from ..core.text import number, si, signed
+from ..core.text import format_signed, number, si
 from ..core.work import COMPONENTS
 from ..work.causal import is_taken_whole
 
@@ -148,10 +148,10 @@ def difference(between: Statement, traces: Sequence[TraceResult]) -> str:
     first, second = titles[between.from_], titles[between.to]
     more = f"{number(abs(apart))} {_unit(abs(apart), 'FLOP')} {'more' if apart > 0 else 'less'} than {first}"
     lines = sorted(between.adjustments, key=lambda line: -abs(line.amount))
-    shown = [f"{a.cause.value} {signed(a.amount)} at {a.layer or '(no layer)'}{_formula(a)}" for a in lines[:3]]
+    shown = [f"{a.cause.value} {format_signed(a.amount)} at {a.layer or '(no layer)'}{_formula(a)}" for a in lines[:3]]
     if len(lines) > len(shown):
         rest = lines[len(shown) :]
-        shown.append(f"{number(len(rest))} more, {signed(sum(a.amount for a in rest))} in all")
+        shown.append(f"{number(len(rest))} more, {format_signed(sum(a.amount for a in rest))} in all")
     return f"The two models differ: {second} does {more if apart else f'as many as {first}'}: {'; '.join(shown)}."
 
 

@@ -12,7 +12,7 @@ from ..align.alignment import Alignment
 from ..core.causes import State
 from ..core.conventions import Convention, Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from ..core.framework import undisturbed
+from ..core.framework import pause_garbage_collection
 from ..core.records import (
     CALLED_WITH,
     DECODE,
@@ -57,7 +57,7 @@ def settle(collected: Collected, conventions: Conventions, mapping: Path | None 
     return _settled(collected, conventions, mapping)[0]
 
 
-@undisturbed()
+@pause_garbage_collection()
 def _settled(
     collected: Collected, conventions: Conventions, mapping: Path | None, others: Sequence[Convention] = ()
 ) -> list[Answer]:

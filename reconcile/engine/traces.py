@@ -12,7 +12,7 @@ from ..core.conventions import Convention, Conventions
 from ..core.records import REGISTERED, Op, Trace
 from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
 from ..core.work import MASKED, PRODUCTS
-from ..work import COMPONENTS, Known, Work, added, formula_of, is_integer_op, known_part
+from ..work import COMPONENTS, Known, Work, formula_of, is_integer_op, known_part, sum_works
 from ..work.causal import is_taken_whole, unknown_mask
 
 
@@ -82,7 +82,7 @@ def result_of(found: Weighed, align: Alignment, asked: Conventions) -> TraceResu
             stated[kind.op.op] += convention.flops(kind.work) * times[kind]
         if not kind.work and not kind.part.unknown:
             (integers if _is_of_integers(kind.op) else idle)[kind.op.op] += kind.op.calls * times[kind]
-    sums = added(kind.work * times[kind] for kind in found.kinds)
+    sums = sum_works(kind.work * times[kind] for kind in found.kinds)
     gaps = frozenset[str]().union(*(u.components for u in unknown))
     in_the_way = [u for u in unknown if convention.weighs(u.components)]
     unweighed = [u for u in unknown if not convention.weighs(u.components)]

@@ -15,11 +15,11 @@ from typing import Any
 
 from ..core.conventions import BUILT_IN, NAMED, Conventions, choose, load_conventions
 from ..core.errors import UsageError, brief, reason, unknown
-from ..core.registry import frameworks, known_counters, title, unasked
+from ..core.registry import frameworks, known_counters, list_default_counters, title
 from ..core.user_files import regular
 from ..model_zoo import loading
 from ..model_zoo.pair import PairError
-from ..work import load, scoped
+from ..work import load, restore_registry
 from . import user_models
 from .environments.interpreters import python_path
 from .request import RunRequest
@@ -86,7 +86,7 @@ def formulas_of(request: RunRequest) -> Iterator[None]:
     from ..work.formula_files import load_formulas
 
     load()  # a user's formula is held against the tool's own, of whatever framework
-    with scoped():
+    with restore_registry():
         load_formulas(request.formulas, request.timeout)
         yield
 
@@ -165,7 +165,7 @@ def _named(request: RunRequest) -> tuple[str, ...]:
         return tuple(
             name
             for name, c in known_counters().items()
-            if c.default or (c.framework in here and name in unasked(c.framework))
+            if c.default or (c.framework in here and name in list_default_counters(c.framework))
         )
     chosen = tuple(name for name in known_counters() if name in request.counters)
     recipes = {(known_counters()[name].framework, known_counters()[name].recipe) for name in chosen}

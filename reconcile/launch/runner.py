@@ -14,7 +14,7 @@ from ..core.errors import UsageError
 from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest, at_point
 from ..core.records import Ledger, Trace
-from ..core.registry import brought, frameworks, known_counters, title
+from ..core.registry import find_packages, frameworks, known_counters, title
 from ..core.signals import passed_on
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
@@ -186,7 +186,7 @@ def counters_of_request(counters: Sequence[str]) -> dict[str, tuple[str, str]]:
 def _brought(framework: Framework, counters: Sequence[str]) -> dict[str, str]:
     """The packages of outside adapters and counters, each with its folder, in which a worker finds it."""
     own = ((known_counters()[name].module, known_counters()[name].folder) for name in counters)
-    return brought([(framework.adapter, framework.folder), *own])
+    return find_packages([(framework.adapter, framework.folder), *own])
 
 
 def lacking(framework: Framework, request: RunRequest) -> str:

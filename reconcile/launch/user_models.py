@@ -12,7 +12,7 @@ from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
 from ..core.numbers import SIZE, integer, no_size
 from ..core.protocol import ModelFile, UserModel
-from ..core.registry import frameworks, known_counters, title, unasked
+from ..core.registry import frameworks, known_counters, list_default_counters, title
 from ..model_zoo.pair import Input
 
 SIGNED = ("saved_model", "graph_def")
@@ -143,7 +143,7 @@ def counters_of(
 
     def unasked_here(name: str, counter: Counter) -> bool:
         frozen = kinds.get(counter.framework) == "graph_def" and counter.recipe == READ_BACK
-        return frozen or name in unasked(counter.framework)
+        return frozen or name in list_default_counters(counter.framework)
 
     return tuple(
         name

@@ -15,7 +15,7 @@ from pathlib import Path
 from ..core.causes import ORDER, Cause
 from ..core.conventions import NAMED
 from ..core.counter import Counter
-from ..core.registry import known_counters, title, unasked
+from ..core.registry import known_counters, list_default_counters, title
 
 HERE = Path(__file__).parent
 UNITS = {"FLOP": "a multiply-add counts 2", "MAC": "a multiply-add counts 1, so its total is doubled to be compared"}
@@ -102,7 +102,7 @@ def _counter(name: str) -> tuple[str, str]:
     counter = known_counters()[name]
     asked = "Runs by default." if counter.default else "Runs only if you name it with --counter."
     others = (c for c in known_counters().values() if c.framework == counter.framework)
-    if name in unasked(counter.framework) and not any(c.default for c in others):
+    if name in list_default_counters(counter.framework) and not any(c.default for c in others):
         asked = f"Runs by default where {title(counter.framework)} is installed."
     if counter.recipe:
         asked = "Runs only if you name it, and no other counter, with --counter."

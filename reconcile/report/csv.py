@@ -29,7 +29,7 @@ Line = tuple[str, str, str, str, "int | str", str]
 
 def to_csv(result: Answer) -> str:
     """The report as CSV text."""
-    return table.shown(_rows(result))
+    return table.format_report_csv(_rows(result))
 
 
 def layers_csv(result: Answer) -> str:
@@ -54,7 +54,7 @@ def layers_csv(result: Answer) -> str:
             flops = layers[row.layer].flops if row.layer in layers and layers[row.layer].known else {}
             cells += [flops.get(phase, "") for phase in by_phase.phases]
         rows.append(cells)
-    return table.shown(rows)
+    return table.format_report_csv(rows)
 
 
 def _phased(result: Answer) -> list[tuple[PhaseTable, dict[str, PhaseRow]]]:

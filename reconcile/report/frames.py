@@ -9,7 +9,7 @@ from ..core.causes import ORDER
 from ..core.errors import PackageMissing
 from ..core.records import BACKWARD, PHASES
 from ..core.results import LayerRow, Statement
-from ..core.text import signed
+from ..core.text import format_signed
 from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, to_the_work
 
@@ -46,7 +46,7 @@ def _apart(row: LayerRow, counter: str, framework: str) -> Iterator[Any]:
     amounts = to_the_work(row, counter)
     yield work
     yield None if work is None else sum(amounts.values())
-    yield "" if work is None else ", ".join(f"{cause} {signed(amount)}" for cause, amount in amounts.items())
+    yield "" if work is None else ", ".join(f"{cause} {format_signed(amount)}" for cause, amount in amounts.items())
 
 
 def phases(result: Answer) -> pandas.DataFrame:

@@ -14,7 +14,7 @@ import jinja2
 from ..core.conventions import ALL, Convention
 from ..core.records import Tensor
 from ..core.results import Evidence, LayerRow, Statement
-from ..core.text import markdown, number, prose, signed
+from ..core.text import format_signed, markdown, number, prose
 from ..engine.answer import Answer
 from ..engine.breakdown import blocks, to_the_work
 from ..engine.phases import PhaseTable
@@ -99,7 +99,7 @@ def _rendered(
 def _template() -> jinja2.Template:
     made = environment(_finalize, autoescape=False)
     made.filters.update(
-        signed=lambda n: Raw(signed(n)),
+        signed=lambda n: Raw(format_signed(n)),
         prose=lambda t: Raw(prose(t)),
         code=lambda t: Raw(t.replace("```", "'''")),
         cell=_cell,
@@ -143,7 +143,7 @@ def _cell(row: LayerRow, counter: str) -> Raw:
     if counter not in row.counters and not causes:
         return Raw("")
     lines = [number(row.counters.get(counter, 0))]
-    lines += [f"{cause} {signed(amount)}" for cause, amount in causes.items()]
+    lines += [f"{cause} {format_signed(amount)}" for cause, amount in causes.items()]
     return Raw("<br>".join(lines))
 
 
@@ -211,7 +211,11 @@ def _first_of(texts: Sequence[str], most: int) -> str:
 
 def _times(amount: int, count: int) -> Raw:
     """``+30 (10 × +3)``; ``+3`` where there is one."""
-    return Raw(signed(amount) if count == 1 else f"{signed(count * amount)} ({number(count)} × {signed(amount)})")
+    return Raw(
+        format_signed(amount)
+        if count == 1
+        else f"{format_signed(count * amount)} ({number(count)} × {format_signed(amount)})"
+    )
 
 
 def _phased(result: Answer) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:

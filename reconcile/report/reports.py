@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..core.atomic import safe
-from ..core.framework import undisturbed
+from ..core.framework import pause_garbage_collection
 from ..core.records import DECODE, PREFILL, TRAINING
 from ..core.results import Statement
 from ..engine.answer import Answer
@@ -22,7 +22,7 @@ PAGE_OPS = 200_000
 """The most ops of an HTML page: for more, a browser would take minutes and run out of memory."""
 
 
-@undisturbed()
+@pause_garbage_collection()
 def render(
     result: Answer, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
 ) -> dict[str, str | bytes]:

@@ -12,9 +12,9 @@ from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
 from ..core.records import LOSS, TRAINING
-from ..core.registry import known_counters, leading
+from ..core.registry import choose_leading, known_counters
 from ..core.results import LedgerResult, Mismatch, Statement, TraceResult, Unknown
-from ..core.text import multiple, number, signed
+from ..core.text import format_signed, multiple, number
 from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, known_work
 from ..engine.phases import PhaseRow, PhaseTable
@@ -61,7 +61,7 @@ def closing(counter: CounterVerdict, brief: bool = False) -> str:
 
 def _to_add(counter: CounterVerdict) -> str:
     """The amounts to add to get the work that ran, by cause, the largest first."""
-    causes = [f"{cause} {signed(amount)}" for cause, amount in counter.causes if cause != RESIDUAL]
+    causes = [f"{cause} {format_signed(amount)}" for cause, amount in counter.causes if cause != RESIDUAL]
     more = f" and {len(causes) - CAUSES} more" if len(causes) > CAUSES else ""
     return f"to add: {', '.join(causes[:CAUSES])}{more}" if causes else "no cause"
 
@@ -94,9 +94,9 @@ def default_statement(result: Answer) -> Statement | None:
     Else the first counter whose statement to its trace is closed, a leading one before the others; else any statement.
     """
     by_ends = {(s.from_, s.to): s for s in result.statements}
-    from_, to, *_ = leading("call")
+    from_, to, *_ = choose_leading("call")
     first = by_ends.get((from_, to))
-    leaders = leading("step" if result.pass_ == TRAINING else "call")
+    leaders = choose_leading("step" if result.pass_ == TRAINING else "call")
     own = sorted(result.verdict.counters, key=lambda each: each.ledger.counter not in leaders)
     statements = [first, *(each.statement for each in own), *result.statements]
     candidates = [s for s in statements if s is not None]
@@ -252,7 +252,7 @@ def published(result: Answer) -> list[str]:
             work = table.total.backward
             sentences.append(
                 f"The backward pass that ran ({framework}), by the table above: {number(work)} FLOP under {table.convention}, "
-                f"{signed(work - (claim.value or 0))} from {claim.figure}."
+                f"{format_signed(work - (claim.value or 0))} from {claim.figure}."
             )
     return sentences
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...core.errors import UsageError
 from ...core.records import Ledger, Trace
-from ...core.registry import frameworks, known_counters, title, unasked
+from ...core.registry import frameworks, known_counters, list_default_counters, title
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
 from ..request import Point, RunRequest
@@ -108,7 +108,11 @@ def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str,
     known = known_counters()
     if not factories:
         return env.counters or tuple(name for name, c in known.items() if c.framework in env.frameworks and c.default)
-    default = [name for name, c in known.items() if c.framework in env.frameworks and name in unasked(c.framework)]
+    default = [
+        name
+        for name, c in known.items()
+        if c.framework in env.frameworks and name in list_default_counters(c.framework)
+    ]
     listed = [name for name in env.counters if not known_counters()[name].recipe]
     unlisted = set(factories) - {known_counters()[name].framework for name in listed}
     rest = [name for name in default if known_counters()[name].framework in unlisted]

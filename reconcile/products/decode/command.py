@@ -154,7 +154,7 @@ def _hints(
 ) -> list[str]:
     """The command that runs the counter whose saved total is the figure, or that searches another environment."""
     from ...cli.options import again
-    from ...core.text import number, typed
+    from ...core.text import number, quote_words
     from ...launch.request import flags
     from .elsewhere import origin, reading, sibling, unseen
     from .readings import LAYER
@@ -190,7 +190,7 @@ def _hints(
     version = None if decoded.matches else sibling(decoded.model, decoded.figure, _measured_pairs())
     if version is not None:
         other_name, unit, work = version
-        look = typed(["reconcile", "decode", "--model", other_name, decoded.figure.text])
+        look = quote_words(["reconcile", "decode", "--model", other_name, decoded.figure.text])
         return ["", f"{other_name}, another version of this network, runs {number(work)} {unit}. Look there: {look}"]
     lines = []
     if not ctx.params["no_run"] and (decoded.doubtful or all(c.rank == LAYER for c in decoded.matches)):

@@ -31,10 +31,10 @@ def file(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def witnessed(request: RunRequest) -> RunRequest:
     """The request with the counters that bear witness beside those that it has. Raises UsageError as a run does."""
-    from ...core.registry import known_counters, leading, title
+    from ...core.registry import choose_leading, known_counters, title
     from ...launch.choose import choose_counters
 
-    every = {name: known_counters()[name].framework for name in leading("witness")}
+    every = {name: known_counters()[name].framework for name in choose_leading("witness")}
     able = [name for name, framework in every.items() if framework in request.factories or not request.factories]
     if not able:
         raise UsageError(

@@ -6,7 +6,7 @@ from importlib import resources
 
 from markupsafe import Markup
 
-from ...core.text import number, signed
+from ...core.text import format_signed, number
 from ...engine.breakdown import blocks
 from ...report.page import finalize, hash_of, styled
 from ...report.rendering import environment
@@ -33,7 +33,7 @@ def to_html(result: Ranked, command: str = "") -> str:
         statement=statement if statement is not None and statement.closed else None,
         blocks=blocks(statement, ()) if statement is not None and statement.closed else [],
         number=number,
-        signed=signed,
+        signed=format_signed,
         said=(*words.counters(result), *words.balance(result)),
         columns=words.TRAFFIC,
         traffic=tuple(words.traffic(result)),

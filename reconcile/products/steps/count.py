@@ -24,7 +24,7 @@ from ...core.causes import State
 from ...core.errors import NotInResult, UsageError, unknown
 from ...core.framework import adapter_of
 from ...core.records import FORWARD
-from ...core.registry import frameworks, known_counters, leading
+from ...core.registry import choose_leading, frameworks, known_counters
 from ...engine.answer import Answer
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
@@ -69,7 +69,7 @@ def count(
 
     framework = framework_of(models)
     if witness:
-        able = [name for name in leading("witness") if known_counters()[name].framework == framework.name]
+        able = [name for name in choose_leading("witness") if known_counters()[name].framework == framework.name]
         counters = tuple(dict.fromkeys([*chosen_counters(framework, counters), *able]))
     request = run_request(
         convention=convention, convention_files=convention_files, counters=counters, formulas=formulas

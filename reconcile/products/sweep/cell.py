@@ -22,7 +22,7 @@ from typing import Any
 
 from ...core.defects import summary
 from ...core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
-from ...core.text import typed
+from ...core.text import quote_words
 from ...engine.answer import Answer
 from ...engine.settle import Collected
 from ...launch import user_models
@@ -190,7 +190,9 @@ def command_of(cell: cells.Cell, manner: cells.Manner) -> str:
         **manner.deciding,
     }
     known = by_parameter().items()
-    return typed(["reconcile", "run", *(w for name, o in known if given.get(name) for w in words(o.flag, given[name]))])
+    return quote_words(
+        ["reconcile", "run", *(w for name, o in known if given.get(name) for w in words(o.flag, given[name]))]
+    )
 
 
 def _same(request: Mapping[str, Any], cell: cells.Cell) -> None:

@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 
 from ...core.errors import EXIT_FAILED, EXIT_OK
 from ...core.results import Statement
-from ...core.text import clean, number, ratio, signed
+from ...core.text import clean, format_signed, number, ratio
 from ...engine.answer import Answer
 from ...engine.phases import PhaseRow, PhaseTable
 from ...engine.verdict import REMEDY, CounterVerdict
@@ -190,13 +190,13 @@ def _troubles(result: Answer) -> Iterator[tuple[str, list[str]]]:
 def _counter(counter: CounterVerdict) -> dict[str, Any]:
     ledger = counter.ledger
     known = counter.off is not None and counter.work is not None
-    cause = f"{counter.largest[0]} {signed(counter.largest[1])}" if counter.largest else ""
+    cause = f"{counter.largest[0]} {format_signed(counter.largest[1])}" if counter.largest else ""
     return {
         "name": ledger.counter,
         "reported": "" if ledger.total is None else number(ledger.total),
         "unit": ledger.unit,
         "normalised": "" if ledger.normalised_total is None else number(ledger.normalised_total),
-        "to_work": signed(-counter.off) if counter.off is not None else "",
+        "to_work": format_signed(-counter.off) if counter.off is not None else "",
         "ratio": ratio((counter.off or 0) + (counter.work or 0), counter.work or 0) if known else "",
         "state": counter.state.value,
         "cause": cause if known else view.reason(counter),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...core.text import clean, percent, si, signed
+from ...core.text import clean, format_signed, percent, si
 from .bars import Bar, Layers
 
 INK, MUTED, GRID, PAPER = "#1f2328", "#59636e", "#d8dee4", "#ffffff"
@@ -71,7 +71,7 @@ def waterfall(bars: Sequence[Bar], title: str, subtitle: str) -> Any:
             if row + 1 < len(bars):
                 main.plot([bar.end, bar.end], [row, row + 1], color=MUTED, linewidth=0.6, zorder=1)
             right = max(bar.start, bar.end)
-            value = f"{bar.amount:,}" if bar.kind == "total" else signed(bar.amount)
+            value = f"{bar.amount:,}" if bar.kind == "total" else format_signed(bar.amount)
             text = main.annotate(value, (right, row), (5, 0), textcoords="offset points", va="center")
             text.set_color(WRONG if bar.kind == "residual" and bar.amount else INK)
             text.set_fontweight("bold" if bar.kind == "total" else "normal")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ...core.causes import State
 from ...core.results import LayerRow
-from ...core.text import clean, number, signed
+from ...core.text import clean, format_signed, number
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, summed, to_the_work
 from .. import folds, view
@@ -89,7 +89,7 @@ def _amounts(rows: Sequence[LayerRow], homes: dict[str, str], width: int) -> Ren
     cells: list[list[Text]] = []
     for row in rows:
         amounts = [number(row.work.get(alike[0], 0)) for alike in works]
-        amounts += [signed(amount) if (amount := to_add(row, alike[0])) else "=" for alike in off]
+        amounts += [format_signed(amount) if (amount := to_add(row, alike[0])) else "=" for alike in off]
         bold = "bold" if row is rows[-1] else ""
         cells.append([Text(text, style=bold) for text in (clean(row.layer) or "(no layer)", *amounts)])
     table = laid_out(columns, cells, width)
@@ -161,7 +161,7 @@ def _layer(
         for index, (cause, amount) in enumerate(causes):
             style = STYLE[State.UNEXPLAINED] if cause == RESIDUAL else ""
             label, counted = ("", "") if index else (name, number(value))
-            to_add, why = Text(signed(amount), style=style), Text(cause, style=style)
+            to_add, why = Text(format_signed(amount), style=style), Text(cause, style=style)
             counters.append(LayerLine(Text(label), Text(counted), to_add, why, indent=2))
     title = Text(clean(row.layer) or "(no layer)", style="bold")
     note = Text(_equal(exact, len(homes), together), style="green")

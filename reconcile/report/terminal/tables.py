@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ...core.causes import State
 from ...core.results import Statement
-from ...core.text import clean, number, si, signed
+from ...core.text import clean, format_signed, number, si
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, Part, blocks
 from ...engine.phases import PhaseRow, PhaseTable
@@ -156,20 +156,22 @@ def _statement_lines(
         cause = Text(block.cause, style=style)
         beside = f"  {clean(shares[0].name)}{shares[0].why}" if len(shares) == 1 and shares[0].count == 1 else ""
         if brief and beside and len(cause.plain + beside) <= LABEL:
-            yield StatementLine(cause.append(beside, style="dim"), Text(signed(block.amount), style=style))
+            yield StatementLine(cause.append(beside, style="dim"), Text(format_signed(block.amount), style=style))
             continue
-        yield StatementLine(cause, Text(signed(block.amount), style=style))
+        yield StatementLine(cause, Text(format_signed(block.amount), style=style))
         for share in shares:
             where = Text(clean(share.name) or "(no layer)")
             if share.count > 1:
-                where.append(f" ({number(share.count)} × {signed(share.amount // share.count)})")
+                where.append(f" ({number(share.count)} × {format_signed(share.amount // share.count)})")
             if not brief or block.cause == RESIDUAL or len(where.plain) + len(share.why) + 2 <= LABEL:
                 where.append(share.why, style="dim")
-            yield StatementLine(where, Text(signed(share.amount), style="dim"), part=True)
+            yield StatementLine(where, Text(format_signed(share.amount), style="dim"), part=True)
         if rest:
-            yield StatementLine(more(rest), Text(signed(sum(share.amount for share in rest)), style="dim"), part=True)
+            yield StatementLine(
+                more(rest), Text(format_signed(sum(share.amount for share in rest)), style="dim"), part=True
+            )
     if not statement.residuals:
-        yield StatementLine(Text(RESIDUAL), Text(signed(statement.residual or 0)))
+        yield StatementLine(Text(RESIDUAL), Text(format_signed(statement.residual or 0)))
 
 
 def _shares(parts: Sequence[Part], limit: int | None) -> list[Share]:
