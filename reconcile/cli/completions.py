@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from ..core.registry import frameworks
 
 
-def completed(names: Callable[[], Iterable[str]]) -> Callable[..., list[CompletionItem]]:
+def complete_names(names: Callable[[], Iterable[str]]) -> Callable[..., list[CompletionItem]]:
     """Shell completion from names that are looked up when the user presses the key; none if that fails."""
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -134,39 +134,39 @@ FACE: dict[str, dict[str, Any]] = {
     "set": {"metavar": "NAME=VALUE", "help": "Override a model's parameter. Repeatable."},
     "convention": {
         "metavar": "NAME",
-        "shell_complete": completions.completed(completions.convention_names),
+        "shell_complete": completions.complete_names(completions.convention_names),
         "help": "Convention: what counts as a FLOP.",
     },
     "convention-file": {"metavar": "FILE.toml", "help": "TOML file that defines additional conventions. Repeatable."},
     "counter": {
         "metavar": "NAME",
-        "shell_complete": completions.completed(completions.counter_names),
+        "shell_complete": completions.complete_names(completions.counter_names),
         "help": "Run only this counter. Repeatable. `all` names every counter except formulas (`formula:all`), those that "
         "build the model in another way, and those that need their own --environment. Without this option, the default counters "
         "run; `reconcile explain NAME` says whether a counter is one.",
     },
     "from": {
         "metavar": "COUNTER",
-        "shell_complete": completions.completed(completions.end_names),
+        "shell_complete": completions.complete_names(completions.end_names),
         "help": "Counter that the statement starts from. tf.profiler@frozen counts the frozen graph, as most scripts do; "
         "@function counts the graph as it is, and @runmeta adds the metadata of one run.  [default: tf.profiler@frozen]",
     },
     "to": {
         "metavar": "COUNTER",
-        "shell_complete": completions.completed(completions.end_names),
+        "shell_complete": completions.complete_names(completions.end_names),
         "help": "Counter that the statement arrives at.  [default: thop]",
     },
     "pass": {"help": "Count a call of the model, a training step, or a language model's call with a cache."},
     "context": {"metavar": "TOKENS", "help": "Tokens in the cache before the decoding step."},
     "optimizer": {
         "metavar": "NAME",
-        "shell_complete": completions.completed(completions.optimizer_names),
+        "shell_complete": completions.complete_names(completions.optimizer_names),
         "help": "Optimizer of the training step, such as adamw: any of torch.optim, Keras or Optax. A compiled Keras model takes "
         "it in place of its own step.  [default: sgd]",
     },
     "environment": {
         "metavar": "NAME",
-        "shell_complete": completions.completed(completions.environment_names),
+        "shell_complete": completions.complete_names(completions.environment_names),
         "help": "Run in this named environment.",
     },
     "environments": {"metavar": "FILE.toml", "help": "TOML file that defines additional environments."},
@@ -210,13 +210,13 @@ def _alone(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
     return value
 
 
-def declared(name: str, parameter: str = "", **look: Any) -> Callable[[F], F]:
+def declare_option(name: str, parameter: str = "", **look: Any) -> Callable[[F], F]:
     """The option of this name as click takes it: its declaration, its face, and ``look`` where a command has it otherwise."""
     option = OPTIONS[name]
-    return _made(option, {**FACE[name], **look}, parameter)
+    return _make_option(option, {**FACE[name], **look}, parameter)
 
 
-def _made(option: Option, look: Mapping[str, Any], parameter: str = "") -> Callable[[F], F]:
+def _make_option(option: Option, look: Mapping[str, Any], parameter: str = "") -> Callable[[F], F]:
     given = {"multiple": option.repeated, **KINDS[option.kind], **look}
     if option.name in SHORT:
         given["callback"] = _alone
@@ -234,13 +234,13 @@ def pictures(function: F) -> F:
         "Formats of the files. svg and png are pictures that the Markdown shows; card and disclosure are texts for model cards "
         "and training steps (docs/cards.md)."
     )
-    return declared("format", default=",".join(FORMATS), callback=_with_pictures, help=look)(function)
+    return declare_option("format", default=",".join(FORMATS), callback=_with_pictures, help=look)(function)
 
 
 def pass_of_a_pair(function: F) -> F:
     """Decorate a command of pairs with --pass. A pair has no cache of tokens."""
     look = "Count a call of the model, or a training step."
-    return declared("pass", type=click.Choice(PASSES), help=look)(function)
+    return declare_option("pass", type=click.Choice(PASSES), help=look)(function)
 
 
 def of_families(function: F) -> F:
@@ -253,7 +253,7 @@ def of_families(function: F) -> F:
 
 def options(*names: str | Callable[[Any], Any]) -> Callable[[F], F]:
     """Decorate a command with these options, by their names or as ``declared`` and ``models`` make them, in this order."""
-    made = [declared(name) if isinstance(name, str) else name for name in names]
+    made = [declare_option(name) if isinstance(name, str) else name for name in names]
 
     def decorate(function: F) -> F:
         for option in reversed(made):
@@ -267,7 +267,7 @@ def models(function: F) -> F:
     """Decorate a command with an option for the models of every framework."""
     for name, option in reversed(model_options().items()):
         record = frameworks()[name]
-        function = _made(option, {"metavar": record.metavar, "help": record.help})(function)
+        function = _make_option(option, {"metavar": record.metavar, "help": record.help})(function)
     return function
 
 

@@ -69,7 +69,7 @@ def option_names(between: str = " and ") -> str:
 
 
 @contextmanager
-def prepared(request: RunRequest) -> Iterator[Conventions]:
+def prepare_conventions(request: RunRequest) -> Iterator[Conventions]:
     """The conventions of the request, and within this context its formulas. Raises UsageError as both of these do."""
     conventions = conventions_of(request)
     with formulas_of(request):
@@ -123,7 +123,7 @@ def find_models(request: RunRequest) -> dict[str, dict[str, Any]]:
 
 def choose_counters(request: RunRequest) -> tuple[str, ...]:
     """The counters of a run, by name. Raises UsageError for one that is unknown or does not fit the model or the pass."""
-    counters = _named(request)
+    counters = _list_requested(request)
     check_cached(request)
     if not request.training:
         return counters
@@ -154,14 +154,14 @@ def check_cached(request: RunRequest, models: Iterable[str] = ()) -> None:
         )
 
 
-def _named(request: RunRequest) -> tuple[str, ...]:
+def _list_requested(request: RunRequest) -> tuple[str, ...]:
     if request.factories:
         return user_models.counters_of(request.factories, request.counters, request.files)
     for name in request.counters:
         if name not in known_counters():
             raise unknown("counter", name, known_counters())
     if not request.counters:
-        here = {name for name in frameworks() if not request.python and _installed(name)}
+        here = {name for name in frameworks() if not request.python and _is_installed(name)}
         return tuple(
             name
             for name, c in known_counters().items()
@@ -175,7 +175,7 @@ def _named(request: RunRequest) -> tuple[str, ...]:
     return chosen
 
 
-def _installed(framework: str) -> bool:
+def _is_installed(framework: str) -> bool:
     """Whether the running interpreter has it. A framework whose counters are no defaults joins a pair only then."""
     return importlib.util.find_spec(frameworks()[framework].package) is not None
 

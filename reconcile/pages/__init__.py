@@ -60,12 +60,12 @@ def names() -> dict[str, str]:
 def page(name: str) -> Page:
     """The page of this name. Raises KeyError."""
     kind = names()[name]
-    text = _written(kind, name).strip() + "\n"
+    text = _read_page(kind, name).strip() + "\n"
     meaning, facts = {"causes": _cause, "conventions": _convention, "counters": _counter}[kind](name)
     return Page(kind, name, meaning, facts, text, _rules(name) if kind == "counters" and "@" not in name else ())
 
 
-def _written(kind: str, name: str) -> str:
+def _read_page(kind: str, name: str) -> str:
     """The written part of a page. That of another package's counter is ``NAME.md`` beside the module that declares it, if any."""
     outside = _family(name)[0] if kind == "counters" else None
     if outside is None or not outside.folder:

@@ -43,7 +43,7 @@ def layers_csv(result: Answer) -> str:
     head = ["layer", *(f"work ({f})" for f in frameworks)]
     for counter in counters:
         head += [counter, *(f"{counter}: {cause}" for cause in causes[counter])]
-    phased = _phased(result)
+    phased = _list_phases(result)
     head += [f"{each.convention} ({each.framework}): {phase}" for each, _ in phased for phase in each.phases]
     rows: list[list[object]] = [[*head]]
     for row, amounts in zip(result.layers, to_add, strict=True):
@@ -57,7 +57,7 @@ def layers_csv(result: Answer) -> str:
     return table.format_report_csv(rows)
 
 
-def _phased(result: Answer) -> list[tuple[PhaseTable, dict[str, PhaseRow]]]:
+def _list_phases(result: Answer) -> list[tuple[PhaseTable, dict[str, PhaseRow]]]:
     """Per convention and trace the table by phase, and its rows by layer."""
     conventions = dict.fromkeys((result.convention, ALL))
     tables = [result.phase_table(t, convention) for convention in conventions for t in result.traces]

@@ -78,7 +78,7 @@ def causes(result: Answer) -> pandas.DataFrame:
     return _frame(rows, ["cause", *by_counter], index=True)
 
 
-def running(kinds: Iterable[tuple[str, int, int | None]]) -> pandas.DataFrame:
+def tabulate_steps(kinds: Iterable[tuple[str, int, int | None]]) -> pandas.DataFrame:
     """A row per kind of step of a training run: its shapes, how many ran, the FLOPs of one and of all."""
     rows = [[shapes, calls, flops, None if flops is None else calls * flops] for shapes, calls, flops in kinds]
     return _frame(rows, ["shapes", "calls", "FLOP each", "FLOP"])

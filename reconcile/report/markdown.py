@@ -48,13 +48,13 @@ def to_markdown(
     far as its tables allow: the smallest lines of each table share one line, but never residuals and unknown work."""
     headline = view.default_statement(result) if statement is None else statement
     for most in (None, *LINES) if table else (None,):
-        text = _rendered(result, headline, command, pictures, table, most)
+        text = _render_page(result, headline, command, pictures, table, most)
         if len(text.encode("utf-8", "backslashreplace")) <= SIZE:
             break
     return text
 
 
-def _rendered(
+def _render_page(
     result: Answer,
     headline: Statement | None,
     command: str,
@@ -72,8 +72,8 @@ def _rendered(
         said=result.verdict,
         verdicts=result.verdict.counters,
         layers=markdown_tables.layers(result, most),
-        phased=_phased(result),
-        published=view.published(result),
+        phased=_list_phases(result),
+        published=view.list_published(result),
         bridges=_bridges(result, headline),
         evidence=[] if headline is None else list(_evidence(headline)),
         components=markdown_tables.components(result, most),
@@ -218,7 +218,7 @@ def _times(amount: int, count: int) -> Raw:
     )
 
 
-def _phased(result: Answer) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:
+def _list_phases(result: Answer) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:
     """The tables by layer and phase, under the run's convention and under the one that counts everything."""
     conventions = [result.convention, *([ALL] if result.convention.name != ALL.name else [])]
     return [(c, tables) for c in conventions if (tables := view.phase_tables(result, c))]

@@ -38,7 +38,7 @@ def word(state: str) -> str:
     return "exact" if state == State.EQUAL.value else state.replace("_", " ")
 
 
-def closing(counter: CounterVerdict, brief: bool = False) -> str:
+def describe_closing(counter: CounterVerdict, brief: bool = False) -> str:
     """One sentence on a counter, without its name; ``brief`` leaves out the numbers that a table of totals shows and the
     ops that the counter reported as unsupported."""
     left = "" if brief else _left_out(counter.ledger)
@@ -155,10 +155,10 @@ def summary(result: Answer) -> str:
     return f"{verb}: {counters}" + (f", {', '.join(parts)}." if parts else ".")
 
 
-def lost(result: Answer) -> list[str]:
+def list_lost(result: Answer) -> list[str]:
     """A sentence on each counter that failed or was skipped: its name and the reason."""
     kinds = (State.FAILED, State.SKIPPED)
-    return [f"{v.ledger.counter}: {closing(v)}" for v in result.verdict.counters if v.state in kinds]
+    return [f"{v.ledger.counter}: {describe_closing(v)}" for v in result.verdict.counters if v.state in kinds]
 
 
 def broken(result: Answer) -> list[tuple[LedgerResult, Mismatch]]:
@@ -240,7 +240,7 @@ def phase_tables(result: Answer, convention: Convention) -> list[tuple[str, Phas
     return tables
 
 
-def published(result: Answer) -> list[str]:
+def list_published(result: Answer) -> list[str]:
     """The published figures of the model and their readings. A figure of a backward pass is compared with the pass that ran."""
     sentences = []
     for claim in result.published:

@@ -68,18 +68,18 @@ def load_formulas(files: tuple[Path, ...], timeout: float = 0.0) -> None:
         text = user_files.text(file, "the formula file")
         before = registered_formulas()
         with seconds(own) as completing:
-            _calling(file, limit, f"the formula file {file}", partial(_execute, text, file))
-            completed = [_completed(own[op], entry, file, limit) for op, entry in completing.items()]
+            _call_within(file, limit, f"the formula file {file}", partial(_execute, text, file))
+            completed = [_complete_formula(own[op], entry, file, limit) for op, entry in completing.items()]
         for op, entry in registered_formulas().items():
             if entry is not before.get(op) and not entry.zero_reason:
-                substitute(entry._replace(compute=_guarded(entry, file, limit)))
+                substitute(entry._replace(compute=_guard_formula(entry, file, limit)))
         for entry in completed:
             substitute(entry)
 
 
-def _completed(own: Formula, entry: Formula, file: Path, limit: float) -> Formula:
+def _complete_formula(own: Formula, entry: Formula, file: Path, limit: float) -> Formula:
     """The tool's formula, and the user's for work that it leaves unknown. Both agree on the components that both know."""
-    label, line, theirs = _label(entry, file), _first_line(entry), _guarded(entry, file, limit)
+    label, line, theirs = _label(entry, file), _first_line(entry), _guard_formula(entry, file, limit)
 
     def compute(op: Op) -> Work:
         known, added = _part(own.compute, op), _part(theirs, op)
@@ -122,12 +122,12 @@ def _execute(text: str, file: Path) -> None:
     exec(compile(text, str(file), "exec"), {"__name__": "_reconcile_formulas", "__file__": str(file)})
 
 
-def _guarded(entry: Formula, file: Path, limit: float) -> Callable[[Op], Work]:
+def _guard_formula(entry: Formula, file: Path, limit: float) -> Callable[[Op], Work]:
     """The formula with a time limit and with checks of its result; any fault becomes one sentence."""
     line, name = _first_line(entry), _label(entry, file)
 
     def compute(op: Op) -> Work:
-        return _calling(file, limit, name, lambda: _plain(entry.compute(op)), line, (UnknownWork,))
+        return _call_within(file, limit, name, lambda: _plain(entry.compute(op)), line, (UnknownWork,))
 
     return compute
 
@@ -150,7 +150,7 @@ def _plain(value: object) -> Work:
     return work
 
 
-def _calling(
+def _call_within(
     file: Path,
     limit: float,
     label: str,

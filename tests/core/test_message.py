@@ -40,7 +40,7 @@ def test_the_line_that_says_what_went_wrong(message: str, line: str) -> None:
     assert first_line(error) == line
     half = f"RuntimeError: {line.rstrip('.')}" if line else "RuntimeError"
     assert describe_error(error) == half
-    assert user_code.described(error) == f"raised {half}"
+    assert user_code.describe_user_error(error) == f"raised {half}"
 
 
 class Unreadable(Exception):
@@ -68,4 +68,4 @@ class Exits(Exception):
 def test_an_error_whose_message_fails_has_none(kind: type[Exception]) -> None:
     assert first_line(kind()) == text_of(kind()) == ""
     assert reason_of(kind()) == f"{kind.__name__}: "
-    assert user_code.described(kind(), "/nowhere") == f"raised {kind.__name__}"
+    assert user_code.describe_user_error(kind(), "/nowhere") == f"raised {kind.__name__}"

@@ -79,7 +79,7 @@ def test_a_report_still_adds_up_with_a_layer_that_is_a_formula() -> None:
 
 def test_a_mapping_file_writes_and_reads_layers_like_formulas(tmp_path: Path) -> None:
     rows = (Match("-a", {"tf": ("-a",), "torch": ("@b",)}, "name", ""),)
-    text = mapping.written(rows, "x\ny,+z+w\x1b")
+    text = mapping.format_mapping(rows, "x\ny,+z+w\x1b")
     assert "'-a,'-a,'@b,name," in text.splitlines()
     assert "\x1b" not in text
     file = tmp_path / "map.csv"

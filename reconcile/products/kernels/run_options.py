@@ -62,7 +62,7 @@ def compare(
     verbose: bool,
 ) -> int:
     """Compare the kernels with the trace, write the reports and print them. Returns the exit code. Raises UsageError."""
-    from ...cli.screen import printing
+    from ...cli.screen import print_safely
     from ...cli.streams import say
     from ...core import atomic
     from . import report
@@ -77,7 +77,7 @@ def compare(
         return answer.exit_code
     found = witness(trace, counted)
     kept = atomic.write(out, stem, report.render(found, formats, answer.model, command))
-    printing(lambda console: report.show(found, console, kept, quiet=quiet, verbose=verbose))
+    print_safely(lambda console: report.show(found, console, kept, quiet=quiet, verbose=verbose))
     return found.exit_code
 
 

@@ -48,7 +48,7 @@ def counters(result: Ranked) -> Iterator[str]:
     found: dict[tuple[str, str], list[int]] = {}
     for fold in result.folds:
         for counter in fold.answer.verdict.counters:
-            found.setdefault((counter.ledger.counter, view.closing(counter)), []).extend(fold.ranks)
+            found.setdefault((counter.ledger.counter, view.describe_closing(counter)), []).extend(fold.ranks)
     for (counter_name, closing), numbers in found.items():
         yield f"{counter_name} on {_which(sorted(numbers), result.world.size)}: {closing}"
 

@@ -64,7 +64,7 @@ def count(
     Weights, gradients, random numbers, hooks and modes are as after a step without the context. What torch.compile made runs
     as it is written. Raises UsageError, with one sentence, for what cannot be used.
     """
-    from ...launch.choose import prepared
+    from ...launch.choose import prepare_conventions
     from ...launch.request import run_request
 
     framework = framework_of(models)
@@ -74,7 +74,7 @@ def count(
     request = run_request(
         convention=convention, convention_files=convention_files, counters=counters, formulas=formulas
     )
-    with prepared(request):  # what is wrong with it is said before the step runs, not after it
+    with prepare_conventions(request):  # what is wrong with it is said before the step runs, not after it
         pass
     return Step(framework, models, request, name, peak_of(device, dtype) if device else None)
 

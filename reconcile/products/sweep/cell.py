@@ -34,7 +34,7 @@ from ...launch.runner import Collect
 from ...launch.workers import scratch, warm
 from ...launch.workers.exits import death_of
 from ...report import reports
-from ...workflow import Job, done
+from ...workflow import Job, run_steps
 from . import cells
 from .nurseries import offered
 from .outcome import outcome_of, refused
@@ -73,7 +73,7 @@ def run_cell(text: str, module: str = __name__) -> str:
     began = time.monotonic()
     folder = tempfile.mkdtemp(prefix="reconcile-cell-")
     nurseries = {name: (one.control.fileno(), one.python) for name, one in offered(request).items()}
-    with scratch.held(Path(folder)), tempfile.TemporaryFile() as log:
+    with scratch.hold_folder(Path(folder)), tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "-c", START, HERE, folder, module, json.dumps(nurseries)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True, env=clean_environ(),
@@ -234,7 +234,7 @@ def _either(cell: cells.Cell, request: RunRequest, take: Collect | None) -> tupl
     refusals: dict[str, str] = {}
     while True:
         try:
-            return done(Job(request, take=take)), refusals
+            return run_steps(Job(request, take=take)), refusals
         except Refused as error:
             if not error.declined:
                 raise

@@ -16,7 +16,7 @@ from ...core.text import clean, format_signed, number, si
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, Part, blocks
 from ...engine.phases import PhaseRow, PhaseTable
-from ...engine.phases import summed as summed_phases
+from ...engine.phases import sum_phase_rows as summed_phases
 from .. import folds, view
 from .columns import (
     GAP,
@@ -25,7 +25,7 @@ from .columns import (
     Line,
     counter_lines,
     laid_out,
-    stacked,
+    stack_lines,
 )
 
 LABEL = 44
@@ -84,7 +84,7 @@ def totals(result: Answer, width: int = 80, brief: bool = False) -> RenderableTy
         for name, reported, total, _, off, state in rows
         for line in counter_lines(name, reported, total, off, state)
     ]
-    return stacked(lines, width)
+    return stack_lines(lines, width)
 
 
 def _totals(result: Answer, brief: bool) -> Iterator[tuple[str, str, str, str, str, Text]]:
@@ -141,9 +141,9 @@ def statement_table(
         return table
     longest = max(len(line.amount.plain) for line in (*lines, closing))
     return Group(
-        stacked(map(_statement_stacked, lines), width, "FLOP"),
+        stack_lines(map(_statement_stacked, lines), width, "FLOP"),
         Padding(Rule(style="dim"), (0, 0, 0, max(width - longest, 0))),
-        stacked([_statement_stacked(closing)], width),
+        stack_lines([_statement_stacked(closing)], width),
     )
 
 
@@ -252,4 +252,4 @@ def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -
     for name, *amounts in rows:
         lines.append(Line(name))
         lines += [Line(Text(title), cell, 2) for title, cell in zip(titles, amounts, strict=True) if cell.plain]
-    return stacked(lines, width)
+    return stack_lines(lines, width)

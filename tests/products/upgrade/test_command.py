@@ -123,7 +123,7 @@ class Releases:
 def releases(monkeypatch: pytest.MonkeyPatch) -> Releases:
     made = Releases()
     monkeypatch.setattr(in_environment, "collect_in", made.collect_in)
-    monkeypatch.setattr(in_environment, "made", lambda env, say: Path("python"))
+    monkeypatch.setattr(in_environment, "make_interpreter", lambda env, say: Path("python"))
     return made
 
 
