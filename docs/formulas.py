@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from reconcile.core.text import markdown
 from reconcile.core.work import Formula
-from reconcile.work import load, registered, registered_variants
+from reconcile.work import load, registered_formulas, registered_variants
 
 HELD = {
     "aten.complex_numbers": ("complex", "loops over pairs of numbers"),
@@ -85,7 +85,7 @@ def formulas() -> Iterator[str]:
         "`all` the trace names it."
     )
     for title in FRAMEWORKS:
-        yield from _tables(title, _of(title, registered()))
+        yield from _tables(title, _of(title, registered_formulas()))
         for kind, tensors in (("complex", "complex numbers"), ("sparse", "sparse tensors")):
             entries = _of(title, registered_variants(kind))
             if entries:

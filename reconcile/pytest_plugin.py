@@ -85,10 +85,10 @@ class Flops:
     ) -> Path:
         """The path of the baseline of a model with these parameters and this pass."""
         from .core.atomic import safe
-        from .launch.request import training
+        from .launch.request import read_optimizer
 
         name = Path(model).stem if str(model).endswith(".py") else str(model)
-        step = training(pass_, optimizer)
+        step = read_optimizer(pass_, optimizer)
         name += f"-training-{step}" if step else ""
         name += "".join(f"+{key}={value}" for key, value in sorted(params.items()))
         return self.test.with_name(f"{self.test.stem}.flops") / f"{safe(name)}.json"
@@ -143,7 +143,7 @@ class Flops:
                 request, take = fixture.model_at_hand(model, inputs, path.stem, framework, params, asked)
             done = check(request, path, remedy=remedy, update=self.update, take=take)
         except UsageError as error:
-            _fail(fixture.said(error, Flops.check).replace("with --update", f"with {UPDATE}"))
+            _fail(fixture.describe_for_test(error, Flops.check).replace("with --update", f"with {UPDATE}"))
         if done.exit_code:
             _fail("\n".join(fixture.what_moved(done, self.update, remedy)))
         if done.written:
@@ -189,13 +189,13 @@ class Flops:
                 found = take(request, lambda _event: None)
             traces = fixture.complete_traces(found, framework)
         except UsageError as error:
-            _fail(fixture.said(error, Flops.budget))
+            _fail(fixture.describe_for_test(error, Flops.budget))
         totals = {}
         for trace in traces:
             try:
                 totals[trace.framework], layers = fixture.flops_by_layer(trace, found, chosen)
             except UsageError as error:
-                _fail(fixture.said(error, Flops.budget))
+                _fail(fixture.describe_for_test(error, Flops.budget))
             over = totals[trace.framework] - max_flops
             if over > 0:
                 said = f"{found.meta['name']} does {totals[trace.framework]:,} FLOPs in {trace.framework} "

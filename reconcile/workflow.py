@@ -26,7 +26,7 @@ from .engine import settle as engine
 from .engine.answer import Answer
 from .engine.settle import Collected
 from .launch import runner
-from .launch.choose import prepared
+from .launch.choose import prepare_conventions
 from .launch.request import RunRequest
 from .launch.runner import Collect
 from .launch.workers.supervisor import Event
@@ -51,7 +51,7 @@ class Job:
 
 def prepare(job: Job, until_the_end: ExitStack) -> None:
     """Read the conventions and the formulas that the request names."""
-    job.conventions = until_the_end.enter_context(prepared(job.request))
+    job.conventions = until_the_end.enter_context(prepare_conventions(job.request))
 
 
 def collect(job: Job, _until_the_end: ExitStack) -> None:
@@ -80,7 +80,7 @@ def extend(job: Job, _until_the_end: ExitStack) -> None:
 STEPS = (prepare, collect, settle, extend)
 
 
-def done(job: Job) -> Job:
+def run_steps(job: Job) -> Job:
     """The job after all steps. Raises UsageError for an unknown model, counter, convention or parameter, and for files that
     cannot be read."""
     with ExitStack() as until_the_end:
@@ -91,6 +91,6 @@ def done(job: Job) -> Job:
 
 def run(request: RunRequest, progress: Callable[[Event], None] = silent, take: Collect | None = None) -> Answer:
     """Run the counters of a model and reconcile their results. Raises UsageError as ``done`` does."""
-    answer = done(Job(request, progress, take)).answer
+    answer = run_steps(Job(request, progress, take)).answer
     assert answer is not None
     return answer

@@ -8,7 +8,7 @@ from reconcile.core.records import Op, Tensor, Trace
 from reconcile.core.registry import frameworks
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle_each
-from reconcile.work import load, scoped
+from reconcile.work import load, restore_registry
 
 NUMPY = Framework(
     name="numpy",
@@ -41,5 +41,5 @@ def three() -> Answer:
     }
     traces = (matmul("tf", 2, 5, 4), matmul("torch", 2, 5, 4), matmul("jax", 2, 5, 6))
     load()
-    with scoped():
+    with restore_registry():
         return settle_each(Collected(meta, traces, ()), Conventions(MATMUL))

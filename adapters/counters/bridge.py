@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...core.causes import Cause
 from ...core.records import Ledger, Op, Sighting
-from ...work import COMPONENTS, ZERO, Known, Work, added, is_integer_op, is_ours, known_part, signature
+from ...work import COMPONENTS, ZERO, Known, Work, is_integer_op, is_ours, known_part, signature, sum_works
 from .rulebook import NotCounted, Rule, RuleBook, WhyNot, apply
 
 
@@ -98,7 +98,7 @@ def by_layer(ops: Iterable[Op]) -> dict[str, list[Op]]:
 
 def sum_of(ops: Iterable[Op]) -> Work:
     """The known work of all calls of these ops."""
-    return added((known_work(op) or ZERO) * op.calls for op in ops)
+    return sum_works((known_work(op) or ZERO) * op.calls for op in ops)
 
 
 def unknown_of(ops: Iterable[Op]) -> frozenset[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...core.records import Op
-from ...work import UnknownWork, Work, known, prod
+from ...work import UnknownWork, Work, known_shape, prod
 from .bridge import known_work
 from .module_work import GATES, own_work
 
@@ -24,7 +24,7 @@ def quantities(op: Op) -> dict[str, int]:
     found = {} if work is None else dict(work.items())
     for name, measure in (("input", op.inputs[:1]), ("output", op.outputs[:1])):
         try:
-            found[name] = prod(known(measure[0].shape))
+            found[name] = prod(known_shape(measure[0].shape))
         except (UnknownWork, IndexError):
             continue
     weight, bias = op.attrs.get("weight"), op.attrs.get("bias")

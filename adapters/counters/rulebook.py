@@ -9,9 +9,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from ...core.causes import Cause
-from ...core.errors import ReconcileError, UsageError, described
+from ...core.errors import ReconcileError, UsageError, describe_error
 from ...core.records import IN_PLACE, Op, Shape
-from ...work import ZERO, UnknownWork, Work, checked, known, prod
+from ...work import ZERO, UnknownWork, Work, check_work, known_shape, prod
 
 Compute = Callable[[Op], Work]
 WhyNot = Callable[[Op], str]
@@ -192,7 +192,7 @@ def size(shape: Shape) -> int:
 def dims(shape: Shape) -> tuple[int, ...]:
     """The shape as ints. Raises NotCounted(shape-unknown) if any dimension is unknown."""
     try:
-        return known(shape)
+        return known_shape(shape)
     except UnknownWork as error:
         raise NotCounted(Cause.SHAPE_UNKNOWN, str(error)) from error
 
@@ -202,7 +202,7 @@ def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted 
     if rule is None:
         return ZERO, NotCounted(Cause.OP_NOT_COUNTED, why_not(op))
     try:
-        return checked(rule.compute(op), signed=True), None
+        return check_work(rule.compute(op), signed=True), None
     except NotCounted as missed:
         return ZERO, missed
     except (UnknownWork, ReconcileError):
@@ -214,6 +214,6 @@ def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted 
 def misfit(reader: str, op: Op, error: Exception) -> UsageError:
     """The error for a record that ``reader`` cannot read: its file is damaged, or reconcile has a defect."""
     return UsageError(
-        f"{reader} does not fit {op.op} {op.id!r} as it is recorded: {described(error)}. If it was read from a file, "
+        f"{reader} does not fit {op.op} {op.id!r} as it is recorded: {describe_error(error)}. If it was read from a file, "
         "create that file again; otherwise this is a defect of reconcile: please report it."
     )

@@ -34,6 +34,6 @@ def fresh(file: ModelFile, look: Callable[[str, bytes], bytes], *added: tuple[st
             yield root + name, data
 
     try:
-        return archive.packed(looked_at())
+        return archive.pack_members(looked_at())
     except (archive.Hostile, members.Outside) as error:
         raise FileError(f"{member(file.path)} cannot be loaded: {error}.") from error

@@ -9,7 +9,7 @@ import re
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
-from ...core.framework import undisturbed
+from ...core.framework import pause_garbage_collection
 from ..shared.refusal import BeyondCounter
 from .graphs import graph as tf_graph
 
@@ -114,7 +114,7 @@ def _swiftly() -> Iterator[None]:
     from tensorflow.python.framework import ops
 
     checked = ops.Graph.create_op
-    with undisturbed():
+    with pause_garbage_collection():
         ops.Graph.create_op = getattr(checked, "__wrapped__", checked)
         try:
             yield

@@ -6,7 +6,7 @@ graph.  Python 3.6, TensorFlow 2.x (the v1 session recipes have files of their o
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from ...core.framework import undisturbed
+from ...core.framework import pause_garbage_collection
 from ..shared import nested
 from ..shared.keras_model import as_taken, keras_of
 from ..shared.refusal import BeyondCounter
@@ -112,7 +112,7 @@ class TfModel:
             def infer(*inputs: Any) -> Any:
                 return self.invoke(inputs)
 
-            with recorded_scopes(model, self.scopes), undisturbed():
+            with recorded_scopes(model, self.scopes), pause_garbage_collection():
                 self._concrete = tf.function(infer).get_concrete_function(*specs)
         return self._concrete
 
@@ -139,7 +139,7 @@ class TfModel:
             import tensorflow as tf
 
             function, graph = self.frozen.function, tf.Graph()
-            with graph.as_default(), undisturbed():
+            with graph.as_default(), pause_garbage_collection():
                 tf.import_graph_def(self.frozen.hollow, name="")
             kept = tuple([graph.get_tensor_by_name(t.name) for t in ts] for ts in (function.inputs, function.outputs))
             kept = (graph, *kept)
@@ -231,7 +231,7 @@ class TfModel:
             running = tf.Graph()
             targets.append((running, self.frozen.with_weights()))
         for target, graph_def in targets:
-            with target.as_default(), undisturbed():
+            with target.as_default(), pause_garbage_collection():
                 tf.import_graph_def(graph_def, name="")
         feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
         names = [t.name for t in function.outputs]

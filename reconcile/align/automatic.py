@@ -18,18 +18,18 @@ from ..core.registry import frameworks
 from ..core.results import Match
 from . import mapping
 from .alignment import ROOT, Alignment
-from .layer_names import reduced
-from .loops import joined, loops_of
+from .layer_names import reduce_names
+from .loops import join_layers, loops_of
 from .partners import Pair, namesakes, partners, why
 from .sites import Site, paths_of, sites_of
 
 
-def aligned(a: Trace, b: Trace, given: Sequence[Match] = ()) -> tuple[Match, ...]:
+def align_layers(a: Trace, b: Trace, given: Sequence[Match] = ()) -> tuple[Match, ...]:
     """The rows of two models in order of execution: the ``given`` rows, and the other layers matched by evidence."""
     traces = (a, b)
     mapped = [{path for row in given for path in row.paths[t.framework]} for t in traces]
     left, right = ([p for p in paths_of(t) if not _within(p, h)] for t, h in zip(traces, mapped, strict=True))
-    names = reduced(_with_containers(left), _with_containers(right))
+    names = reduce_names(_with_containers(left), _with_containers(right))
     shared = namesakes(names)
     sites = (sites_of(a, left, names[0], shared), sites_of(b, right, names[1], shared))
     rows = [*given, *_rows((a.framework, b.framework), partners(*sites, shared), sites)]
@@ -50,11 +50,11 @@ def alignment(
         return Alignment(declared), ()
     named = [trace for trace in traces if is_named(trace.framework)]
     wholes = {trace.framework: loops_of(trace) for trace in named}
-    given = mapping.read(file, named) if file is not None and len(named) == 2 else ()
-    named = [joined(trace, wholes[trace.framework]) for trace in named]
+    given = mapping.read_mapping(file, named) if file is not None and len(named) == 2 else ()
+    named = [join_layers(trace, wholes[trace.framework]) for trace in named]
     if len(named) < 2:
         return Alignment((), wholes), ()
-    rows = together(named) if len(named) > 2 else aligned(named[0], named[1], given)
+    rows = together(named) if len(named) > 2 else align_layers(named[0], named[1], given)
     return Alignment(layers_of(rows), wholes), rows
 
 
@@ -64,11 +64,11 @@ def together(traces: Sequence[Trace]) -> tuple[Match, ...]:
     The first two are aligned, and each further one with the earlier model with which it has most rows in common: layers that
     share a row with the same layer share one row.
     """
-    rows = aligned(traces[0], traces[1])
+    rows = align_layers(traces[0], traces[1])
     for index, trace in enumerate(traces[2:], 2):
-        ways = [aligned(earlier, trace) for earlier in traces[:index]]
+        ways = [align_layers(earlier, trace) for earlier in traces[:index]]
         best = max(ways, key=lambda way: sum(bool(row.by) for row in way))
-        rows = _joined([*rows, *best], [t.framework for t in traces[: index + 1]])
+        rows = _merge_rows([*rows, *best], [t.framework for t in traces[: index + 1]])
     return _in_order(rows, *traces)
 
 
@@ -83,7 +83,7 @@ def layers_of(rows: Iterable[Match]) -> list[Layer]:
     return [Layer(row.layer, **row.paths) for row in rows]
 
 
-def counted(rows: Iterable[Match]) -> dict[str, int]:
+def count_matches(rows: Iterable[Match]) -> dict[str, int]:
     """How many rows each kind of evidence matched, the most first."""
     counts = Counter(row.by for row in rows if row.by)
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
@@ -149,7 +149,7 @@ def _with_idle(rows: Sequence[Match], traces: Sequence[Trace]) -> list[Match]:
     return [replace(row, paths=paths) for row, paths in zip(rows, found, strict=True)]
 
 
-def _joined(rows: Iterable[Match], sides: Sequence[str]) -> tuple[Match, ...]:
+def _merge_rows(rows: Iterable[Match], sides: Sequence[str]) -> tuple[Match, ...]:
     """Merge rows that have a layer in common, and the rows of the models themselves."""
     groups: dict[tuple[str, str], list[Match]] = {}
     for row in rows:

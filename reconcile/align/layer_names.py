@@ -48,17 +48,17 @@ class Name:
         return tuple(word for word in self.key if isinstance(word, int))
 
 
-def reduced(a: Iterable[str], b: Iterable[str]) -> tuple[dict[str, Name], dict[str, Name]]:
+def reduce_names(a: Iterable[str], b: Iterable[str]) -> tuple[dict[str, Name], dict[str, Name]]:
     """The names of both sides' paths. A prefix that all layers of a side share is removed as far as that makes more names
     agree; a removed wrapper has the empty name, like the model itself (path '')."""
-    left, right = (_split(paths) for paths in (a, b))
+    left, right = (_split_paths(paths) for paths in (a, b))
     choices = [
         (_names(left, i), _names(right, j)) for i in range(_around(left), -1, -1) for j in range(_around(right), -1, -1)
     ]
-    return renumbered(*max(choices, key=lambda pair: len(set(pair[0].values()) & set(pair[1].values()))))
+    return renumber_names(*max(choices, key=lambda pair: len(set(pair[0].values()) & set(pair[1].values()))))
 
 
-def _split(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def _split_paths(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return {path: tuple(part for part in path.split(".") if part.strip("_")) for path in paths}
 
 
@@ -111,7 +111,7 @@ def _first_of_a_series(parts: Iterable[Sequence[str]]) -> frozenset[tuple[str, .
     return frozenset(path for path in prefixes if (*path[:-1], path[-1] + "_1") in prefixes)
 
 
-def renumbered(a: Mapping[str, Name], b: Mapping[str, Name]) -> tuple[dict[str, Name], dict[str, Name]]:
+def renumber_names(a: Mapping[str, Name], b: Mapping[str, Name]) -> tuple[dict[str, Name], dict[str, Name]]:
     """Both sides' names, with numbers replaced by ranks where one side counts from 0 and the other from 1.
 
     Names with the same words are a series; its numbers become ranks if both sides have equally many numbers, but different
@@ -124,8 +124,8 @@ def renumbered(a: Mapping[str, Name], b: Mapping[str, Name]) -> tuple[dict[str, 
         if len(numbers_a) == len(numbers_b) and numbers_a != numbers_b:
             ranks[series] = ({n: i for i, n in enumerate(numbers_a)}, {n: i for i, n in enumerate(numbers_b)})
     return (
-        {path: _ranked(name, {s: r[0] for s, r in ranks.items()}) for path, name in a.items()},
-        {path: _ranked(name, {s: r[1] for s, r in ranks.items()}) for path, name in b.items()},
+        {path: _rank_numbers(name, {s: r[0] for s, r in ranks.items()}) for path, name in a.items()},
+        {path: _rank_numbers(name, {s: r[1] for s, r in ranks.items()}) for path, name in b.items()},
     )
 
 
@@ -142,7 +142,7 @@ def _slots(names: Iterable[Name]) -> dict[tuple[tuple[str, ...], int], set[int]]
     return slots
 
 
-def _ranked(name: Name, ranks: Mapping[tuple[tuple[str, ...], int], Mapping[int, int]]) -> Name:
+def _rank_numbers(name: Name, ranks: Mapping[tuple[tuple[str, ...], int], Mapping[int, int]]) -> Name:
     series, slot, key = _series(name), 0, []
     for word in name.key:
         if isinstance(word, int):
@@ -170,12 +170,12 @@ def likeness(a: Name, b: Name) -> int:
     """
     if a.key == b.key:
         return 3 if a.words else 0
-    meaning_a, meaning_b = _meaning(a), _meaning(b)
+    meaning_a, meaning_b = _find_meanings(a), _find_meanings(b)
     common = len(meaning_a & meaning_b)
     if not common:
         return 0
     return 2 if 3 * common >= 2 * max(len(meaning_a), len(meaning_b)) else 1
 
 
-def _meaning(name: Name) -> set[str]:
+def _find_meanings(name: Name) -> set[str]:
     return {meant for word in name.words for meant in SAME.get(word, (word,))}

@@ -18,7 +18,7 @@ def loops_of(trace: Trace) -> frozenset[str]:
     return frozenset(path for path in holding if path not in working and sum(inside(x, path) for x in working) == 1)
 
 
-def joined(trace: Trace, wholes: frozenset[str]) -> Trace:
+def join_layers(trace: Trace, wholes: frozenset[str]) -> Trace:
     """The trace with everything in these layers as their own."""
     if not wholes:
         return trace

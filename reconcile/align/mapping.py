@@ -32,22 +32,22 @@ HEAD_OF_FILE = """\
 """
 
 
-def written(rows: Sequence[Match], model: str) -> str:
+def format_mapping(rows: Sequence[Match], model: str) -> str:
     """The file's text. There is at least one row."""
     sides = list(rows[0].paths)
     names = model.split("+") if model.count("+") == 1 else [f"the {title(side)} model" for side in sides]
-    lines = (line for row in rows for line in _written(row))
-    return HEAD_OF_FILE.format(*map(clean, names)) + table.written([_columns(sides), *lines])
+    lines = (line for row in rows for line in _format_row(row))
+    return HEAD_OF_FILE.format(*map(clean, names)) + table.format_csv([_columns(sides), *lines])
 
 
 def _columns(sides: Sequence[str]) -> tuple[str, ...]:
     return (LAYER, *sides, *REMARKS)
 
 
-def _written(row: Match) -> Iterator[tuple[str, ...]]:
+def _format_row(row: Match) -> Iterator[tuple[str, ...]]:
     for index, paths in enumerate(zip_longest(*row.paths.values())):
         remarks = (row.by, row.comment) if not index else ("", "")
-        yield (row.layer, *map(_shown, paths), *remarks)
+        yield (row.layer, *map(_show_path, paths), *remarks)
 
 
 def check(given: Path | None, write: Path | None, sides: Sequence[str]) -> None:
@@ -71,7 +71,7 @@ def check(given: Path | None, write: Path | None, sides: Sequence[str]) -> None:
         raise UsageError(f"--write-mapping {brief(write)}: {reason(error)}.") from error
 
 
-def read(file: Path, traces: Sequence[Trace]) -> tuple[Match, ...]:
+def read_mapping(file: Path, traces: Sequence[Trace]) -> tuple[Match, ...]:
     """The rows of the file. Raises UsageError, with the line, if it is not such a table, or if a layer is unknown or appears
     twice."""
     layers = {trace.framework: _layers(trace) for trace in traces}
@@ -120,7 +120,7 @@ def _lines(file: Path, sides: Sequence[str]) -> list[tuple[int, dict[str, str]]]
     reader = csv.reader(io.StringIO(text))
     try:
         for cells in reader:
-            number, cells = reader.line_num, [table.read(cell.strip()) for cell in cells]
+            number, cells = reader.line_num, [table.read_cell(cell.strip()) for cell in cells]
             where = f"the mapping file {file}, line {number}"
             if not any(cells) or cells[0].startswith("#"):
                 continue
@@ -157,5 +157,5 @@ def _layers(trace: Trace) -> set[str]:
     return layers
 
 
-def _shown(path: str | None) -> str:
+def _show_path(path: str | None) -> str:
     return "" if path is None else path or ROOT

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..work import ZERO, Work, prod
 from .alignment import inside
 from .layer_names import Name, likeness
-from .sequence import ascending, certain
+from .sequence import certain, find_ascending
 from .sites import Site
 
 SEVERAL_LAYERS_FIT = "several layers fit, or one that fits is in another position"
@@ -42,9 +42,9 @@ def partners(left: Sequence[Site], right: Sequence[Site], shared: Mapping[Name, 
     around = [_around_open(pairs, i, sites) for i, sites in enumerate((left, right))]
     for path_a, path_b in shared.values():
         if path_a in around[0] and path_b in around[1]:
-            pairs = _merged(pairs, _below(path_a, left), _below(path_b, right), "name")
+            pairs = _merge_pairs(pairs, _below(path_a, left), _below(path_b, right), "name")
     for run_a, run_b in list(_runs(pairs, left, right)):
-        pairs = _merged(pairs, run_a, run_b, "order")
+        pairs = _merge_pairs(pairs, run_a, run_b, "order")
     pairs += _only(pairs, left, right)
     return _with_one_root(_with_inner(_with_activations(pairs, left, right), left, right), left, right)
 
@@ -129,7 +129,7 @@ def _runs(
     """The unmatched sites of both sides between consecutive pairs that keep the order, separately for each home."""
     pairs = list(pairs)
     taken = [{s.position for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
-    fixed = ascending([(pair.sides[0][-1].position, pair.sides[1][-1].position) for pair in pairs])
+    fixed = find_ascending([(pair.sides[0][-1].position, pair.sides[1][-1].position) for pair in pairs])
     start = (-1, -1)
     for end in [*fixed, (len(left), len(right))]:
         run_a = [s for s in left[start[0] + 1 : end[0]] if s.position not in taken[0]]
@@ -172,7 +172,7 @@ def _below(path: str, sites: Iterable[Site]) -> list[Site]:
     return [s for s in sites if all(p == path or p.startswith(path + ".") for p in s.paths)]
 
 
-def _merged(pairs: list[Pair], some_a: Sequence[Site], some_b: Sequence[Site], first: str) -> list[Pair]:
+def _merge_pairs(pairs: list[Pair], some_a: Sequence[Site], some_b: Sequence[Site], first: str) -> list[Pair]:
     """The pairs, with two groups of sites merged into one row if their products are equal in total: sites below the same name,
     or between the same neighbours, that nothing tells apart. Example: an attention layer that is five layers elsewhere."""
     even = [_products_of(pair.sides[0]) == _products_of(pair.sides[1]) for pair in pairs]

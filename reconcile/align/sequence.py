@@ -47,7 +47,7 @@ def _prefixes(scores: Sequence[Sequence[int]], width: int) -> list[list[int]]:
     return table
 
 
-def ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def find_ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The longest selection of pairs that ascends on both sides; of several, the one with the lowest ends."""
     ordered = sorted(pairs)
     ends: list[int] = []

@@ -156,7 +156,7 @@ def _apart(
     from ..launch.environments.named import at
     from ..launch.request import run_request
 
-    request = run_request(**in_workers.named(models), inputs=in_workers.shapes(inputs), **options)
+    request = run_request(**in_workers.name_models(models), inputs=in_workers.shapes(inputs), **options)
     take = collect_in(at(str(python))) if python else None
     return workflow.run(replace(request, paths=in_workers.paths(), every_convention=True), tell, take)
 

@@ -22,7 +22,7 @@ from ..engine.traces import layer_work, trace_result
 from ..launch.in_process import collect_live
 from ..launch.keywords import in_keywords, keywords_of
 from ..launch.options import keywords_taken_by
-from ..launch.ownership import check_owner, imported, owner_of
+from ..launch.ownership import check_owner, list_imported, owner_of
 from ..launch.request import RunRequest, run_request
 from ..launch.workers.supervisor import Event
 from ..work import load
@@ -60,7 +60,7 @@ def _framework(model: object, name: str) -> str:
         check_owner(frameworks()[name], model)
         return name
     owner = owner_of(model)
-    candidates = imported() if owner is None else [owner]
+    candidates = list_imported() if owner is None else [owner]
     made = [record for record in candidates if adapter_of(record).is_made(model)]
     found = made or [record for record in candidates if adapter_of(record).is_model(model)]
     if not found:
@@ -89,7 +89,7 @@ def _live(
     return collect_live({framework: model}, inputs, request.counters, request.device, progress, *step)
 
 
-def said(error: UsageError, function: Callable[..., Any]) -> str:
+def describe_for_test(error: UsageError, function: Callable[..., Any]) -> str:
     """The sentence of an error for a test that calls this function of the fixture."""
     return in_keywords(str(error), keywords_of(function))
 

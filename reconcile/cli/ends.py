@@ -24,7 +24,7 @@ def ends(
     is not in the run or is the other end already, the work that ran.
     """
     from ..core.errors import UsageError
-    from ..core.registry import known_counters, leading
+    from ..core.registry import choose_leading, known_counters
 
     if from_ is None and to is None:
         return None
@@ -33,7 +33,7 @@ def ends(
     for option, name in (("--from", from_), ("--to", to)):
         if name is not None and name not in there:
             raise unknown(f"counter for {option}", name, there)
-    start, end = leading("call")[:2]
+    start, end = choose_leading("call")[:2]
     first = from_ or (start if start in running and to != start else _work_behind(to, models))
     second = to or (end if end in running and from_ != end else _work_behind(from_, models))
     if first == second:

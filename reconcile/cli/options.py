@@ -12,7 +12,7 @@ import click
 
 from ..core.errors import UsageError
 from ..core.option import Group, Kind, Option, words
-from ..core.text import typed
+from ..core.text import quote_words
 from ..launch.options import OPTIONS, PASSES, flags, model_options, taken_by
 from ..launch.options import TABLES as TABLES
 from .completions import complete_values
@@ -130,7 +130,7 @@ def _alone(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
     return value
 
 
-def declared(name: str, parameter: str = "", **look: Any) -> Callable[[F], F]:
+def declare_option(name: str, parameter: str = "", **look: Any) -> Callable[[F], F]:
     """The option of this name as click takes it: as its record says, and ``look`` where a command has it otherwise."""
     return _make_option(OPTIONS[name], look, parameter)
 
@@ -157,13 +157,13 @@ def pictures(function: F) -> F:
         "Formats of the files. svg and png are pictures that the Markdown shows; card and disclosure are texts for model cards "
         "and training steps (docs/cards.md)."
     )
-    return declared("format", default=",".join(FORMATS), callback=_with_pictures, help=look)(function)
+    return declare_option("format", default=",".join(FORMATS), callback=_with_pictures, help=look)(function)
 
 
 def pass_of_a_pair(function: F) -> F:
     """Decorate a command of pairs with --pass. A pair has no cache of tokens."""
     look = "Count a call of the model, or a training step."
-    return declared("pass", type=click.Choice(PASSES), help=look)(function)
+    return declare_option("pass", type=click.Choice(PASSES), help=look)(function)
 
 
 def of_families(function: F) -> F:
@@ -176,7 +176,7 @@ def of_families(function: F) -> F:
 
 def options(*names: str | Callable[[Any], Any]) -> Callable[[F], F]:
     """Decorate a command with these options, by their names or as ``declared`` and ``models`` make them, in this order."""
-    made = [declared(name) if isinstance(name, str) else name for name in names]
+    made = [declare_option(name) if isinstance(name, str) else name for name in names]
 
     def decorate(function: F) -> F:
         for option in reversed(made):
@@ -219,7 +219,7 @@ def again(ctx: click.Context, wanted: Collection[str] = (), *more: str, bare: bo
         value, flag = ctx.params.get(parameter.name or ""), parameter.opts[0]
         if flag in wanted and value and value != parameter.get_default(ctx):
             line += words(flag, value, str if not bare else _file_name if parameter.name == "model" else _bare)
-    return typed([*line, *more])
+    return quote_words([*line, *more])
 
 
 def _file_name(item: Any) -> str:

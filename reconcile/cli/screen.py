@@ -43,12 +43,12 @@ class PlainConsole(Console):
 
 def show(result: Answer, statement: Statement | None, files: Sequence[Path], *, quiet: bool, verbose: bool) -> None:
     """Print the run. With ``quiet``, what could not run and why goes to stderr."""
-    for line in view.lost(result) if quiet else ():
+    for line in view.list_lost(result) if quiet else ():
         say(clean(line), err=True)
-    printing(lambda console: terminal.show(result, console, statement, files, quiet=quiet, verbose=verbose))
+    print_safely(lambda console: terminal.show(result, console, statement, files, quiet=quiet, verbose=verbose))
 
 
-def printing(write: Callable[[PlainConsole], None]) -> None:
+def print_safely(write: Callable[[PlainConsole], None]) -> None:
     """Let ``write`` print. A reader that has gone (``| head``) changes nothing: the files are written already."""
     stream = sys.stdout
     console = PlainConsole(stream)

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 import click
 
 from ..core.errors import EXIT_CRASHED, EXIT_OK, EXIT_USAGE, ReconcileError, UsageError, of_system, reason
-from ..core.signals import heard
+from ..core.signals import catch_signals
 from ..core.text import plain
 
 BY_SIGNAL = 128
@@ -101,39 +101,41 @@ def _fill() -> None:
 def exit_code(call: Callable[[], Any]) -> int:
     """Call a command. Bad usage and what the system refuses are 2, a defect of ours is 4, and a signal that ends the run
     is 128 and its number: 130 for an interruption."""
-    with heard() as came:
-        return _ended(call, came)
+    with catch_signals() as came:
+        return _run_call(call, came)
 
 
-def _ended(call: Callable[[], Any], came: Sequence[int]) -> int:
+def _run_call(call: Callable[[], Any], came: Sequence[int]) -> int:
     try:
         ready()
         code = call()
         flush()
     except ReconcileError as error:
-        return _told(f"Error: {error}", EXIT_USAGE)
+        return _tell_sentence(f"Error: {error}", EXIT_USAGE)
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
-        return _told(shown.getvalue().rstrip("\n"), error.exit_code)
+        return _tell_sentence(shown.getvalue().rstrip("\n"), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        return _told("Interrupted; no file was left half-written.", BY_SIGNAL + (came[0] if came else signal.SIGINT))
+        return _tell_sentence(
+            "Interrupted; no file was left half-written.", BY_SIGNAL + (came[0] if came else signal.SIGINT)
+        )
     except OSError as error:
-        return _told(f"Error: {_refused(error)}", EXIT_USAGE)
+        return _tell_sentence(f"Error: {_describe_refusal(error)}", EXIT_USAGE)
     except Exception as error:
         from ..core.defects import sentence
 
-        return _told(f"Error: {sentence(error)}", EXIT_CRASHED)
+        return _tell_sentence(f"Error: {sentence(error)}", EXIT_CRASHED)
     return code if isinstance(code, int) else EXIT_OK
 
 
-def _refused(error: OSError) -> str:
+def _describe_refusal(error: OSError) -> str:
     if not on_stdout(error):
         return of_system(error)
     forget(sys.stdout)
     return of_stdout(error)
 
 
-def _told(sentence: str, code: int) -> int:
+def _tell_sentence(sentence: str, code: int) -> int:
     say(sentence, err=True)
     return code

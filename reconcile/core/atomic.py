@@ -28,7 +28,7 @@ def prepare(folder: Path) -> None:
         probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
-        raise _refused(folder, error) from error
+        raise _refuse_folder(folder, error) from error
 
 
 def _there(path: Path) -> bool:
@@ -50,7 +50,7 @@ def write(folder: Path, stem: str, texts: Mapping[str, str | bytes], by: str = "
         folder.mkdir(parents=True, exist_ok=True)
         _place(targets, by)
     except OSError as error:
-        raise _refused(folder, error) from error
+        raise _refuse_folder(folder, error) from error
     return list(targets)
 
 
@@ -122,5 +122,5 @@ def _beside(target: Path, by: str = "") -> Path:
     return target.with_name(f".{target.name}.{by and by + '-'}{secrets.token_hex(4)}.tmp")
 
 
-def _refused(folder: Path, error: OSError) -> UsageError:
+def _refuse_folder(folder: Path, error: OSError) -> UsageError:
     return UsageError(f"cannot write reports to {brief(folder)}: {reason(error)}. Choose another folder with --out.")

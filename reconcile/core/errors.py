@@ -70,7 +70,7 @@ def short(value: object, limit: int = 60) -> str:
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
 
 
-def described(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An error from other people's code as half a sentence: its type, and the first line of its message if it has one."""
     try:
         line = first_line(error).rstrip(".")

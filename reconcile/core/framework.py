@@ -118,7 +118,7 @@ def absolute(module: str) -> str:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def pause_garbage_collection() -> Iterator[None]:
     """Within this block Python does not collect garbage: the thousands of new ops of a graph, or records of a run, contain none,
     and the search takes as long as making them."""
     collecting = gc.isenabled()

@@ -92,11 +92,11 @@ def frameworks() -> dict[str, Framework]:
         record = importlib.import_module(f"{ROOT}.adapters.{folder}").FRAMEWORK
         known[record.name] = record
     for point in _points(GROUP):
-        record = _loaded(point)
+        record = _load_point(point)
         if not isinstance(record, Framework):
-            raise _refused(point, "it is not a Framework record")
+            raise _refuse_point(point, "it is not a Framework record")
         if record.name in known:
-            raise _refused(point, f"a framework named {record.name} is already registered")
+            raise _refuse_point(point, f"a framework named {record.name} is already registered")
         known[record.name] = record._replace(folder=_folder(point))
     return known
 
@@ -109,14 +109,14 @@ def known_counters() -> dict[str, Counter]:
     """
     known = built_in_counters()
     for point in _points(COUNTER_GROUP):
-        record = _loaded(point)
+        record = _load_point(point)
         records = (record,) if isinstance(record, Counter) else record
         if not isinstance(records, tuple) or not records or not all(isinstance(c, Counter) for c in records):
-            raise _refused(point, "it is neither a Counter nor a tuple of them")
+            raise _refuse_point(point, "it is neither a Counter nor a tuple of them")
         for counter in records:
             wrong = _wrong(counter, known)
             if wrong:
-                raise _refused(point, wrong)
+                raise _refuse_point(point, wrong)
             known[counter.name] = counter._replace(folder=_folder(point))
     return known
 
@@ -133,12 +133,12 @@ def products() -> dict[str, Product]:
         for record in (importlib.import_module(f"{ROOT}.products.{folder}").PRODUCT for folder in PRODUCT_FOLDERS)
     }
     for point in _points(PRODUCT_GROUP):
-        record = _loaded(point)
+        record = _load_point(point)
         if not isinstance(record, Product):
-            raise _refused(point, "it is not a Product record")
+            raise _refuse_point(point, "it is not a Product record")
         wrong = _wrong_product(record, known)
         if wrong:
-            raise _refused(point, wrong)
+            raise _refuse_point(point, wrong)
         known[record.name] = record
     others = dict.fromkeys(_present_folders(), ())
     present = _with_their_needs({**others, **{f"products.{name}": record.needs for name, record in known.items()}})
@@ -195,7 +195,7 @@ def product_function(name: str) -> object | None:
 
 
 @functools.cache
-def leading(what: str) -> tuple[str, ...]:
+def choose_leading(what: str) -> tuple[str, ...]:
     """The counters whose statements a report shows first, one per framework: of a ``"call"`` or of a training ``"step"``."""
     first: dict[str, str] = {}
     for counter in known_counters().values():
@@ -204,7 +204,7 @@ def leading(what: str) -> tuple[str, ...]:
     return tuple(first.values())
 
 
-def unasked(framework: str) -> tuple[str, ...]:
+def list_default_counters(framework: str) -> tuple[str, ...]:
     """The counters that run without being asked for on a user's own model of that framework: its defaults, and where it has none,
     the counters that are part of the framework itself."""
     own = {name: c for name, c in known_counters().items() if c.framework == framework}
@@ -271,30 +271,30 @@ def title(name: str) -> str:
     return record.title if record is not None else name
 
 
-def brought(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
+def find_packages(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
     """{top-level package: folder in which a worker finds it} of modules that other packages declare, each with its folder."""
     return {module.partition(".")[0]: folder for module, folder in modules if folder}
 
 
 def _points(group: str) -> list[metadata.EntryPoint]:
-    return sorted(metadata.entry_points(group=group), key=_shown)
+    return sorted(metadata.entry_points(group=group), key=_show_point)
 
 
-def _shown(point: metadata.EntryPoint) -> str:
+def _show_point(point: metadata.EntryPoint) -> str:
     return f"{point.name} = {point.value} (group {point.group})"
 
 
-def _refused(point: metadata.EntryPoint, why: str) -> UsageError:
+def _refuse_point(point: metadata.EntryPoint, why: str) -> UsageError:
     return UsageError(
-        f"the entry point {_shown(point)} cannot be used: {why}. Fix or uninstall the package that provides it."
+        f"the entry point {_show_point(point)} cannot be used: {why}. Fix or uninstall the package that provides it."
     )
 
 
-def _loaded(point: metadata.EntryPoint) -> object:
+def _load_point(point: metadata.EntryPoint) -> object:
     try:
         return point.load()
     except Exception as error:
-        raise _refused(point, f"it cannot be loaded ({type(error).__name__}: {error})") from error
+        raise _refuse_point(point, f"it cannot be loaded ({type(error).__name__}: {error})") from error
 
 
 def _folder(point: metadata.EntryPoint) -> str:

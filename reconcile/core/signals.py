@@ -16,7 +16,7 @@ class Ended(KeyboardInterrupt):
 
 
 @contextmanager
-def heard() -> Iterator[list[int]]:
+def catch_signals() -> Iterator[list[int]]:
     """Within this context these signals raise Ended in the main thread; the yielded list holds the one that arrived.
 
     A signal that is ignored (``nohup``) or already has a handler is left alone. Further signals do not interrupt the
@@ -45,7 +45,7 @@ def passed_on() -> Iterator[None]:
     """The same in a process that is not ours: afterwards the signal takes its usual effect there."""
     came: list[int] = []
     try:
-        with heard() as came:
+        with catch_signals() as came:
             yield
     finally:
         for number in came:

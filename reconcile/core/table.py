@@ -19,12 +19,12 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _ESCAPED = re.compile(rf"'{_FORMULA.pattern}")
 
 
-def written(rows: Iterable[Iterable[object]]) -> str:
+def format_csv(rows: Iterable[Iterable[object]]) -> str:
     """The rows as CSV text."""
     return _lines(rows, _Cells(_safe))
 
 
-def shown(rows: Iterable[Iterable[object]]) -> str:
+def format_report_csv(rows: Iterable[Iterable[object]]) -> str:
     """The rows as the CSV text of a report: names show as written, and do nothing to a terminal or to the lines of the file."""
     return _lines(rows, _Cells(lambda text: _safe(clean(text))))
 
@@ -55,7 +55,7 @@ class _Line:
         return text
 
 
-def read(cell: str) -> str:
+def read_cell(cell: str) -> str:
     """The text that was written as this cell."""
     return cell[1:] if _ESCAPED.match(cell) else cell
 

@@ -21,7 +21,7 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
-def signed(value: int) -> str:
+def format_signed(value: int) -> str:
     """As :func:`number`, with a sign: ``+1,234`` or ``-1,234``, and a plain ``0``."""
     return f"{value:+,}" if value else "0"
 
@@ -50,10 +50,10 @@ def ratio(total: int, work: int) -> str:
     if total == work:
         return "1"
     if work == 0:
-        return f"{signed(total)} FLOP"
+        return f"{format_signed(total)} FLOP"
     text = f"{float(round(Fraction(total, work), 3)):.3f}"
     if text == "1.000" or (text == "0.000" and total):
-        return f"{text} ({signed(total - work if text == '1.000' else total)})"
+        return f"{text} ({format_signed(total - work if text == '1.000' else total)})"
     return "0" if total == 0 else text
 
 
@@ -63,13 +63,13 @@ def multiple(part: int, whole: int) -> str:
     A multiple that is not whole never looks whole: ``2.0000 (-3)`` is 3 short of it.  Zero over zero is ``0 / 0``.
     """
     if whole == 0:
-        return "0 / 0" if part == 0 else f"{signed(part)} FLOP"
+        return "0 / 0" if part == 0 else f"{format_signed(part)} FLOP"
     if part % whole == 0:
         return number(part // whole)
     rounded = round(Fraction(part, whole) * 10_000)
     ones, rest = divmod(abs(rounded), 10_000)
     text = f"{'-' if rounded < 0 else ''}{ones:,}.{rest:04d}"
-    return text if rest else f"{text} ({signed(part - rounded // 10_000 * whole)})"
+    return text if rest else f"{text} ({format_signed(part - rounded // 10_000 * whole)})"
 
 
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
@@ -96,7 +96,7 @@ def si(value: int, unit: str = "FLOP") -> str:
     return f"{sign}{units:,}{f'.{fraction:0{decimals}d}' if decimals else ''} {_PREFIXES[power]}{unit}"
 
 
-def typed(words: Iterable[str]) -> str:
+def quote_words(words: Iterable[str]) -> str:
     """The words as a line for a shell. A word that does not show as written is in ``$'...'``, byte by byte."""
     return " ".join(
         shlex.quote(word) if word.isprintable() else f"$'{''.join(map(_byte, _bytes(word)))}'" for word in words

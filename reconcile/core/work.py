@@ -77,7 +77,7 @@ counts: Callable[[Any], tuple[int, ...]] = attrgetter(*COMPONENTS, MASKED)
 ZERO = Work()
 
 
-def added(works: Iterable[Work]) -> Work:
+def sum_works(works: Iterable[Work]) -> Work:
     """The sum of these works."""
     columns = list(zip(*map(counts, works), strict=True))
     return Work(*map(sum, columns)) if columns else ZERO
@@ -110,7 +110,7 @@ class NoWork(ValueError):
     """A formula returned something that is not valid work. The message is half a sentence: "it returned ..."."""
 
 
-def checked(value: object, *, signed: bool = False) -> Work:
+def check_work(value: object, *, signed: bool = False) -> Work:
     """The value that a formula returned, if it is work: whole numbers of at least 0 (numpy's become ints). Raises NoWork.
 
     ``signed`` is for a counter's rule, which may return negative counts. Differences of two works are not checked here.
@@ -269,7 +269,7 @@ def substitute(entry: Formula) -> None:
 
 
 @contextmanager
-def scoped() -> Iterator[None]:
+def restore_registry() -> Iterator[None]:
     """Within this context registrations are temporary: a user's formulas end with the run that loaded them."""
     before = dict(_REGISTRY)
     try:
@@ -294,17 +294,17 @@ def registered_variants(kind: str) -> dict[str, Formula]:
     return dict(_VARIANTS[kind])
 
 
-def registered() -> dict[str, Formula]:
+def registered_formulas() -> dict[str, Formula]:
     """A copy of the registry, for listings and tests."""
     return dict(_REGISTRY)
 
 
 def numel(shape: Shape) -> int:
     """Number of elements. Raises UnknownWork if any dimension is unknown."""
-    return prod(known(shape))
+    return prod(known_shape(shape))
 
 
-def known(shape: Shape) -> tuple[int, ...]:
+def known_shape(shape: Shape) -> tuple[int, ...]:
     """The shape as plain ints. Raises UnknownWork if any dimension is unknown or below 0."""
     if shape is None:
         raise UnknownWork("shape unknown")

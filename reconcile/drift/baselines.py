@@ -97,7 +97,7 @@ def dumps(collected: Collected, environment: str = CURRENT) -> str:
         "frameworks": meta["frameworks"],
         "source": meta["source"],
         "versions": versions(collected),
-        "missing": [_missing(r) for r in records if isinstance(r, Missing)],
+        "missing": [_drop_reason(r) for r in records if isinstance(r, Missing)],
         "traces": [_record(t) for t in collected.traces if not isinstance(t, Missing)],
         "ledgers": [_record(led) for led in collected.ledgers if not isinstance(led, Missing)],
     }
@@ -117,7 +117,7 @@ def _by_name(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def _missing(missing: Missing) -> dict[str, str]:
+def _drop_reason(missing: Missing) -> dict[str, str]:
     """A missing record without its reason, which may name a path."""
     return {"name": missing.name, "framework": missing.framework, "state": missing.state.value}
 

@@ -77,21 +77,25 @@ def check(
     missing, damaged, newer or another model's, and wherever the runner raises it.
     """
     convention = conventions_of(request).chosen  # an unknown name is reported before a missing baseline
-    lent = None if update else _lent(path, environment)
+    lent = None if update else _find_lent(path, environment)
     path = lent or path
-    old = load(path) if update and os.path.lexists(path) else None if update else _existing(request, path, remedy)
+    old = load(path) if update and os.path.lexists(path) else None if update else _read_existing(request, path, remedy)
     request = replace(request, counters=_counters(request, old, path, update))
     with formulas_of(request):
         asked = request.counters or (old.counters if old is not None else ())
         collected = without_absent((take or collect)(request, progress), asked)
         if old is not None:
             held_against(old, path, collected, params=not update)
-        drift = compare(_asked(old.collected, request.counters), collected, convention) if old is not None else None
+        drift = (
+            compare(_keep_requested(old.collected, request.counters), collected, convention)
+            if old is not None
+            else None
+        )
     if old is not None and drift is not None and lent is not None:
         drift = replace(
             drift, notes=(OF_CURRENT % (environment, ", ".join(map(" ".join, old.versions.items()))), *drift.notes)
         )
-    done = Checked(path, collected, drift, failed(collected))
+    done = Checked(path, collected, drift, find_failed(collected))
     if not update or done.failed or (drift is not None and drift.failed):
         return done
     if old is not None and drift is not None and _same(old, drift, collected):
@@ -120,7 +124,7 @@ def between(older: Path, newer: Path, request: RunRequest) -> Drift:
         return compare(old.collected, new.collected, convention)
 
 
-def failed(collected: Collected) -> tuple[Missing, ...]:
+def find_failed(collected: Collected) -> tuple[Missing, ...]:
     """The counters and tracers that failed in this run; a framework that is not installed does not count as failed."""
     missing = [r for r in (*collected.traces, *collected.ledgers) if isinstance(r, Missing)]
     return tuple(m for m in missing if m.state is State.FAILED)
@@ -129,14 +133,14 @@ def failed(collected: Collected) -> tuple[Missing, ...]:
 OF_CURRENT = "there is no baseline of %s yet: compared with the one of the current environment, taken on %s"
 
 
-def _lent(path: Path, environment: str) -> Path | None:
+def _find_lent(path: Path, environment: str) -> Path | None:
     """The baseline of the current environment, where this one has none of its own."""
     current = path.with_name(CURRENT + path.suffix)
     is_missing = environment != CURRENT and path.stem == safe(environment) and not os.path.lexists(path)
     return current if is_missing and os.path.lexists(current) else None
 
 
-def _existing(request: RunRequest, path: Path, remedy: str) -> Baseline:
+def _read_existing(request: RunRequest, path: Path, remedy: str) -> Baseline:
     """The baseline. Raises NoBaseline if it is missing, and UsageError for a name that is no model or a file that is no pair."""
     if not os.path.lexists(path):
         if not request.factories:
@@ -169,7 +173,7 @@ def _counters(request: RunRequest, old: Baseline | None, path: Path, update: boo
     return request.counters or known
 
 
-def _asked(collected: Collected, counters: tuple[str, ...]) -> Collected:
+def _keep_requested(collected: Collected, counters: tuple[str, ...]) -> Collected:
     """The take without the ledgers of counters that were not requested."""
     kept = [
         r for r in collected.ledgers if not counters or (r.name if isinstance(r, Missing) else r.counter) in counters

@@ -83,7 +83,7 @@ def _trace(old: Trace, new: Trace, aligns: tuple[Alignment, Alignment], conventi
         else:
             changes += moved
     versions = old.versions, new.versions
-    found = TraceDrift(old.framework, versions, tuple(changes), _renamed(matched), tuple(notes))
+    found = TraceDrift(old.framework, versions, tuple(changes), _find_renamed(matched), tuple(notes))
     return _in_flops(found, (old, new), aligns, convention) if changes else found
 
 
@@ -128,7 +128,7 @@ def _changes(matched: Matched) -> list[Change]:
     return changes
 
 
-def _renamed(matched: Matched) -> tuple[tuple[str, str], ...]:
+def _find_renamed(matched: Matched) -> tuple[tuple[str, str], ...]:
     return tuple((a.id, b.id) for a, b in matched.pairs if a.id != b.id)
 
 
@@ -143,7 +143,7 @@ def _counter(old: Take, new: Take, convention: Convention) -> CounterDrift:
         totals=(was.total, now.total),
         normalised=(was.total * scale(was.unit), now.total * scale(now.unit)),
         changes=tuple(_changes(matched)),
-        renamed=_renamed(matched),
+        renamed=_find_renamed(matched),
         notes=_about_the_run(was, now),
     )
     why = _in_the_way(now.counter, convention, old[1], new[1])

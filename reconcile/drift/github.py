@@ -12,7 +12,7 @@ from ..core.text import clean, inert, plain
 from . import told
 from .changes import Change, CounterDrift, Drift
 from .check import Checked
-from .words import details, grouped, sides, verdict
+from .words import details, group_changes, sides, verdict
 
 LIMIT = 60_000
 """Bytes of a comment; GitHub takes 65,536 characters."""
@@ -34,7 +34,7 @@ def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
     mark = "✅" if done.exit_code == 0 else "❌"
     lines = [f"{mark} **{inert(_verdict(done))}**", ""]
     if drift is not None and drift.moved:
-        for trace in told.told(drift):
+        for trace in told.find_known(drift):
             lines += [
                 f"The work that runs ({inert(trace.name)}), in FLOPs:",
                 "",
@@ -55,7 +55,7 @@ def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
             "",
             "<details><summary>Everything that moved</summary>",
             "",
-            *_code(_cut(said, room, "lines")),
+            *_code(_cut_lines(said, room, "lines")),
             "",
             "</details>",
         ]
@@ -69,10 +69,10 @@ def first(model: str, remedy: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def annotated(done: Checked) -> list[str]:
+def annotate_layers(done: Checked) -> list[str]:
     """Workflow commands for the log: an error for each layer that moved, at the baseline's file, and for each that failed."""
     found: dict[str, list[str]] = {}
-    for trace in told.told(done.drift) if done.drift is not None else ():
+    for trace in told.find_known(done.drift) if done.drift is not None else ():
         for layer, before, after, change, what in told.rows(trace)[:-1]:
             text = f"{trace.name}: {before} -> {after} FLOPs, {change}"
             found.setdefault(layer, []).append(f"{text}: {what}" if what else text)
@@ -91,8 +91,8 @@ def annotated(done: Checked) -> list[str]:
 def rows(drift: Drift) -> list[ROW]:
     """Counter or trace, layer, op, before, after, cause: a row for what moved at one layer and is not told in FLOPs (told.py)."""
     found: list[ROW] = []
-    for trace in (trace for trace in drift.traces if trace not in told.told(drift)):
-        found += [(trace.name, *at, *sides(changes), WORK) for at, changes in grouped(trace.changes).items()]
+    for trace in (trace for trace in drift.traces if trace not in told.find_known(drift)):
+        found += [(trace.name, *at, *sides(changes), WORK) for at, changes in group_changes(trace.changes).items()]
     for counter in told.apart(drift):
         found += _of_counter(counter)
     return found
@@ -104,7 +104,7 @@ def _of_counter(drift: CounterDrift) -> Iterator[ROW]:
         causes.setdefault(line.layer, []).append(line.cause.value)
     for change in drift.causes:
         causes.setdefault(change.layer, []).append(change.cause.value)
-    seen: dict[tuple[str, str], list[Change]] = grouped(drift.changes)
+    seen: dict[tuple[str, str], list[Change]] = group_changes(drift.changes)
     for (layer, op), changes in seen.items():
         yield drift.counter, layer, op, *sides(changes), ", ".join(dict.fromkeys(causes.get(layer, ())))
     entered = {layer for layer, _ in seen}
@@ -114,10 +114,10 @@ def _of_counter(drift: CounterDrift) -> Iterator[ROW]:
 
 
 def _table(found: Iterable[tuple[str, ...]], head: tuple[str, str] = HEAD) -> list[str]:
-    return [*head, *_cut([f"| {' | '.join(map(inert, row))} |" for row in found], TABLE, "rows")]
+    return [*head, *_cut_lines([f"| {' | '.join(map(inert, row))} |" for row in found], TABLE, "rows")]
 
 
-def _cut(lines: Sequence[str], room: int, what: str) -> list[str]:
+def _cut_lines(lines: Sequence[str], room: int, what: str) -> list[str]:
     """The first of these lines that fit into ``room`` bytes, and how many are left out."""
     kept: list[str] = []
     for number, line in enumerate(lines):

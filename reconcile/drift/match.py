@@ -89,7 +89,7 @@ def of_ledger(ledger: Ledger, align: Alignment) -> list[Compared]:
             entry.op,
             entry.value,
             entry.calls,
-            "; ".join(map(_seen, sighted.get(entry.id, ()))),
+            "; ".join(map(_identify_op, sighted.get(entry.id, ()))),
             _shapes(sighted.get(entry.id, ())),
         )
         for entry in ledger.entries
@@ -106,11 +106,11 @@ def of_trace(trace: Trace, align: Alignment) -> list[Compared]:
             work = None
         if work is None or work:
             layer = align.layer(trace.framework, op.layer)
-            entries.append(Compared(op.id, layer, op.op, work, op.calls, _seen(op), _shapes([op])))
+            entries.append(Compared(op.id, layer, op.op, work, op.calls, _identify_op(op), _shapes([op])))
     return entries
 
 
-def _seen(op: Op) -> str:
+def _identify_op(op: Op) -> str:
     return json.dumps([op.op, op.inputs, op.outputs, op.attrs, op.calls, op.phase], sort_keys=True)
 
 

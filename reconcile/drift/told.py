@@ -19,14 +19,14 @@ LAYERS = 20
 """Layers of one trace that are shown; --verbose shows all."""
 
 
-def told(drift: Drift) -> list[TraceDrift]:
+def find_known(drift: Drift) -> list[TraceDrift]:
     """The traces whose change is known in FLOPs under the convention."""
     return [trace for trace in drift.traces if trace.moved and trace.layers]
 
 
 def apart(drift: Drift) -> list[CounterDrift]:
     """The counters that moved, and not by that change alone."""
-    followed = {trace.framework for trace in told(drift)}
+    followed = {trace.framework for trace in find_known(drift)}
     return [c for c in drift.counters if c.moved and not (c.follows and c.framework in followed)]
 
 
@@ -39,7 +39,7 @@ def same(drift: Drift) -> list[str]:
 def sentences(drift: Drift) -> list[str]:
     """``5.60 to 9.80 MFLOPs, +75.0 %: conv2, kernel 3x3 to 5x5`` for each trace; two that say the same say it once."""
     said: dict[str, list[str]] = {}
-    for trace in told(drift):
+    for trace in find_known(drift):
         said.setdefault(_sentence(trace), []).append(trace.name)
     return list(said) if len(said) < 2 else [f"{', '.join(names)}: {text}" for text, names in said.items()]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from ..core.text import clean, number, signed
+from ..core.text import clean, format_signed, number
 from ..work import Work
 from . import told
 from .changes import Change, CounterDrift, Drift, TraceDrift
@@ -27,7 +27,7 @@ def verdict(drift: Drift, against: str) -> str:
         noted = "".join(f"; {note}" for note in _notes(drift))
         return clean(f"{model}: unchanged: {' and '.join(compared)} as in {against}{renamed}{upgraded}{noted}")
     parts = []
-    once = told.told(drift)
+    once = told.find_known(drift)
     parts += told.sentences(drift)
     rest = replace(
         drift, counters=tuple(told.apart(drift)), traces=tuple(t for t in drift.traces if t.moved and t not in once)
@@ -45,7 +45,7 @@ def details(drift: Drift, *, verbose: bool = False) -> list[str]:
     lines = list(_versions(*drift.versions)) if drift.moved or verbose else []
     for missing in drift.failed:
         lines.append(f"{missing.name} ({missing.framework}): {missing.state.value}: {missing.reason}")
-    once, others, same = told.told(drift), told.apart(drift), told.same(drift)
+    once, others, same = told.find_known(drift), told.apart(drift), told.same(drift)
     for trace in drift.traces:
         if trace in once:
             lines += ["", *told.lines(trace, drift.convention, verbose=verbose)]
@@ -91,8 +91,8 @@ def _notes(drift: Drift) -> list[str]:
 
 def _trace(trace: TraceDrift, verbose: bool) -> list[str]:
     lines = [f"{trace.name}: the work that runs changed{_by(trace.versions)}"]
-    for (layer, op), changes in grouped(trace.changes).items():
-        lines.append(f"  {layer}  {op}: {_moved(changes)}")
+    for (layer, op), changes in group_changes(trace.changes).items():
+        lines.append(f"  {layer}  {op}: {_describe_change(changes)}")
         lines += _each(changes, verbose)
     return lines
 
@@ -103,11 +103,11 @@ def _counter(drift: CounterDrift, convention: str, verbose: bool) -> list[str]:
     if drift.totals[0] == drift.totals[1] and before == after:
         amounts = f"{number(drift.totals[0])} {after} as before"
     lines = [f"{drift.counter}: {amounts}{_by(drift.versions)}"]
-    groups = grouped(drift.changes)
+    groups = group_changes(drift.changes)
     layers = [*(layer for layer, _ in groups), *(c.layer for c in drift.causes)]
     for layer in dict.fromkeys(layers):
         by_op = {op: changes for (at, op), changes in groups.items() if at == layer}
-        lines += [f"  {layer}  {op}: {_moved(changes)}" for op, changes in by_op.items()]
+        lines += [f"  {layer}  {op}: {_describe_change(changes)}" for op, changes in by_op.items()]
         if not by_op:
             lines.append(f"  {layer}: the counter's entries are unchanged")
         lines += [f"      {line}" for line in _why(drift, layer, verbose)]
@@ -132,7 +132,7 @@ def _why(drift: CounterDrift, layer: str, verbose: bool) -> Iterator[str]:
     for side, residuals in zip(("before", "now"), drift.open, strict=True):
         for residual in residuals:
             if residual.layer == layer:
-                yield f"unexplained {side}: {signed(residual.amount)}: {residual.reason}"
+                yield f"unexplained {side}: {format_signed(residual.amount)}: {residual.reason}"
 
 
 def _first(when: str, words: tuple[str, ...], verbose: bool) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _first(when: str, words: tuple[str, ...], verbose: bool) -> Iterator[str]:
 
 
 def _line(amount: int) -> str:
-    return signed(amount) if amount else NONE
+    return format_signed(amount) if amount else NONE
 
 
 def _sum(drift: CounterDrift, convention: str) -> Iterator[str]:
@@ -151,12 +151,14 @@ def _sum(drift: CounterDrift, convention: str) -> Iterator[str]:
         yield f"  the causes cannot be derived: {drift.unknown}"
         return
     if drift.normalised[0] != drift.normalised[1] or drift.residual:
-        steps = "".join(f", {cause.value} {signed(amount)}" for cause, amount in drift.by_cause.items() if amount)
+        steps = "".join(
+            f", {cause.value} {format_signed(amount)}" for cause, amount in drift.by_cause.items() if amount
+        )
         ends = f"{number(drift.normalised[0])} to {number(drift.normalised[1])} FLOPs"
-        yield f"  from {ends} (convention {convention}){steps}, unexplained {signed(drift.residual or 0)}"
+        yield f"  from {ends} (convention {convention}){steps}, unexplained {format_signed(drift.residual or 0)}"
 
 
-def grouped(changes: Iterable[Change]) -> dict[tuple[str, str], list[Change]]:
+def group_changes(changes: Iterable[Change]) -> dict[tuple[str, str], list[Change]]:
     """The changes by layer and op."""
     groups: dict[tuple[str, str], list[Change]] = {}
     for change in changes:
@@ -164,7 +166,7 @@ def grouped(changes: Iterable[Change]) -> dict[tuple[str, str], list[Change]]:
     return groups
 
 
-def _moved(changes: list[Change]) -> str:
+def _describe_change(changes: list[Change]) -> str:
     """``144 -> 288; saw (1, 3) before, (1, 6) now``: how the entries of one op at one layer changed."""
     if len(changes) == 1:
         change = changes[0]
@@ -221,5 +223,5 @@ def _each(changes: list[Change], verbose: bool) -> list[str]:
     for change in changes:
         entry = change.after or change.before
         assert entry is not None
-        lines.append(f"      {entry.id}: {_moved([change])}")
+        lines.append(f"      {entry.id}: {_describe_change([change])}")
     return lines

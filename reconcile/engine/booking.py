@@ -43,7 +43,7 @@ def own_value(work: Work, unit: str) -> int:
     return mac - work.accumulators + work.add + work.mul + work.div + work.cmp + work.special
 
 
-def expected(item: Item, unit: str) -> int:
+def expected_amount(item: Item, unit: str) -> int:
     """The amount that, by the rules, this item added to its entry, in the counter's own unit."""
     return own_value(item.counted, unit) * item.seen
 

@@ -107,7 +107,7 @@ def _work_by_layer(trace: TraceResult) -> dict[str, Work]:
     return works
 
 
-def summed(name: str, rows: Sequence[LayerRow]) -> LayerRow:
+def sum_rows(name: str, rows: Sequence[LayerRow]) -> LayerRow:
     """The sums of these rows. An amount that is unknown in one is unknown in the sum."""
     work = {f: sum(row.work[f] for row in rows) for f in rows[0].work if all(f in row.work for row in rows)}
     causes = {

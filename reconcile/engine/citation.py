@@ -8,7 +8,7 @@ from ..core.conventions import Convention
 from ..core.records import DECODE, MAC, PREFILL, TRAINING
 from ..core.registry import known_counters, title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
-from ..core.text import number, si, signed
+from ..core.text import format_signed, number, si
 from ..core.work import COMPONENTS
 from ..work.causal import is_taken_whole
 
@@ -31,14 +31,14 @@ def _unit(count: int, unit: str) -> str:
 
 def subject(result: RunResult, frameworks: Sequence[str]) -> str:
     """The subject of the number: the factory as the user named it, else the pair with all its parameters."""
-    given = named(result.params, frameworks)
+    given = list_user_names(result.params, frameworks)
     if given:
         return together(given)
     params = ", ".join(f"{name}={value}" for name, value in result.params.items())
     return result.model + (f"({params})" if params else "")
 
 
-def named(params: Mapping[str, object], frameworks: Sequence[str]) -> list[str]:
+def list_user_names(params: Mapping[str, object], frameworks: Sequence[str]) -> list[str]:
     """The user's names for their own model in these frameworks; empty for a pair."""
     names = [params.get(framework) for framework in frameworks]
     return list(dict.fromkeys(map(str, names))) if all(isinstance(name, str) for name in names) else []
@@ -108,25 +108,25 @@ def counted_by(
     tool = f"reconcile {result.environment['reconcile']}" if "reconcile" in result.environment else "reconcile"
     stand_in = f" on {META}" if any(trace.device == "meta" for trace in traces) else ""
     if exact:
-        believed = _stated(traces)
+        believed = _describe_stated(traces)
         confirmed = f"{'recorded' if believed else 'confirmed'} op by op by {tool}{stand_in}{believed}"
-        return f"counted by {together([_cited(ledger) for ledger in exact])}, {confirmed}"
+        return f"counted by {together([_cite_ledger(ledger) for ledger in exact])}, {confirmed}"
     versions = {name: version for trace in traces for name, version in trace.versions.items()}
     on = (f" on {_versions(versions)}" if versions else "") + stand_in.replace(" on ", ", on ", 1)
-    on += _stated(traces)
+    on += _describe_stated(traces)
     if len(compared) > 1:
         return f"recorded op by op by {tool}{on}; none of {together(compared)} is exact"
     return f"recorded op by op by {tool}{on}" + (f"; {compared[0]} is not exact" if compared else "")
 
 
-def _stated(traces: Sequence[TraceResult]) -> str:
+def _describe_stated(traces: Sequence[TraceResult]) -> str:
     """The part of the number that a library states for its own ops and that nothing confirms."""
     stated = {name: flops for trace in traces for name, flops in trace.stated.items()}
     parts = [f"{number(flops)} {_unit(flops, 'FLOP')} of {name}" for name, flops in stated.items()]
     return f"; nothing confirms {together(parts)}: a formula of its own library states them" if parts else ""
 
 
-def _cited(ledger: LedgerResult) -> str:
+def _cite_ledger(ledger: LedgerResult) -> str:
     """``title (package 0.1.1, framework 2.13.0; as 1,816,480 MACs)``: with the number as that counter prints it."""
     title = (known_counters()[ledger.counter].title if ledger.counter in known_counters() else "") or ledger.counter
     details = [_versions(ledger.versions)] if ledger.versions else []
@@ -148,10 +148,10 @@ def difference(between: Statement, traces: Sequence[TraceResult]) -> str:
     first, second = titles[between.from_], titles[between.to]
     more = f"{number(abs(apart))} {_unit(abs(apart), 'FLOP')} {'more' if apart > 0 else 'less'} than {first}"
     lines = sorted(between.adjustments, key=lambda line: -abs(line.amount))
-    shown = [f"{a.cause.value} {signed(a.amount)} at {a.layer or '(no layer)'}{_formula(a)}" for a in lines[:3]]
+    shown = [f"{a.cause.value} {format_signed(a.amount)} at {a.layer or '(no layer)'}{_formula(a)}" for a in lines[:3]]
     if len(lines) > len(shown):
         rest = lines[len(shown) :]
-        shown.append(f"{number(len(rest))} more, {signed(sum(a.amount for a in rest))} in all")
+        shown.append(f"{number(len(rest))} more, {format_signed(sum(a.amount for a in rest))} in all")
     return f"The two models differ: {second} does {more if apart else f'as many as {first}'}: {'; '.join(shown)}."
 
 

@@ -17,7 +17,7 @@ from ..core.counter import Counter
 from ..core.records import Entry, Ledger, Trace
 from ..core.registry import known_counters
 from ..core.results import Adjustment, EntryResult, Evidence, LedgerResult, Mismatch, Residual
-from .booking import Booking, book, expected, scale
+from .booking import Booking, book, expected_amount, scale
 
 SHOWN = 3
 """Ops that differ, in a sentence about a release; the residuals have all of them."""
@@ -68,10 +68,10 @@ class Bridged:
     entries: tuple[EntryResult, ...]
 
 
-def bridged(ledger: Ledger, trace: Trace, align: Alignment) -> Bridged:
+def bridge_ledger(ledger: Ledger, trace: Trace, align: Alignment) -> Bridged:
     """Make the items of a ledger, and check every entry against the rules."""
     bridge = build(view(ledger), trace)  # the items are made without access to any reported value
-    uncovered = _uncovered(bridge, ledger)
+    uncovered = _find_uncovered(bridge, ledger)
     if uncovered:
         bridge = Bridge(tuple(_unsaid(item, uncovered) for item in bridge.items))
     shares = _shares(bridge, ledger, align)
@@ -80,7 +80,7 @@ def bridged(ledger: Ledger, trace: Trace, align: Alignment) -> Bridged:
     cells: dict[str, int] = {}
     entries = []
     for entry in ledger.entries:
-        for layer, value in _placed(entry.value, shares.get(entry.id, {}), homes[entry.id]).items():
+        for layer, value in _place_value(entry.value, shares.get(entry.id, {}), homes[entry.id]).items():
             cells[layer] = cells.get(layer, 0) + value * scale(ledger.unit)
             entries.append(EntryResult(entry.id, layer, entry.op, value, entry.calls))
     kept = {id: (entry, homes[id]) for id, entry in uncovered.items()}
@@ -93,7 +93,7 @@ def _shares(bridge: Bridge, ledger: Ledger, align: Alignment) -> dict[str, dict[
     for item in bridge.items:
         if item.entry:
             share, layer = shares.setdefault(item.entry, {}), align.layer(ledger.framework, item.layer)
-            share[layer] = share.get(layer, 0) + expected(item, ledger.unit)
+            share[layer] = share.get(layer, 0) + expected_amount(item, ledger.unit)
     return shares
 
 
@@ -102,7 +102,7 @@ def _home(entry: Entry, share: Mapping[str, int], align: Alignment, framework: s
     return next(iter(share)) if len(share) == 1 else align.layer(framework, entry.layer)
 
 
-def _placed(value: int, share: Mapping[str, int], home: str) -> dict[str, int]:
+def _place_value(value: int, share: Mapping[str, int], home: str) -> dict[str, int]:
     """An entry's value by layer: its shares by the rules, and what differs from them at home."""
     parts = {**share, home: share.get(home, 0) + value - sum(share.values())}
     return {layer: part for layer, part in parts.items() if part} or {home: 0}
@@ -110,10 +110,10 @@ def _placed(value: int, share: Mapping[str, int], home: str) -> dict[str, int]:
 
 def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention: Convention) -> Reconciled:
     """As ``booked``, of a ledger that is not bridged yet."""
-    return booked(bridged(ledger, trace, align), align, convention)
+    return book_items(bridge_ledger(ledger, trace, align), align, convention)
 
 
-def booked(found: Bridged, align: Alignment, convention: Convention) -> Reconciled:
+def book_items(found: Bridged, align: Alignment, convention: Convention) -> Reconciled:
     """Book every item under a convention."""
     ledger, bridge, uncovered, mismatches = found.ledger, found.bridge, found.uncovered, found.mismatches
     adjustments = adjust(bridge, view(ledger), align, convention)
@@ -121,7 +121,7 @@ def booked(found: Bridged, align: Alignment, convention: Convention) -> Reconcil
         Residual(m.layer, (m.expected - m.reported) * scale(ledger.unit), _broken(m, ledger.unit)) for m in mismatches
     ]
     residuals += _gaps([item for item in bridge.items if item.entry not in uncovered], ledger, align, convention)
-    residuals += _unchecked(bridge, ledger, align, convention, uncovered)
+    residuals += _list_unchecked(bridge, ledger, align, convention, uncovered)
     state = State.UNEXPLAINED if residuals else State.EXPLAINED if adjustments else State.EQUAL
     result = LedgerResult(
         counter=ledger.counter,
@@ -218,7 +218,7 @@ def _gaps(items: Iterable[Item], ledger: Ledger, align: Alignment, convention: C
     residuals = []
     for item in items:
         if item.gap:
-            counted = expected(item, ledger.unit) * scale(ledger.unit)
+            counted = expected_amount(item, ledger.unit) * scale(ledger.unit)
             ran = convention.flops(item.ran) * item.times
             amount = ran - counted
             if amount or ran:  # two wrong numbers that happen to be equal are no agreement
@@ -226,7 +226,7 @@ def _gaps(items: Iterable[Item], ledger: Ledger, align: Alignment, convention: C
     return residuals
 
 
-def _uncovered(bridge: Bridge, ledger: Ledger) -> dict[str, Entry]:
+def _find_uncovered(bridge: Bridge, ledger: Ledger) -> dict[str, Entry]:
     """The entries that are not 0 and that no rule covers, by id."""
     covered = {item.entry for item in bridge.items if item.rule}
     return {entry.id: entry for entry in ledger.entries if entry.id not in covered and entry.value}
@@ -239,7 +239,7 @@ def _unsaid(item: Item, uncovered: Mapping[str, Entry]) -> Item:
     return replace(item, cause=None, gap=f"no rule says what is counted of {item.op}")
 
 
-def _unchecked(
+def _list_unchecked(
     bridge: Bridge,
     ledger: Ledger,
     align: Alignment,

@@ -110,7 +110,7 @@ def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None
     return PhaseTable(trace.name, trace.framework, convention.name, columns, rows, total, trace.steps)
 
 
-def summed(name: str, rows: Sequence[PhaseRow]) -> PhaseRow:
+def sum_phase_rows(name: str, rows: Sequence[PhaseRow]) -> PhaseRow:
     """The sums of these rows by phase; a lower bound if one of them is."""
     return PhaseRow(name, sums([row.flops for row in rows]), all(row.known for row in rows))
 

@@ -48,7 +48,7 @@ def _amount(
 def _item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -> Item:
     counter = known_counters()[proof.counter]
     module = importlib.import_module(f"{counter.module}.rules")
-    counted = _counted(module.BOOK, proof, versions)
+    counted = _sum_rules(module.BOOK, proof, versions)
     ran: list[Op] = []
     if proof.times:
         ran = [ops[f"{counter.framework}:{id}"] for id in proof.ops] or list(proof.seen)
@@ -70,7 +70,7 @@ def _item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -
     )
 
 
-def _counted(book_: RuleBook, proof: Evidence, versions: Mapping[str, str]) -> Work:
+def _sum_rules(book_: RuleBook, proof: Evidence, versions: Mapping[str, str]) -> Work:
     total = ZERO
     for op in proof.seen:
         rule = book_.of(op, versions)
@@ -85,11 +85,11 @@ def _counted(book_: RuleBook, proof: Evidence, versions: Mapping[str, str]) -> W
 def _sum(ops: Iterable[Op]) -> Work:
     total = ZERO
     for op in ops:
-        total = total + _known(op) * op.calls
+        total = total + _find_known_work(op) * op.calls
     return total
 
 
-def _known(op: Op) -> Work:
+def _find_known_work(op: Op) -> Work:
     """The known part of one call's work; raises UnknownWork if there is none."""
     work = known_work(op)
     return work_of(op) if work is None else work
@@ -105,6 +105,6 @@ def _difference(proof: Evidence, ops: Mapping[str, Op], convention: Convention) 
     first = next(name for name in frameworks() if name in present)
     delta = 0
     for id in proof.ops:
-        count = getattr(_known(ops[id]) * ops[id].calls, proof.component)
+        count = getattr(_find_known_work(ops[id]) * ops[id].calls, proof.component)
         delta += -count if id.startswith(f"{first}:") else count
     return convention.weight(proof.component) * delta

@@ -12,9 +12,9 @@ from ..core.causes import Cause, State
 from ..core.conventions import Convention, Conventions
 from ..core.records import Ledger, Trace
 from ..core.results import Adjustment, LayerRow, LedgerResult, Residual, Statement, TraceResult
-from .ledger import Bridged, Reconciled, booked, bridged, reconcile_ledger
-from .statements import blocked, chain, close, turn
-from .traces import Weighed, differences, differences_of, result_of, trace_name, weighed, work_by_layer
+from .ledger import Bridged, Reconciled, book_items, bridge_ledger, reconcile_ledger
+from .statements import block_statement, chain, close, turn
+from .traces import Weighed, differences, differences_of, result_of, trace_name, weigh_ops, work_by_layer
 
 CAUSES_DO_NOT_LEAD_THERE = "the causes of this layer do not lead to the work that ran in it"
 
@@ -58,9 +58,10 @@ def facts(traces: Sequence[Trace | Missing], ledgers: Sequence[Ledger | Missing]
     raw = {t.framework: t for t in traces if isinstance(t, Trace)}
     return Facts(
         align,
-        tuple(weighed(t, align) if isinstance(t, Trace) else t for t in traces),
+        tuple(weigh_ops(t, align) if isinstance(t, Trace) else t for t in traces),
         tuple(
-            bridged(x, raw[x.framework], align) if isinstance(x, Ledger) and x.framework in raw else x for x in ledgers
+            bridge_ledger(x, raw[x.framework], align) if isinstance(x, Ledger) and x.framework in raw else x
+            for x in ledgers
         ),
     )
 
@@ -93,9 +94,9 @@ def books_of(found: Facts, conventions: Conventions) -> Books:
         if isinstance(ledger, Missing):
             ledger_results.append(_missing_ledger(ledger))
         elif isinstance(ledger, Bridged):
-            done = booked(ledger, align, convention)
+            done = book_items(ledger, align, convention)
             if known[done.ledger.framework].complete:
-                done = _footed(done, work[done.ledger.framework])
+                done = _add_open_residuals(done, work[done.ledger.framework])
             done_by[done.ledger.counter] = done
             cells[done.ledger.counter] = done.cells
             ledger_results.append(done.ledger)
@@ -149,7 +150,7 @@ def _missing_ledger(missing: Missing) -> LedgerResult:
     )
 
 
-def _footed(done: Reconciled, work: Mapping[str, int | None]) -> Reconciled:
+def _add_open_residuals(done: Reconciled, work: Mapping[str, int | None]) -> Reconciled:
     """The path to a complete trace, with what its bridge leaves open between a layer's value and the work that ran there."""
     sums = Counter(done.cells)
     for layer, amount in ((x.layer, x.amount) for lines in (done.adjustments, done.residuals) for x in lines):
@@ -177,7 +178,7 @@ def _to_trace(
     why = _why_blocked(ledger, trace)
     done = bridged.get(ledger.counter)
     if why is not None:
-        return blocked(ledger.counter, name, *why, totals, done.adjustments if done else ())
+        return block_statement(ledger.counter, name, *why, totals, done.adjustments if done else ())
     assert done is not None
     return close(ledger.counter, name, totals, done.adjustments, done.residuals)
 
@@ -216,7 +217,7 @@ def _across(
         middle = close(first.name, second.name, totals, between, ())
     else:
         state = bad.state if bad.state in (State.FAILED, State.SKIPPED) else State.NOT_COMPARABLE
-        middle = blocked(first.name, second.name, state, bad.reason, totals)
+        middle = block_statement(first.name, second.name, state, bad.reason, totals)
     left = [s for framework, s in own if framework == first.framework]
     right = [turn(s) for framework, s in own if framework == second.framework]
     return [middle, *(chain((a, middle, b)) for a in left for b in right)]
@@ -242,11 +243,11 @@ def between_runs(a: End, b: End, align: Alignment, convention: Convention) -> St
 def across(a: tuple[str, Reconciled], middle: Sequence[Adjustment], b: tuple[str, Reconciled]) -> Statement:
     """The statement from ledger to ledger, each with its name; ``middle`` leads from the work of the first to that of the
     second."""
-    left, right = _closed(*a), _closed(*b)
+    left, right = _close_ledger(*a), _close_ledger(*b)
     return chain((left, close(left.to, right.to, (left.to_total, right.to_total), middle, ()), turn(right)))
 
 
-def _closed(name: str, done: Reconciled) -> Statement:
+def _close_ledger(name: str, done: Reconciled) -> Statement:
     """The statement from a ledger to the work that ran, to which its lines and residuals lead."""
     total = done.ledger.normalised_total
     assert total is not None

@@ -12,7 +12,7 @@ from ..align.alignment import Alignment
 from ..core.causes import State
 from ..core.conventions import Convention, Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from ..core.framework import undisturbed
+from ..core.framework import pause_garbage_collection
 from ..core.records import (
     CALLED_WITH,
     DECODE,
@@ -48,21 +48,21 @@ class Collected:
 
 def settle_each(collected: Collected, conventions: Conventions, mapping: Path | None = None) -> Answer:
     """As ``settle``, with the results under the other conventions in ``others``."""
-    chosen, *others = _settled(collected, conventions, mapping, list(conventions.every.values()))
+    chosen, *others = _settle_conventions(collected, conventions, mapping, list(conventions.every.values()))
     return replace(chosen, others=tuple(others))
 
 
 def settle(collected: Collected, conventions: Conventions, mapping: Path | None = None) -> Answer:
     """Reconcile the collected results under a convention. Raises UsageError for a mapping file that cannot be used."""
-    return _settled(collected, conventions, mapping)[0]
+    return _settle_conventions(collected, conventions, mapping)[0]
 
 
-@undisturbed()
-def _settled(
+@pause_garbage_collection()
+def _settle_conventions(
     collected: Collected, conventions: Conventions, mapping: Path | None, others: Sequence[Convention] = ()
 ) -> list[Answer]:
     """The answers under the chosen convention and under each of the others."""
-    align, rows = _aligned(collected, mapping)
+    align, rows = _align_traces(collected, mapping)
     found = facts(collected.traces, collected.ledgers, align)
     asked = [conventions.chosen, *(c for c in others if c.name != conventions.chosen.name)]
     return [_answer(collected, found, rows, replace(conventions, chosen=convention)) for convention in asked]
@@ -87,17 +87,17 @@ def without_absent(collected: Collected, asked: Collection[str]) -> Collected:
     return replace(collected, traces=tuple(traces), ledgers=tuple(x for x in collected.ledgers if x not in gone))
 
 
-def _aligned(collected: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
+def _align_traces(collected: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
     """How layers become rows: this depends on no convention, and of a training step only on the forward pass."""
     declared = list(map(Layer.from_list, collected.meta["layers"]))
     if declared and mapping is None:
         return Alignment(declared), ()
     from ..align.automatic import alignment
 
-    return alignment(declared, [_called(trace) for trace in collected.traces if isinstance(trace, Trace)], mapping)
+    return alignment(declared, [_keep_call(trace) for trace in collected.traces if isinstance(trace, Trace)], mapping)
 
 
-def _called(trace: Trace) -> Trace:
+def _keep_call(trace: Trace) -> Trace:
     """The trace of the model's call alone: of a training step, the forward pass."""
     if all(op.phase != LOSS for op in trace.ops):
         return trace
@@ -110,7 +110,7 @@ def _answer(collected: Collected, found: Facts, rows: tuple[Match, ...], convent
     books = books_of(found, conventions)
     return Answer(
         model=meta["name"],
-        pass_=_cached(meta.get("context")) or "+".join(_phases(collected.traces)),
+        pass_=_describe_cache(meta.get("context")) or "+".join(_phases(collected.traces)),
         convention=conventions.chosen,
         params=meta["params"],
         environment=_environment(collected),
@@ -145,7 +145,7 @@ def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
     return tuple(phase for phase in PHASES if phase in ran - {INFERENCE, OTHER}) or (FORWARD,)
 
 
-def _cached(context: int | None) -> str:
+def _describe_cache(context: int | None) -> str:
     """A call with a cache, as a pass; '' for a call without one."""
     if context is None:
         return ""

@@ -47,7 +47,7 @@ def close(
     return Statement(from_, to, state, reason, from_total, to_total, tuple(lines), residual, tuple(remaining))
 
 
-def blocked(
+def block_statement(
     from_: str,
     to: str,
     state: State,
@@ -67,13 +67,13 @@ def turn(statement: Statement) -> Statement:
         to=statement.from_,
         from_total=statement.to_total,
         to_total=statement.from_total,
-        adjustments=tuple(_turned(line) for line in statement.adjustments),
+        adjustments=tuple(_reverse_line(line) for line in statement.adjustments),
         residual=None if statement.residual is None else -statement.residual,
         residuals=tuple(replace(r, amount=-r.amount) for r in statement.residuals),
     )
 
 
-def _turned(line: Adjustment) -> Adjustment:
+def _reverse_line(line: Adjustment) -> Adjustment:
     evidence: tuple[Evidence, ...] = tuple(replace(e, side=_OTHER_SIDE.get(e.side, e.side)) for e in line.evidence)
     return replace(line, amount=-line.amount, evidence=evidence)
 
@@ -88,7 +88,7 @@ def chain(steps: Sequence[Statement]) -> Statement:
     stuck = [s for s in steps if s.residual is None]
     if stuck:
         worst = min(stuck, key=lambda s: WORST.index(s.state))
-        return blocked(first.from_, last.to, worst.state, worst.reason, totals)
+        return block_statement(first.from_, last.to, worst.state, worst.reason, totals)
     lines = net(line for step in steps for line in step.adjustments)
     made = close(first.from_, last.to, totals, lines, _by_layer(r for step in steps for r in step.residuals))
     broken = next((s for s in steps if s.state is State.UNEXPLAINED), None)

@@ -12,7 +12,7 @@ from ..core.conventions import Convention, Conventions
 from ..core.records import REGISTERED, Op, Trace
 from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
 from ..core.work import MASKED, PRODUCTS
-from ..work import COMPONENTS, Known, Work, added, formula_of, is_integer_op, known_part
+from ..work import COMPONENTS, Known, Work, formula_of, is_integer_op, known_part, sum_works
 from ..work.causal import is_taken_whole, unknown_mask
 
 
@@ -42,7 +42,7 @@ class Weighed:
     rows: tuple[TraceRow, ...]
 
 
-def weighed(trace: Trace, align: Alignment) -> Weighed:
+def weigh_ops(trace: Trace, align: Alignment) -> Weighed:
     """The work of every op that ran, computed once for equal ones. An op without a call is in the program, in a loop that runs
     0 times."""
     kinds: dict[tuple[int, int], Alike] = {}
@@ -62,7 +62,7 @@ def weighed(trace: Trace, align: Alignment) -> Weighed:
 
 def trace_result(trace: Trace, align: Alignment, asked: Conventions) -> TraceResult:
     """As ``result_of``, of a trace that is not weighed yet."""
-    return result_of(weighed(trace, align), align, asked)
+    return result_of(weigh_ops(trace, align), align, asked)
 
 
 def result_of(found: Weighed, align: Alignment, asked: Conventions) -> TraceResult:
@@ -82,7 +82,7 @@ def result_of(found: Weighed, align: Alignment, asked: Conventions) -> TraceResu
             stated[kind.op.op] += convention.flops(kind.work) * times[kind]
         if not kind.work and not kind.part.unknown:
             (integers if _is_of_integers(kind.op) else idle)[kind.op.op] += kind.op.calls * times[kind]
-    sums = added(kind.work * times[kind] for kind in found.kinds)
+    sums = sum_works(kind.work * times[kind] for kind in found.kinds)
     gaps = frozenset[str]().union(*(u.components for u in unknown))
     in_the_way = [u for u in unknown if convention.weighs(u.components)]
     unweighed = [u for u in unknown if not convention.weighs(u.components)]
@@ -161,7 +161,7 @@ def _first(unknown: list[Unknown]) -> str:
 
 def layer_work(trace: Trace, align: Alignment, convention: Convention) -> dict[str, int | None]:
     """As ``work_by_layer``, of a trace that is not weighed yet."""
-    return work_by_layer(weighed(trace, align), convention)
+    return work_by_layer(weigh_ops(trace, align), convention)
 
 
 def work_by_layer(found: Weighed, convention: Convention) -> dict[str, int | None]:
@@ -186,7 +186,7 @@ def work_by_layer(found: Weighed, convention: Convention) -> dict[str, int | Non
 
 def differences(a: Trace, b: Trace, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
     """As ``differences_of``, of traces that are not weighed yet."""
-    return differences_of(weighed(a, align), weighed(b, align), align, convention)
+    return differences_of(weigh_ops(a, align), weigh_ops(b, align), align, convention)
 
 
 def differences_of(a: Weighed, b: Weighed, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
@@ -246,11 +246,11 @@ def _proof(
         times=0,
         layer=layer,
         component=component,
-        formula=f"{component}: {_spelled(a, x, component)} against {_spelled(b, y, component)}",
+        formula=f"{component}: {_list_kinds(a, x, component)} against {_list_kinds(b, y, component)}",
     )
 
 
-def _spelled(trace: Trace, ops: Mapping[str, tuple[Op, Work]], component: str) -> str:
+def _list_kinds(trace: Trace, ops: Mapping[str, tuple[Op, Work]], component: str) -> str:
     """``tf 3 x Mul``: the kinds of op that have the component, and how many of each the trace has."""
     kinds = Counter(op.op for op, work in ops.values() if getattr(work, component))
     return f"{trace.framework} " + (", ".join(f"{n} x {kind}" for kind, n in kinds.items()) or "none")

@@ -216,7 +216,7 @@ def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterV
         advice = failed if trace.state is State.FAILED else "Fix that and run again."
         return Withheld(trace.framework, trace.reason or "there is no trace", advice)
     recipe = next((v.ledger.counter for v in counters if _recipe(v.ledger.counter)), "")
-    if recipe and not citation.named(result.params, [trace.framework]):
+    if recipe and not citation.list_user_names(result.params, [trace.framework]):
         reason = f"{recipe} builds the model in its own way, and this is the work of that build"
         return Withheld(trace.framework, reason, "To get the work of the model as it is, run without this counter.")
     open_ = [v for v in counters if v.state is State.UNEXPLAINED or v.ledger.mismatches]
@@ -265,7 +265,9 @@ def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable
         subject=subject,
         inputs=inputs,
         batch=batch,
-        leading=_leading(inputs) if batch is None and not own else None,  # a program's step may take several batches
+        leading=_leading_dimension(inputs)
+        if batch is None and not own
+        else None,  # a program's step may take several batches
         counters=tuple(ledger.counter for ledger in exact),
         notes=tuple(
             f"{t.name}: {note}" for t in traces for note in t.notes if not note.startswith((CALLED_WITH, OWN_STEP))
@@ -281,7 +283,7 @@ def _batch(params: Mapping[str, object]) -> int | None:
     return batch if isinstance(batch, int) and not isinstance(batch, bool) else None
 
 
-def _leading(inputs: str) -> int | None:
+def _leading_dimension(inputs: str) -> int | None:
     """The first dimension of every input, from ``float32 (8, 3), int64 (8,)``; None if they differ or it is 1."""
     firsts = {sizes.split(",")[0].strip() for sizes in _SIZES.findall(inputs)}
     if len(firsts) != 1:

@@ -54,7 +54,7 @@ STARTS = frozenset(number << 3 | kind for number in range(1, 5) for kind in (wir
 ENDINGS = (".pb", ".keras", ".h5", ".hdf5", ".pt2", ".pt", ".pth", ".ts", ".onnx", ".pkl", ".bin", ".safetensors")
 
 
-def read(framework: str, text: str, trusted: bool = False) -> ModelFile:
+def read_model_file(framework: str, text: str, trusted: bool = False) -> ModelFile:
     """The model file at this path, given with that framework's option. Raises UsageError that says what to do."""
     path = Path(text)
     try:
@@ -147,7 +147,7 @@ def _archive_kind(path: Path, names: frozenset[str]) -> str:
 def _protobuf(path: Path, size: int) -> str:
     """Which protobuf message a file is: an ONNX ModelProto, a GraphDef, or the file inside a SavedModel."""
     try:
-        with wire.opened(path) as data:
+        with wire.map_file(path) as data:
             if data[0] not in STARTS:
                 raise wire.NotWire
             fields = wire.fields(data, 0, size)
@@ -199,7 +199,7 @@ def _folder(path: Path, trusted: bool) -> ModelFile:
     if (total > LIMIT and not trusted) or size > LIMIT:
         raise _large(path, total)
     try:
-        with wire.opened(inside) as data:
+        with wire.map_file(inside) as data:
             known = {f[:2] for f in wire.fields(data, 0, size)}
     except wire.Truncated as error:
         raise wrong(inside, f"it is cut short: {error}") from error

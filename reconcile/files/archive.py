@@ -67,7 +67,7 @@ def contents(
             raise Hostile(f"its member {member.filename!r} is damaged: {error}") from error
 
 
-def packed(members: Iterable[tuple[str, bytes]]) -> io.BytesIO:
+def pack_members(members: Iterable[tuple[str, bytes]]) -> io.BytesIO:
     """A new archive of these members in memory, uncompressed and without gaps."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:

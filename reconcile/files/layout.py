@@ -129,10 +129,10 @@ def _after(file: BinaryIO, member: zipfile.ZipInfo, limit: int) -> int:
     ):
         raise Unclear(f"the header of its member {name!r} disagrees with its directory")
     end = file.tell() + member.compress_size
-    return _described(file, end, known, limit, name) if flags & DESCRIBED else end
+    return _skip_descriptor(file, end, known, limit, name) if flags & DESCRIBED else end
 
 
-def _described(file: BinaryIO, end: int, known: tuple[int, int, int], limit: int, name: str) -> int:
+def _skip_descriptor(file: BinaryIO, end: int, known: tuple[int, int, int], limit: int, name: str) -> int:
     """The offset where the data descriptor after a member ends (4.3.9); its sizes have 4 or 8 bytes."""
     file.seek(end)
     descriptor = file.read(min(24, max(0, limit - end)))

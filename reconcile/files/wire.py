@@ -28,7 +28,7 @@ class Truncated(Exception):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[mmap.mmap]:
+def map_file(path: Path) -> Iterator[mmap.mmap]:
     """The file's bytes, memory-mapped: only the bytes that are used are read."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         yield data

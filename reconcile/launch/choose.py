@@ -15,11 +15,11 @@ from typing import Any
 
 from ..core.conventions import BUILT_IN, NAMED, Conventions, choose, load_conventions
 from ..core.errors import UsageError, brief, reason, unknown
-from ..core.registry import frameworks, known_counters, title, unasked
+from ..core.registry import frameworks, known_counters, list_default_counters, title
 from ..core.user_files import regular
 from ..model_zoo import loading
 from ..model_zoo.pair import PairError
-from ..work import load, scoped
+from ..work import load, restore_registry
 from . import user_models
 from .environments.interpreters import python_path
 from .request import RunRequest
@@ -69,7 +69,7 @@ def option_names(between: str = " and ") -> str:
 
 
 @contextmanager
-def prepared(request: RunRequest) -> Iterator[Conventions]:
+def prepare_conventions(request: RunRequest) -> Iterator[Conventions]:
     """The conventions of the request, and within this context its formulas. Raises UsageError as both of these do."""
     conventions = conventions_of(request)
     with formulas_of(request):
@@ -86,7 +86,7 @@ def formulas_of(request: RunRequest) -> Iterator[None]:
     from ..work.formula_files import load_formulas
 
     load()  # a user's formula is held against the tool's own, of whatever framework
-    with scoped():
+    with restore_registry():
         load_formulas(request.formulas, request.timeout)
         yield
 
@@ -123,7 +123,7 @@ def find_models(request: RunRequest) -> dict[str, dict[str, Any]]:
 
 def choose_counters(request: RunRequest) -> tuple[str, ...]:
     """The counters of a run, by name. Raises UsageError for one that is unknown or does not fit the model or the pass."""
-    counters = _named(request)
+    counters = _list_requested(request)
     check_cached(request)
     if not request.training:
         return counters
@@ -154,18 +154,18 @@ def check_cached(request: RunRequest, models: Iterable[str] = ()) -> None:
         )
 
 
-def _named(request: RunRequest) -> tuple[str, ...]:
+def _list_requested(request: RunRequest) -> tuple[str, ...]:
     if request.factories:
         return user_models.counters_of(request.factories, request.counters, request.files)
     for name in request.counters:
         if name not in known_counters():
             raise unknown("counter", name, known_counters())
     if not request.counters:
-        here = {name for name in frameworks() if not request.python and _installed(name)}
+        here = {name for name in frameworks() if not request.python and _is_installed(name)}
         return tuple(
             name
             for name, c in known_counters().items()
-            if c.default or (c.framework in here and name in unasked(c.framework))
+            if c.default or (c.framework in here and name in list_default_counters(c.framework))
         )
     chosen = tuple(name for name in known_counters() if name in request.counters)
     recipes = {(known_counters()[name].framework, known_counters()[name].recipe) for name in chosen}
@@ -175,7 +175,7 @@ def _named(request: RunRequest) -> tuple[str, ...]:
     return chosen
 
 
-def _installed(framework: str) -> bool:
+def _is_installed(framework: str) -> bool:
     """Whether the running interpreter has it. A framework whose counters are no defaults joins a pair only then."""
     return importlib.util.find_spec(frameworks()[framework].package) is not None
 

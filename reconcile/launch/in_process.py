@@ -16,12 +16,12 @@ from ..core.registry import frameworks, known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..worker.at_hand import AtHand, quietly, same_numbers
-from ..worker.factory import unfed
+from ..worker.factory import describe_unfed
 from ..worker.main import EMPTY, Worker
-from ..worker.user_code import described, kind
+from ..worker.user_code import describe_user_error, kind
 from . import user_models
 from .ownership import check_owner
-from .runner import absent, counters_of_request, unseeing
+from .runner import absent, counters_of_request, make_unseeing
 from .workers.supervisor import Event
 
 
@@ -49,7 +49,9 @@ class Live(AtHand):
         elif self.adapter.is_model(self.model):
             model = self._call(lambda: self.adapter.copy(self.model), f"copying {self.where}")
             if not has_inputs and self.adapter.functions and not self.adapter.is_made(model):
-                raise FactoryError(unfed(self.where, model, "give them as inputs=, a tuple of them or a dict by name"))
+                raise FactoryError(
+                    describe_unfed(self.where, model, "give them as inputs=, a tuple of them or a dict by name")
+                )
             self._arguments = self._arguments_of(model, self.example, "")
         elif self.adapter.is_made(self.model):
             model, stated = self._call(lambda: self.adapter.as_model(self.model, self.example), f"copying {self.where}")
@@ -135,14 +137,14 @@ def collect_live(
         names[framework.name] = pair.where
         worker = Worker(request, pair)
         with quietly(), same_numbers(), adapter.untouched():
-            trace = _taken(worker, TRACE, progress)
+            trace = _take_record(worker, TRACE, progress)
             assert not isinstance(trace, Ledger)
             traces.append(trace)
             for counter in own_counters:
                 if training and known_counters()[counter].blind:
-                    ledgers.append(unseeing(counter))
+                    ledgers.append(make_unseeing(counter))
                     continue
-                ledger = _taken(worker, counter, progress)
+                ledger = _take_record(worker, counter, progress)
                 assert not isinstance(ledger, Trace)
                 ledgers.append(ledger)
     meta = {
@@ -156,7 +158,7 @@ def collect_live(
     return Collected(meta, tuple(traces), tuple(ledgers))
 
 
-def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trace | Ledger | Missing:
+def _take_record(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trace | Ledger | Missing:
     framework, device = worker.framework, worker.request.device
     progress(Event(framework.name, task, "started"))
     try:
@@ -170,7 +172,7 @@ def _taken(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trac
         progress(Event(framework.name, task, "failed"))
         not_installed = isinstance(error, ModuleNotFoundError) and error.name == framework.package
         state = State.SKIPPED if not_installed else State.FAILED
-        reason = str(error) if isinstance(error, CannotCount) else described(error).removeprefix("raised ")
+        reason = str(error) if isinstance(error, CannotCount) else describe_user_error(error).removeprefix("raised ")
         if task == TRACE:
             return Missing("trace", framework.name, state, reason, "", "")
         lacked = (

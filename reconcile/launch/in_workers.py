@@ -16,9 +16,9 @@ from ..core.errors import UsageError
 from ..core.registry import title
 
 
-def named(models: Mapping[str, Any]) -> dict[str, str]:
+def name_models(models: Mapping[str, Any]) -> dict[str, str]:
     """``module:function``, or the path of a model file, for each framework. Raises UsageError for a model without such a name."""
-    return {framework: _named(framework, model) for framework, model in models.items()}
+    return {framework: _name_model(framework, model) for framework, model in models.items()}
 
 
 def shapes(inputs: Any) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ def _within(path: str, folders: set[str]) -> bool:
     return any(path == folder or path.startswith(os.path.join(folder, "")) for folder in folders)
 
 
-def _named(framework: str, model: Any) -> str:
+def _name_model(framework: str, model: Any) -> str:
     if isinstance(model, str):
         return model
     subject = f"{framework}= is "

@@ -13,7 +13,7 @@ from ..worker.user_code import kind
 
 def owner_of(value: object) -> Framework | None:
     """The imported framework that a value's class or function comes from; None for a value of no framework."""
-    return next((record for record in imported() if adapter_of(record).owns(value)), None)
+    return next((record for record in list_imported() if adapter_of(record).owns(value)), None)
 
 
 def check_owner(record: Framework, model: object) -> None:
@@ -26,6 +26,6 @@ def check_owner(record: Framework, model: object) -> None:
         )
 
 
-def imported() -> list[Framework]:
+def list_imported() -> list[Framework]:
     """The frameworks that this process has imported."""
     return [record for record in frameworks().values() if sys.modules.get(record.package) is not None]

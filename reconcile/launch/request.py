@@ -34,7 +34,7 @@ def models_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in frameworks() if given.get(name) is not None}
 
 
-def training(pass_: str, optimizer: Any, models: Iterable[str] = ()) -> str:
+def read_optimizer(pass_: str, optimizer: Any, models: Iterable[str] = ()) -> str:
     """The optimiser of a training step, '' for a call of the model: its name in lower case; of one at hand, its class.
 
     Raises UsageError for a name that no framework has, or that one of these ``models``' does not have.
@@ -99,7 +99,7 @@ def run_request(**options: Any) -> RunRequest:
 
         files, factories = read_models(models, given.get("trust_file", False), given.get("signature", ""))
     _of_device(given.get("device", ""), models)
-    optimizer = training(given.get("pass_", PASSES[0]), given.get("optimizer"), models)
+    optimizer = read_optimizer(given.get("pass_", PASSES[0]), given.get("optimizer"), models)
     if "counters" in values:
         values["counters"] = counters_named(values["counters"], models)
     values["context"] = context(given.get("pass_", PASSES[0]), values.get("context"))

@@ -14,7 +14,7 @@ from ..core.errors import UsageError
 from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest, at_point
 from ..core.records import Ledger, Trace
-from ..core.registry import brought, frameworks, known_counters, title
+from ..core.registry import find_packages, frameworks, known_counters, title
 from ..core.signals import passed_on
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
@@ -92,13 +92,13 @@ def start_workers(
                 counters=counters_of_request(own),
                 known=packages,
                 lent=lent,
-                brought=_brought(framework, own),
+                brought=_find_worker_packages(framework, own),
                 device=request.device,
                 recipe=known_counters()[own_counters[0]].recipe if own_counters and not request.factories else "",
                 training=request.training,
                 standard=request.standard,
                 context=request.context,
-                lacking=lacking(framework, request),
+                lacking=describe_lacking(framework, request),
                 points=tuple(
                     (dict(p.overrides), tuple((i.name, i.shape, i.dtype) for i in p.inputs), p.fused) for p in points
                 ),
@@ -157,22 +157,22 @@ def read_records(
         if isinstance(outcome.record, Trace):
             traces.append(outcome.record)
         else:
-            traces.append(_missing("trace", framework, outcome, request))
+            traces.append(_make_missing("trace", framework, outcome, request))
     ledgers: list[Ledger | Missing] = []
     for name in counters:
         framework = known_counters()[name].framework
         if request.training and known_counters()[name].blind:
-            ledgers.append(unseeing(name))
+            ledgers.append(make_unseeing(name))
         elif framework in meta["frameworks"]:
             outcome = outcomes[framework][name]
             if isinstance(outcome.record, Ledger):
                 ledgers.append(outcome.record)
             else:
-                ledgers.append(_missing(name, framework, outcome, request))
+                ledgers.append(_make_missing(name, framework, outcome, request))
     return traces, ledgers
 
 
-def unseeing(name: str) -> Missing:
+def make_unseeing(name: str) -> Missing:
     """The replacement for the ledger of a counter that cannot see a training step."""
     counter = known_counters()[name]
     return Missing(name, counter.framework, State.NOT_COMPARABLE, f"it {counter.blind}", counter.unit)
@@ -183,13 +183,13 @@ def counters_of_request(counters: Sequence[str]) -> dict[str, tuple[str, str]]:
     return {name: (relative(known_counters()[name].module), known_counters()[name].package) for name in counters}
 
 
-def _brought(framework: Framework, counters: Sequence[str]) -> dict[str, str]:
+def _find_worker_packages(framework: Framework, counters: Sequence[str]) -> dict[str, str]:
     """The packages of outside adapters and counters, each with its folder, in which a worker finds it."""
     own = ((known_counters()[name].module, known_counters()[name].folder) for name in counters)
-    return brought([(framework.adapter, framework.folder), *own])
+    return find_packages([(framework.adapter, framework.folder), *own])
 
 
-def lacking(framework: Framework, request: RunRequest) -> str:
+def describe_lacking(framework: Framework, request: RunRequest) -> str:
     """The sentence for a framework that is not installed, with the remedy."""
     name = framework.title
     if request.user_python:
@@ -210,11 +210,11 @@ def absent(counter: Counter, where: str, device: str) -> Missing:
     return Missing(counter.name, counter.framework, State.SKIPPED, reason, counter.unit, device, counter.distribution)
 
 
-def _missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -> Missing:
+def _make_missing(name: str, framework: str, outcome: Outcome, request: RunRequest) -> Missing:
     unit, device = (known_counters()[name].unit, request.device) if name in known_counters() else ("", "")
     record = frameworks()[framework]
     if outcome.missing == record.package:
-        return Missing(name, framework, State.SKIPPED, lacking(record, request), unit, device)
+        return Missing(name, framework, State.SKIPPED, describe_lacking(record, request), unit, device)
     package = outcome.missing.partition(".")[0]
     if package and name in known_counters() and package == known_counters()[name].package:
         where = f"for {request.python}" if request.user_python else "in this environment"

@@ -12,7 +12,7 @@ from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
 from ..core.numbers import SIZE, integer, no_size
 from ..core.protocol import ModelFile, UserModel
-from ..core.registry import frameworks, known_counters, title, unasked
+from ..core.registry import frameworks, known_counters, list_default_counters, title
 from ..model_zoo.pair import Input
 
 SIGNED = ("saved_model", "graph_def")
@@ -47,10 +47,10 @@ def factory(framework: str, text: str, option: str = "") -> str:
     return f"{library}:{function}"
 
 
-def given(framework: str, text: str, *, trusted: bool = False) -> str | ModelFile:
+def read_model(framework: str, text: str, *, trusted: bool = False) -> str | ModelFile:
     """The model that a framework's option names: a file with a model, otherwise a factory. Raises UsageError."""
     if not frameworks()[framework].factories or (files.looks_like_path(text) and not text.endswith(".py")):
-        return files.read(framework, text, trusted)
+        return files.read_model_file(framework, text, trusted)
     return factory(framework, text)
 
 
@@ -58,7 +58,7 @@ def read_models(
     models: Mapping[str, str], trusted: bool, signature: str
 ) -> tuple[dict[str, ModelFile], dict[str, str]]:
     """The models that are files; and the factories, a file's path for a file. Raises UsageError for a name that is neither."""
-    named = {name: given(name, where, trusted=trusted) for name, where in models.items()}
+    named = {name: read_model(name, where, trusted=trusted) for name, where in models.items()}
     files = {name: file for name, file in named.items() if isinstance(file, ModelFile)}
     _of_files(files, trusted, signature)
     factories = {name: models[name] if isinstance(made, ModelFile) else made for name, made in named.items()}
@@ -143,7 +143,7 @@ def counters_of(
 
     def unasked_here(name: str, counter: Counter) -> bool:
         frozen = kinds.get(counter.framework) == "graph_def" and counter.recipe == READ_BACK
-        return frozen or name in unasked(counter.framework)
+        return frozen or name in list_default_counters(counter.framework)
 
     return tuple(
         name

@@ -76,7 +76,7 @@ def work(result: MatrixResult) -> list[str]:
     return [f"{name} {shown} in {', '.join(names)}" for (name, shown), names in environments.items()]
 
 
-def borrowed(result: MatrixResult) -> list[str]:
+def list_borrowed(result: MatrixResult) -> list[str]:
     """The environments that borrow a trace, and why; those with the same reason are together."""
     environments: dict[str, list[str]] = {}
     for cell in result.cells:
@@ -90,10 +90,10 @@ def to_the_work(cell: EnvironmentResult) -> tuple[Statement, ...]:
     if cell.result is None:
         return ()
     traces = {t.name for t in cell.result.traces}
-    return tuple(_placed(s, cell.environment.name) for s in cell.result.statements if s.to in traces)
+    return tuple(_place_statement(s, cell.environment.name) for s in cell.result.statements if s.to in traces)
 
 
-def _placed(s: Statement, environment: str) -> Statement:
+def _place_statement(s: Statement, environment: str) -> Statement:
     lines = tuple(replace(a, counter=f"{environment}: {a.counter}" if a.counter else "") for a in s.adjustments)
     return replace(s, from_=f"{environment}: {s.from_}", to=f"{environment}: {s.to}", adjustments=lines)
 
@@ -109,7 +109,7 @@ def summary(result: MatrixResult) -> str:
     """The whole matrix in one sentence."""
     ran = [row for row in rows(result) if row.verdict is not None and row.verdict.off is not None]
     statements = [*(s for c in result.cells for s in to_the_work(c)), *result.neighbours]
-    unseeing = _unseeing(result)
+    unseeing = _find_unseeing(result)
     counted = [s for s in statements if not unseeing & {s.from_, s.to}]
     open_ = sum(1 for s in counted if s.state in (State.UNEXPLAINED, State.NOT_COMPARABLE))
     lost = sum(1 for row in rows(result) if row.state in (State.FAILED, State.SKIPPED))
@@ -122,7 +122,7 @@ def summary(result: MatrixResult) -> str:
     return f"{verb}: {', '.join(parts)}."
 
 
-def _unseeing(result: MatrixResult) -> set[str]:
+def _find_unseeing(result: MatrixResult) -> set[str]:
     """The counters that cannot see this pass or cannot count this model, with their environments: they leave nothing open."""
     cells = [(cell.environment.name, cell.result.ledgers) for cell in result.cells if cell.result is not None]
     return {f"{environment}: {counter}" for environment, ledgers in cells for counter in blind(ledgers)}
@@ -148,7 +148,7 @@ def check(result: MatrixResult) -> None:
 def render(result: MatrixResult, formats: tuple[str, ...], command: str = "") -> dict[str, str]:
     """The texts of the reports by format. Raises ValueError if the books do not add up."""
     check(result)
-    result = _scrubbed(result)
+    result = _scrub_paths(result)
     makers: dict[str, Callable[[], str]] = {
         "md": lambda: to_markdown(result, command),
         "csv": lambda: to_csv(result),
@@ -180,7 +180,7 @@ def to_markdown(result: MatrixResult, command: str = "") -> str:
             rows=rows(result),
             versions=versions,
             work=work(result),
-            borrowed=borrowed(result),
+            borrowed=list_borrowed(result),
             bridges=[s for cell in result.cells for s in to_the_work(cell)],
             notes=list(_notes(result)),
             blocks=lambda s: blocks(s, layers(result)),
@@ -245,16 +245,16 @@ def _trace(trace: TraceResult, run: Answer) -> dict[str, Any]:
     return {k: v for k, v in json.trace_data(run, trace).items() if k not in ("phases", "rows")}
 
 
-def _scrubbed(result: MatrixResult) -> MatrixResult:
+def _scrub_paths(result: MatrixResult) -> MatrixResult:
     """The result without the absolute paths that messages of other programs may hold."""
     cells = tuple(
-        replace(c, reason=_pathless(c.reason), borrowed=_pathless(c.borrowed), result=c.result and _run(c.result))
+        replace(c, reason=_pathless(c.reason), borrowed=_pathless(c.borrowed), result=c.result and _scrub_run(c.result))
         for c in result.cells
     )
     return replace(result, cells=cells, neighbours=tuple(_without_paths(s) for s in result.neighbours))
 
 
-def _run(run: Answer) -> Answer:
+def _scrub_run(run: Answer) -> Answer:
     ledgers: tuple[LedgerResult, ...] = tuple(replace(x, reason=_pathless(x.reason)) for x in run.ledgers)
     traces: tuple[TraceResult, ...] = tuple(
         replace(t, reason=_pathless(t.reason), notes=tuple(map(_pathless, t.notes))) for t in run.traces

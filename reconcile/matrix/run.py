@@ -17,7 +17,7 @@ from ..core.results import Statement
 from ..engine.answer import Answer
 from ..engine.reconcile import End, between_runs
 from ..engine.settle import Collected, settle
-from ..launch.choose import prepared
+from ..launch.choose import prepare_conventions
 from ..launch.environments import cache
 from ..launch.environments.in_environment import (
     borrowers,
@@ -79,8 +79,8 @@ def run_matrix(
             raise
     current = next((c for env, c in zip(environments, outcomes, strict=True) if env.name == CURRENT), None)
     lender = current if isinstance(current, Collected) else _lender(request, outcomes)
-    with prepared(request) as conventions:
-        return _settled(environments, outcomes, lender, conventions)
+    with prepare_conventions(request) as conventions:
+        return _settle_environments(environments, outcomes, lender, conventions)
 
 
 def _lender(request: RunRequest, outcomes: Sequence[Collected | str]) -> Collected | None:
@@ -89,7 +89,7 @@ def _lender(request: RunRequest, outcomes: Sequence[Collected | str]) -> Collect
     return lender(request, list(untraced)) if untraced else None
 
 
-def _settled(
+def _settle_environments(
     environments: Sequence[Environment],
     outcomes: Sequence[Collected | str],
     lender: Collected | None,

@@ -12,7 +12,7 @@ from ..core.causes import State
 from ..core.results import Statement
 from ..core.text import clean, number
 from ..report import view
-from ..report.terminal.columns import counter_lines, stacked, widen
+from ..report.terminal.columns import counter_lines, stack_lines, widen
 from ..report.terminal.tables import STYLE, statement_table
 from . import report as matrix
 from .run import MatrixResult
@@ -59,7 +59,7 @@ def show(
         for s in [s for cell in result.cells for s in matrix.to_the_work(cell)] if verbose else ():
             put_statement(s)
         put()
-        for note in matrix.borrowed(result):
+        for note in matrix.list_borrowed(result):
             put(f"note: {note}")
     for problem in _problems(result, quiet):
         put(problem, STYLE[State.UNEXPLAINED])
@@ -81,7 +81,7 @@ def totals(result: MatrixResult, width: int = 80) -> list[RenderableType]:
     columns = _across(widths) <= width
     lines: list[RenderableType] = []
     if columns:
-        lines += [Text(_laid(HEADER, widths), style="dim"), Text("─" * _across(widths), "dim")]
+        lines += [Text(_lay_cells(HEADER, widths), style="dim"), Text("─" * _across(widths), "dim")]
     before = None
     for row in matrix.rows(result):
         if row.cell is not before:
@@ -93,10 +93,10 @@ def totals(result: MatrixResult, width: int = 80) -> list[RenderableType]:
         *rest, state = _cells(row)
         verdict = Text(state, style=STYLE[row.state])
         if columns:
-            lines.append(Text(_laid((*rest, ""), widths)).append_text(verdict))
+            lines.append(Text(_lay_cells((*rest, ""), widths)).append_text(verdict))
         else:
             name, reported, normalised, off = rest
-            lines.append(stacked(counter_lines(name, reported, normalised, off, verdict), width))
+            lines.append(stack_lines(counter_lines(name, reported, normalised, off, verdict), width))
         if row.reason:
             lines.append(_why(row, f"{GAP}{GAP}"))
     return lines
@@ -115,7 +115,7 @@ def _across(widths: Sequence[int]) -> int:
     return sum(widths) + len(GAP) * (sum(map(bool, widths)) - 1)
 
 
-def _laid(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _lay_cells(cells: Sequence[str], widths: Sequence[int]) -> str:
     first, *middle, last = (
         cell.ljust(width) if i in (0, len(widths) - 1) else cell.rjust(width)
         for i, (cell, width) in enumerate(zip(cells, widths, strict=True))

@@ -15,7 +15,7 @@ from pathlib import Path
 from ..core.causes import ORDER, Cause
 from ..core.conventions import NAMED
 from ..core.counter import Counter
-from ..core.registry import known_counters, title, unasked
+from ..core.registry import known_counters, list_default_counters, title
 
 HERE = Path(__file__).parent
 UNITS = {"FLOP": "a multiply-add counts 2", "MAC": "a multiply-add counts 1, so its total is doubled to be compared"}
@@ -60,12 +60,12 @@ def names() -> dict[str, str]:
 def page(name: str) -> Page:
     """The page of this name. Raises KeyError."""
     kind = names()[name]
-    text = _written(kind, name).strip() + "\n"
+    text = _read_page(kind, name).strip() + "\n"
     meaning, facts = {"causes": _cause, "conventions": _convention, "counters": _counter}[kind](name)
     return Page(kind, name, meaning, facts, text, _rules(name) if kind == "counters" and "@" not in name else ())
 
 
-def _written(kind: str, name: str) -> str:
+def _read_page(kind: str, name: str) -> str:
     """The written part of a page. That of another package's counter is ``NAME.md`` beside the module that declares it, if any."""
     outside = _family(name)[0] if kind == "counters" else None
     if outside is None or not outside.folder:
@@ -102,7 +102,7 @@ def _counter(name: str) -> tuple[str, str]:
     counter = known_counters()[name]
     asked = "Runs by default." if counter.default else "Runs only if you name it with --counter."
     others = (c for c in known_counters().values() if c.framework == counter.framework)
-    if name in unasked(counter.framework) and not any(c.default for c in others):
+    if name in list_default_counters(counter.framework) and not any(c.default for c in others):
         asked = f"Runs by default where {title(counter.framework)} is installed."
     if counter.recipe:
         asked = "Runs only if you name it, and no other counter, with --counter."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ..align.automatic import counted, lone
+from ..align.automatic import count_matches, lone
 from ..core.results import Match
 from ..core.text import number
 
@@ -23,7 +23,7 @@ def sentences(rows: Sequence[Match]) -> list[str]:
     """
     if not rows:
         return []
-    lines = [f"Layers matched: {', '.join(f'{number(n)} by {by}' for by, n in counted(rows).items()) or 'none'}."]
+    lines = [f"Layers matched: {', '.join(f'{number(n)} by {by}' for by, n in count_matches(rows).items()) or 'none'}."]
     for framework, names in lone(rows).items():
         shown = ", ".join(names[:SHOWN]) + (f" and {number(len(names) - SHOWN)} more" if len(names) > SHOWN else "")
         lines.append(f"Without a partner in {framework}: {shown}.")

@@ -70,7 +70,7 @@ def card(result: Answer, command: str = "") -> dict[str, Any]:
 def to_card(result: Answer, command: str = "") -> str:
     """The card's entry as YAML: the key ``flops``, to paste between the lines ``---`` of a model card."""
     template = environment(lambda value: value, autoescape=False).get_template("card.yaml.j2")
-    return template.render(flops=_shown(card(result, command))) + "\n"
+    return template.render(flops=_escape_texts(card(result, command))) + "\n"
 
 
 def disclosure(result: Answer, command: str = "") -> dict[str, Any]:
@@ -97,7 +97,7 @@ def disclosure(result: Answer, command: str = "") -> dict[str, Any]:
 
 def to_disclosure(result: Answer, command: str = "") -> str:
     """The disclosure as JSON. Raises UsageError as ``disclosure`` does."""
-    return json.dumps(_shown(disclosure(result, command)), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(_escape_texts(disclosure(result, command)), indent=2, ensure_ascii=False) + "\n"
 
 
 def check(pass_: str) -> None:
@@ -145,10 +145,10 @@ def _withheld(one: Withheld) -> dict[str, str]:
     return {"framework": one.framework, "reason": one.reason, "remedy": one.remedy}
 
 
-def _shown(value: Any) -> Any:
+def _escape_texts(value: Any) -> Any:
     """The data with users' texts escaped, so that they show as written."""
     if isinstance(value, Mapping):
-        return {clean(str(key)): _shown(item) for key, item in value.items()}
+        return {clean(str(key)): _escape_texts(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_shown(item) for item in value]
+        return [_escape_texts(item) for item in value]
     return clean(value) if isinstance(value, str) else value

@@ -29,7 +29,7 @@ Line = tuple[str, str, str, str, "int | str", str]
 
 def to_csv(result: Answer) -> str:
     """The report as CSV text."""
-    return table.shown(_rows(result))
+    return table.format_report_csv(_rows(result))
 
 
 def layers_csv(result: Answer) -> str:
@@ -43,7 +43,7 @@ def layers_csv(result: Answer) -> str:
     head = ["layer", *(f"work ({f})" for f in frameworks)]
     for counter in counters:
         head += [counter, *(f"{counter}: {cause}" for cause in causes[counter])]
-    phased = _phased(result)
+    phased = _list_phases(result)
     head += [f"{each.convention} ({each.framework}): {phase}" for each, _ in phased for phase in each.phases]
     rows: list[list[object]] = [[*head]]
     for row, amounts in zip(result.layers, to_add, strict=True):
@@ -54,10 +54,10 @@ def layers_csv(result: Answer) -> str:
             flops = layers[row.layer].flops if row.layer in layers and layers[row.layer].known else {}
             cells += [flops.get(phase, "") for phase in by_phase.phases]
         rows.append(cells)
-    return table.shown(rows)
+    return table.format_report_csv(rows)
 
 
-def _phased(result: Answer) -> list[tuple[PhaseTable, dict[str, PhaseRow]]]:
+def _list_phases(result: Answer) -> list[tuple[PhaseTable, dict[str, PhaseRow]]]:
     """Per convention and trace the table by phase, and its rows by layer."""
     conventions = dict.fromkeys((result.convention, ALL))
     tables = [result.phase_table(t, convention) for convention in conventions for t in result.traces]

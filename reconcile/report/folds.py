@@ -97,7 +97,7 @@ def fold(lines: Sequence[T], name: Callable[[T], str], shown: Callable[[T], Any]
     groups: dict[Any, dict[_Numbers, int]] = {}
     seen: dict[Any, int] = {}
     for place, line in enumerate(lines):
-        texts, numbers = _split(name(line))
+        texts, numbers = _split_numbers(name(line))
         same = (texts, numbers, shown(line))
         seen[same] = seen.get(same, 0) + 1  # a second line that is the same in everything is not a repeated layer
         groups.setdefault((texts, same[2], seen[same]), {})[numbers] = place
@@ -203,7 +203,7 @@ def frozen(value: Any) -> Any:
     return tuple(map(frozen, value)) if isinstance(value, tuple) else value
 
 
-def _split(name: str) -> tuple[_Numbers, _Numbers]:
+def _split_numbers(name: str) -> tuple[_Numbers, _Numbers]:
     """The texts of a name and the numbers between them."""
     pieces = _NUMBER.split(name, maxsplit=NUMBERS)
     return tuple(pieces[::2]), tuple(pieces[1::2])
@@ -228,18 +228,18 @@ def _products(members: list[_Numbers]) -> list[tuple[_Numbers, ...]]:
 def _name(texts: Sequence[str], product: Sequence[Sequence[str]]) -> str:
     pieces = [texts[0]]
     for numbers, text in zip(product, texts[1:], strict=True):
-        pieces += [_listed(numbers), text]
+        pieces += [_list_numbers(numbers), text]
     return "".join(pieces)
 
 
-def _listed(numbers: Sequence[str]) -> str:
+def _list_numbers(numbers: Sequence[str]) -> str:
     """``0..31``, ``0..6,8..31``, ``0..10/2``; a number with leading zeros stands alone."""
     padded = [text for text in numbers if str(int(text)) != text]
     left = sorted(int(text) for text in numbers if str(int(text)) == text)
     pieces = []
     while left:
-        step = 1 if len(left) < 2 or len(_run(left, 1)) >= RUN else left[1] - left[0]
-        run = _run(left, step)
+        step = 1 if len(left) < 2 or len(_measure_run(left, 1)) >= RUN else left[1] - left[0]
+        run = _measure_run(left, step)
         if len(run) < (RUN if step == 1 else RUN + 1):
             run = left[:1]
         pieces.append(str(run[0]) if len(run) == 1 else f"{run[0]}..{run[-1]}" + (f"/{step}" if step > 1 else ""))
@@ -248,7 +248,7 @@ def _listed(numbers: Sequence[str]) -> str:
     return ",".join([*pieces, *padded])
 
 
-def _run(numbers: Sequence[int], step: int) -> list[int]:
+def _measure_run(numbers: Sequence[int], step: int) -> list[int]:
     """How many numbers, from the first, follow in equal steps."""
     held, run = set(numbers), [numbers[0]]
     while run[-1] + step in held:

@@ -9,7 +9,7 @@ from ..core.causes import ORDER
 from ..core.errors import PackageMissing
 from ..core.records import BACKWARD, PHASES
 from ..core.results import LayerRow, Statement
-from ..core.text import signed
+from ..core.text import format_signed
 from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, to_the_work
 
@@ -46,7 +46,7 @@ def _apart(row: LayerRow, counter: str, framework: str) -> Iterator[Any]:
     amounts = to_the_work(row, counter)
     yield work
     yield None if work is None else sum(amounts.values())
-    yield "" if work is None else ", ".join(f"{cause} {signed(amount)}" for cause, amount in amounts.items())
+    yield "" if work is None else ", ".join(f"{cause} {format_signed(amount)}" for cause, amount in amounts.items())
 
 
 def phases(result: Answer) -> pandas.DataFrame:
@@ -78,7 +78,7 @@ def causes(result: Answer) -> pandas.DataFrame:
     return _frame(rows, ["cause", *by_counter], index=True)
 
 
-def running(kinds: Iterable[tuple[str, int, int | None]]) -> pandas.DataFrame:
+def tabulate_steps(kinds: Iterable[tuple[str, int, int | None]]) -> pandas.DataFrame:
     """A row per kind of step of a training run: its shapes, how many ran, the FLOPs of one and of all."""
     rows = [[shapes, calls, flops, None if flops is None else calls * flops] for shapes, calls, flops in kinds]
     return _frame(rows, ["shapes", "calls", "FLOP each", "FLOP"])

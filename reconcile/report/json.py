@@ -57,7 +57,7 @@ def _tree(result: Answer, listed: Listed = at_once) -> dict[str, Any]:
         "convention": convention.name,
         "convention_weights": {name: convention.weight(name) for name in convention.components},
         "convention_meaning": convention.meaning,
-        "environment": _sorted(result.environment),
+        "environment": _sort_mapping(result.environment),
         "inputs": dict(result.inputs),
         "exit_code": result.exit_code,
         **({"run": result.run} if result.run else {}),
@@ -132,14 +132,14 @@ def ledger_data(ledger: LedgerResult, listed: Listed = at_once) -> dict[str, Any
         "reason": ledger.reason,
         "unit": ledger.unit,
         "device": ledger.device,
-        "versions": _sorted(ledger.versions),
+        "versions": _sort_mapping(ledger.versions),
         "total": ledger.total,
         "normalised_total": ledger.normalised_total,
         "checked": ledger.checked,
         "unchecked": ledger.unchecked,
         "rule_mismatches": len(ledger.mismatches),
         "mismatches": listed(_mismatch, ledger.mismatches),
-        "unsupported": _sorted(ledger.unsupported),
+        "unsupported": _sort_mapping(ledger.unsupported),
         "notes": list(ledger.notes),
         "entries": listed(_entry, ledger.entries),
     }
@@ -173,11 +173,11 @@ def trace_data(result: Answer, trace: TraceResult, listed: Listed = at_once) -> 
         "reason": trace.reason,
         "complete": trace.complete,
         "device": trace.device,
-        "versions": _sorted(trace.versions),
+        "versions": _sort_mapping(trace.versions),
         "totals": dict(trace.totals),
         "unknown": listed(_unknown, trace.unknown),
-        "no_arithmetic": _sorted(trace.no_arithmetic),
-        "integer_ops": _sorted(trace.integer_ops),
+        "no_arithmetic": _sort_mapping(trace.no_arithmetic),
+        "integer_ops": _sort_mapping(trace.integer_ops),
         "notes": list(trace.notes),
         **({"steps": trace.steps} if trace.steps != 1 else {}),
         "mfu_flops": table.total.once if table is not None and table.total.known else None,
@@ -261,5 +261,5 @@ def _shapes(tensors: tuple[Tensor, ...]) -> list[Any]:
     return [plain(t.shape) for t in tensors]
 
 
-def _sorted(mapping: Mapping[str, Any]) -> dict[str, Any]:
+def _sort_mapping(mapping: Mapping[str, Any]) -> dict[str, Any]:
     return {k: plain(mapping[k]) for k in sorted(mapping)}

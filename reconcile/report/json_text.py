@@ -113,17 +113,19 @@ def _text(value: Any, depth: int, moulds: _Moulds) -> str:
     if kind is int:
         return str(value)
     if kind is LateRows and value.items:
-        return _laid(list(_rows(value, depth + 1, moulds)), "[]", depth)
+        return _lay_parts(list(_rows(value, depth + 1, moulds)), "[]", depth)
     if kind is not dict and kind is not list:
         return "[]" if kind is LateRows else _encoded(value)
     if not value:
         return "{}" if kind is dict else "[]"
     if kind is list:
-        return _laid([_text(child, depth + 1, moulds) for child in value], "[]", depth)
-    return _laid([f"{_quoted(key)}: {_text(child, depth + 1, moulds)}" for key, child in value.items()], "{}", depth)
+        return _lay_parts([_text(child, depth + 1, moulds) for child in value], "[]", depth)
+    return _lay_parts(
+        [f"{_quoted(key)}: {_text(child, depth + 1, moulds)}" for key, child in value.items()], "{}", depth
+    )
 
 
-def _laid(parts: list[str], brackets: str, depth: int) -> str:
+def _lay_parts(parts: list[str], brackets: str, depth: int) -> str:
     """Parts on a line if they fit, else a line each."""
     opening, closing = brackets[0], brackets[1]
     if depth > 0 and not any("\n" in part for part in parts):

@@ -14,7 +14,7 @@ import jinja2
 from ..core.conventions import ALL, Convention
 from ..core.records import Tensor
 from ..core.results import Evidence, LayerRow, Statement
-from ..core.text import markdown, number, prose, signed
+from ..core.text import format_signed, markdown, number, prose
 from ..engine.answer import Answer
 from ..engine.breakdown import blocks, to_the_work
 from ..engine.phases import PhaseTable
@@ -48,13 +48,13 @@ def to_markdown(
     far as its tables allow: the smallest lines of each table share one line, but never residuals and unknown work."""
     headline = view.default_statement(result) if statement is None else statement
     for most in (None, *LINES) if table else (None,):
-        text = _rendered(result, headline, command, pictures, table, most)
+        text = _render_page(result, headline, command, pictures, table, most)
         if len(text.encode("utf-8", "backslashreplace")) <= SIZE:
             break
     return text
 
 
-def _rendered(
+def _render_page(
     result: Answer,
     headline: Statement | None,
     command: str,
@@ -72,8 +72,8 @@ def _rendered(
         said=result.verdict,
         verdicts=result.verdict.counters,
         layers=markdown_tables.layers(result, most),
-        phased=_phased(result),
-        published=view.published(result),
+        phased=_list_phases(result),
+        published=view.list_published(result),
         bridges=_bridges(result, headline),
         evidence=[] if headline is None else list(_evidence(headline)),
         components=markdown_tables.components(result, most),
@@ -99,7 +99,7 @@ def _rendered(
 def _template() -> jinja2.Template:
     made = environment(_finalize, autoescape=False)
     made.filters.update(
-        signed=lambda n: Raw(signed(n)),
+        signed=lambda n: Raw(format_signed(n)),
         prose=lambda t: Raw(prose(t)),
         code=lambda t: Raw(t.replace("```", "'''")),
         cell=_cell,
@@ -143,7 +143,7 @@ def _cell(row: LayerRow, counter: str) -> Raw:
     if counter not in row.counters and not causes:
         return Raw("")
     lines = [number(row.counters.get(counter, 0))]
-    lines += [f"{cause} {signed(amount)}" for cause, amount in causes.items()]
+    lines += [f"{cause} {format_signed(amount)}" for cause, amount in causes.items()]
     return Raw("<br>".join(lines))
 
 
@@ -211,10 +211,14 @@ def _first_of(texts: Sequence[str], most: int) -> str:
 
 def _times(amount: int, count: int) -> Raw:
     """``+30 (10 × +3)``; ``+3`` where there is one."""
-    return Raw(signed(amount) if count == 1 else f"{signed(count * amount)} ({number(count)} × {signed(amount)})")
+    return Raw(
+        format_signed(amount)
+        if count == 1
+        else f"{format_signed(count * amount)} ({number(count)} × {format_signed(amount)})"
+    )
 
 
-def _phased(result: Answer) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:
+def _list_phases(result: Answer) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:
     """The tables by layer and phase, under the run's convention and under the one that counts everything."""
     conventions = [result.convention, *([ALL] if result.convention.name != ALL.name else [])]
     return [(c, tables) for c in conventions if (tables := view.phase_tables(result, c))]

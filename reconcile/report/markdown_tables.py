@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from ..core.results import Adjustment, LayerRow
 from ..core.text import number
 from ..engine.answer import Answer
-from ..engine.breakdown import Part, differing_components, summed, to_the_work
+from ..engine.breakdown import Part, differing_components, sum_rows, to_the_work
 from ..engine.phases import PhaseRow
-from ..engine.phases import summed as summed_phases
+from ..engine.phases import sum_phase_rows as summed_phases
 from . import folds
 from .folds import Fold
 
@@ -45,13 +45,13 @@ def layers(result: Answer, most: int | None) -> dict[str, Any] | None:
     rows, rest = folds.largest(
         folds.rows(result.layers),
         most,
-        lambda each: each.count * _moved(each.one),
+        lambda each: each.count * _sum_amounts(each.one),
         lambda each: bool(each.one.residuals),
     )
     folded = any(row.count > 1 for row in rows)
     if rest:
         every = [row for each in rest for row in each.lines]
-        rows = [*rows, _one(summed(_rest(len(every), "layer"), every))]
+        rows = [*rows, _one(sum_rows(_rest(len(every), "layer"), every))]
     return {
         "frameworks": folds.same(frameworks, lambda f: tuple(row.work.get(f) for row in result.layers), long),
         "counters": folds.same(
@@ -117,7 +117,7 @@ def _one(row: Row) -> Fold[Row]:
     return Fold((row.layer,), (), (row,), ())
 
 
-def _moved(row: LayerRow) -> int:
+def _sum_amounts(row: LayerRow) -> int:
     """The amounts in a row, without signs: its work, and the amounts to add to the counters."""
     to_add = sum(abs(amount) for causes in row.causes.values() for amount in causes.values())
     return max(row.work.values(), default=0) + to_add

@@ -13,7 +13,7 @@ import jinja2
 
 from ..core.causes import State
 from ..core.results import Statement
-from ..core.text import clean, markdown, number, ratio, signed
+from ..core.text import clean, format_signed, markdown, number, ratio
 from ..engine.answer import Answer
 from ..engine.breakdown import Block, blocks
 from ..engine.verdict import CounterVerdict, Verdict
@@ -59,7 +59,7 @@ def to_markdown(result: Answer) -> str:
 
 def _row(counter: CounterVerdict) -> tuple[str, str, str, str]:
     total = counter.ledger.normalised_total
-    causes = ", ".join(f"{cause} {signed(amount)}" for cause, amount in counter.causes)
+    causes = ", ".join(f"{cause} {format_signed(amount)}" for cause, amount in counter.causes)
     if counter.off is None:
         return (
             markdown(counter.ledger.counter),
@@ -99,7 +99,7 @@ def _tone(counter: CounterVerdict) -> str:
 def _template() -> jinja2.Template:
     made = environment(_finalize, autoescape=True)
     made.filters.update(
-        signed=signed,
+        signed=format_signed,
         reason=view.reason,
         names=", ".join,  # of text, so that its output is cleaned and escaped like any other
         words=view.word,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..core.atomic import safe
-from ..core.framework import undisturbed
+from ..core.framework import pause_garbage_collection
 from ..core.records import DECODE, PREFILL, TRAINING
 from ..core.results import Statement
 from ..engine.answer import Answer
@@ -22,7 +22,7 @@ PAGE_OPS = 200_000
 """The most ops of an HTML page: for more, a browser would take minutes and run out of memory."""
 
 
-@undisturbed()
+@pause_garbage_collection()
 def render(
     result: Answer, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
 ) -> dict[str, str | bytes]:
@@ -36,7 +36,7 @@ def render(
     foot.check(result)
     if left_out(result, formats):
         formats = tuple(name for name in formats if name != "html")
-    drawn = _drawn(result, statement, formats)
+    drawn = _draw_files(result, statement, formats)
     tables = _tables(result) if "md" in formats else {}
     makers: dict[str, Callable[[], str]] = {
         "md": lambda: _markdown(result, statement, command, tuple(drawn), tables),
@@ -61,7 +61,7 @@ def left_out(result: Answer, formats: tuple[str, ...]) -> str:
     )
 
 
-def lying(folder: Path, stem: str) -> tuple[str, ...]:
+def find_formats(folder: Path, stem: str) -> tuple[str, ...]:
     """The formats of this model's reports that a folder already has."""
     others = tuple(f"{safe(stem)}.{end}" for end in (TABLE, *CARDS.values()))
     names = (path.name for path in folder.glob(f"{safe(stem)}.*") if path.name not in others)
@@ -85,11 +85,11 @@ def with_pictures(folder: Path, stem: str, formats: tuple[str, ...]) -> tuple[st
     """
     from .pictures.charts import can_draw
 
-    outdated = tuple(name for name in lying(folder, stem) if name in PICTURES and name not in formats)
+    outdated = tuple(name for name in find_formats(folder, stem) if name in PICTURES and name not in formats)
     return (*formats, *outdated) if outdated and can_draw() else formats
 
 
-def _drawn(result: Answer, statement: Statement | None, formats: tuple[str, ...]) -> dict[str, str | bytes]:
+def _draw_files(result: Answer, statement: Statement | None, formats: tuple[str, ...]) -> dict[str, str | bytes]:
     wanted = [name for name in PICTURES if name in formats]
     if not wanted:
         return {}
@@ -116,9 +116,9 @@ def _markdown(
     name = safe(stem(result.model, pass_=result.pass_))
     shown: dict[str, str] = {}
     if drawn:
-        from .pictures.charts import embedded
+        from .pictures.charts import list_embedded
 
-        shown = embedded(name, drawn)
+        shown = list_embedded(name, drawn)
     return to_markdown(result, statement, command, shown, f"{name}.{TABLE}" if tables else "")
 
 

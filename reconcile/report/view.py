@@ -12,9 +12,9 @@ from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
 from ..core.records import LOSS, TRAINING
-from ..core.registry import known_counters, leading
+from ..core.registry import choose_leading, known_counters
 from ..core.results import LedgerResult, Mismatch, Statement, TraceResult, Unknown
-from ..core.text import multiple, number, signed
+from ..core.text import format_signed, multiple, number
 from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, known_work
 from ..engine.phases import PhaseRow, PhaseTable
@@ -38,7 +38,7 @@ def word(state: str) -> str:
     return "exact" if state == State.EQUAL.value else state.replace("_", " ")
 
 
-def closing(counter: CounterVerdict, brief: bool = False) -> str:
+def describe_closing(counter: CounterVerdict, brief: bool = False) -> str:
     """One sentence on a counter, without its name; ``brief`` leaves out the numbers that a table of totals shows and the
     ops that the counter reported as unsupported."""
     left = "" if brief else _left_out(counter.ledger)
@@ -61,7 +61,7 @@ def closing(counter: CounterVerdict, brief: bool = False) -> str:
 
 def _to_add(counter: CounterVerdict) -> str:
     """The amounts to add to get the work that ran, by cause, the largest first."""
-    causes = [f"{cause} {signed(amount)}" for cause, amount in counter.causes if cause != RESIDUAL]
+    causes = [f"{cause} {format_signed(amount)}" for cause, amount in counter.causes if cause != RESIDUAL]
     more = f" and {len(causes) - CAUSES} more" if len(causes) > CAUSES else ""
     return f"to add: {', '.join(causes[:CAUSES])}{more}" if causes else "no cause"
 
@@ -94,9 +94,9 @@ def default_statement(result: Answer) -> Statement | None:
     Else the first counter whose statement to its trace is closed, a leading one before the others; else any statement.
     """
     by_ends = {(s.from_, s.to): s for s in result.statements}
-    from_, to, *_ = leading("call")
+    from_, to, *_ = choose_leading("call")
     first = by_ends.get((from_, to))
-    leaders = leading("step" if result.pass_ == TRAINING else "call")
+    leaders = choose_leading("step" if result.pass_ == TRAINING else "call")
     own = sorted(result.verdict.counters, key=lambda each: each.ledger.counter not in leaders)
     statements = [first, *(each.statement for each in own), *result.statements]
     candidates = [s for s in statements if s is not None]
@@ -155,10 +155,10 @@ def summary(result: Answer) -> str:
     return f"{verb}: {counters}" + (f", {', '.join(parts)}." if parts else ".")
 
 
-def lost(result: Answer) -> list[str]:
+def list_lost(result: Answer) -> list[str]:
     """A sentence on each counter that failed or was skipped: its name and the reason."""
     kinds = (State.FAILED, State.SKIPPED)
-    return [f"{v.ledger.counter}: {closing(v)}" for v in result.verdict.counters if v.state in kinds]
+    return [f"{v.ledger.counter}: {describe_closing(v)}" for v in result.verdict.counters if v.state in kinds]
 
 
 def broken(result: Answer) -> list[tuple[LedgerResult, Mismatch]]:
@@ -240,7 +240,7 @@ def phase_tables(result: Answer, convention: Convention) -> list[tuple[str, Phas
     return tables
 
 
-def published(result: Answer) -> list[str]:
+def list_published(result: Answer) -> list[str]:
     """The published figures of the model and their readings. A figure of a backward pass is compared with the pass that ran."""
     sentences = []
     for claim in result.published:
@@ -252,7 +252,7 @@ def published(result: Answer) -> list[str]:
             work = table.total.backward
             sentences.append(
                 f"The backward pass that ran ({framework}), by the table above: {number(work)} FLOP under {table.convention}, "
-                f"{signed(work - (claim.value or 0))} from {claim.figure}."
+                f"{format_signed(work - (claim.value or 0))} from {claim.figure}."
             )
     return sentences
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from threading import RLock
 from typing import NamedTuple
 
-from ..core.errors import ReconcileError, UsageError, described
+from ..core.errors import ReconcileError, UsageError, describe_error
 from ..core.framework import Framework, absolute
 from ..core.records import CUT, POINTWISE, REGISTERED, STORED, Op
 from ..core.registry import frameworks
@@ -26,22 +26,22 @@ from ..core.work import (
     NoWork,
     UnknownWork,
     Work,
-    added,
-    checked,
+    check_work,
     find,
     find_variant,
     formula,
     is_opaque,
     is_pointwise,
-    known,
+    known_shape,
     no_arithmetic,
     numel,
     prod,
-    registered,
+    registered_formulas,
     registered_variants,
-    scoped,
+    restore_registry,
     seconds,
     substitute,
+    sum_works,
 )
 
 _loaded: set[str] = set()
@@ -64,7 +64,7 @@ def load(names: Iterable[str] | None = None) -> None:
             if name in frameworks() and name not in _loaded:
                 _loaded.add(name)
                 _import(frameworks()[name])
-                _ours.update(registered())  # a counter's rules may have imported some of them before
+                _ours.update(registered_formulas())  # a counter's rules may have imported some of them before
 
 
 def _import(record: Framework) -> None:
@@ -74,7 +74,7 @@ def _import(record: Framework) -> None:
         if not record.folder:
             raise
         raise UsageError(
-            f"the formulas of {record.title} ({record.formulas}) cannot be used: {described(error)}."
+            f"the formulas of {record.title} ({record.formulas}) cannot be used: {describe_error(error)}."
         ) from error
 
 
@@ -188,13 +188,13 @@ def work_of(op: Op) -> Work:
     if CUT in op.attrs:
         raise UnknownWork(f"{op.op}: {op.attrs[CUT]}", SINGLE)
     try:
-        return checked(entry.compute(op))
+        return check_work(entry.compute(op))
     except (UnknownWork, ReconcileError):
         raise
     except NoWork as error:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {error}") from error
     except Exception as error:
-        raise UnknownWork(f"the formula for {op.op} does not fit this record: {described(error)}") from error
+        raise UnknownWork(f"the formula for {op.op} does not fit this record: {describe_error(error)}") from error
 
 
 def _products_of_integers(op: Op, entry: Formula) -> Work:
@@ -202,14 +202,14 @@ def _products_of_integers(op: Op, entry: Formula) -> Work:
     if is_pointwise(op.op):
         return ZERO
     try:
-        work = checked(entry.compute(op))
+        work = check_work(entry.compute(op))
     except UnknownWork as error:
         work = error.known
         if _is_quantised(op) or ("mac" in error.components and _may_multiply(op)):
             raise
     except Exception as error:
         if _may_multiply(op):
-            raise UnknownWork(f"the formula for {op.op} does not fit this record: {described(error)}") from error
+            raise UnknownWork(f"the formula for {op.op} does not fit this record: {describe_error(error)}") from error
         return ZERO
     return Work(mac=work.mac, accumulators=work.accumulators, masked=work.masked)
 
@@ -274,8 +274,7 @@ __all__ = [
     "NoWork",
     "UnknownWork",
     "Work",
-    "added",
-    "checked",
+    "check_work",
     "find",
     "find_variant",
     "formula",
@@ -285,16 +284,17 @@ __all__ = [
     "is_integer_op",
     "is_ours",
     "is_whole",
-    "known",
     "known_part",
+    "known_shape",
     "no_arithmetic",
     "numel",
     "prod",
-    "registered",
+    "registered_formulas",
     "registered_variants",
-    "scoped",
+    "restore_registry",
     "seconds",
     "signature",
     "substitute",
+    "sum_works",
     "work_of",
 ]

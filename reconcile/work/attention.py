@@ -34,7 +34,7 @@ def sdpa(
     - attention @ v: B*Hq*Sq*Dv dot products of Sk
 
     All products run; ``masked`` of the result says how many have a score that the mask discards: ``away`` of the Sq*Sk
-    positions (:func:`discarded`, :func:`outside`).
+    positions (:func:`count_discarded`, :func:`outside`).
     """
     if min(len(query), len(key), len(value)) < 2:
         raise UnknownWork("attention on tensors of fewer than two dimensions")
@@ -50,7 +50,7 @@ def sdpa(
     return work + dots(batch * sq * dv, sk) + Work(masked=batch * away * (d + dv))
 
 
-def discarded(sq: int, sk: int) -> int:
+def count_discarded(sq: int, sk: int) -> int:
     """The positions of Sq x Sk scores that a causal mask discards: query i sees the keys 0 to i, also where Sq is not Sk.
 
     Source: torch.nn.functional.scaled_dot_product_attention, ``torch.ones(L, S).tril(diagonal=0)``.

@@ -60,8 +60,8 @@ def unknown_mask(op: Op) -> str:
 def is_taken_whole(op: str, inputs: tuple[Tensor, ...]) -> bool:
     """Whether an op multiplies two stacks of matrices: if it is a product of attention, nothing in the trace shows its mask."""
     name = op.rpartition(".")[2]
-    return name in _PAIRS and formula_of(op) is not None and len([t for t in inputs if _stacked(t.shape)]) > 1
+    return name in _PAIRS and formula_of(op) is not None and len([t for t in inputs if _is_stacked(t.shape)]) > 1
 
 
-def _stacked(shape: Shape) -> bool:
+def _is_stacked(shape: Shape) -> bool:
     return shape is not None and len(shape) > 2

@@ -41,11 +41,11 @@ _REDUCING = {
 }
 
 
-def _named(spaces: dict[str, str]) -> list[str]:
+def _join_names(spaces: dict[str, str]) -> list[str]:
     return [f"{space}.{name}" for space, names in spaces.items() for name in names.split()]
 
 
-_ALL = frozenset((*_named(_MOVING), *_named(_REDUCING)))
+_ALL = frozenset((*_join_names(_MOVING), *_join_names(_REDUCING)))
 
 
 def is_collective(op: str) -> bool:
@@ -53,7 +53,7 @@ def is_collective(op: str) -> bool:
     return op in _ALL
 
 
-no_arithmetic("passes values from process to process, or copies them for that", *_named(_MOVING))
+no_arithmetic("passes values from process to process, or copies them for that", *_join_names(_MOVING))
 
 _RING_SOURCE = (
     "a ring: each process reduces N (D - 1) / D elements: nccl-tests doc/PERFORMANCE.md; no products of matrices"
@@ -86,13 +86,13 @@ _INTO = ("c10d._reduce_scatter_base", "c10d.reduce_scatter_tensor_coalesced")
 """Operators whose first tensors are those that they write into: the others are reduced."""
 
 
-@formula(*_named(_REDUCING), source=_RING_SOURCE)
-def _reduced(op: Op) -> Work:
+@formula(*_join_names(_REDUCING), source=_RING_SOURCE)
+def _reduce_ring(op: Op) -> Work:
     n_in(op)
     return _ring(op, 1)
 
 
-@complex_formula(*_named(_REDUCING), source=_RING_SOURCE)
+@complex_formula(*_join_names(_REDUCING), source=_RING_SOURCE)
 def _reduced_complex(op: Op) -> Work:
     n_in(op)
     return _ring(op, 2)
@@ -133,7 +133,7 @@ _SENT: dict[str, tuple[str, Callable[[int], Fraction] | None]] = {
 """Kinds of collectives, and what a process sends in a ring of n, over the bytes of its part: nccl-tests doc/PERFORMANCE.md."""
 
 
-def sent(op: Op) -> tuple[str, Fraction | None] | None:
+def sent_bytes(op: Op) -> tuple[str, Fraction | None] | None:
     """The kind of a collective and the bytes that this process sends in one call; None for any other operator, such as the wait
     for a result. The bytes are None where the kind does not say them."""
     space, _, name = op.op.partition(".")

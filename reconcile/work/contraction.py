@@ -21,7 +21,7 @@ def dense(rows: int, k: int, features: int, bias: bool) -> Work:
     return dots(rows * features, k) + Work(add=rows * features if bias else 0)
 
 
-def scaled(outputs: int, beta: float, alpha: float) -> Work:
+def scale_product(outputs: int, beta: float, alpha: float) -> Work:
     """beta * self + alpha * product, for the addmm family: the work after the product.
 
     beta 0: self is not read; beta or alpha other than 1: one multiply per output element.

@@ -17,7 +17,7 @@ def convolution(outputs: int, taps: int, bias: bool) -> Work:
     return dots(outputs, taps) + Work(add=outputs if bias else 0)
 
 
-def transposed(inputs: int, spread: int, outputs: int, bias: bool) -> Work:
+def transposed_convolution(inputs: int, spread: int, outputs: int, bias: bool) -> Work:
     """inputs = B * prod(in spatial) * c_in, each scattered into ``spread`` = c_out/groups * prod(kernel) products.
 
     MACs inputs * spread = B * prod(in spatial) * numel(weight), including the products that padding crops (the GEMM

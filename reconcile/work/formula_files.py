@@ -21,9 +21,21 @@ from types import FrameType
 from typing import TypeVar
 
 from ..core import user_files
-from ..core.errors import ReconcileError, UsageError, described, short
+from ..core.errors import ReconcileError, UsageError, describe_error, short
 from ..core.records import Op
-from . import COMPONENTS, ZERO, Formula, Known, NoWork, UnknownWork, Work, checked, registered, seconds, substitute
+from . import (
+    COMPONENTS,
+    ZERO,
+    Formula,
+    Known,
+    NoWork,
+    UnknownWork,
+    Work,
+    check_work,
+    registered_formulas,
+    seconds,
+    substitute,
+)
 
 LIMIT = 10.0
 """The least time limit in seconds, for a file and for each call of a formula."""
@@ -51,23 +63,23 @@ def load_formulas(files: tuple[Path, ...], timeout: float = 0.0) -> None:
     ``timeout`` is the timeout of the run.
     """
     limit = max(LIMIT, timeout / SHARE)
-    own = registered()
+    own = registered_formulas()
     for file in files:
         text = user_files.text(file, "the formula file")
-        before = registered()
+        before = registered_formulas()
         with seconds(own) as completing:
-            _calling(file, limit, f"the formula file {file}", partial(_execute, text, file))
-            completed = [_completed(own[op], entry, file, limit) for op, entry in completing.items()]
-        for op, entry in registered().items():
+            _call_within(file, limit, f"the formula file {file}", partial(_execute, text, file))
+            completed = [_complete_formula(own[op], entry, file, limit) for op, entry in completing.items()]
+        for op, entry in registered_formulas().items():
             if entry is not before.get(op) and not entry.zero_reason:
-                substitute(entry._replace(compute=_guarded(entry, file, limit)))
+                substitute(entry._replace(compute=_guard_formula(entry, file, limit)))
         for entry in completed:
             substitute(entry)
 
 
-def _completed(own: Formula, entry: Formula, file: Path, limit: float) -> Formula:
+def _complete_formula(own: Formula, entry: Formula, file: Path, limit: float) -> Formula:
     """The tool's formula, and the user's for work that it leaves unknown. Both agree on the components that both know."""
-    label, line, theirs = _label(entry, file), _first_line(entry), _guarded(entry, file, limit)
+    label, line, theirs = _label(entry, file), _first_line(entry), _guard_formula(entry, file, limit)
 
     def compute(op: Op) -> Work:
         known, added = _part(own.compute, op), _part(theirs, op)
@@ -95,14 +107,14 @@ def _completed(own: Formula, entry: Formula, file: Path, limit: float) -> Formul
 def _part(compute: Callable[[Op], Work], op: Op) -> Known:
     """The part of the work that this formula knows. A FormulaError passes through."""
     try:
-        return Known(checked(compute(op)))
+        return Known(check_work(compute(op)))
     except UnknownWork as error:
         return Known(error.known, error.components, str(error))
     except ReconcileError:
         raise
     except Exception as error:  # the tool's own formula, which cannot read this record
         return Known(
-            ZERO, frozenset(COMPONENTS), f"the formula for {op.op} does not fit this record: {described(error)}"
+            ZERO, frozenset(COMPONENTS), f"the formula for {op.op} does not fit this record: {describe_error(error)}"
         )
 
 
@@ -110,12 +122,12 @@ def _execute(text: str, file: Path) -> None:
     exec(compile(text, str(file), "exec"), {"__name__": "_reconcile_formulas", "__file__": str(file)})
 
 
-def _guarded(entry: Formula, file: Path, limit: float) -> Callable[[Op], Work]:
+def _guard_formula(entry: Formula, file: Path, limit: float) -> Callable[[Op], Work]:
     """The formula with a time limit and with checks of its result; any fault becomes one sentence."""
     line, name = _first_line(entry), _label(entry, file)
 
     def compute(op: Op) -> Work:
-        return _calling(file, limit, name, lambda: _plain(entry.compute(op)), line, (UnknownWork,))
+        return _call_within(file, limit, name, lambda: _plain(entry.compute(op)), line, (UnknownWork,))
 
     return compute
 
@@ -131,14 +143,14 @@ def _first_line(entry: Formula) -> int:
 def _plain(value: object) -> Work:
     """The value that a formula returned, if it is work in which every dot product has a multiply-add, so that its FLOPs are
     never negative. Raises NoWork."""
-    work = checked(value)
+    work = check_work(value)
     if work.accumulators > work.mac:
         dots, macs = short(work.accumulators), short(work.mac)
         raise NoWork(f"it returned accumulators={dots} and mac={macs}, but a dot product has at least one multiply-add")
     return work
 
 
-def _calling(
+def _call_within(
     file: Path,
     limit: float,
     label: str,
@@ -162,7 +174,7 @@ def _calling(
             f"(the limit is {LIMIT:g} s, or a {SHARE}th of --timeout if that is longer)."
         ) from error
     except BaseException as error:  # sys.exit as well
-        raise FormulaError(f"{label} cannot be used{_at(_line(error, file))}: {described(error)}.") from error
+        raise FormulaError(f"{label} cannot be used{_at(_line(error, file))}: {describe_error(error)}.") from error
 
 
 def _line(error: BaseException, file: Path) -> int:

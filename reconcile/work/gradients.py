@@ -7,7 +7,7 @@ several of them share is counted once.
 from __future__ import annotations
 
 from ..core.work import Work
-from .convolution import convolution, filter_gradient, transposed
+from .convolution import convolution, filter_gradient, transposed_convolution
 from .elementwise import ADD, CMP, DIV, MUL, SPECIAL
 
 Mask = tuple[bool, bool, bool]
@@ -141,7 +141,7 @@ def convolution_gradient(x: int, g: int, weights: int, taps: int, channels: int,
     """
     work = Work()
     if mask[0]:
-        work += convolution(x, taps, bias=False) if transposed_ else transposed(g, taps, x, bias=False)
+        work += convolution(x, taps, bias=False) if transposed_ else transposed_convolution(g, taps, x, bias=False)
     if mask[1]:
         work += filter_gradient(x if transposed_ else g, taps, weights)
     if mask[2]:

@@ -29,7 +29,7 @@ def kth(rows: int, n: int, k: int) -> Work:
     return largest(rows, n, min(k, n + 1 - k))
 
 
-def searched(values: int, n: int) -> Work:
+def search_sorted(values: int, n: int) -> Work:
     """The place of each value among n in order: cmp ceil(lg (n + 1)), the longest way of a binary search.
 
     Source: Knuth, The Art of Computer Programming, volume 3, section 6.2.1.

@@ -32,7 +32,7 @@ def _coordinate(padding: int, align: bool, cubic: bool) -> Work:
     return unnormalised + _PADDING[padding] * (4 if cubic else 1)
 
 
-def _known(mode: int, padding: int, axes: int) -> None:
+def _check_mode(mode: int, padding: int, axes: int) -> None:
     if mode not in (BILINEAR, NEAREST, BICUBIC) or padding not in _PADDING or (mode == BICUBIC and axes != 2):
         raise UnknownWork(f"sampling with mode {mode} and padding {padding} over {axes} axes")
 
@@ -49,7 +49,7 @@ def weights(mode: int, axes: int) -> Work:
 def grid_sample(places: int, channels: int, axes: int, mode: int, padding: int, align: bool) -> Work:
     """Coordinates and weights of every place, and the weighted sum of 2^axes (cubic: four times four, row by row) neighbours per
     channel. Source: ATen native/GridSampler.h, native/GridSampler.cpp, each intermediate computed once."""
-    _known(mode, padding, axes)
+    _check_mode(mode, padding, axes)
     each = {
         NEAREST: Work(),
         BILINEAR: MUL * (1 << axes) + ADD * ((1 << axes) - 1),
@@ -65,7 +65,7 @@ def grid_sample_gradient(
     """Of the input: g times each weight, added where the neighbour is (cubic: g cx cy). Of the grid: per axis, channel and
     neighbour value x g x the other axes' distances (cubic: the coefficients, one of them its slope), added; times the slope of
     the coordinate. Both need coordinates and weights. Source: as grid_sample (grid_sampler_2d_backward_cpu_kernel)."""
-    _known(mode, padding, axes)
+    _check_mode(mode, padding, axes)
     if not any(mask):
         return Work()
     cubic = mode == BICUBIC
@@ -100,7 +100,7 @@ def taps(size: int, wanted: int, interpolation: int, align: bool, scale: float |
     return total
 
 
-def antialiased(leading: int, sizes: tuple[int, ...], wanted: tuple[int, ...], reads: tuple[int, ...]) -> Work:
+def resample_antialiased(leading: int, sizes: tuple[int, ...], wanted: tuple[int, ...], reads: tuple[int, ...]) -> Work:
     """The last axis first, each output the sum of its taps times their weights: mul taps, add taps - 1. Weights are computed once
     per axis and are not counted. Source: ATen native/cpu/UpSampleKernel.cpp (separable_upsample_generic_Nd_kernel_impl)."""
     if sizes == wanted:

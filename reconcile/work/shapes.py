@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.records import Op
-from ..core.work import UnknownWork, known, numel, prod
+from ..core.work import UnknownWork, known_shape, numel, prod
 
 _MISSING = object()
 
@@ -14,7 +14,7 @@ def shape(op: Op, index: int = 0) -> tuple[int, ...]:
     """Shape of input ``index``. Raises UnknownWork if there is no such input or a dimension is unknown."""
     if not -len(op.inputs) <= index < len(op.inputs):
         raise UnknownWork(f"{op.op}: no tensor input {index} in the record")
-    return known(op.inputs[index].shape)
+    return known_shape(op.inputs[index].shape)
 
 
 def n_in(op: Op, index: int = 0) -> int:
@@ -27,7 +27,7 @@ def out_shape(op: Op, index: int = 0) -> tuple[int, ...]:
     """Shape of output ``index``. Raises UnknownWork as :func:`shape` does."""
     if not 0 <= index < len(op.outputs):
         raise UnknownWork(f"{op.op}: no output {index} in the record")
-    return known(op.outputs[index].shape)
+    return known_shape(op.outputs[index].shape)
 
 
 def n_out(op: Op, index: int = 0) -> int:

@@ -111,7 +111,7 @@ _LOCATED = SPECIAL + ADD * 2
 """For a coordinate: its floor, the distance from it, 1 less that."""
 
 
-def _pooled(op: Op, clipped: bool, shifted: bool) -> Work:
+def _pool_regions(op: Op, clipped: bool, shifted: bool) -> Work:
     # picture (B, channels, H, W), regions (K, 5) -> (K, C, ph, pw)
     outputs = n_out(op)
     samples, located = _grid(op, clipped, shifted)
@@ -119,13 +119,13 @@ def _pooled(op: Op, clipped: bool, shifted: bool) -> Work:
     return located + (MUL * neighbours + ADD * (neighbours - 1) + DIV) * outputs
 
 
-def _spread(op: Op, clipped: bool, shifted: bool) -> Work:
+def _spread_gradient(op: Op, clipped: bool, shifted: bool) -> Work:
     # g (K, C, ph, pw), regions (K, 5) -> (B, channels, H, W)
     samples, located = _grid(op, clipped, shifted)
     return located + (MUL + DIV + ADD) * (samples * _NEIGHBOURS * n_in(op))
 
 
-def _aligned(op: Op) -> bool:
+def _is_aligned(op: Op) -> bool:
     n_in(op)
     return bool(attr(op, "aligned"))
 
@@ -136,7 +136,7 @@ def _aligned(op: Op) -> bool:
     "without a sampling_ratio not fixed: torchvision csrc/ops/cpu/roi_align_kernel.cpp, roi_align_common.h",
 )
 def _roi_align(op: Op) -> Work:
-    return _pooled(op, clipped=not _aligned(op), shifted=_aligned(op))
+    return _pool_regions(op, clipped=not _is_aligned(op), shifted=_is_aligned(op))
 
 
 @formula(
@@ -145,7 +145,7 @@ def _roi_align(op: Op) -> Work:
     "added: torchvision csrc/ops/cpu/roi_align_kernel.cpp (roi_align_backward_kernel_impl)",
 )
 def _roi_align_backward(op: Op) -> Work:
-    return _spread(op, clipped=not _aligned(op), shifted=_aligned(op))
+    return _spread_gradient(op, clipped=not _is_aligned(op), shifted=_is_aligned(op))
 
 
 @formula(
@@ -154,7 +154,7 @@ def _roi_align_backward(op: Op) -> Work:
     "csrc/ops/cpu/ps_roi_align_kernel.cpp",
 )
 def _ps_roi_align(op: Op) -> Work:
-    return _pooled(op, clipped=False, shifted=True)
+    return _pool_regions(op, clipped=False, shifted=True)
 
 
 @formula(
@@ -162,7 +162,7 @@ def _ps_roi_align(op: Op) -> Work:
     source="coordinates and weights as forward; then as roi_align's gradient: torchvision csrc/ops/cpu/ps_roi_align_kernel.cpp",
 )
 def _ps_roi_align_backward(op: Op) -> Work:
-    return _spread(op, clipped=False, shifted=True)
+    return _spread_gradient(op, clipped=False, shifted=True)
 
 
 @formula(

@@ -12,7 +12,7 @@ from typing import Any
 from ..adapters.shared.refusal import FactoryError
 from ..core.protocol import WorkerRequest
 from .factory import FactoryPair
-from .user_code import described
+from .user_code import describe_user_error
 
 
 class AtHand(FactoryPair):
@@ -26,7 +26,7 @@ class AtHand(FactoryPair):
         try:
             return function()
         except Exception as error:
-            raise declined(f"{action} {described(error)}.") from error
+            raise declined(f"{action} {describe_user_error(error)}.") from error
 
 
 @contextmanager

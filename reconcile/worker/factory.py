@@ -144,7 +144,7 @@ class FactoryPair(pairs.Pair):
         elif self.given_inputs is not None:
             self._arguments = self._arguments_of(function, None)
         else:
-            raise FactoryError(unfed(self.where, function, HOW_TO_GIVE_ARGUMENTS))
+            raise FactoryError(describe_unfed(self.where, function, HOW_TO_GIVE_ARGUMENTS))
         return function
 
     def _example(self, model: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
@@ -216,7 +216,7 @@ def _is_call(positional: Any, named: Any) -> bool:
     return isinstance(positional, (tuple, list)) and isinstance(named, Mapping)
 
 
-def unfed(where: str, function: Any, remedy: str) -> str:
+def describe_unfed(where: str, function: Any, remedy: str) -> str:
     """The sentence about a function that takes arguments, none of which are given."""
     names = ", ".join(p.name for p in signatures.parameters(function))
     return f"{where} takes arguments ({names}), and none are given: {remedy}."

@@ -116,7 +116,7 @@ class _Same(importlib.abc.Loader):
         module.__spec__ = self.spec
 
 
-def bring(package: str, folder: str) -> None:
+def import_outside(package: str, folder: str) -> None:
     """Make the package of an outside adapter importable from its folder."""
     sys.meta_path.insert(0, Brought(package, folder))
 

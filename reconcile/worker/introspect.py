@@ -54,14 +54,14 @@ def inputs_of(model: Any, doc: str) -> Optional[Tuple[Any, ...]]:
 
 def _input(tensor: Any, doc: str) -> Optional[pairs.Input]:
     shape: List[Optional[int]] = getattr(tensor.shape, "as_list", lambda: list(tensor.shape))()
-    sizes = documented(shape[1:], doc) if None in shape[1:] else [int(size or 0) for size in shape[1:]]
+    sizes = find_documented(shape[1:], doc) if None in shape[1:] else [int(size or 0) for size in shape[1:]]
     if sizes is None:
         return None
     dtype = str(getattr(tensor.dtype, "name", tensor.dtype)).replace("torch.", "")
     return pairs.Input("", tuple([int(shape[0] or 1)] + sizes), dtype)
 
 
-def documented(sizes: Sequence[Optional[int]], doc: str) -> Optional[List[int]]:
+def find_documented(sizes: Sequence[Optional[int]], doc: str) -> Optional[List[int]]:
     """The first shape in that text, such as ``(224, 224, 3)``, that has as many sizes and agrees with the known ones."""
     for text in _SHAPE.findall(doc):
         shape = [int(size) for size in re.findall(r"\d+", text)]

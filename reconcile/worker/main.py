@@ -72,7 +72,7 @@ class Worker:
         if self.request.lent:
             import_path.borrow(self.request.lent)
         for package, folder in self.request.brought.items():
-            import_path.bring(package, folder)
+            import_path.import_outside(package, folder)
         try:
             with contextlib.suppress(FactoryError):  # if there is none, a later task reports that
                 self._adapter().before_import()

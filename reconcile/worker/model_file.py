@@ -20,7 +20,7 @@ from ..adapters.shared.refusal import FactoryError
 from ..core.framework import absolute
 from ..core.protocol import ModelFile, WorkerRequest
 from .factory import FactoryPair
-from .user_code import described
+from .user_code import describe_user_error
 
 MEMORY = 4 << 30
 """Bytes that the worker may allocate, in addition to those that its framework took at the start and ``COPIES`` of the file."""
@@ -55,7 +55,7 @@ class FromFile(FactoryPair):
     def _build(self, _params: Any) -> Any:
         loader = importlib.import_module(absolute(self.adapter.loader))
         loader.ready()
-        with guarded(self.file):
+        with guard_file(self.file):
             try:
                 model, self._arguments = loader.load(self.file, self.given_inputs)
             except FileError as error:
@@ -66,7 +66,7 @@ class FromFile(FactoryPair):
                 raise FactoryError(f"{self.where} cannot be loaded: {OUT_OF_MEMORY}.") from error
             except Exception as error:
                 traceback.print_exc()
-                why = OUT_OF_MEMORY if any(word in str(error) for word in NO_MEMORY) else _shortened(error)
+                why = OUT_OF_MEMORY if any(word in str(error) for word in NO_MEMORY) else _shorten_error(error)
                 raise FactoryError(f"{self.where} cannot be loaded: {why}.") from error
         return model
 
@@ -76,7 +76,7 @@ class FromFile(FactoryPair):
             call()
         except Exception as error:
             traceback.print_exc()
-            text = f"{self.where}, called with ({inputs()}), {_shortened(error)}."
+            text = f"{self.where}, called with ({inputs()}), {_shorten_error(error)}."
             raise FactoryError(text) from error
 
     def may_run(self, trace: Any) -> None:
@@ -90,14 +90,14 @@ class FromFile(FactoryPair):
             )
 
 
-def _shortened(error: BaseException) -> str:
+def _shorten_error(error: BaseException) -> str:
     """An error as a predicate, of at most 300 characters."""
-    text = described(error)
+    text = describe_user_error(error)
     return text if len(text) < 300 else text[:300] + "..."
 
 
 @contextlib.contextmanager
-def guarded(file: ModelFile) -> Iterator[None]:
+def guard_file(file: ModelFile) -> Iterator[None]:
     """While a file is loaded, forbid pickles, processes and connections. From then on, limit memory."""
     if file.trusted:
         yield

@@ -25,7 +25,7 @@ from .main import write
 from .process_guard import end_with
 from .rank_plan import MOST, Plan
 from .rank_turns import Turns
-from .user_code import described
+from .user_code import describe_user_error
 
 
 class ModelOrStep:
@@ -164,7 +164,7 @@ class Ranks:
                 write(self._path(rank, "told.json"), dumps({"error": str(error)}))
             else:
                 traceback.print_exc()
-                write(self._path(rank, "told.json"), dumps({"error": f"rank {rank} {described(error)}."}))
+                write(self._path(rank, "told.json"), dumps({"error": f"rank {rank} {describe_user_error(error)}."}))
         finally:
             sys.stdout.flush()
             sys.stderr.flush()

@@ -48,7 +48,7 @@ class UserCode:
             process_guard.only(process)
             process_guard.note(error)
             about = declined if isinstance(error, Exception) and not isinstance(error, MACHINE) else FactoryError
-            raise about(f"{action} {described(error, self.folder)}.") from error
+            raise about(f"{action} {describe_user_error(error, self.folder)}.") from error
         finally:
             process_guard.only(process)
             process_guard.mend()
@@ -116,7 +116,7 @@ def kind(value: Any) -> str:
     return ("an " if name[0].lower() in "aeiou" else "a ") + name
 
 
-def described(error: BaseException, folder: str = "") -> str:
+def describe_user_error(error: BaseException, folder: str = "") -> str:
     """An error as a predicate: the last line of its traceback, and where in the user's code it was raised."""
     if isinstance(error, SystemExit):
         code = "" if error.code is None else repr(error.code)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcile.align.alignment import ROOT
-from reconcile.align.automatic import aligned, alignment
-from reconcile.align.mapping import read, written
+from reconcile.align.automatic import align_layers, alignment
+from reconcile.align.mapping import format_mapping, read_mapping
 from reconcile.core.errors import UsageError
 from reconcile.core.records import Layer
 from tests.align.models import pair
@@ -32,7 +32,7 @@ def file(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_what_is_written_says_what_matched_and_what_did_not() -> None:
-    text = written(aligned(*TRACES), "nets.tf+nets.torch")
+    text = format_mapping(align_layers(*TRACES), "nets.tf+nets.torch")
     assert text.splitlines()[0] == (
         "# The matched layers of nets.tf and nets.torch. Lines with the same name in the first column are one row of the report;"
     )
@@ -49,16 +49,16 @@ def test_what_is_written_says_what_matched_and_what_did_not() -> None:
 
 
 def test_read_back_it_is_the_same_alignment(tmp_path: Path) -> None:
-    rows = aligned(*TRACES)
+    rows = align_layers(*TRACES)
     path = tmp_path / "map.csv"
-    path.write_text(written(rows, "a+b"), encoding="utf-8")
-    again = aligned(*TRACES, read(path, TRACES))
+    path.write_text(format_mapping(rows, "a+b"), encoding="utf-8")
+    again = align_layers(*TRACES, read_mapping(path, TRACES))
     assert [(row.layer, row.paths) for row in again] == [(row.layer, row.paths) for row in rows]
     assert {row.by for row in again if row.by} == {"mapping"}
 
 
 def test_what_it_lists_is_settled_and_the_rest_is_aligned(file: Callable[..., Path]) -> None:
-    rows = aligned(*TRACES, read(file("extra,block", "stem,"), TRACES))
+    rows = align_layers(*TRACES, read_mapping(file("extra,block", "stem,"), TRACES))
     by = {row.layer: row.by for row in rows}
     assert by["block"] == "mapping"
     assert next(tuple(row.paths.values()) for row in rows if row.layer == "block") == (("extra",), ("block",))
@@ -93,10 +93,10 @@ def test_what_is_wrong_is_said_with_its_line(
 ) -> None:
     path = file(*lines)
     if number is None:
-        assert read(path, TRACES) == ()  # an empty line of a spreadsheet
+        assert read_mapping(path, TRACES) == ()  # an empty line of a spreadsheet
         return
     with pytest.raises(UsageError) as error:
-        read(path, TRACES)
+        read_mapping(path, TRACES)
     assert str(error.value).startswith(f"the mapping file {path}, line {number}")
     assert said is None or said in str(error.value)
     assert "\n" not in str(error.value)
@@ -116,18 +116,18 @@ def test_what_is_no_mapping_file(tmp_path: Path, content: bytes, said: str) -> N
     path = tmp_path / "map.csv"
     path.write_bytes(content)
     with pytest.raises(UsageError, match="mapping file") as error:
-        read(path, TRACES)
+        read_mapping(path, TRACES)
     assert said in str(error.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^cannot read the mapping file .*none.csv: No such file or directory\.$"):
-        read(tmp_path / "none.csv", TRACES)
+        read_mapping(tmp_path / "none.csv", TRACES)
 
 
 def test_a_layer_without_any_name_in_its_line(file: Callable[..., Path]) -> None:
     with pytest.raises(UsageError, match="line 3 names no layer; give one in the column tf, torch or both"):
-        read(file("x,,", header="layer,tf,torch"), TRACES)
+        read_mapping(file("x,,", header="layer,tf,torch"), TRACES)
 
 
 def test_a_pair_that_says_its_layers_takes_no_file(file: Callable[..., Path]) -> None:
@@ -143,7 +143,7 @@ def test_any_bytes_are_read_or_refused_in_a_sentence(tmp_path_factory: pytest.Te
     path.write_bytes(b"tf,torch\n" + content)
     said = ""
     try:
-        read(path, TRACES)
+        read_mapping(path, TRACES)
     except UsageError as error:
         said = str(error)
     assert "\n" not in said

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcile.align.sequence import ascending, certain
+from reconcile.align.sequence import certain, find_ascending
 
 SCORES = st.integers(0, 4).flatmap(
     lambda width: st.lists(st.lists(st.integers(0, 3), min_size=width, max_size=width), max_size=4)
@@ -40,7 +40,7 @@ def test_what_every_best_alignment_has(scores: Sequence[Sequence[int]]) -> None:
 @given(st.lists(st.integers(0, 5), unique=True).flatmap(lambda xs: st.permutations(range(len(xs)))))
 def test_the_longest_ascent(order: Sequence[int]) -> None:
     pairs = list(enumerate(order))
-    found = ascending(pairs)
+    found = find_ascending(pairs)
     assert set(found) <= set(pairs)
     assert [(a, b) for (_, a), (_, b) in pairwise(found) if a >= b] == []
     longest = max(len(a) for a in alignments(len(order), len(order)) if a <= set(pairs)) if order else 0

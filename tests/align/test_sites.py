@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcile.align.automatic import aligned
+from reconcile.align.automatic import align_layers
 from reconcile.align.layer_names import Name
 from reconcile.align.sites import paths_of, sites_of
 from reconcile.core.records import Op, Tensor, Trace
@@ -33,5 +33,5 @@ def test_a_transposed_convolution_takes_filter_before_input() -> None:
 def test_dimensions_that_are_not_known_are_no_filter() -> None:
     tf, torch = pair([("a", 4, 5)], [("b", 4, 5)])
     vague = tf.ops[0]._replace(inputs=(tf.ops[0].inputs[0], Tensor(None, F32)))
-    assert [row.by for row in aligned(tf._replace(ops=(vague,)), torch)] == ["order+work"]
-    assert [row.by for row in aligned(tf, torch)] == ["order+shape+work"]
+    assert [row.by for row in align_layers(tf._replace(ops=(vague,)), torch)] == ["order+work"]
+    assert [row.by for row in align_layers(tf, torch)] == ["order+shape+work"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.adapters.shared.refusal import reason_of
-from reconcile.core.errors import described
+from reconcile.core.errors import describe_error
 from reconcile.core.message import LONGEST, first_line, text_of
 from reconcile.worker import user_code
 
@@ -39,8 +39,8 @@ def test_the_line_that_says_what_went_wrong(message: str, line: str) -> None:
     error = RuntimeError(message)
     assert first_line(error) == line
     half = f"RuntimeError: {line.rstrip('.')}" if line else "RuntimeError"
-    assert described(error) == half
-    assert user_code.described(error) == f"raised {half}"
+    assert describe_error(error) == half
+    assert user_code.describe_user_error(error) == f"raised {half}"
 
 
 class Unreadable(Exception):
@@ -68,4 +68,4 @@ class Exits(Exception):
 def test_an_error_whose_message_fails_has_none(kind: type[Exception]) -> None:
     assert first_line(kind()) == text_of(kind()) == ""
     assert reason_of(kind()) == f"{kind.__name__}: "
-    assert user_code.described(kind(), "/nowhere") == f"raised {kind.__name__}"
+    assert user_code.describe_user_error(kind(), "/nowhere") == f"raised {kind.__name__}"

@@ -33,25 +33,25 @@ def cells(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("start", STARTS)
 def test_a_text_that_begins_like_a_formula_is_text(start: str) -> None:
-    ((cell,),) = cells(table.written([[f"{start}1"]]))
+    ((cell,),) = cells(table.format_csv([[f"{start}1"]]))
     assert cell == f"'{start}1"
 
 
 @pytest.mark.parametrize("value", [0, 5, -5, -(2**80), "a-b", "", "x=1", "(no layer)"])
 def test_numbers_and_other_texts_are_as_they_were(value: object) -> None:
-    assert cells(table.written([[value, "end"]])) == [[str(value), "end"]]
+    assert cells(table.format_csv([[value, "end"]])) == [[str(value), "end"]]
 
 
 @settings(deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_what_is_read_back_is_what_was_written(row: list[str]) -> None:
-    (found,) = cells(table.written([[*row, "end"]]))
-    assert [table.read(cell) for cell in found] == [*row, "end"]
+    (found,) = cells(table.format_csv([[*row, "end"]]))
+    assert [table.read_cell(cell) for cell in found] == [*row, "end"]
     assert [cell for cell in found if cell[:1] and cell[0] in STARTS] == []
 
 
 def test_a_nul_is_written_as_its_escape() -> None:
-    assert cells(table.written([["a\0b", "end"]])) == [["a\\x00b", "end"]]
+    assert cells(table.format_csv([["a\0b", "end"]])) == [["a\\x00b", "end"]]
 
 
 ODD = "a\x1b[31m\n::error::b\r\u202e"
@@ -79,7 +79,7 @@ def test_a_report_still_adds_up_with_a_layer_that_is_a_formula() -> None:
 
 def test_a_mapping_file_writes_and_reads_layers_like_formulas(tmp_path: Path) -> None:
     rows = (Match("-a", {"tf": ("-a",), "torch": ("@b",)}, "name", ""),)
-    text = mapping.written(rows, "x\ny,+z+w\x1b")
+    text = mapping.format_mapping(rows, "x\ny,+z+w\x1b")
     assert "'-a,'-a,'@b,name," in text.splitlines()
     assert "\x1b" not in text
     file = tmp_path / "map.csv"

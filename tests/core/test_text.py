@@ -21,7 +21,7 @@ WHOLE = st.integers(min_value=1, max_value=10**20)
 
 def test_numbers_have_separators_and_signs() -> None:
     assert text.number(2**53 + 1) == "9,007,199,254,740,993"
-    assert [text.signed(n) for n in (1234, -1234, 0)] == ["+1,234", "-1,234", "0"]
+    assert [text.format_signed(n) for n in (1234, -1234, 0)] == ["+1,234", "-1,234", "0"]
 
 
 @given(part=WHOLE, whole=WHOLE)
@@ -140,12 +140,12 @@ WORDS = st.lists(st.binary(max_size=6).map(lambda raw: raw.replace(b"\0", b"")),
 @given(WORDS)
 def test_a_shell_reads_a_command_as_it_was_meant(words: list[bytes]) -> None:
     """Also file names that are no text, or act on a terminal."""
-    line = text.typed(["printf", r"%s\0", *(raw.decode("utf-8", "surrogateescape") for raw in words)])
+    line = text.quote_words(["printf", r"%s\0", *(raw.decode("utf-8", "surrogateescape") for raw in words)])
     assert line.isprintable()
     done = subprocess.run(["bash", "-c", line], capture_output=True, check=True)
     assert done.stdout.split(b"\0")[:-1] == words
 
 
 def test_a_plain_command_is_as_it_was() -> None:
-    assert text.typed(["run", "a b", "it's", "größe", ""]) == shlex.join(["run", "a b", "it's", "größe", ""])
-    assert text.typed(["m\x1b[31m\n.onnx", "\ud800"]) == r"$'m\x1b[31m\x0a.onnx' $'\xed\xa0\x80'"
+    assert text.quote_words(["run", "a b", "it's", "größe", ""]) == shlex.join(["run", "a b", "it's", "größe", ""])
+    assert text.quote_words(["m\x1b[31m\n.onnx", "\ud800"]) == r"$'m\x1b[31m\x0a.onnx' $'\xed\xa0\x80'"

@@ -64,7 +64,7 @@ def test_the_verdict_comes_first_and_layers_that_moved_have_rows() -> None:
 def test_nothing_moved_is_one_line() -> None:
     done = checked(compare(take(), take(), BUILT_IN["matmul"]))
     assert github.comment(done, []) == f"✅ **toy: unchanged: 1 counter and 1 trace as in {BASELINE}**\n"
-    assert github.annotated(done) == []
+    assert github.annotate_layers(done) == []
 
 
 @pytest.mark.parametrize("count", [10, 300, 20_000])
@@ -77,7 +77,7 @@ def test_a_comment_is_short_however_much_moved(count: int) -> None:
     rest = int(cut[0].strip("| ").split()[0].replace(",", "")) if cut else 0
     assert len(rows) + rest == count
     assert bool(cut) == (count > 10)
-    assert len(github.annotated(many(count))) == github.ANNOTATED
+    assert len(github.annotate_layers(many(count))) == github.ANNOTATED
 
 
 def test_names_are_text() -> None:
@@ -88,7 +88,7 @@ def test_names_are_text() -> None:
     assert "\x1b" not in text
     (row,) = [line for line in table.splitlines() if line.startswith("| trace@torch |")]
     assert row.count("|") - row.count("\\|") == 7
-    (line,) = github.annotated(done)
+    (line,) = github.annotate_layers(done)
     assert "\n" not in line
     assert line.startswith(f"::error file={BASELINE},title=toy%3A a")
     assert line.count("::error") - line.count("%3A%3Aerror") - line.count("\\n::error") <= 1
@@ -142,7 +142,7 @@ def test_no_name_is_a_command_to_the_workflow(name: str, capsys: pytest.CaptureF
 
 
 def test_an_annotation_of_ours_is_a_command() -> None:
-    (line,) = github.annotated(many(1))
+    (line,) = github.annotate_layers(many(1))
     assert line.startswith("::error file=")
 
 

@@ -8,7 +8,7 @@ from reconcile.adapters.counters.bridge import make_item
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import ALL, MATMUL, TEXTBOOK, Convention
 from reconcile.core.records import FLOP
-from reconcile.engine.booking import book, expected
+from reconcile.engine.booking import book, expected_amount
 from reconcile.work import Work
 
 M, K, N = 3, 5, 7
@@ -20,13 +20,13 @@ WHOLE = M * N * 2 * K
 def bookings(counted: Work, seen: int, times: int, convention: Convention) -> dict[Cause, int]:
     item = make_item(None, None, layer="a", op="product", counted=counted, seen=seen, ran=RAN, times=times)
     found = {booking.cause: booking.amount for booking in book(item, FLOP, convention)}
-    assert expected(item, FLOP) + sum(found.values()) == convention.flops(RAN) * times  # it always arrives
+    assert expected_amount(item, FLOP) + sum(found.values()) == convention.flops(RAN) * times  # it always arrives
     return found
 
 
 def test_a_product_at_2k_less_1_adds_so_much() -> None:
     item = make_item(None, None, layer="a", op="product", counted=RAN, seen=1, ran=RAN, times=1)
-    assert expected(item, FLOP) == SAVED
+    assert expected_amount(item, FLOP) == SAVED
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from reconcile.core.causes import State
 from reconcile.core.conventions import ALL, MATMUL, Conventions
 from reconcile.core.records import FLOP, LIVE, Entry, Ledger, Op, Sighting, Tensor, Trace
 from reconcile.engine import reconcile as engine
-from reconcile.engine.ledger import booked
+from reconcile.engine.ledger import book_items
 from reconcile.engine.reconcile import Books, reconcile
 from tests.align.models import BATCH, dense, relu
 
@@ -137,10 +137,10 @@ def test_what_a_bridge_books_in_another_layer_is_unexplained(monkeypatch) -> Non
     tf = made("tf", [dense("tf", "a", WIDTH, 2)._replace(calls=STEPS), dense("tf", "b", WIDTH, 3)])
 
     def misplaced(*given):
-        done = booked(*given)
+        done = book_items(*given)
         return replace(done, adjustments=tuple(replace(line, layer="b") for line in done.adjustments))
 
-    monkeypatch.setattr(engine, "booked", misplaced)
+    monkeypatch.setattr(engine, "book_items", misplaced)
     align, _ = alignment((), [tf])
     books = reconcile((tf,), (frozen(tf),), align, Conventions(MATMUL))
     foots(books)

@@ -27,7 +27,7 @@ def load(framework: str, path: str, *, trusted: bool = False, counters: tuple[st
     if name.endswith("!"):  # nothing that would run the model
         name, counters = name[:-1], ("tf.profiler@function", "tf.profiler@frozen")
     try:
-        file = user_models.given(framework, name, trusted=trusted)
+        file = user_models.read_model(framework, name, trusted=trusted)
         assert isinstance(file, ModelFile)
         held = {framework: file._replace(trusted=trusted, signature=signature)}
         models = user_models.models({framework: name}, user_models.read_inputs(given.split() if given else ()), held)

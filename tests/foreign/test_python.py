@@ -20,7 +20,7 @@ from reconcile.core.registry import known_counters
 from reconcile.launch.environments import cache
 from reconcile.launch.environments.named import CURRENT, adhoc, at
 from reconcile.launch.request import RunRequest, run_request
-from reconcile.launch.runner import _missing
+from reconcile.launch.runner import _make_missing
 from reconcile.launch.workers import lend as lending
 from reconcile.launch.workers.lend import lend
 from reconcile.launch.workers.written import Outcome
@@ -177,17 +177,17 @@ def test_an_environment_without_the_framework_is_refused(repository: Repository,
 
 def test_what_is_missing_there_is_named_with_what_to_do() -> None:
     request = RunRequest("", {}, python="/venv/bin/python", user_python=True)
-    fvcore = _missing("fvcore", "torch", Outcome(None, "", "fvcore"), request)
+    fvcore = _make_missing("fvcore", "torch", Outcome(None, "", "fvcore"), request)
     assert (fvcore.state.value, fvcore.reason) == (
         "skipped",
         "fvcore is not installed for /venv/bin/python; install it there, or leave it out with --counter.",
     )
-    iopath = _missing("fvcore", "torch", Outcome(None, "the package iopath is not installed", "iopath"), request)
+    iopath = _make_missing("fvcore", "torch", Outcome(None, "the package iopath is not installed", "iopath"), request)
     assert (iopath.state.value, iopath.reason) == ("failed", "the package iopath is not installed")
-    torch = _missing("thop", "torch", Outcome(None, "", "torch"), request)
+    torch = _make_missing("thop", "torch", Outcome(None, "", "torch"), request)
     assert torch.reason.startswith("PyTorch is not installed for /venv/bin/python; install it there")
     request = RunRequest("", {}, python="/made/bin/python", python_version="3.11")
-    torch = _missing("thop", "torch", Outcome(None, "", "torch"), request)
+    torch = _make_missing("thop", "torch", Outcome(None, "", "torch"), request)
     assert torch.reason == "PyTorch is not installed in that environment; add torch to its requirements"
 
 
@@ -195,7 +195,7 @@ def test_a_failed_part_of_a_framework_is_not_taken_for_missing() -> None:
     """It has no package of its own, and a failure that misses no module has no name of one."""
     outcome = Outcome(None, "RuntimeError: it broke", "")
     assert known_counters()["flop_counter"].package == outcome.missing == ""
-    failed = _missing("flop_counter", "torch", outcome, RunRequest("", {}))
+    failed = _make_missing("flop_counter", "torch", outcome, RunRequest("", {}))
     assert (failed.state.value, failed.reason) == ("failed", "RuntimeError: it broke")
 
 

@@ -155,7 +155,7 @@ def check_any(data: bytes, folder: Path) -> None:
     path.write_bytes(data)
     for framework in ("torch", "tf", "onnx"):
         try:
-            assert files.read(framework, str(path)).kind in files.KINDS
+            assert files.read_model_file(framework, str(path)).kind in files.KINDS
         except UsageError as error:
             if "\n" in str(error):
                 raise Wrong("its sentence has several lines") from error

@@ -44,7 +44,7 @@ def handed(framework: str, path: Path, load: Callable[[Any], object]) -> bytes |
     from reconcile.core.errors import UsageError
 
     try:
-        found = files.read(framework, str(path))
+        found = files.read_model_file(framework, str(path))
         load(found)
     except (UsageError, FileError) as error:
         if "\n" in str(error):

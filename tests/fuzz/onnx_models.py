@@ -109,7 +109,7 @@ def check(data: bytes, folder: Path) -> None:
     path = folder / "net.onnx"
     path.write_bytes(data)
     try:
-        files.read("onnx", str(path))
+        files.read_model_file("onnx", str(path))
         _work(data, path, ())
         _work(data, path, user_models.read_inputs(["2,3"]))
     except (UsageError, FileError) as error:

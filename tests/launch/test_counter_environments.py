@@ -79,7 +79,7 @@ def test_the_sentence_names_it(monkeypatch: pytest.MonkeyPatch, requirements: tu
     counter = OWN._replace(requirements=requirements)
     monkeypatch.setattr(runner, "known_counters", functools.partial(dict, {OWN.name: counter}))
     outcome = Outcome(None, "no", missing="own_package")
-    missing = runner._missing(OWN.name, "torch", outcome, RunRequest(model="gru_demo"))
+    missing = runner._make_missing(OWN.name, "torch", outcome, RunRequest(model="gru_demo"))
     assert isinstance(missing, Missing)
     assert (
         missing.reason == f"own-package is not installed in this environment; {remedy}, or leave it out with --counter."

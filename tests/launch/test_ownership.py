@@ -112,7 +112,7 @@ class Calls:
 def test_what_several_could_call_needs_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     records = [frameworks()["tf"], frameworks()["jax"]]
     knowing: set[str] = set()
-    monkeypatch.setattr(fixture, "imported", lambda: records)
+    monkeypatch.setattr(fixture, "list_imported", lambda: records)
     monkeypatch.setattr(fixture, "owner_of", lambda _model: None)
     monkeypatch.setattr(fixture, "adapter_of", lambda record: Calls(record.name in knowing))
     with pytest.raises(UsageError, match='add framework="tf" or framework="jax"'):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import MATMUL
 from reconcile.core.results import Statement
-from reconcile.core.text import markdown, number, signed
+from reconcile.core.text import format_signed, markdown, number
 from reconcile.engine.answer import Answer
 
 NAMED = 3
@@ -82,7 +82,7 @@ def finding(row: Row) -> str:
         return "; ".join(_first(row.reasons)) or "nothing was compared"
     if row.equal:
         return "equal"
-    causes = ", ".join(f"{cause.value} {signed(amount)}" for cause, amount in row.causes.items())
+    causes = ", ".join(f"{cause.value} {format_signed(amount)}" for cause, amount in row.causes.items())
     return "; ".join([f"differs by {causes or 'nothing that has a name'}", *_first(row.uneven)])
 
 
@@ -94,7 +94,7 @@ def _first(texts: Sequence[str]) -> list[str]:
 
 def residual(row: Row) -> str:
     """0 if every statement's residual is 0, otherwise each that is not."""
-    left = [_total(r) if r is None else signed(r) for r in row.residuals if r != 0]
+    left = [_total(r) if r is None else format_signed(r) for r in row.residuals if r != 0]
     return ", ".join(left) if left else "0" if row.residuals else "unknown"
 
 

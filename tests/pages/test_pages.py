@@ -16,7 +16,7 @@ from reconcile.core.records import FLOP
 from reconcile.core.registry import known_counters
 from reconcile.engine.booking import Booking, book
 from reconcile.pages import HERE, names, page
-from reconcile.work import Work, registered, registered_variants
+from reconcile.work import Work, registered_formulas, registered_variants
 from reconcile.work import load as load_formulas
 from tests.cli.conftest import Stub, stub  # noqa: F401
 from tests.pages.reading import SLOW, THERE, numbers, programs, value
@@ -110,7 +110,7 @@ def test_explain_prints_the_page_with_its_program_as_it_is(stub: Stub, name: str
 def test_every_formula_says_which_tests_hold_it() -> None:
     load_formulas()
     entries = [
-        *registered().values(),
+        *registered_formulas().values(),
         *registered_variants("complex").values(),
         *registered_variants("sparse").values(),
     ]

@@ -126,4 +126,4 @@ def test_their_files_are_no_reports_of_the_run(tmp_path: Path) -> None:
     assert sorted(texts) == ["card.yaml", "disclosure.json", "md"]
     for end in texts:
         (tmp_path / f"steps.{end}").touch()
-    assert reports.lying(tmp_path, "steps") == ("md",)
+    assert reports.find_formats(tmp_path, "steps") == ("md",)

@@ -266,7 +266,7 @@ def test_the_table_of_layers_lies_beside_a_folded_report_only() -> None:
 def test_the_table_beside_a_report_is_no_format_of_it(tmp_path: Path) -> None:
     for end in ("md", "layers.csv"):
         (tmp_path / f"toy.{end}").touch()
-    assert reports.lying(tmp_path, "toy") == ("md",)
+    assert reports.find_formats(tmp_path, "toy") == ("md",)
 
 
 def test_a_markdown_of_many_layers_stays_small() -> None:

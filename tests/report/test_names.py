@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.drift.github import _cut
+from reconcile.drift.github import _cut_lines
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="file names are text elsewhere")
 NAME = os.fsdecode(b"m\xff")
@@ -67,4 +67,4 @@ def test_a_pair_file_and_its_baseline(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_parts_of_reports() -> None:
-    assert _cut([NAME], 100, "rows") == [NAME]
+    assert _cut_lines([NAME], 100, "rows") == [NAME]

@@ -19,7 +19,7 @@ from reconcile.report import reports
 from reconcile.report.page.data import page_data
 from reconcile.report.schema import schema
 from reconcile.report.terminal import screen as terminal
-from reconcile.work import load, scoped
+from reconcile.work import load, restore_registry
 from tests.outside import NUMPY, matmul, three
 
 HERE, THERE = 2 * 2 * 5 * 4, 2 * 2 * 5 * 6  # FLOPs: two per multiply-add
@@ -33,7 +33,7 @@ def result(monkeypatch: pytest.MonkeyPatch) -> Answer:
     params = {"torch": "net:make", "numpy": "nets:make"}
     meta = {**empty, "name": "net.make+nets.make", "params": params, "frameworks": list(params)}
     load()
-    with scoped():
+    with restore_registry():
         return settle_each(
             Collected(meta, (matmul("torch", 2, 5, 4), matmul("numpy", 2, 5, 6)), ()), Conventions(MATMUL)
         )

@@ -45,7 +45,7 @@ def test_the_largest_cause_is_the_largest_either_way() -> None:
     result = frozen_with(("loop", "Mul", DEAD, -30), ("dense", "Add", OUT, 20))
     verdict = counters_of(result)[0]
     assert verdict.largest == ("dead-op", -30)
-    assert view.closing(verdict).startswith(
+    assert view.describe_closing(verdict).startswith(
         "2.7 % above the work that ran; to add: dead-op -30, outside-convention +20."
     )
 
@@ -54,7 +54,7 @@ def test_a_residual_can_be_the_largest() -> None:
     result = samples.unexplained()
     (thop,) = [v for v in counters_of(result) if v.ledger.counter == "thop"]
     assert thop.state is State.UNEXPLAINED
-    assert "-10 FLOP remain unexplained." in view.closing(thop)
+    assert "-10 FLOP remain unexplained." in view.describe_closing(thop)
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def main(folder: str, *words: str) -> None:
         return [sys.executable, "-I", "-S", "-c", WORKER, worker[-1], str(held)]
 
     reaper.command = command  # type: ignore[assignment]
-    choose._installed = lambda _framework: False  # one whose counters are no defaults: it runs where it is installed
+    choose._is_installed = lambda _framework: False  # one whose counters are no defaults: it runs where it is installed
     sys.argv = ["reconcile", "run", "--model", "gru_demo", *words]
     threading.setprofile(heard)
     sys.setprofile(heard)

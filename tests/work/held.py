@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcile.work import load, registered
+from reconcile.work import load, registered_formulas
 
 FUSED = ("reconcile.work.aten.layers", "reconcile.work.aten.recurrent")
 """Where formulas of more than one elementary operation per element live."""
@@ -36,4 +36,4 @@ HELD = {
 def fused(ops):
     """Names of the fused ops among these."""
     load()
-    return {op.op for op in ops if registered()[op.op].compute.__module__ in FUSED}
+    return {op.op for op in ops if registered_formulas()[op.op].compute.__module__ in FUSED}

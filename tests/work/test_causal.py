@@ -8,7 +8,7 @@ import pytest
 
 from reconcile.core.conventions import CAUSAL, MATMUL
 from reconcile.work import Work, work_of
-from reconcile.work.attention import discarded, sdpa, sdpa_gradient
+from reconcile.work.attention import count_discarded, sdpa, sdpa_gradient
 from reconcile.work.causal import is_taken_whole, unknown_mask
 from tests.work.records_by_hand import make
 
@@ -23,7 +23,7 @@ def test_the_discarded_positions_are_those_that_change_no_result(queries: int, k
     query, key = (torch.ones(1, n, 2, dtype=torch.float64) for n in (queries, keys))
     rows = torch.nn.functional.scaled_dot_product_attention(query, key, values, is_causal=True)[0, :, 0]
     read = [torch.autograd.grad(row, values, retain_graph=True)[0][0, :, 0] for row in rows]
-    assert discarded(queries, keys) == sum(int((weights == 0).sum()) for weights in read)
+    assert count_discarded(queries, keys) == sum(int((weights == 0).sum()) for weights in read)
 
 
 def loops(batch: int, heads: int, queries: int, keys: int, d: int, dv: int) -> dict[str, int]:

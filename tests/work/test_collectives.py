@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reconcile.core.records import GROUP, Op, Tensor
 from reconcile.core.work import UnknownWork, Work
 from reconcile.work import work_of
-from reconcile.work.collectives import sent
+from reconcile.work.collectives import sent_bytes
 
 
 def chunks(count: int, processes: int) -> list[list[int]]:
@@ -83,22 +83,22 @@ def test_what_a_process_sends_in_a_ring(each: int, processes: int) -> None:
     (half,) = {*ring.sends}
     ring.all_gather()
     (whole,) = {*ring.sends}
-    assert sent(call("c10d.allreduce", count, processes, 0)) == ("all_reduce", 4 * whole)
+    assert sent_bytes(call("c10d.allreduce", count, processes, 0)) == ("all_reduce", 4 * whole)
     scattered = call("_c10d_functional.reduce_scatter_tensor", count, processes, 0, out=each)
-    assert sent(scattered) == ("reduce_scatter", 4 * half)
+    assert sent_bytes(scattered) == ("reduce_scatter", 4 * half)
     gathered = call("_c10d_functional.all_gather_into_tensor", each, processes, 0, out=count)
-    assert sent(gathered) == ("all_gather", 4 * (whole - half))
+    assert sent_bytes(gathered) == ("all_gather", 4 * (whole - half))
     exchanged = call("_c10d_functional.all_to_all_single", count, processes, 0)
-    assert sent(exchanged) == ("all_to_all", 4 * Fraction(count * (processes - 1), processes))
+    assert sent_bytes(exchanged) == ("all_to_all", 4 * Fraction(count * (processes - 1), processes))
 
 
 def test_what_is_not_said_is_unknown() -> None:
     alone = call("c10d.allreduce", 8, 4, 0)._replace(attrs={})
-    assert sent(alone) == ("all_reduce", None)
+    assert sent_bytes(alone) == ("all_reduce", None)
     for op in (alone, call("c10d.allreduce", 8, 4, 0, "bxor"), call("c10d.reduce", 8, 4, 0)):
         with pytest.raises(UnknownWork):
             work_of(op)
 
 
 def test_what_waits_for_a_result_sends_nothing() -> None:
-    assert sent(call("_c10d_functional.wait_tensor", 8, 4, 0)) is None
+    assert sent_bytes(call("_c10d_functional.wait_tensor", 8, 4, 0)) is None

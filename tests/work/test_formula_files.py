@@ -19,12 +19,12 @@ from reconcile.work import (
     NoWork,
     UnknownWork,
     Work,
-    checked,
+    check_work,
     formula_files,
     known_part,
     load,
-    registered,
-    scoped,
+    registered_formulas,
+    restore_registry,
     work_of,
 )
 from reconcile.work.formula_files import load_formulas
@@ -37,7 +37,7 @@ OP = make("mine.op", [(2, 3)], [(2, 3)])
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
     load()
-    with scoped():
+    with restore_registry():
         yield
 
 
@@ -228,7 +228,7 @@ def test_a_user_sees_one_sentence_and_2(file: Path, tmp_path: Path) -> None:
 
 def test_no_formula_of_the_tools_own_gives_less_than_nothing() -> None:
     """Shapes below 0 and records that do not fit make the work unknown, by name."""
-    assert len(registered()) > 600
+    assert len(registered_formulas()) > 600
     negative = make("aten.relu", [(-4, 2)], [(-4, 2)])
     with pytest.raises(UnknownWork, match=r"shape \[-4, 2\] not fully known"):
         work_of(negative)
@@ -245,10 +245,10 @@ def test_no_formula_of_the_tools_own_gives_less_than_nothing() -> None:
 
 def test_a_rule_may_count_below_nothing_and_a_formula_may_not() -> None:
     """A counter that takes n - o adds for the sum of nothing says -1; that is what it says."""
-    assert checked(Work(add=-1), signed=True) == Work(add=-1)
+    assert check_work(Work(add=-1), signed=True) == Work(add=-1)
     for work, signed in ((Work(add=-1), False), (Work(add=-(10**1000)), True), (Work(add=10**1000), True)):
         with pytest.raises(NoWork):
-            checked(work, signed=signed)
+            check_work(work, signed=signed)
 
 
 BOXES = make("torchvision.nms", [(5, 4), (5,)], [Tensor((3,), "int64")])

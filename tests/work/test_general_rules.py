@@ -7,7 +7,7 @@ import pytest
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import POINTWISE, Tensor
 from reconcile.core.work import COMPONENTS, PRODUCTS, is_opaque, is_pointwise
-from reconcile.work import ZERO, UnknownWork, Work, find, formula, known_part, load, scoped, work_of
+from reconcile.work import ZERO, UnknownWork, Work, find, formula, known_part, load, restore_registry, work_of
 from tests.work.records_by_hand import make
 
 load()
@@ -81,7 +81,7 @@ def test_a_pointwise_op_has_no_products_and_the_rest_is_unknown(op):
 
 
 def test_a_formula_wins_over_the_rules():
-    with scoped():
+    with restore_registry():
         formula("aten.igamma", source="a test")(lambda op: Work(special=7))
         assert work_of(make("aten.igamma", [X, X], [X])) == Work(special=7)
 
@@ -90,7 +90,7 @@ def test_a_formula_may_know_some_components():
     def compute(_op):
         raise UnknownWork("nobody counted the adds", components=["add"], known=Work(mac=5))
 
-    with scoped():
+    with restore_registry():
         formula("mine.op", source="a test")(compute)
         part = known_part(make("mine.op", [X], [X]))
     assert part == (Work(mac=5), frozenset(["add"]), "nobody counted the adds")

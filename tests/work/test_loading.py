@@ -22,7 +22,7 @@ work.load(("torch",))
 print(there(), work.find("aten.mm") is not None, work.find("MatMul") is not None)
 print(work.formula_of("MatMul") is not None, work.is_ours("MatMul"), there())
 print(work.formula_of("no.such_op"), there())
-print(all(map(work.is_ours, work.registered())))
+print(all(map(work.is_ours, work.registered_formulas())))
 """
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from reconcile import work
 from reconcile.core.records import Op, Tensor
-from reconcile.work import Known, Work, formula, known_part, load, scoped
+from reconcile.work import Known, Work, formula, known_part, load, restore_registry
 
 ROWS, INNER, COLUMNS = 3, 5, 7
 
@@ -55,7 +55,7 @@ def test_a_formula_of_a_users_may_read_the_layer() -> None:
     sizes = {"a": 2, "b": 11}
     ops = [product("op0", layer)._replace(op="mine.sparse") for layer in ("a", "b", "a")]
     before = known_part(ops[0])
-    with scoped():
+    with restore_registry():
         formula("mine.sparse", source="a test")(lambda op: Work(mac=sizes[op.layer]))
         assert [known_part(op).work.mac for op in ops] == [sizes[op.layer] for op in ops]
     assert known_part(ops[0]) == before, "a user's formula ends with its scope"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reconcile.core.records import Op
-from reconcile.work import UnknownWork, Work, load, registered, work_of
+from reconcile.work import UnknownWork, Work, load, registered_formulas, work_of
 from tests.work.records_by_hand import make
 
 load()
@@ -117,4 +117,4 @@ def test_the_names_are_onnxs() -> None:
     import onnx
 
     known = {schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == ""}
-    assert sorted(name for name in registered() if name.startswith("onnx.") and name[5:] not in known) == []
+    assert sorted(name for name in registered_formulas() if name.startswith("onnx.") and name[5:] not in known) == []

@@ -104,7 +104,7 @@ def test_the_longest_of_all_searches(n):
     values = [x / 2 for x in range(-1, 2 * n + 1)]
     found = [_search(list(range(n)), value) for value in values]
     assert [place for _, place in found] == [sum(i < value for i in range(n)) for value in values]
-    assert ordering.searched(1, n) == Work(cmp=max(compared for compared, _ in found))
+    assert ordering.search_sorted(1, n) == Work(cmp=max(compared for compared, _ in found))
 
 
 @pytest.mark.parametrize("n", range(1, 7))

@@ -9,11 +9,11 @@ import pytest
 
 from reconcile.core import work
 from reconcile.core.records import Op, Tensor
-from reconcile.work import UnknownWork, load, registered, work_of
+from reconcile.work import UnknownWork, load, registered_formulas, work_of
 from tests.work.records_by_hand import make
 
 load()
-FORMULAS = registered()
+FORMULAS = registered_formulas()
 PROCESSES = ("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_functional.", "fsdp.", "_dtensor.")
 """What the operators of torch.distributed are called."""
 FLASH = ("flash_attn.", "flashattn.")
@@ -121,7 +121,7 @@ def test_a_record_without_the_tensors_is_unknown():
 def test_a_second_formula_for_an_op_is_refused():
     with pytest.raises(ValueError, match="already has a work formula"):
         work.formula("aten.mm", source="twice")(lambda op: work.ZERO)
-    assert registered()["aten.mm"] is FORMULAS["aten.mm"]
+    assert registered_formulas()["aten.mm"] is FORMULAS["aten.mm"]
 
 
 def test_integers_and_complex_numbers():

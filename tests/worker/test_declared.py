@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconcile.model_zoo.pair import Input
-from reconcile.worker.introspect import documented, inputs_of
+from reconcile.worker.introspect import find_documented, inputs_of
 
 DOC = "with a resolution that is not\n`(224, 224, 3)`. E.g. `(160, 160, 3)`, or (1000,) classes."
 
@@ -24,7 +24,7 @@ DOC = "with a resolution that is not\n`(224, 224, 3)`. E.g. `(160, 160, 3)`, or 
     ],
 )
 def test_the_first_shape_that_fits(sizes: tuple[int | None, ...], found: list[int] | None) -> None:
-    assert documented(sizes, DOC) == found
+    assert find_documented(sizes, DOC) == found
 
 
 def model(*shapes: tuple[int | None, ...], dtype: str = "float32", package: str = "keras.src") -> Any:

@@ -20,10 +20,10 @@ def read(path: Path, kind: type[R]) -> list[R]:
         return []
     whole = {field.name for field in fields(kind) if field.type == "int"}  # type: ignore[arg-type]
     with path.open(newline="", encoding="utf-8") as file:
-        lines = [{name: table.read(cell) for name, cell in line.items()} for line in csv.DictReader(file)]
+        lines = [{name: table.read_cell(cell) for name, cell in line.items()} for line in csv.DictReader(file)]
     return [kind(**{name: int(cell or 0) if name in whole else cell for name, cell in line.items()}) for line in lines]
 
 
 def write(path: Path, kind: type[Any], rows: Sequence[Any]) -> None:
     """Write them, under a head of the fields' names."""
-    write_file(path, table.written([[field.name for field in fields(kind)], *map(astuple, rows)]))
+    write_file(path, table.format_csv([[field.name for field in fields(kind)], *map(astuple, rows)]))

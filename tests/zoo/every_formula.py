@@ -103,13 +103,13 @@ def read() -> list[Row]:
     if not DATA.exists():
         return []
     with DATA.open(newline="", encoding="utf-8") as file:
-        return [Row(**{name: table.read(cell) for name, cell in line.items()}) for line in csv.DictReader(file)]
+        return [Row(**{name: table.read_cell(cell) for name, cell in line.items()}) for line in csv.DictReader(file)]
 
 
 def write(rows: Sequence[Row]) -> None:
     """The file and the page."""
     ordered = sorted(rows, key=lambda row: row.pair)  # stable: the counts of a pair keep their order
-    write_file(DATA, table.written([[field.name for field in fields(Row)], *map(astuple, ordered)]))
+    write_file(DATA, table.format_csv([[field.name for field in fields(Row)], *map(astuple, ordered)]))
     write_file(DATA.with_suffix(".md"), page(ordered))
 
 

@@ -22,7 +22,7 @@ from reconcile.core.errors import UsageError
 from reconcile.core.protocol import TRACE, to_text
 from reconcile.core.records import Trace, from_json
 from reconcile.core.registry import known_counters
-from reconcile.launch.environments.in_environment import made
+from reconcile.launch.environments.in_environment import make_interpreter
 from reconcile.launch.environments.named import CURRENT, Environment, adhoc
 from reconcile.launch.environments.named import load as environments
 from reconcile.launch.environments.provision import cache_root, folder_of
@@ -130,7 +130,7 @@ def _of_framework(counter: str, release: str, python: str) -> dict[str, Any]:
 def _in(env: Environment, take: Callable[[Path], list[Found]]) -> list[Found]:
     """What that gives in an environment, which is made for this and deleted after it."""
     try:
-        return take(made(env, lambda _step: None))
+        return take(make_interpreter(env, lambda _step: None))
     except (UsageError, subprocess.TimeoutExpired) as error:
         return [{"": {"error": str(error)}}]
     finally:

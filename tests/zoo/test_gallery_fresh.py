@@ -64,7 +64,7 @@ def test_a_pair_run_again_gives_its_row_and_its_report(model: str) -> None:
     assert row == held, f"the row of {model} is {STALE}"
     assert result is not None
     kept = [
-        f for f in reports.lying(REPORTS, model) if f != "html" or model == "gru_demo"
+        f for f in reports.find_formats(REPORTS, model) if f != "html" or model == "gru_demo"
     ]  # other pages are not committed
     texts = reports.render(result, ("md", *kept), None, f"reconcile run --model {model}")
     for end, text in texts.items():

@@ -11,7 +11,7 @@ from math import prod
 
 from ....core.records import Op
 from ....work import Work
-from ....work.attention import discarded
+from ....work.attention import count_discarded
 from ..rulebook import RuleBook
 from . import PRODUCTS
 from .log import BOTH_GRADIENTS, Product
@@ -205,7 +205,7 @@ def skips_masked(op: Op, products: Sequence[Product]) -> bool:
     if op.op not in ATTENTION or not op.attrs.get("is_causal") or not all(p.sizes for p in products):
         return False
     heads, asked, held = pairs(op)
-    kept = heads * (asked * held - discarded(asked, held))
+    kept = heads * (asked * held - count_discarded(asked, held))
     return kept <= (attended(op) or 0) < heads * asked * held
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ....core.records import Op, Shape, Sighting, Tensor, Trace
-from ....work import ZERO, added
+from ....work import ZERO, sum_works
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops
 from ..op_bridge import bridge_ops
 from ..rulebook import RuleBook
@@ -186,7 +186,7 @@ def _whole(parts: list[Item]) -> list[Item]:
     whole = replace(
         first,
         op=name,
-        ran=added(item.ran * (item.times // calls) for item in parts),
+        ran=sum_works(item.ran * (item.times // calls) for item in parts),
         times=calls,
         sightings=tuple(item.sightings[0]._replace(calls=item.times // calls) for item in parts),
         unknown=frozenset[str]().union(*(item.unknown for item in parts)),

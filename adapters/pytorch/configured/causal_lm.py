@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....core.errors import UsageError, described
+from ....core.errors import UsageError, describe_error
 from ...shared.refusal import FactoryError
 from .source import SEQ, Lora, Made, Sizes, Source, at_hand, name_of, title
 
@@ -49,7 +49,7 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     except FactoryError as error:
         raise UsageError(str(error)) from error
     except Exception as error:
-        raise UsageError(f"transformers makes no language model of {file}: {described(error)}.") from error
+        raise UsageError(f"transformers makes no language model of {file}: {describe_error(error)}.") from error
     tables = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
     stated = int(getattr(config, "max_position_embeddings", 0) or 0)
     most = max(lengths, default=seq)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from ....core.errors import UsageError, described
+from ....core.errors import UsageError, describe_error
 from .source import Made, Sizes, Source, at_hand, name_of, title
 
 PIXELS, PATCH = (1024, 1024), 16
@@ -42,7 +42,7 @@ def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Ma
         with torch.device("meta"):
             model = kind.from_config(dict(settings))
     except Exception as error:
-        raise UsageError(f"diffusers makes no model of {file}: {described(error)}.") from error
+        raise UsageError(f"diffusers makes no model of {file}: {describe_error(error)}.") from error
     taken = inspect.signature(model.forward).parameters
     reads = taken.get("encoder_hidden_states")
     text = reads and _width(model.config)
@@ -63,7 +63,7 @@ def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Ma
             model(**inputs)
     except Exception as error:
         raise UsageError(
-            f"no inputs are known for the model of {file} ({described(error)}): count it with "
+            f"no inputs are known for the model of {file} ({describe_error(error)}): count it with "
             "reconcile run --torch module:function."
         ) from error
     return at_hand(name_of(source), Pictures(model, sizes.batch, tokens, sizes.seq), inputs)

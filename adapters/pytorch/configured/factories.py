@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ....core.errors import UsageError, described
+from ....core.errors import UsageError, describe_error
 from . import causal_lm, diffusion, image_text, vision
 from .source import Lora, Made, Sizes, Source, settings_of, title
 
@@ -30,7 +30,7 @@ def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
     try:
         config = AutoConfig.for_model(str(settings.pop("model_type")), **settings)
     except Exception as error:
-        raise UsageError(f"{file} is not a configuration that transformers reads: {described(error)}.") from error
+        raise UsageError(f"{file} is not a configuration that transformers reads: {describe_error(error)}.") from error
     if sizes.images:
         return image_text.image_reader(source, config, sizes, lora)
     tower = vision.tower(config)

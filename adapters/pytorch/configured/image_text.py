@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ....core.errors import UsageError, described
+from ....core.errors import UsageError, describe_error
 from ...shared.refusal import FactoryError
 from .source import Lora, Made, Sizes, Source, at_hand, name_of, title
 
@@ -43,7 +43,7 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     except UsageError:
         raise
     except Exception as error:
-        raise UsageError(f"no image can be given to the model of {file} here: {described(error)}.") from error
+        raise UsageError(f"no image can be given to the model of {file} here: {describe_error(error)}.") from error
     image = next((getattr(config, name) for name in IMAGE if isinstance(getattr(config, name, None), int)), None)
     if image is None:
         raise UsageError(f"{file} names no token of an image (image_token_id), so none can be given here.")
@@ -65,5 +65,5 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     except FactoryError as error:
         raise UsageError(str(error)) from error
     except Exception as error:
-        raise UsageError(f"the model of {file} cannot be called with images here: {described(error)}.") from error
+        raise UsageError(f"the model of {file} cannot be called with images here: {describe_error(error)}.") from error
     return at_hand(name_of(source), held, inputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....core.errors import UsageError, described
+from ....core.errors import UsageError, describe_error
 from .source import Made, Sizes, Source, at_hand, name_of, title
 
 CLASSIFIES = "ForImageClassification"
@@ -46,7 +46,7 @@ def encoder(source: Source, config: Any, sizes: Sizes, of: str = "") -> Made:
             pixels = torch.zeros(sizes.batch, *shape, dtype=torch.bfloat16)
             states = model(pixel_values=pixels, output_hidden_states=True).hidden_states or ()
     except Exception as error:
-        raise UsageError(f"transformers makes no encoder of images of {file}: {described(error)}.") from error
+        raise UsageError(f"transformers makes no encoder of images of {file}: {describe_error(error)}.") from error
     shapes = {tuple(state.shape) for state in states}
     if len(shapes) != 1 or len(next(iter(shapes))) != 3:
         raise UsageError(

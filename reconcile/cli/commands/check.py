@@ -105,17 +105,17 @@ def check(
             raise
     remedy = "" if against else accept
     if formats == "github":
-        remarks = said(done, update=update, accept="", quiet=True, verbose=False)
+        remarks = describe_check(done, update=update, accept="", quiet=True, verbose=False)
         say(github.comment(done, remarks[1 if done.drift is not None else 0 :], remedy).rstrip("\n"))
-        for line in github.annotated(done):
+        for line in github.annotate_layers(done):
             say(line, err=True, styled=True)  # a command, and what it holds is escaped
         ctx.exit(done.exit_code)
-    for line in said(done, update=update, accept=remedy, quiet=quiet, verbose=verbose):
+    for line in describe_check(done, update=update, accept=remedy, quiet=quiet, verbose=verbose):
         say(line)
     ctx.exit(done.exit_code)
 
 
-def said(done: Checked, *, update: bool, accept: str, quiet: bool, verbose: bool) -> list[str]:
+def describe_check(done: Checked, *, update: bool, accept: str, quiet: bool, verbose: bool) -> list[str]:
     """What to print: the verdict, what moved unless ``quiet``, and what was accepted or how to."""
     from ...drift.words import details, verdict
 

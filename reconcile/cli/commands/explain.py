@@ -66,7 +66,7 @@ def explain(name: str | None) -> None:
 
 def lines(page: Page) -> Iterator[str]:
     """The page for a terminal: paragraphs wrapped, programs as they are, links spelled out."""
-    parts = [[click.style(page.name, bold=True), _wrapped(page.meaning)], [_wrapped(page.facts)]]
+    parts = [[click.style(page.name, bold=True), _wrap_text(page.meaning)], [_wrap_text(page.facts)]]
     for block in re.split(r"(```.*?```)", page.text, flags=re.DOTALL):
         if block.startswith("```"):
             parts.append([f"    {line}".rstrip() for line in block.splitlines()[1:-1]])
@@ -81,9 +81,9 @@ def _prose(text: str) -> Iterator[list[str]]:
         if part.startswith("## "):
             yield [click.style(part[3:], bold=True)]
         elif part.startswith("- "):
-            yield [_wrapped(_spelled(item), "  - ", "    ") for item in re.split(r"\n- ", part[2:])]
+            yield [_wrap_text(_spell_links(item), "  - ", "    ") for item in re.split(r"\n- ", part[2:])]
         elif part:
-            yield [_wrapped(_spelled(part))]
+            yield [_wrap_text(_spell_links(part))]
 
 
 def _rules(page: Page) -> Iterator[list[str]]:
@@ -91,9 +91,9 @@ def _rules(page: Page) -> Iterator[list[str]]:
 
     if page.rules:
         yield [click.style("What it counts, by operation", bold=True)]
-        yield [_wrapped(LETTERS_OF_FORMULAS)]
+        yield [_wrap_text(LETTERS_OF_FORMULAS)]
         yield [
-            _wrapped(
+            _wrap_text(
                 f"{', '.join(dict.fromkeys(map(short, r.ops)))}: {r.formula}{_versions(r)}. {r.source}", "  - ", "    "
             )
             for r in page.rules
@@ -104,7 +104,7 @@ def _versions(rule: Rule) -> str:
     return f" (versions {rule.versions})" if rule.versions else ""
 
 
-def _wrapped(text: str, first: str = "  ", rest: str = "  ") -> str:
+def _wrap_text(text: str, first: str = "  ", rest: str = "  ") -> str:
     return textwrap.fill(
         " ".join(text.split()),
         WIDTH,
@@ -115,7 +115,7 @@ def _wrapped(text: str, first: str = "  ", rest: str = "  ") -> str:
     )
 
 
-def _spelled(text: str) -> str:
+def _spell_links(text: str) -> str:
     """Links within the pages as their text, links elsewhere with their address (alone, where the text is a thread's name)."""
     text = re.sub(r"\[[\w./-]*#\d+\]\((https://[^)]+)\)", r"\1", text)
     text = re.sub(r"\[([^\]]+)\]\((https://[^)]+)\)", r"\1 (\2)", text)

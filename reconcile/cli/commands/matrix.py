@@ -65,7 +65,7 @@ def matrix(
     from ...matrix.run import run_matrix
     from ..options import again
     from ..progress import progress
-    from ..screen import printing
+    from ..screen import print_safely
 
     given = models_of(asked)
     choose.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
@@ -76,10 +76,10 @@ def matrix(
     conventions_of(request)
     atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:
-        result = run_matrix(request, chosen, named(tell), _say(quiet))
+        result = run_matrix(request, chosen, name_environment(tell), _say(quiet))
     texts = report.render(result, formats, again(ctx))
     files = atomic.write(out, report.STEM.format(result.model), texts)
-    printing(lambda console: matrix_terminal.show(result, console, files, quiet=quiet, verbose=verbose))
+    print_safely(lambda console: matrix_terminal.show(result, console, files, quiet=quiet, verbose=verbose))
     ctx.exit(result.exit_code)
 
 
@@ -111,7 +111,7 @@ def environments(
     return found
 
 
-def named(tell: Callable[[Event], None]) -> Callable[[str, Event], None]:
+def name_environment(tell: Callable[[Event], None]) -> Callable[[str, Event], None]:
     """Progress that says which environment an event is of: ``tf-1.12, TensorFlow``."""
 
     def heard(name: str, event: Event) -> None:

@@ -76,7 +76,7 @@ def run(
     mapped = "--mapping" if asked["mapping"] else "--write-mapping" if write_mapping else ""
     one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped, asked["args"])
     if mapped:
-        from ...align.mapping import check, written
+        from ...align.mapping import check, format_mapping
 
         check(asked["mapping"], write_mapping, list(models_of(asked)))
     request = run_request(**asked, formats=formats)
@@ -114,7 +114,7 @@ def run(
     if said := reports.left_out(result, formats):
         say(said, err=True)
     if write_mapping is not None and result.alignment:
-        kept.append(atomic.write_file(write_mapping, written(result.alignment, result.model)))
+        kept.append(atomic.write_file(write_mapping, format_mapping(result.alignment, result.model)))
     elif write_mapping is not None:
         say(f"{write_mapping} was not written: that takes the traces of both models.", err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)

@@ -61,7 +61,7 @@ def find(path: Path | None) -> Collected | None:
         return None
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        records = [_read(item) for item in (*data["traces"], *data["ledgers"])]
+        records = [_parse_record(item) for item in (*data["traces"], *data["ledgers"])]
         split = len(data["traces"])
         meta = dict(data["meta"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -80,8 +80,8 @@ def keep(path: Path | None, collected: Collected) -> None:
         return
     data = {
         "meta": dict(collected.meta),
-        "traces": [_written(t) for t in collected.traces],
-        "ledgers": [_written(x) for x in collected.ledgers],
+        "traces": [_format_record(t) for t in collected.traces],
+        "ledgers": [_format_record(x) for x in collected.ledgers],
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,11 +93,11 @@ def keep(path: Path | None, collected: Collected) -> None:
         return
 
 
-def _written(record: Trace | Ledger | Missing) -> str:
+def _format_record(record: Trace | Ledger | Missing) -> str:
     return json.dumps({"missing": asdict(record)}) if isinstance(record, Missing) else to_json(record)
 
 
-def _read(text: str) -> Trace | Ledger | Missing:
+def _parse_record(text: str) -> Trace | Ledger | Missing:
     data = json.loads(text)
     if "missing" in data:
         fields = data["missing"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...core.errors import UsageError
 from ...core.records import Ledger, Trace
-from ...core.registry import frameworks, known_counters, title, unasked
+from ...core.registry import frameworks, known_counters, list_default_counters, title
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
 from ..request import Point, RunRequest
@@ -30,7 +30,7 @@ def collect_in(
 
     def take(request: RunRequest, progress: Callable[[Event], None]) -> Collected:
         collected = collect(_there(request, env, say), progress)
-        return _traced([collected], env, request, lambda untraced: [lender(request, untraced)])[0]
+        return _borrow_traces([collected], env, request, lambda untraced: [lender(request, untraced)])[0]
 
     return take
 
@@ -42,11 +42,13 @@ def collect_at_in(env: Environment, say: Callable[[str], None] = lambda _message
         request: RunRequest, points: Sequence[Point], progress: Callable[[Event], None], counting: bool
     ) -> list[Collected]:
         collected = collect_at(_there(request, env, say), points, progress, counting)
-        return _traced(
+        return _borrow_traces(
             collected,
             env,
             request,
-            lambda untraced: collect_at(_lending(request, untraced), points, lambda _event: None, counting=False),
+            lambda untraced: collect_at(
+                _request_traces(request, untraced), points, lambda _event: None, counting=False
+            ),
         )
 
     return take
@@ -57,12 +59,12 @@ def _there(request: RunRequest, env: Environment, say: Callable[[str], None]) ->
     absent = [name for name in request.factories if name not in env.frameworks]
     if absent:
         raise UsageError(f"the environment {env.name} has no {title(absent[0])}, which the model needs.")
-    python = made(env, say)
+    python = make_interpreter(env, say)
     counters = request.counters or counters_of(env, request.factories)
     return replace(within(request, env, python), counters=counters)
 
 
-def made(env: Environment, say: Callable[[str], None]) -> Path:
+def make_interpreter(env: Environment, say: Callable[[str], None]) -> Path:
     """The interpreter of that environment, which is made now if it is missing. Raises UsageError if it cannot be used."""
     try:
         return ensure(env, say)
@@ -70,7 +72,7 @@ def made(env: Environment, say: Callable[[str], None]) -> Path:
         raise UsageError(f"the environment {env.name} cannot be used: {error}") from error
 
 
-def _traced(
+def _borrow_traces(
     collected: Sequence[Collected],
     env: Environment,
     request: RunRequest,
@@ -108,7 +110,11 @@ def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str,
     known = known_counters()
     if not factories:
         return env.counters or tuple(name for name, c in known.items() if c.framework in env.frameworks and c.default)
-    default = [name for name, c in known.items() if c.framework in env.frameworks and name in unasked(c.framework)]
+    default = [
+        name
+        for name, c in known.items()
+        if c.framework in env.frameworks and name in list_default_counters(c.framework)
+    ]
     listed = [name for name in env.counters if not known_counters()[name].recipe]
     unlisted = set(factories) - {known_counters()[name].framework for name in listed}
     rest = [name for name in default if known_counters()[name].framework in unlisted]
@@ -124,10 +130,10 @@ def borrowers(collected: Collected) -> list[str]:
 
 def lender(request: RunRequest, names: list[str]) -> Collected:
     """The current environment's traces of these frameworks."""
-    return collect(_lending(request, names))
+    return collect(_request_traces(request, names))
 
 
-def _lending(request: RunRequest, names: list[str]) -> RunRequest:
+def _request_traces(request: RunRequest, names: list[str]) -> RunRequest:
     """The request for the current environment's traces of these frameworks. A worker needs a counter, so each gets one."""
     first = {c.framework: name for name, c in reversed(known_counters().items()) if c.default}
     return replace(request, python="", counters=tuple(first[f] for f in names))

@@ -46,7 +46,7 @@ def ensure(env: Environment, progress: Callable[[str], None] = lambda _message: 
     folder = folder_of(env)
     if _is_complete(folder):
         return _python(folder)
-    with _locked(folder, lambda: progress(f"{env.name}: waiting for another process that is making it")) as lock:
+    with _lock_folder(folder, lambda: progress(f"{env.name}: waiting for another process that is making it")) as lock:
         if not _is_complete(folder):
             _build(env, folder, lock, progress)
     return _python(folder)
@@ -147,7 +147,7 @@ def _python(folder: Path) -> Path:
 
 
 @contextmanager
-def _locked(folder: Path, wait: Callable[[], None]) -> Iterator[int]:
+def _lock_folder(folder: Path, wait: Callable[[], None]) -> Iterator[int]:
     """Hold the lock file beside ``folder`` (yields its descriptor); the system frees it when its holders have ended."""
     with ExitStack() as stack:
         try:

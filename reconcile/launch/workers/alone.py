@@ -23,7 +23,7 @@ from . import written
 from .scratch import pack
 
 
-def run(asked: Mapping[str, object], folder: Path, kind: str, python: str = "", *, forks: bool = False) -> int:
+def run_worker(asked: Mapping[str, object], folder: Path, kind: str, python: str = "", *, forks: bool = False) -> int:
     """Start the worker of this kind (worker/boot.py) with a request, and wait for it. Returns its exit status.
 
     ``forks`` says that it forks processes, which have to end with it: they are a session of their own.

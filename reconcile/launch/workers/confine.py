@@ -71,13 +71,13 @@ def _files(folder: str, accelerators: bool) -> None:
     device = writing & (FSAccess.WRITE_FILE | FSAccess.TRUNCATE | FSAccess.IOCTL_DEV)
     rules = Ruleset(writing)
     rules.allow(folder, rules=writing & ~special & ~FSAccess.IOCTL_DEV)
-    rules.allow(*_existing(DEVICES), rules=device & ~FSAccess.IOCTL_DEV)
+    rules.allow(*_find_existing(DEVICES), rules=device & ~FSAccess.IOCTL_DEV)
     if accelerators:
-        rules.allow(*_existing(ACCELERATORS), rules=device)
+        rules.allow(*_find_existing(ACCELERATORS), rules=device)
     rules.apply()
 
 
-def _existing(patterns: Sequence[str]) -> Iterator[str]:
+def _find_existing(patterns: Sequence[str]) -> Iterator[str]:
     return (path for pattern in patterns for path in glob(pattern) if not os.path.isdir(path))
 
 

@@ -36,7 +36,7 @@ def death_of(status: int) -> str:
     return f"ended with status {status} before it was done"
 
 
-def refused(sentence: str, folder: Path, declined: str = "") -> Refused:
+def refuse_model(sentence: str, folder: Path, declined: str = "") -> Refused:
     """The error for a model that the user gave. What their code printed is kept for them. ``declined``: see Refused."""
     if not (folder / "worker.log").stat().st_size:
         return Refused(sentence, declined)

@@ -73,7 +73,7 @@ def _leave(folder: str) -> None:
 def _load(request: WorkerRequest, library: str) -> None:
     """Import the framework, the captures and the library. What cannot be imported is left to the worker, which says so."""
     for package, folder in request.brought.items():
-        import_path.bring(package, folder)
+        import_path.import_outside(package, folder)
     with contextlib.suppress(Exception):
         adapter_of(request.framework).before_import()
     captures = (absolute(module) + ".capture" for module, _ in request.counters.values())
@@ -100,7 +100,7 @@ def _become(path: str, connection: int, log: int) -> None:
         os.environ.update(job["variables"])
         os.chdir(job["folder"])  # home's, as for a worker that is started: home may have moved since this process began
         tempfile.tempdir = None  # it is the nursery's
-        status = reaper.supervised({**job, "home": os.getppid()}, lambda: worker.main(job["request"]))
+        status = reaper.supervise_work({**job, "home": os.getppid()}, lambda: worker.main(job["request"]))
         _tell(status)
         _tell(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     finally:

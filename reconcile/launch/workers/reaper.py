@@ -70,10 +70,10 @@ def end_marked(mark: str) -> None:
 
 def main(job: dict[str, Any]) -> None:
     """Start the worker, wait until it has ended or is to be ended, leave no process behind, and end as the worker did."""
-    _end_as(supervised(job, lambda: os.execv(job["worker"][0], job["worker"])))
+    _end_as(supervise_work(job, lambda: os.execv(job["worker"][0], job["worker"])))
 
 
-def supervised(job: dict[str, Any], work: Callable[[], object]) -> int:
+def supervise_work(job: dict[str, Any], work: Callable[[], object]) -> int:
     """Fork a worker that does this work, and leave no process behind. Returns its status from ``waitpid``."""
     _prctl(SUBREAPER, 1)
     awake = _signals()
@@ -82,7 +82,7 @@ def supervised(job: dict[str, Any], work: Callable[[], object]) -> int:
     if not worker:
         _become(job, me, work)
     status = _end_all(worker, _wait(worker, awake))
-    if _orphaned(job["home"]):
+    if _is_orphan(job["home"]):
         shutil.rmtree(job["run"], ignore_errors=True)
     return status
 
@@ -176,7 +176,7 @@ def _descendants() -> list[int]:
     return family[1:]
 
 
-def _orphaned(home: int) -> bool:
+def _is_orphan(home: int) -> bool:
     """Whether home has ended: its end of the pipe closes a moment before this process gets another parent."""
     if not select.select([0], [], [], 0)[0]:
         return False

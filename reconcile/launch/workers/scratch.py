@@ -30,12 +30,12 @@ MAIN = "worker/boot.py"
 def scratch(prefix: str = PREFIX) -> Iterator[Path]:
     """A new folder, removed at the end; and those that others have left are removed now."""
     clear(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=prefix) as made, held(Path(made)):
+    with tempfile.TemporaryDirectory(prefix=prefix) as made, hold_folder(Path(made)):
         yield Path(made)
 
 
 @contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
+def hold_folder(folder: Path) -> Iterator[None]:
     """Meanwhile, no other process removes the folder; if this process ends before it is removed, the next run removes it."""
     with (folder / f"{HELD}.part").open("wb") as file:
         if sys.platform != "win32":

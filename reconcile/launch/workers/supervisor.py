@@ -19,7 +19,7 @@ from ...core.errors import UsageError
 from ...core.protocol import TRACE, WorkerRequest, point_of, to_text
 from ..environments.interpreters import Interpreter
 from . import confine, reaper, written
-from .exits import Log, death_of, refused
+from .exits import Log, death_of, refuse_model
 from .reaper import MARK
 from .warm import Forked, Offered
 from .written import Outcome
@@ -171,7 +171,7 @@ class Supervisor:
             log = Log.read(folder, late)
             if user_code and not (current and (self._succeeded or any(o.record is not None for o in done.values()))):
                 longer = "; --timeout SECONDS gives it more time" if late else ""
-                raise refused(f"{user_code.rstrip(',')}: {death}{log.location}{longer}.", folder)
+                raise refuse_model(f"{user_code.rstrip(',')}: {death}{log.location}{longer}.", folder)
             self._trial = self._trial or ("due" if self._is_factory and not user_code else "")
             stuck = current if current and current not in done else next(t for t in tasks if t not in done)
             ways = (2 if self.request.device == "meta" else 1) if self.request.framework.retraced else 0
@@ -227,7 +227,7 @@ class Supervisor:
         """Raise UsageError if the user's own code cannot be used."""
         refusal = written.refusal(folder)
         if refusal is not None:
-            raise refused(refusal["error"], folder, self.framework if refusal["declined"] else "")
+            raise refuse_model(refusal["error"], folder, self.framework if refusal["declined"] else "")
 
     def _ask_where(self, process: subprocess.Popen[bytes] | Forked) -> None:
         """Abort the worker, so that it writes down where it is."""

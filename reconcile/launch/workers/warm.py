@@ -184,7 +184,7 @@ def peak() -> int:
     return max(_PEAKS, default=0)
 
 
-def opened() -> Nurseries | None:
+def find_nurseries() -> Nurseries | None:
     """The nurseries of this process; None outside ``warm()``."""
     return OPEN[-1] if OPEN else None
 

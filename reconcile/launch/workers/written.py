@@ -40,7 +40,7 @@ def meta(folder: Path) -> dict[str, Any] | None:
     if data is not None:
         _check("meta.json", data, {"error": str} if "error" in data else META)
         if not all(isinstance(name, str) for name in data.get("frameworks", ())):
-            raise _damaged("meta.json", "frameworks")
+            raise _refuse_damaged("meta.json", "frameworks")
     return data
 
 
@@ -48,7 +48,7 @@ def points(meta: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
     """The description of a model at each of ``count`` points. Raises UsageError."""
     tables = meta.get("points")
     if not isinstance(tables, list) or len(tables) != count or not all(isinstance(table, dict) for table in tables):
-        raise _damaged("meta.json", "points")
+        raise _refuse_damaged("meta.json", "points")
     return [_check("meta.json", table, {"params": dict, "inputs": list, "layers": list}) for table in tables]
 
 
@@ -58,7 +58,7 @@ def refusal(folder: Path) -> dict[str, Any] | None:
     return None if data is None else _check("refused.json", data, {"error": str, "declined": bool})
 
 
-def seen(folder: Path) -> dict[str, Any] | None:
+def read_watched(folder: Path) -> dict[str, Any] | None:
     """What a watched program did; None if it ended its process without a word. Raises UsageError."""
     data = _table(folder, "seen.json")
     return None if data is None else _check("seen.json", data, {"imported": list, "done": bool, "error": str})
@@ -74,7 +74,7 @@ def events(folder: Path, seen: int) -> list[dict[str, str]]:
     """The events after the first ``seen`` ones. Raises UsageError."""
     text = _text(folder, "events.jsonl")
     lines = (text or "").split("\n")[seen:-1]
-    return [_check("events.jsonl", _parsed("events.jsonl", line, _plain_table), {}) for line in lines]
+    return [_check("events.jsonl", _parse_text("events.jsonl", line, _plain_table), {}) for line in lines]
 
 
 def outcome(folder: Path, task: str) -> Outcome | None:
@@ -82,7 +82,7 @@ def outcome(folder: Path, task: str) -> Outcome | None:
     try:
         text = _text(folder, f"{task}.json")
         if text is not None:
-            return Outcome(_parsed(f"{task}.json", text, from_json))
+            return Outcome(_parse_text(f"{task}.json", text, from_json))
         data = _table(folder, f"{task}.error.json")
         if data is None:
             return None
@@ -105,7 +105,7 @@ def check_room(folder: Path) -> None:
 
 def _table(folder: Path, name: str) -> dict[str, Any] | None:
     text = _text(folder, name)
-    return None if text is None else _parsed(name, text, _plain_table)
+    return None if text is None else _parse_text(name, text, _plain_table)
 
 
 def _plain_table(text: str) -> dict[str, Any]:
@@ -123,29 +123,29 @@ def _text(folder: Path, name: str) -> str | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        raise _damaged(name) from error
+        raise _refuse_damaged(name) from error
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
             raise
-        raise _damaged(name, os.strerror(error.errno) if error.errno else "") from error
+        raise _refuse_damaged(name, os.strerror(error.errno) if error.errno else "") from error
 
 
-def _parsed(name: str, text: str, parse: Callable[[str], Any]) -> Any:
+def _parse_text(name: str, text: str, parse: Callable[[str], Any]) -> Any:
     try:
         return parse(text)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise _damaged(name) from error
+        raise _refuse_damaged(name) from error
 
 
 def _check(name: str, data: dict[str, Any], fields: Mapping[str, type]) -> dict[str, Any]:
     fields = fields or dict.fromkeys(data, str)
     wrong = next((field for field, kind in fields.items() if not isinstance(data.get(field), kind)), None)
     if wrong is not None:
-        raise _damaged(name, wrong)
+        raise _refuse_damaged(name, wrong)
     return data
 
 
-def _damaged(name: str, where: str = "") -> UsageError:
+def _refuse_damaged(name: str, where: str = "") -> UsageError:
     return UsageError(
         f"the worker's file {name} is damaged{f' ({where[:80]})' if where else ''}: the model's own code has changed it. "
         "Let that code write to other folders only."

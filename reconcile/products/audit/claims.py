@@ -86,7 +86,7 @@ def _claim(number: int, head: list[str], cells: list[str] | str) -> Claim:
     if isinstance(cells, str):
         return Claim(number, "", wrong=cells)
     wrong = "" if len(cells) == len(head) else f"this row has {len(cells)} cells, and the head has {len(head)}."
-    given = {name: table.read(cell).strip() for name, cell in zip(head, cells, strict=False) if name in COLUMNS}
+    given = {name: table.read_cell(cell).strip() for name, cell in zip(head, cells, strict=False) if name in COLUMNS}
     long = next((name for name, text in given.items() if len(text) > LONGEST), "")
     if long:
         wrong = f"its {long} has {len(given[long]):,} characters, and {LONGEST:,} are the most."

@@ -76,7 +76,7 @@ def audit(
     from ...cli.options import again
     from ...core import atomic
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, unknown
-    from ...core.text import typed
+    from ...core.text import quote_words
     from ...launch.environments.interpreters import python_path
     from ...launch.environments.named import load
     from ...work import load as load_formulas
@@ -97,7 +97,7 @@ def audit(
     load_formulas()
     paths = python_path()
     requests = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in cells.values()}.values()]
-    command = again(ctx).replace("reconcile audit", typed(["reconcile", "audit", Path(claims).name]), 1)
+    command = again(ctx).replace("reconcile audit", quote_words(["reconcile", "audit", Path(claims).name]), 1)
     explained: list[bool] = []
     ran: list[Finished] = []
     more: dict[int, Cell] = {}

@@ -7,7 +7,7 @@ from importlib import resources
 
 from markupsafe import Markup
 
-from ...report.page import finalize, hash_of, styled
+from ...report.page import finalize, hash_of, style_page
 from ...report.rendering import environment
 from . import summary
 from .evidence import Found
@@ -21,7 +21,7 @@ def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = 
     what each source counts."""
     template = environment(finalize, autoescape=True, package=__package__, folder=".")
     rules, script = (resources.files(__package__).joinpath(f"audit.{end}").read_text("utf-8") for end in ("css", "js"))
-    style = styled(rules)
+    style = style_page(rules)
     present = {verdict.state for verdict in verdicts}
     return template.get_template("audit.html.j2").render(
         verdicts=verdicts,

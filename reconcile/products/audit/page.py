@@ -19,7 +19,7 @@ SHOWN = 40
 
 def to_csv(verdicts: Sequence[Verdict]) -> str:
     """One row per claim: its own columns, and what was found."""
-    return table.shown([WRITTEN, *map(_row, verdicts)])
+    return table.format_report_csv([WRITTEN, *map(_row, verdicts)])
 
 
 def _row(verdict: Verdict) -> tuple[object, ...]:

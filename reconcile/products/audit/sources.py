@@ -10,7 +10,7 @@ from pathlib import Path
 from ...core.errors import UsageError
 from ...core.framework import absolute
 from ...core.registry import frameworks
-from ...core.table import written
+from ...core.table import format_csv
 from ...launch.environments.interpreters import EnvironmentError_, clean_environ
 from ...launch.environments.named import Environment, packages_of
 from ...launch.environments.provision import ensure
@@ -55,7 +55,7 @@ def torchvision(known: Mapping[str, Environment]) -> str:
         (f"torchvision:{made}", BETWEEN.join(inputs), figure, "GFLOPS", f"{source}, {weights}", "", environment.name)
         for made, inputs, figure, weights in rows
     ]
-    return written([COLUMNS, *claims])
+    return format_csv([COLUMNS, *claims])
 
 
 def zoo() -> str:
@@ -64,4 +64,4 @@ def zoo() -> str:
     claims = [
         (pair.name, "", text, "", f"{where}: {what}", "", "") for pair in pairs for text, what, where in pair.published
     ]
-    return written([COLUMNS, *claims])
+    return format_csv([COLUMNS, *claims])

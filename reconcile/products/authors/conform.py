@@ -17,7 +17,7 @@ from typing import Any
 
 from ...align.alignment import Alignment
 from ...core.conventions import BUILT_IN, MATMUL, Conventions
-from ...core.errors import described
+from ...core.errors import describe_error
 from ...core.records import Layer, Ledger, Trace
 from ...core.registry import frameworks, known_counters
 from ...engine.answer import Answer
@@ -184,7 +184,7 @@ def _unfounded(result: Answer, collected: Collected) -> str:
         try:
             amount = recompute(line, ops, versions, result.convention)
         except Exception as error:
-            return f"{where} cannot be computed again: {described(error)}"
+            return f"{where} cannot be computed again: {describe_error(error)}"
         if amount != line.amount:
             return f"{where} is {amount:+,} by its evidence"
     return ""

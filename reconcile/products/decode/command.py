@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...cli.number_types import Signed
-from ...cli.options import PATH, declared, models, options
+from ...cli.options import PATH, declare_option, models, options
 from ...cli.streams import say
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ class _Decode(Signed):
 @click.command(cls=_Decode)
 @options(
     "model", models, "input", "signature", "trust-file", "set",
-    declared(
+    declare_option(
         "counter",
         help="Read only this counter, and the work that ran. Repeatable. `all` and `formula:all` mean what they mean for "
         "`reconcile run`.  [default: the default counters, and recipes]",
     ),
-    declared(
+    declare_option(
         "environment", "names", multiple=True, default=(), show_default=False,
         help="Search only this environment: its saved baseline, or else a run there. Repeatable.",
     ),
@@ -53,7 +53,7 @@ class _Decode(Signed):
 )  # fmt: skip
 @options(
     "convention-file", "device", "timeout", "formulas", "quiet",
-    declared("verbose", help="Print every reading, and the candidates nearest to the number."),
+    declare_option("verbose", help="Print every reading, and the candidates nearest to the number."),
 )  # fmt: skip
 @click.argument("number", metavar="NUMBER")
 @click.pass_context
@@ -88,7 +88,7 @@ def decode(
     from ...cli.progress import progress
     from ...core.errors import UsageError
     from ...launch import choose, user_models
-    from ...launch.choose import prepared
+    from ...launch.choose import prepare_conventions
     from ...launch.environments.named import load as load_environments
     from ...launch.request import models_of, run_request
     from . import gather as data
@@ -109,7 +109,7 @@ def decode(
         made = other(with_, python, request.factories)
         known, names = {**known, made.name: made}, (made.name,)
     folders = (baselines,) if baselines else data.folders_of(request.model)
-    with prepared(request) as conventions:
+    with prepare_conventions(request) as conventions:
         with progress(quiet=quiet, verbose=verbose) as tell:
             sources, notes = data.gather(
                 request,
@@ -154,7 +154,7 @@ def _hints(
 ) -> list[str]:
     """The command that runs the counter whose saved total is the figure, or that searches another environment."""
     from ...cli.options import again
-    from ...core.text import number, typed
+    from ...core.text import number, quote_words
     from ...launch.options import flags
     from .elsewhere import origin, reading, sibling, unseen
     from .readings import LAYER
@@ -190,7 +190,7 @@ def _hints(
     version = None if decoded.matches else sibling(decoded.model, decoded.figure, _measured_pairs())
     if version is not None:
         other_name, unit, work = version
-        look = typed(["reconcile", "decode", "--model", other_name, decoded.figure.text])
+        look = quote_words(["reconcile", "decode", "--model", other_name, decoded.figure.text])
         return ["", f"{other_name}, another version of this network, runs {number(work)} {unit}. Look there: {look}"]
     lines = []
     if not ctx.params["no_run"] and (decoded.doubtful or all(c.rank == LAYER for c in decoded.matches)):

@@ -112,7 +112,7 @@ def polynomials(
         here = run_request(**options)
         choose.check_cached(here, given)
         return Formula(formula(template, in_this_process(given, here, tell)))
-    request = run_request(model=model, **workers.named(given), **options)
+    request = run_request(model=model, **workers.name_models(given), **options)
     if request.files:
         raise UsageError("a model file has the sizes that it was saved with: name a function that makes the model.")
     there = collect_at_in(environment_at(str(python))) if python else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ...cli.options import chosen_formats, declared, models, options
+from ...cli.options import chosen_formats, declare_option, models, options
 from ...cli.streams import say
 
 FORMATS = ("json", "txt", "tex", "py")
@@ -17,9 +17,9 @@ FORMATS = ("json", "txt", "tex", "py")
 @click.command()
 @options(
     "model", models,
-    declared("input", metavar="[NAME=]SHAPE[:DTYPE]",
+    declare_option("input", metavar="[NAME=]SHAPE[:DTYPE]",
              help="Input of your model, with names for the sizes that vary, such as ids=B,T:int64. Repeatable."),
-    declared("set", help="Override a pair's parameter by a number or by the name of a size that varies. Repeatable."),
+    declare_option("set", help="Override a pair's parameter by a number or by the name of a size that varies. Repeatable."),
 )  # fmt: skip
 @click.option(
     "--at", "ranges", multiple=True, metavar="NAME=LO..HI[/STEP]",
@@ -30,7 +30,7 @@ FORMATS = ("json", "txt", "tex", "py")
     "environment", "environments", "with", "python", "out",
 )  # fmt: skip
 @options(
-    declared("format", default=",".join(FORMATS), callback=partial(chosen_formats, allowed=FORMATS),
+    declare_option("format", default=",".join(FORMATS), callback=partial(chosen_formats, allowed=FORMATS),
              help="Formats of the files; tex is LaTeX, and py a Python module."),
     "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip

@@ -10,7 +10,7 @@ from ...core.protocol import point_of
 from ...engine.answer import Answer
 from ...engine.settle import Collected, settle, without_absent
 from ...launch import runner
-from ...launch.choose import prepared
+from ...launch.choose import prepare_conventions
 from ...launch.in_process import collect_live
 from ...launch.request import Point, RunRequest
 from ...launch.runner import CollectAt
@@ -41,7 +41,7 @@ def run_at(
     counting: bool = True,
 ) -> list[tuple[Collected, Answer]]:
     """Run a model at several points and reconcile the results of each. Without ``counting`` only the traces are taken."""
-    with prepared(request) as conventions:
+    with prepare_conventions(request) as conventions:
         found = (there or runner.collect_at)(request, points, progress, counting)
         collected = [without_absent(at, request.counters) for at in found]
         return [(at, settle(at, conventions, request.mapping)) for at in collected]

@@ -96,7 +96,7 @@ def _calls() -> _Page:
     from . import run as rows_
 
     def report(out: Path, model: str, result: Answer) -> object:
-        formats = ("md", "html", *reports.lying(out, model))
+        formats = ("md", "html", *reports.find_formats(out, model))
         return atomic.write(out, model, reports.render(result, formats, None, f"reconcile run --model {model}"))
 
     def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
@@ -115,7 +115,7 @@ def _training() -> _Page:
 
     def report(out: Path, model: str, result: Answer) -> object:
         name = reports.stem(model, training=True)
-        formats = ("md", *reports.lying(out, name))
+        formats = ("md", *reports.find_formats(out, name))
         return atomic.write(
             out,
             name,

@@ -13,7 +13,7 @@ from ...core.records import (
     RECOMPUTATION,
     WEIGHT_GRADIENT,
 )
-from ...core.registry import frameworks, known_counters, leading, title
+from ...core.registry import choose_leading, frameworks, known_counters, title
 from ...core.results import Statement
 from ...core.text import markdown, multiple, number
 from ...engine.answer import Answer
@@ -43,7 +43,7 @@ def headline(result: Answer) -> Statement | None:
 
 def _ends() -> tuple[str, str]:
     """From the leading counter of a step to the work of its framework."""
-    name = leading("step")[0]
+    name = choose_leading("step")[0]
     return name, frameworks()[known_counters()[name].framework].trace
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from ...core.text import clean, markdown, number, percent, si, signed
+from ...core.text import clean, format_signed, markdown, number, percent, si
 from ...report.json_statements import statement_data
 from ...report.terminal.columns import Column, laid_out, widen
 from ...report.terminal.tables import statement_table
@@ -54,12 +54,12 @@ def cause(row: Row) -> str:
         return f"unexplained: {row.reason}"
     if not row.lines:
         return "equal"
-    return "; ".join(f"{cause.value} {signed(amount)} ({why})" for cause, amount, why in row.lines)
+    return "; ".join(f"{cause.value} {format_signed(amount)} ({why})" for cause, amount, why in row.lines)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     calls = f" x {row.calls}" if row.calls > 1 else ""
-    amounts = (number(row.gpu), number(row.trace), signed(row.trace - row.gpu) if row.trace != row.gpu else "0")
+    amounts = (number(row.gpu), number(row.trace), format_signed(row.trace - row.gpu) if row.trace != row.gpu else "0")
     return (row.layer or "(model)", row.op + calls, *amounts, cause(row))
 
 
@@ -138,9 +138,9 @@ def to_markdown(found: Witness, model: str, command: str) -> str:
     total = statement.from_total or 0
     lines = [f"# {markdown(model)}, kernel by kernel", "", markdown(summary(found)), ""]
     lines += ["| from the GPU to the trace | FLOP |", "|:--|--:|", f"| **{GPU}** ({si(total)}) | **{number(total)}** |"]
-    lines += [f"| {cause.value} | {signed(amount)} |" for cause, amount in statement.by_cause().items()]
+    lines += [f"| {cause.value} | {format_signed(amount)} |" for cause, amount in statement.by_cause().items()]
     lines += [
-        f"| residual | {signed(statement.residual or 0)} |",
+        f"| residual | {format_signed(statement.residual or 0)} |",
         f"| **{statement.to}** | **{number(statement.to_total or 0)}** |",
     ]
     lines += ["", "## Operator by operator", "", f"| {' | '.join(HEADS)} | kernels |", "|:--|:--|--:|--:|--:|:--|:--|"]

@@ -34,10 +34,10 @@ def file(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def witnessed(request: RunRequest) -> RunRequest:
     """The request with the counters that bear witness beside those that it has. Raises UsageError as a run does."""
-    from ...core.registry import known_counters, leading, title
+    from ...core.registry import choose_leading, known_counters, title
     from ...launch.choose import choose_counters
 
-    every = {name: known_counters()[name].framework for name in leading("witness")}
+    every = {name: known_counters()[name].framework for name in choose_leading("witness")}
     able = [name for name, framework in every.items() if framework in request.factories or not request.factories]
     if not able:
         raise UsageError(
@@ -65,7 +65,7 @@ def compare(
     verbose: bool,
 ) -> int:
     """Compare the kernels with the trace, write the reports and print them. Returns the exit code. Raises UsageError."""
-    from ...cli.screen import printing
+    from ...cli.screen import print_safely
     from ...cli.streams import say
     from ...core import atomic
     from . import report
@@ -80,7 +80,7 @@ def compare(
         return answer.exit_code
     found = witness(trace, counted)
     kept = atomic.write(out, stem, report.render(found, formats, answer.model, command))
-    printing(lambda console: report.show(found, console, kept, quiet=quiet, verbose=verbose))
+    print_safely(lambda console: report.show(found, console, kept, quiet=quiet, verbose=verbose))
     return found.exit_code
 
 

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 
 from ...core.registry import known_counters
-from ...core.text import number, signed
+from ...core.text import format_signed, number
 from .notes import notes, per_token, ratio
 from .page import AGAIN, PREFIX, Page, Quote
 
@@ -89,7 +89,8 @@ def text(page: Page, *, verbose: bool = False) -> str:
             )
             if verbose:
                 lines += [
-                    f"{'':{wide}}  {signed(amount):>17}           {name}, per step" for name, amount in _ordered(quote)
+                    f"{'':{wide}}  {format_signed(amount):>17}           {name}, per step"
+                    for name, amount in _ordered(quote)
                 ]
     if not verbose and any(len(quote.causes) > 1 for quote in page.quotes):
         lines += ["", "(+ 2: two more causes; -v shows each with its amount)"]
@@ -109,7 +110,7 @@ def text(page: Page, *, verbose: bool = False) -> str:
 def _largest(page: Page, quote: Quote) -> str:
     """The residual, or ``exact``, or the cause of the largest amount and how many more there are."""
     if quote.residual:
-        return f"residual {signed(quote.residual)}"
+        return f"residual {format_signed(quote.residual)}"
     if not quote.causes:
         return "exact"
     (largest, _), *others = _ordered(quote)
@@ -125,7 +126,7 @@ def why(quote: Quote) -> str:
     """What to add per step to arrive at what ran, by cause; ``exact``; or why the formula has no number."""
     if quote.step is None:
         return quote.reason
-    return "; ".join(f"{name} {signed(amount)}" for name, amount in quote.causes.items()) or "exact"
+    return "; ".join(f"{name} {format_signed(amount)}" for name, amount in quote.causes.items()) or "exact"
 
 
 def _wrapped(line: str) -> str:
@@ -153,7 +154,7 @@ def markdown(page: Page) -> str:
     for quote in page.quotes:
         if quote.step is None:
             continue
-        causes = why(quote) + (f"; **residual {signed(quote.residual)}**" if quote.residual else "")
+        causes = why(quote) + (f"; **residual {format_signed(quote.residual)}**" if quote.residual else "")
         lines.append(f"| {quote.name} | {per_token(page, quote.step)} | {ratio(page, quote.step)} | {causes} |")
     lines += ["", *(f"- {', '.join(names)}: {reason}." for reason, names in page.refused.items())]
     return "\n".join(lines) + "\n"

@@ -92,7 +92,7 @@ def read(path: Path) -> list[Row]:
 
 
 def _row(number: int, head: list[str], cells: list[str]) -> Row:
-    given = {name: table.read(cell).strip() for name, cell in zip(head, cells, strict=False)}
+    given = {name: table.read_cell(cell).strip() for name, cell in zip(head, cells, strict=False)}
     if len(cells) != len(head):
         return Row(number, given, wrong=f"this row has {len(cells)} cells, and the head has {len(head)}")
     long = next((name for name, text in given.items() if len(text) > LONGEST), "")

@@ -129,7 +129,7 @@ def _table(claims: Path, out: Path | None) -> int:
     """Write the page and the table of a file of claims. Returns the exit code."""
     from ...core import atomic
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
-    from ...core.text import typed
+    from ...core.text import quote_words
     from . import table, table_page
     from .claims import read
 
@@ -137,7 +137,7 @@ def _table(claims: Path, out: Path | None) -> int:
         raise UsageError("--table needs --out DIR, the folder for README.md and mfu.csv.")
     verdicts = table.verdicts(read(claims))
     atomic.prepare(out)
-    command = typed(["reconcile", "mfu", "--table", claims.name, "--out", out.name])
+    command = quote_words(["reconcile", "mfu", "--table", claims.name, "--out", out.name])
     atomic.write(out, "README", {"md": table_page.to_markdown(verdicts, command)})
     atomic.write(out, "mfu", {"csv": table_page.to_csv(verdicts)})
     say(f"{table_page.states(verdicts)} Wrote {out / 'README.md'}")

@@ -19,7 +19,7 @@ MOST = 400
 
 def to_csv(verdicts: Sequence[Verdict]) -> str:
     """One row per claim: its own columns, and what was found."""
-    return table.shown([("row", *COLUMNS, *FOUND), *map(_row, verdicts)])
+    return table.format_report_csv([("row", *COLUMNS, *FOUND), *map(_row, verdicts)])
 
 
 def _row(v: Verdict) -> tuple[object, ...]:

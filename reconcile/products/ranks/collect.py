@@ -17,7 +17,7 @@ from ...core.signals import passed_on
 from ...engine.settle import Collected
 from ...launch.choose import find_models
 from ...launch.request import RunRequest
-from ...launch.runner import counters_of_request, lacking
+from ...launch.runner import counters_of_request, describe_lacking
 from ...launch.user_models import counters_of
 from ...launch.workers import alone, written
 from ...launch.workers.scratch import scratch
@@ -90,11 +90,11 @@ def _run(
             known={record.name: record.package for record in frameworks().values()},
             device=request.device,
             training=request.training,
-            lacking=lacking(framework, request),
+            lacking=describe_lacking(framework, request),
             **find_models(request)[framework.name],
         )
         asked = {"request": to_text(body), "world": world, "ranks": ranks, "at_once": os.cpu_count() or 1}
-        status = alone.run(asked, folder, RANKS, request.python, forks=True)
+        status = alone.run_worker(asked, folder, RANKS, request.python, forks=True)
         refused = written.refusal(out)
         if refused is not None:
             raise UsageError(str(refused["error"]))

@@ -28,12 +28,12 @@ def ranks(ctx: click.Context, /, folder: Path, quiet: bool) -> None:
     """
     import json
 
-    from ...cli.screen import printing
+    from ...cli.screen import print_safely
     from ...core import atomic
     from . import files
     from .screen import together as show
 
     found = files.read(folder)
     kept = atomic.write(folder, found.stem, {"ranks.json": json.dumps(files.to_dict(found), indent=1) + "\n"})
-    printing(lambda console: show(found, console, kept, quiet=quiet))
+    print_safely(lambda console: show(found, console, kept, quiet=quiet))
     ctx.exit(found.exit_code)

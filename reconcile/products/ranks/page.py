@@ -6,9 +6,9 @@ from importlib import resources
 
 from markupsafe import Markup
 
-from ...core.text import number, signed
+from ...core.text import format_signed, number
 from ...engine.breakdown import blocks
-from ...report.page import finalize, hash_of, styled
+from ...report.page import finalize, hash_of, style_page
 from ...report.rendering import environment
 from . import words
 from .picture import pictures
@@ -18,7 +18,7 @@ from .ranked import Ranked
 def to_html(result: Ranked, command: str = "") -> str:
     """The page."""
     template = environment(finalize, autoescape=True, package=__package__, folder=".").get_template("ranks.html.j2")
-    style = styled(resources.files(__package__).joinpath("ranks.css").read_text("utf-8"))
+    style = style_page(resources.files(__package__).joinpath("ranks.css").read_text("utf-8"))
     name, statement = result.convention.name, result.statement
     totals = [(words.ranks(fold.ranks), fold.trace.totals.get(name)) for fold in result.folds]
     if result.whole:
@@ -33,7 +33,7 @@ def to_html(result: Ranked, command: str = "") -> str:
         statement=statement if statement is not None and statement.closed else None,
         blocks=blocks(statement, ()) if statement is not None and statement.closed else [],
         number=number,
-        signed=signed,
+        signed=format_signed,
         said=(*words.counters(result), *words.balance(result)),
         columns=words.TRAFFIC,
         traffic=tuple(words.traffic(result)),

@@ -14,9 +14,9 @@ from ...core.conventions import Convention
 from ...core.records import GROUP
 from ...core.results import Statement, TraceResult
 from ...engine.answer import Answer
-from ...engine.statements import blocked
+from ...engine.statements import block_statement
 from ...launch.request import RunRequest
-from ...work.collectives import sent
+from ...work.collectives import sent_bytes
 from .collect import collect
 from .sums import ONE, SUM, Part, Sum
 from .world import Rank, World
@@ -89,10 +89,10 @@ class Ranked:
         trace, name = self.one.traces[0], self.convention.name
         totals = self.totals.get(name), trace.totals.get(name)
         if not self.whole:
-            return blocked(SUM, ONE, State.NOT_COMPARABLE, ONLY_SOME_RANKS_RAN, totals)
+            return block_statement(SUM, ONE, State.NOT_COMPARABLE, ONLY_SOME_RANKS_RAN, totals)
         unknown = next((t for t in (*(f.trace for f in self.folds), trace) if name not in t.totals), None)
         if unknown is not None:
-            return blocked(SUM, ONE, State.NOT_COMPARABLE, unknown.reason, totals)
+            return block_statement(SUM, ONE, State.NOT_COMPARABLE, unknown.reason, totals)
         parts = [Part(len(fold.ranks), fold.trace) for fold in self.folds]
         world = self.world
         whole = Sum(parts, trace, world.batches, world.share, self.convention, one_batch=world.one_batch)
@@ -139,7 +139,7 @@ class Ranked:
         found: dict[tuple[str, str, int], tuple[int, Fraction | None]] = {}
         for op in rank.trace.ops:
             group = op.attrs.get(GROUP)
-            told = sent(op)
+            told = sent_bytes(op)
             if group is None or told is None:
                 continue
             kind, payload = told

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...core.text import markdown, number, si, signed
+from ...core.text import format_signed, markdown, number, si
 from ...engine.breakdown import blocks
 from ...report import reports
 from ...report.json_statements import statement_data
@@ -86,12 +86,12 @@ def to_markdown(result: Ranked, command: str = "") -> str:
         lines += ["| cause | layer | of which | FLOP |", "|:--|:--|--:|--:|"]
         lines.append(f"| **{statement.from_}** | | | **{number(statement.from_total or 0)}** |")
         for block in blocks(statement, ()):
-            lines.append(f"| {block.cause} | | | {signed(block.amount)} |")
+            lines.append(f"| {block.cause} | | | {format_signed(block.amount)} |")
             for part in block.parts:
                 what = markdown(part.reason or ", ".join(part.ops))
-                lines.append(f"| | {markdown(part.layer) or '(no layer)'}: {what} | {signed(part.amount)} | |")
+                lines.append(f"| | {markdown(part.layer) or '(no layer)'}: {what} | {format_signed(part.amount)} | |")
         if not statement.residuals:
-            lines.append(f"| residual | | | {signed(statement.residual or 0)} |")
+            lines.append(f"| residual | | | {format_signed(statement.residual or 0)} |")
         lines.append(f"| **{statement.to}** | | | **{number(statement.to_total or 0)}** |")
     lines += [
         "",

@@ -73,7 +73,7 @@ class RankOptions(RunOptions):
         if world is None:
             return None
         from ...cli.options import again
-        from ...cli.screen import printing
+        from ...cli.screen import print_safely
         from ...core import atomic
         from ...launch.user_models import factory
         from ...report import reports
@@ -86,7 +86,7 @@ class RankOptions(RunOptions):
         command = again(call.ctx, (), *words(world, chosen or (), against))
         kept = atomic.write(call.out, stem, report.render(result, call.formats, command))
         shown = [path for path in kept if ".ranks." in path.name]
-        printing(lambda console: screen.show(result, console, shown, quiet=call.quiet, verbose=call.verbose))
+        print_safely(lambda console: screen.show(result, console, shown, quiet=call.quiet, verbose=call.verbose))
         return result.exit_code
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from ...core.causes import State
 from ...core.text import clean, number, si
 from ...report import view
-from ...report.terminal.columns import Column, Line, laid_out, stacked, widen
+from ...report.terminal.columns import Column, Line, laid_out, stack_lines, widen
 from ...report.terminal.tables import STYLE, statement_table
 from . import words
 from .files import Together
@@ -64,7 +64,7 @@ def _ranks(result: Ranked, width: int) -> RenderableType:
 def _table(rows: list[list[str]], width: int) -> RenderableType:
     columns = [Column("ranks", "whole"), Column("FLOP of each"), Column(""), Column("", "whole")]
     table = laid_out(columns, rows, width)
-    return table or stacked([Line(Text(row[0]), Text(row[1])) for row in rows], width, "FLOP of each")
+    return table or stack_lines([Line(Text(row[0]), Text(row[1])) for row in rows], width, "FLOP of each")
 
 
 def _amount(total: int | None) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...core.causes import State
 from ...core.records import CALLED_WITH
-from ...core.text import number, percent, signed
+from ...core.text import format_signed, number, percent
 from ...engine.citation import META
 from ...report import view
 from .files import Together, missing, mixed
@@ -48,7 +48,7 @@ def counters(result: Ranked) -> Iterator[str]:
     found: dict[tuple[str, str], list[int]] = {}
     for fold in result.folds:
         for counter in fold.answer.verdict.counters:
-            found.setdefault((counter.ledger.counter, view.closing(counter)), []).extend(fold.ranks)
+            found.setdefault((counter.ledger.counter, view.describe_closing(counter)), []).extend(fold.ranks)
     for (counter_name, closing), numbers in found.items():
         yield f"{counter_name} on {_which(sorted(numbers), result.world.size)}: {closing}"
 
@@ -110,7 +110,7 @@ def summary(result: Ranked) -> str:
         return (
             f"Reconciled: {total} One device does {number(statement.to_total or 0)}; every FLOP between is explained."
         )
-    gap = "" if statement.residual is None else f" Residual {signed(statement.residual)}."
+    gap = "" if statement.residual is None else f" Residual {format_signed(statement.residual)}."
     first = statement.reason.partition("; ")[0]
     return f"Not reconciled: {total}{gap} {view.as_sentence(first)}"
 
@@ -120,7 +120,7 @@ def told(found: Together) -> Iterator[str]:
     lines: dict[tuple[str, str], list[int]] = {}
     for rank, report in sorted(found.reports.items()):
         for counter in report["verdict"]["counters"]:
-            causes = ", ".join(f"{each['cause']} {signed(each['amount'])}" for each in counter["causes"])
+            causes = ", ".join(f"{each['cause']} {format_signed(each['amount'])}" for each in counter["causes"])
             lines.setdefault((counter["counter"], counter["reason"] or causes or "exact"), []).append(rank)
         for trace in report["traces"]:
             if trace["reason"]:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from ...core import table
 from ...core.registry import known_counters, title
-from ...core.text import markdown, number, signed
+from ...core.text import format_signed, markdown, number
 from ...launch.environments.named import CURRENT
 from ...launch.request import PASSES
 from .cells import Card, Cell, Verdict, text
@@ -105,7 +105,7 @@ def counted_text(cell: Cell) -> str:
 
 def causes(cell: Cell) -> str:
     """``shape-unknown +180, loop-counted-once +192``."""
-    return ", ".join(f"{cause} {signed(amount)}" for cause, amount in cell.causes.items())
+    return ", ".join(f"{cause} {format_signed(amount)}" for cause, amount in cell.causes.items())
 
 
 def command(card: Card) -> str:
@@ -266,7 +266,7 @@ def _opened(card: Card, layer: str, cell: Cell) -> str:
 
 def to_csv(board: Board) -> str:
     """One row per cell."""
-    return table.shown([COLUMNS, *_rows(board)])
+    return table.format_report_csv([COLUMNS, *_rows(board)])
 
 
 def _rows(board: Board) -> Iterable[Sequence[object]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from ...core.text import clean
-from ...report.page import file_text, finalize, hash_of, styled
+from ...report.page import file_text, finalize, hash_of, style_page
 from ...report.rendering import environment
 from .cells import Verdict, text
 from .markdown import Board, commands, counted_text, opens
@@ -16,7 +16,7 @@ def to_html(board: Board) -> str:
     template = environment(finalize, autoescape=True, package="reconcile.report.page", folder=".").get_template(
         "scorecard.html.j2"
     )
-    style = styled(file_text("scorecard.css"))
+    style = style_page(file_text("scorecard.css"))
 
     def cell(family: str, layer: str, pass_: str, counter: str) -> Markup:
         return _cell(board, family, layer, pass_, counter)

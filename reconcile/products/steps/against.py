@@ -12,7 +12,7 @@ from ...core.causes import State
 from ...core.errors import UsageError, unknown
 from ...core.records import Ledger
 from ...core.registry import known_counters
-from ...core.text import number, plain, signed
+from ...core.text import format_signed, number, plain
 from ...engine.breakdown import RESIDUAL
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
@@ -31,8 +31,8 @@ class Against(Run):
                 lines += [f"{counter.ledger.counter}: {counter.ledger.reason or counter.state.value}", ""]
                 continue
             rows = [(counter.ledger.counter, number(statement.from_total))]
-            rows += [(f"  {cause}", signed(amount)) for cause, amount in counter.causes if cause != RESIDUAL]
-            rows += [(f"  {RESIDUAL}", signed(sum(r.amount for r in statement.residuals)))]
+            rows += [(f"  {cause}", format_signed(amount)) for cause, amount in counter.causes if cause != RESIDUAL]
+            rows += [(f"  {RESIDUAL}", format_signed(sum(r.amount for r in statement.residuals)))]
             rows += [("what ran", number(statement.to_total))]
             width = max(len(amount) for _, amount in rows)
             lines += [*(f"{name:<36} {amount:>{width}}" for name, amount in rows), ""]

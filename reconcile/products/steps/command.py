@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ...cli.options import TEXT, declared, options, pictures
+from ...cli.options import TEXT, declare_option, options, pictures
 from ...cli.run_options import WATCH, RunCall
 from ...cli.streams import say
 
@@ -34,7 +34,7 @@ def _steps(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
 @WATCH.decorate
 @options("convention", "convention-file", "counter", "from", "to", "formulas")
 @options(
-    declared("python", metavar="PATH", help="Run in your own environment: the path of its interpreter."),
+    declare_option("python", metavar="PATH", help="Run in your own environment: the path of its interpreter."),
     "out", pictures, "quiet", "verbose",
 )  # fmt: skip
 @click.argument("script")

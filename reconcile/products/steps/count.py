@@ -24,7 +24,7 @@ from ...core.causes import State
 from ...core.errors import NotInResult, UsageError, unknown
 from ...core.framework import adapter_of
 from ...core.records import FORWARD
-from ...core.registry import frameworks, known_counters, leading
+from ...core.registry import choose_leading, frameworks, known_counters
 from ...engine.answer import Answer
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
@@ -64,17 +64,17 @@ def count(
     Weights, gradients, random numbers, hooks and modes are as after a step without the context. What torch.compile made runs
     as it is written. Raises UsageError, with one sentence, for what cannot be used.
     """
-    from ...launch.choose import prepared
+    from ...launch.choose import prepare_conventions
     from ...launch.request import run_request
 
     framework = framework_of(models)
     if witness:
-        able = [name for name in leading("witness") if known_counters()[name].framework == framework.name]
+        able = [name for name in choose_leading("witness") if known_counters()[name].framework == framework.name]
         counters = tuple(dict.fromkeys([*chosen_counters(framework, counters), *able]))
     request = run_request(
         convention=convention, convention_files=convention_files, counters=counters, formulas=formulas
     )
-    with prepared(request):  # what is wrong with it is said before the step runs, not after it
+    with prepare_conventions(request):  # what is wrong with it is said before the step runs, not after it
         pass
     return Step(framework, models, request, name, peak_of(device, dtype) if device else None)
 

@@ -271,9 +271,9 @@ class Running:
     @property
     def steps(self) -> pandas.DataFrame:
         """A row per kind: its shapes, how many ran, and the FLOPs of one and of all; None where they are not known."""
-        from ...report.frames import running
+        from ...report.frames import tabulate_steps
 
-        return running((k.shapes, k.calls, k.metrics["flops"] if k.metrics else None) for k in self.kinds)
+        return tabulate_steps((k.shapes, k.calls, k.metrics["flops"] if k.metrics else None) for k in self.kinds)
 
 
 def _text(piece: _Piece) -> str:

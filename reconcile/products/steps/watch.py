@@ -96,7 +96,7 @@ def _run(script: Script, request: RunRequest) -> tuple[Collected, str]:
             "go_on": script.go_on,
             "marks": script.marks,
         }
-        alone.run(asked, folder, WATCH, script.python)
+        alone.run_worker(asked, folder, WATCH, script.python)
         return _read(script, folder, counters, request.counters)
 
 
@@ -137,7 +137,7 @@ def _counts_steps(counter: Counter) -> bool:
 
 def _read(script: Script, folder: Path, counters: dict[str, list[str]], asked: Sequence[str]) -> tuple[Collected, str]:
     """What the program left, and the word that processes of its run share. Raises UsageError where it ended before its step."""
-    seen = written.seen(folder)
+    seen = written.read_watched(folder)
     if seen is None or not seen.get("done"):
         raise UsageError(_why(script, seen))
     framework = str(seen["framework"])

@@ -23,7 +23,7 @@ from typing import Any
 from ...core.defects import summary
 from ...core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
 from ...core.option import words
-from ...core.text import typed
+from ...core.text import quote_words
 from ...engine.answer import Answer
 from ...engine.settle import Collected
 from ...launch import user_models
@@ -36,7 +36,7 @@ from ...launch.runner import Collect
 from ...launch.workers import scratch, warm
 from ...launch.workers.exits import death_of
 from ...report import reports
-from ...workflow import Job, done
+from ...workflow import Job, run_steps
 from . import cells
 from .nurseries import offered
 from .outcome import outcome_of, refused
@@ -75,7 +75,7 @@ def run_cell(text: str, module: str = __name__) -> str:
     began = time.monotonic()
     folder = tempfile.mkdtemp(prefix="reconcile-cell-")
     nurseries = {name: (one.control.fileno(), one.python) for name, one in offered(request).items()}
-    with scratch.held(Path(folder)), tempfile.TemporaryFile() as log:
+    with scratch.hold_folder(Path(folder)), tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "-c", START, HERE, folder, module, json.dumps(nurseries)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True, env=clean_environ(),
@@ -192,7 +192,9 @@ def command_of(cell: cells.Cell, manner: cells.Manner) -> str:
         **manner.deciding,
     }
     known = by_parameter().items()
-    return typed(["reconcile", "run", *(w for name, o in known if given.get(name) for w in words(o.flag, given[name]))])
+    return quote_words(
+        ["reconcile", "run", *(w for name, o in known if given.get(name) for w in words(o.flag, given[name]))]
+    )
 
 
 def _same(request: Mapping[str, Any], cell: cells.Cell) -> None:
@@ -234,7 +236,7 @@ def _either(cell: cells.Cell, request: RunRequest, take: Collect | None) -> tupl
     refusals: dict[str, str] = {}
     while True:
         try:
-            return done(Job(request, take=take)), refusals
+            return run_steps(Job(request, take=take)), refusals
         except Refused as error:
             if not error.declined:
                 raise

@@ -92,7 +92,7 @@ def sweep(
     """
     from ...cli.options import again
     from ...core import atomic
-    from ...core.text import typed
+    from ...core.text import quote_words
     from ...launch.environments.interpreters import python_path
     from . import engine, page, store
     from .cells import manner_of, request_of
@@ -105,7 +105,7 @@ def sweep(
     requests = [request_of(cell, manner, paths) for cell in cells]
     atomic.prepare(out)
     asked_for = [*what, *(["--frameworks", among] if among else [])]
-    command = again(ctx).replace("reconcile sweep", typed(["reconcile", "sweep", *asked_for]), 1)
+    command = again(ctx).replace("reconcile sweep", quote_words(["reconcile", "sweep", *asked_for]), 1)
 
     def pages(finished: list[Finished]) -> None:
         summary = page.to_markdown(finished, command, "md" in manner.formats)

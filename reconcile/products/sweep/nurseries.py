@@ -22,7 +22,7 @@ from . import cells
 
 def offered(request: Mapping[str, Any]) -> dict[str, warm.Offered]:
     """A nursery for each framework of the request's cell (cells.request_of), where it can have one."""
-    nurseries = warm.opened()
+    nurseries = warm.find_nurseries()
     if nurseries is None:
         return {}
     cell, manner = cells.read(request)

@@ -234,7 +234,7 @@ def _residuals(one: Finished) -> str:
 
 def to_csv(finished: Sequence[Finished]) -> str:
     """One row per counter of a cell, one per trace (``trace``) and one per framework that could not be run."""
-    return table.shown(_rows(finished))
+    return table.format_report_csv(_rows(finished))
 
 
 def _rows(finished: Sequence[Finished]) -> Iterator[tuple[object, ...]]:
@@ -252,4 +252,4 @@ def _rows(finished: Sequence[Finished]) -> Iterator[tuple[object, ...]]:
 def costs(finished: Sequence[Finished]) -> str:
     """Wall time in seconds and the most memory that one of its processes held, in bytes, by cell; empty where unknown."""
     rows = [(one.name, one.cost.get("wall_s", ""), one.cost.get("peak_bytes", "")) for one in finished]
-    return table.shown([("model", "wall_s", "peak_bytes"), *rows])
+    return table.format_report_csv([("model", "wall_s", "peak_bytes"), *rows])

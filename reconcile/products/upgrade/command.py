@@ -48,7 +48,7 @@ def upgrade(
     from ...drift.words import details, verdict
     from ...launch import choose
     from ...launch.choose import pair_of
-    from ...launch.environments.in_environment import collect_in, made
+    from ...launch.environments.in_environment import collect_in, make_interpreter
     from ...launch.environments.named import CURRENT
     from ...launch.request import PASSES, models_of, run_request
     from ..authors.conform import families as all_families
@@ -72,7 +72,7 @@ def upgrade(
             raise unknown("family", name, all_families())
     before, after, chosen = upgrades.sides(requirements, older, python or CURRENT, wanted, tuple(given))
     for env in (before, after):
-        made(env, lambda text: say(text, err=True))
+        make_interpreter(env, lambda text: say(text, err=True))
     asked_for = wanted or upgrades.moved_by(requirements)
     takes = [collect_in(env, lambda text: say(text, err=True)) for env in (before, after)]
     old, new = (lambda request, take=take: take(request, lambda _event: None) for take in takes)

@@ -12,7 +12,7 @@ from ...core.causes import State
 from ...core.errors import UsageError
 from ...core.records import FORWARD, TRAINING
 from ...core.registry import frameworks as known_frameworks
-from ...core.registry import known_counters, unasked
+from ...core.registry import known_counters, list_default_counters
 from ...drift.changes import Drift
 from ...drift.compare import compare
 from ...engine.reconcile import Missing
@@ -137,5 +137,5 @@ def moved_by(requirements: Sequence[str]) -> tuple[str, ...]:
 
 def _beside_frameworks(env: Environment) -> tuple[str, ...]:
     """The counters that run unasked beside the frameworks of this environment: of several, those that share an environment."""
-    beside = [name for framework in env.frameworks for name in unasked(framework)]
+    beside = [name for framework in env.frameworks for name in list_default_counters(framework)]
     return tuple(name for name in beside if not known_counters()[name].requirements) or tuple(beside)

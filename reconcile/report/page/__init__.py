@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 
 from ...core.errors import EXIT_FAILED, EXIT_OK
 from ...core.results import Statement
-from ...core.text import clean, number, ratio, signed
+from ...core.text import clean, format_signed, number, ratio
 from ...engine.answer import Answer
 from ...engine.phases import PhaseRow, PhaseTable
 from ...engine.verdict import GIVE_FORMULAS, CounterVerdict
@@ -39,7 +39,7 @@ def to_html(result: Answer, statement: Statement | None = None, command: str = "
     first = view.default_statement(result) if statement is None else statement
     views = (result, *result.others)
     about, differ = _description(result)
-    style, script = styled(file_text("page.css")), _script()
+    style, script = style_page(file_text("page.css")), _script()
     return _template().render(
         result=result,
         views=[_view(each) for each in views],
@@ -65,7 +65,7 @@ def file_text(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def styled(rules: str) -> str:
+def style_page(rules: str) -> str:
     """These rules of a page, behind the colours that all pages have."""
     return file_text("palette.css") + rules
 
@@ -130,7 +130,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 def _view(result: Answer) -> dict[str, Any]:
     """The text of the page that depends on the convention: the verdict, the troubles, the counters' table."""
     run_verdict = result.verdict
-    phased = [_phased(*pair) for pair in view.phase_tables(result, result.convention)]
+    phased = [_phase_data(*pair) for pair in view.phase_tables(result, result.convention)]
     weights = ((name, result.convention.weight(name)) for name in result.convention.components)
     return {
         "name": result.convention.name,
@@ -159,7 +159,7 @@ def _view(result: Answer) -> dict[str, Any]:
     }
 
 
-def _phased(framework: str, table: PhaseTable) -> dict[str, Any]:
+def _phase_data(framework: str, table: PhaseTable) -> dict[str, Any]:
     def cells(row: PhaseRow) -> list[str]:
         return [*(view.phase_cell(row, phase) for phase in table.phases), view.phase_ratio(row)]
 
@@ -190,13 +190,13 @@ def _troubles(result: Answer) -> Iterator[tuple[str, list[str]]]:
 def _counter(counter: CounterVerdict) -> dict[str, Any]:
     ledger = counter.ledger
     known = counter.off is not None and counter.work is not None
-    cause = f"{counter.largest[0]} {signed(counter.largest[1])}" if counter.largest else ""
+    cause = f"{counter.largest[0]} {format_signed(counter.largest[1])}" if counter.largest else ""
     return {
         "name": ledger.counter,
         "reported": "" if ledger.total is None else number(ledger.total),
         "unit": ledger.unit,
         "normalised": "" if ledger.normalised_total is None else number(ledger.normalised_total),
-        "to_work": signed(-counter.off) if counter.off is not None else "",
+        "to_work": format_signed(-counter.off) if counter.off is not None else "",
         "ratio": ratio((counter.off or 0) + (counter.work or 0), counter.work or 0) if known else "",
         "state": counter.state.value,
         "cause": cause if known else view.reason(counter),

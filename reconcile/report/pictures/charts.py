@@ -102,7 +102,7 @@ def draw(result: Answer, statement: Statement | None, formats: Sequence[str]) ->
     return drawn
 
 
-def embedded(stem: str, drawn: Iterable[str]) -> dict[str, str]:
+def list_embedded(stem: str, drawn: Iterable[str]) -> dict[str, str]:
     """The file that a report shows for each picture: the SVG if there is one."""
     files: dict[str, str] = {}
     for name in drawn:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...core.text import clean, percent, si, signed
+from ...core.text import clean, format_signed, percent, si
 from .bars import Bar, Layers
 
 INK, MUTED, GRID, PAPER = "#1f2328", "#59636e", "#d8dee4", "#ffffff"
@@ -75,7 +75,7 @@ def waterfall(bars: Sequence[Bar], title: str, subtitle: str) -> Any:
             if row + 1 < len(bars):
                 main.plot([bar.end, bar.end], [row, row + 1], color=MUTED, linewidth=0.6, zorder=1)
             right = max(bar.start, bar.end)
-            value = f"{bar.amount:,}" if bar.kind == "total" else signed(bar.amount)
+            value = f"{bar.amount:,}" if bar.kind == "total" else format_signed(bar.amount)
             text = main.annotate(value, (right, row), (5, 0), textcoords="offset points", va="center")
             text.set_color(WRONG if bar.kind == "residual" and bar.amount else INK)
             text.set_fontweight("bold" if bar.kind == "total" else "normal")
@@ -90,11 +90,11 @@ def waterfall(bars: Sequence[Bar], title: str, subtitle: str) -> Any:
                     color=MUTED,
                 )
         if enlarged:
-            _enlarged(panels[1], bars)
+            _enlarge_axes(panels[1], bars)
     return figure
 
 
-def _enlarged(axes: Any, bars: Sequence[Bar]) -> None:
+def _enlarge_axes(axes: Any, bars: Sequence[Bar]) -> None:
     steps = [b.amount for b in bars if b.kind != "total"]
     axes.set_yticks([])
     axes.set_ylim(len(bars) - 0.4, -0.6)
@@ -120,7 +120,10 @@ def by_layer(chart: Layers, title: str, subtitle: str) -> Any:
             _scale(axes, 0, high, 0.42, ticks=2)
             work = None if None in column.work else sum(w or 0 for w in column.work)
             axes.set_title(
-                f"{_shown(column.counter)}\n{_share(sum(column.values), work)}", fontsize=8, loc="left", color=INK
+                f"{_shorten_text(column.counter)}\n{_share(sum(column.values), work)}",
+                fontsize=8,
+                loc="left",
+                color=INK,
             )
             for row, (value, ran) in enumerate(zip(column.values, column.work, strict=True)):
                 if ran is not None:
@@ -193,8 +196,8 @@ def titles(figure: Any, title: str, subtitle: str) -> None:
     """The title, and a line below it."""
     width, height = figure.get_size_inches()
     left = 0.08 / width
-    figure.text(left, 1 - 0.1 / height, _shown(title, 90), va="top", fontsize=12, fontweight="bold")
-    figure.text(left, 1 - 0.34 / height, _shown(subtitle, 120), va="top", fontsize=8.5, color=MUTED)
+    figure.text(left, 1 - 0.1 / height, _shorten_text(title, 90), va="top", fontsize=12, fontweight="bold")
+    figure.text(left, 1 - 0.34 / height, _shorten_text(subtitle, 120), va="top", fontsize=8.5, color=MUTED)
 
 
 def row_labels(axes: Any, labels: Sequence[tuple[str, str]]) -> None:
@@ -205,10 +208,17 @@ def row_labels(axes: Any, labels: Sequence[tuple[str, str]]) -> None:
         transform = axes.get_yaxis_transform()
         lift = 0.16 if about else 0
         if label:
-            axes.text(-0.02, row - lift, _shown(label), ha="right", va="center", fontsize=9, transform=transform)
+            axes.text(-0.02, row - lift, _shorten_text(label), ha="right", va="center", fontsize=9, transform=transform)
         if about:
             axes.text(
-                -0.02, row + 0.24, _shown(about), ha="right", va="center", fontsize=7, color=MUTED, transform=transform
+                -0.02,
+                row + 0.24,
+                _shorten_text(about),
+                ha="right",
+                va="center",
+                fontsize=7,
+                color=MUTED,
+                transform=transform,
             )
 
 
@@ -271,7 +281,7 @@ def _share(total: int, work: int | None) -> str:
     return f"{si(total)}, {off} {'below' if total < work else 'above'}"
 
 
-def _shown(text: str, limit: int = NAME) -> str:
+def _shorten_text(text: str, limit: int = NAME) -> str:
     """A name on one line, shortened in the middle if it is too long, with a box for each letter that the font lacks."""
     from matplotlib.font_manager import fontManager, get_font
 

@@ -77,11 +77,11 @@ def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: i
         )
         widths.append(given if column.align == "left" else 0)
     for row in rows:
-        table.add_row(*(_folded(cell, width) for cell, width in zip(row, widths, strict=True)))
+        table.add_row(*(_fold_cell(cell, width) for cell, width in zip(row, widths, strict=True)))
     return table
 
 
-def _folded(cell: Cell, width: int) -> Cell:
+def _fold_cell(cell: Cell, width: int) -> Cell:
     """A cell with lines no wider than that: a name that is too long is broken after a dot, if there is one to break it at."""
     if isinstance(cell, Padding) and isinstance(cell.renderable, Text):
         return Padding.indent(_broken(cell.renderable, width - cell.left), cell.left) if width else cell
@@ -101,7 +101,7 @@ def _broken(text: Text, width: int) -> Text:
     return Text("\n").join(text.divide(breaks))
 
 
-def stacked(lines: Iterable[Line], width: int, title: str = "") -> Group:
+def stack_lines(lines: Iterable[Line], width: int, title: str = "") -> Group:
     """The labels on the left and the amounts on the right; an amount that does not fit beside its label stands below it."""
     parts: list[RenderableType] = [Text(title.rjust(width), style="dim"), Rule(style="dim")] if title else []
     for line in lines:

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from ...core.causes import State
 from ...core.results import LayerRow
-from ...core.text import clean, number, signed
+from ...core.text import clean, format_signed, number
 from ...engine.answer import Answer
-from ...engine.breakdown import RESIDUAL, summed, to_the_work
+from ...engine.breakdown import RESIDUAL, sum_rows, to_the_work
 from .. import folds, view
-from .columns import GAP, LEAST, Column, Line, laid_out, stacked
+from .columns import GAP, LEAST, Column, Line, laid_out, stack_lines
 from .tables import STYLE, more, times
 
 NOT_COMPARED = "not compared: the work here is unknown"
@@ -38,7 +38,7 @@ class LayerLine:
 def layer_table(result: Answer, width: int = 80) -> RenderableType:
     """Per layer the work that ran, and per counter its value and the causes that separate it from that work."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
-    return _detailed([line for row in _known(result) for line in _layer(row, homes)], homes, width)
+    return _detail_lines([line for row in _list_known(result) for line in _layer(row, homes)], homes, width)
 
 
 def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
@@ -46,23 +46,23 @@ def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
     others. Layers that are alike share a row, as do the layers of a block if there are many. A row has one line with the
     amounts to add per counter; if the columns do not fit, a line per counter; with a residual or unknown work, one per cause."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
-    every = _known(result)
-    shown, rest = folds.largest(_folded(every), limit, lambda row: _to_add(row, homes))
-    left = [summed(f"{number(len(rest))} more (--verbose)", rest)] if rest else []
+    every = _list_known(result)
+    shown, rest = folds.largest(_fold_rows(every), limit, lambda row: _to_add(row, homes))
+    left = [sum_rows(f"{number(len(rest))} more (--verbose)", rest)] if rest else []
     whole = all(f in row.work for row in every for f in homes.values()) and not any(row.residuals for row in every)
-    table = _amounts([*shown, *left, summed("total", every)], homes, width) if whole else None
+    table = _amounts([*shown, *left, sum_rows("total", every)], homes, width) if whole else None
     if table is not None:
         return table
     lines = [line for row in shown for line in _layer(row, homes, together=True, netted=whole)]
-    return Group(_detailed(_in_short(lines, width), homes, width), *([more(rest)] if rest else []))
+    return Group(_detail_lines(_in_short(lines, width), homes, width), *([more(rest)] if rest else []))
 
 
 def folded_rows(result: Answer) -> int:
     """How many rows the folded table has."""
-    return len(_folded(result.layers))
+    return len(_fold_rows(result.layers))
 
 
-def _known(result: Answer) -> list[LayerRow]:
+def _list_known(result: Answer) -> list[LayerRow]:
     """The rows, without the work of layers that have an op of unknown work."""
     holes = {(trace.framework, u.layer) for trace, u in view.unknown(result)}
     return [
@@ -89,7 +89,7 @@ def _amounts(rows: Sequence[LayerRow], homes: dict[str, str], width: int) -> Ren
     cells: list[list[Text]] = []
     for row in rows:
         amounts = [number(row.work.get(alike[0], 0)) for alike in works]
-        amounts += [signed(amount) if (amount := to_add(row, alike[0])) else "=" for alike in off]
+        amounts += [format_signed(amount) if (amount := to_add(row, alike[0])) else "=" for alike in off]
         bold = "bold" if row is rows[-1] else ""
         cells.append([Text(text, style=bold) for text in (clean(row.layer) or "(no layer)", *amounts)])
     table = laid_out(columns, cells, width)
@@ -97,7 +97,7 @@ def _amounts(rows: Sequence[LayerRow], homes: dict[str, str], width: int) -> Ren
     return table and Group(table, *([Text("= everywhere: " + ", ".join(exact), style="green")] if exact else []))
 
 
-def _detailed(lines: Sequence[LayerLine], homes: dict[str, str], width: int) -> RenderableType:
+def _detail_lines(lines: Sequence[LayerLine], homes: dict[str, str], width: int) -> RenderableType:
     """A line per layer, and those of each counter below it."""
     columns = (
         Column("layer, counter", "left", max((len(counter) + 2 for counter in homes), default=0)),
@@ -106,16 +106,16 @@ def _detailed(lines: Sequence[LayerLine], homes: dict[str, str], width: int) -> 
         Column("cause", "left"),
     )
     cells = [(Padding.indent(x.label, x.indent), x.value, x.amount, x.note) for x in lines]
-    return laid_out(columns, cells, width) or stacked((y for x in lines for y in _layer_stacked(x)), width)
+    return laid_out(columns, cells, width) or stack_lines((y for x in lines for y in _layer_stacked(x)), width)
 
 
-def _folded(every: Sequence[LayerRow]) -> list[LayerRow]:
+def _fold_rows(every: Sequence[LayerRow]) -> list[LayerRow]:
     alike = folds.rows(every)
     if len(alike) > folds.FEW:
         blocks = folds.structures(alike)
         named = zip(blocks, folds.whole(blocks), strict=True)
-        return [summed(times(name, count) + note, block.lines) for block, (name, count, note) in named]
-    return [summed(times(each.name, each.count), each.lines) for each in alike]
+        return [sum_rows(times(name, count) + note, block.lines) for block, (name, count, note) in named]
+    return [sum_rows(times(each.name, each.count), each.lines) for each in alike]
 
 
 def _to_add(row: LayerRow, homes: Mapping[str, str]) -> tuple[bool, int]:
@@ -161,7 +161,7 @@ def _layer(
         for index, (cause, amount) in enumerate(causes):
             style = STYLE[State.UNEXPLAINED] if cause == RESIDUAL else ""
             label, counted = ("", "") if index else (name, number(value))
-            to_add, why = Text(signed(amount), style=style), Text(cause, style=style)
+            to_add, why = Text(format_signed(amount), style=style), Text(cause, style=style)
             counters.append(LayerLine(Text(label), Text(counted), to_add, why, indent=2))
     title = Text(clean(row.layer) or "(no layer)", style="bold")
     note = Text(_equal(exact, len(homes), together), style="green")

@@ -86,7 +86,7 @@ def show(
         rest = [*above, *_section(title, Text()), *said, *below]
         notes = _few_notes(notes, SCREEN - _height(console, rest) - ROOM, console) if brief else notes
         room = SCREEN - _height(console, [*rest, *notes])
-        _print(console, *_section(title, _fitting(result, console, room) if brief else layer_table(result, width)))
+        _print(console, *_section(title, _fit_table(result, console, room) if brief else layer_table(result, width)))
     _print(console, *said, *notes, *below)
 
 
@@ -105,7 +105,7 @@ def _few_notes(notes: list[RenderableType], room: int, console: Console) -> list
     return [Text(f"{count} on how this was counted: see the files or --verbose", style="dim")]
 
 
-def _fitting(result: Answer, console: Console, room: int) -> RenderableType:
+def _fit_table(result: Answer, console: Console, room: int) -> RenderableType:
     """The table of layers, folded, with as many rows as the screen has room for, and at least a few."""
     rows = folded_rows(result)
     table = folded_table(result, rows, console.width)
@@ -142,9 +142,9 @@ def _headline(result: Answer, statement: Statement | None) -> Text:
 def _closings(counters: Sequence[CounterVerdict], brief: bool) -> list[RenderableType]:
     """A sentence per counter; with ``brief``, counters with the same sentence share it."""
     lines: list[RenderableType] = []
-    for alike in same(counters, lambda c: (c.state, view.closing(c, brief)), brief):
+    for alike in same(counters, lambda c: (c.state, view.describe_closing(c, brief)), brief):
         text = Text(", ".join(short([c.ledger.counter for c in alike])) + ": ", style="bold")
-        text.append(clean(view.closing(alike[0], brief)), style=f"not bold {STYLE[alike[0].state]}")
+        text.append(clean(view.describe_closing(alike[0], brief)), style=f"not bold {STYLE[alike[0].state]}")
         lines.append(text)
     return lines
 
@@ -160,7 +160,7 @@ def _notes(result: Answer, run_verdict: Verdict) -> list[RenderableType]:
         if trace.framework not in shown or not note.startswith(CALLED_WITH)
     ]
     lines += [f"{ledger.counter}: {view.as_sentence(note)}" for ledger in result.ledgers for note in ledger.notes]
-    lines += [f"Published: {sentence}" for sentence in view.published(result)]
+    lines += [f"Published: {sentence}" for sentence in view.list_published(result)]
     lines += sentences(result.alignment) if result.alignment else []
     return [Text(clean(text), style="dim") for text in lines]
 

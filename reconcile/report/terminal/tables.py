@@ -12,11 +12,11 @@ from rich.text import Text
 
 from ...core.causes import State
 from ...core.results import Statement
-from ...core.text import clean, number, si, signed
+from ...core.text import clean, format_signed, number, si
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, Part, blocks
 from ...engine.phases import PhaseRow, PhaseTable
-from ...engine.phases import summed as summed_phases
+from ...engine.phases import sum_phase_rows as summed_phases
 from .. import folds, view
 from .columns import (
     GAP,
@@ -25,7 +25,7 @@ from .columns import (
     Line,
     counter_lines,
     laid_out,
-    stacked,
+    stack_lines,
 )
 
 LABEL = 44
@@ -84,7 +84,7 @@ def totals(result: Answer, width: int = 80, brief: bool = False) -> RenderableTy
         for name, reported, total, _, off, state in rows
         for line in counter_lines(name, reported, total, off, state)
     ]
-    return stacked(lines, width)
+    return stack_lines(lines, width)
 
 
 def _totals(result: Answer, brief: bool) -> Iterator[tuple[str, str, str, str, str, Text]]:
@@ -141,9 +141,9 @@ def statement_table(
         return table
     longest = max(len(line.amount.plain) for line in (*lines, closing))
     return Group(
-        stacked(map(_statement_stacked, lines), width, "FLOP"),
+        stack_lines(map(_statement_stacked, lines), width, "FLOP"),
         Padding(Rule(style="dim"), (0, 0, 0, max(width - longest, 0))),
-        stacked([_statement_stacked(closing)], width),
+        stack_lines([_statement_stacked(closing)], width),
     )
 
 
@@ -156,20 +156,22 @@ def _statement_lines(
         cause = Text(block.cause, style=style)
         beside = f"  {clean(shares[0].name)}{shares[0].why}" if len(shares) == 1 and shares[0].count == 1 else ""
         if brief and beside and len(cause.plain + beside) <= LABEL:
-            yield StatementLine(cause.append(beside, style="dim"), Text(signed(block.amount), style=style))
+            yield StatementLine(cause.append(beside, style="dim"), Text(format_signed(block.amount), style=style))
             continue
-        yield StatementLine(cause, Text(signed(block.amount), style=style))
+        yield StatementLine(cause, Text(format_signed(block.amount), style=style))
         for share in shares:
             where = Text(clean(share.name) or "(no layer)")
             if share.count > 1:
-                where.append(f" ({number(share.count)} × {signed(share.amount // share.count)})")
+                where.append(f" ({number(share.count)} × {format_signed(share.amount // share.count)})")
             if not brief or block.cause == RESIDUAL or len(where.plain) + len(share.why) + 2 <= LABEL:
                 where.append(share.why, style="dim")
-            yield StatementLine(where, Text(signed(share.amount), style="dim"), part=True)
+            yield StatementLine(where, Text(format_signed(share.amount), style="dim"), part=True)
         if rest:
-            yield StatementLine(more(rest), Text(signed(sum(share.amount for share in rest)), style="dim"), part=True)
+            yield StatementLine(
+                more(rest), Text(format_signed(sum(share.amount for share in rest)), style="dim"), part=True
+            )
     if not statement.residuals:
-        yield StatementLine(Text(RESIDUAL), Text(signed(statement.residual or 0)))
+        yield StatementLine(Text(RESIDUAL), Text(format_signed(statement.residual or 0)))
 
 
 def _shares(parts: Sequence[Part], limit: int | None) -> list[Share]:
@@ -250,4 +252,4 @@ def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -
     for name, *amounts in rows:
         lines.append(Line(name))
         lines += [Line(Text(title), cell, 2) for title, cell in zip(titles, amounts, strict=True) if cell.plain]
-    return stacked(lines, width)
+    return stack_lines(lines, width)

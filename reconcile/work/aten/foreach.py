@@ -111,7 +111,7 @@ def _update_scale(op: Op) -> Work:
     raise UnknownWork(f"what {op.op} computes depends on the values", SINGLE)
 
 
-def _prepared(op: Op, decayed: Work) -> Work:
+def _prepare_gradient(op: Op, decayed: Work) -> Work:
     """For one element of a gradient, before the step: unscaling, negation, weight decay (``decayed``)."""
     work = DIV if op.given("grad_scale") else ZERO
     if attr(op, "maximize"):
@@ -126,7 +126,7 @@ def _prepared(op: Op, decayed: Work) -> Work:
 )
 def _adam(op: Op) -> Work:
     n_out(op)
-    each = _prepared(op, MUL if op.op == "aten._fused_adamw" else MUL + ADD)
+    each = _prepare_gradient(op, MUL if op.op == "aten._fused_adamw" else MUL + ADD)
     each = each + elementwise.ATEN["lerp"][0] + MUL * 3 + ADD
     each = each + (CMP if attr(op, "amsgrad") else ZERO) + SPECIAL + DIV + ADD
     return _each(op, lambda index: (each + MUL + DIV + ADD) * n_out(op, index))
@@ -138,7 +138,7 @@ def _adam(op: Op) -> Work:
 )
 def _sgd(op: Op) -> Work:
     n_out(op)
-    each = _prepared(op, MUL + ADD)
+    each = _prepare_gradient(op, MUL + ADD)
     if attr(op, "momentum"):
         each = each + (ZERO if attr(op, "is_first_step") else MUL * 2 + ADD)
         each = each + (MUL + ADD if attr(op, "nesterov") else ZERO)
@@ -150,5 +150,5 @@ def _sgd(op: Op) -> Work:
 )
 def _adagrad(op: Op) -> Work:
     n_out(op)
-    each = _prepared(op, MUL + ADD) + MUL + ADD + SPECIAL + ADD + MUL + DIV + ADD
+    each = _prepare_gradient(op, MUL + ADD) + MUL + ADD + SPECIAL + ADD + MUL + DIV + ADD
     return _each(op, lambda index: each * n_out(op, index))

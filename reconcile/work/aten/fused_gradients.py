@@ -57,7 +57,7 @@ def _recurrent(op: Op) -> Work:
 def _parts(
     op: Op, query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...], mask: Any = None
 ) -> dict[str, Work]:
-    away = attention.discarded(query[-2], key[-2]) if op.attrs.get("is_causal") else 0
+    away = attention.count_discarded(query[-2], key[-2]) if op.attrs.get("is_causal") else 0
     return attention.sdpa_gradient(query, key, value, mask, dropout=bool(op.attrs.get("dropout_p")), away=away)
 
 

@@ -215,7 +215,7 @@ def _sdpa(op: Op) -> Work:
     given = partial(attention.sdpa, masked=causal or len(op.inputs) > 3, dropout=bool(op.attrs.get("dropout_p")))
     nested = op.attrs.get("rows") is not None  # the shapes of query, key and value, sequence by sequence
     calls = list(_sequences(op)) if nested else [(shape(op, 0), shape(op, 1), shape(op, 2))]
-    away = [attention.discarded(query[-2], key[-2]) if causal else 0 for query, key, _ in calls]
+    away = [attention.count_discarded(query[-2], key[-2]) if causal else 0 for query, key, _ in calls]
     return sum((given(*each, away=masked) for each, masked in zip(calls, away, strict=True)), Work())
 
 

@@ -13,11 +13,11 @@ from ...core.work import (
     prod,
 )
 from ..contraction import dots
-from ..convolution import transposed
+from ..convolution import transposed_convolution
 from ..shapes import n_out, shape
 
 
-def _scaled(op: Op, product: Work) -> Work:
+def _refuse_scales(op: Op, product: Work) -> Work:
     raise UnknownWork(f"what the scales of {op.op} cost is not recorded", SINGLE, product)
 
 
@@ -53,7 +53,7 @@ def _int8pack(op: Op) -> Work:
 )
 def _scaled_mm(op: Op) -> Work:
     # x (*, K) ... -> (*, N)
-    return _scaled(op, dots(n_out(op), shape(op)[-1]))
+    return _refuse_scales(op, dots(n_out(op), shape(op)[-1]))
 
 
 @formula(
@@ -63,7 +63,7 @@ def _scaled_mm(op: Op) -> Work:
 )
 def _quantized_conv(op: Op) -> Work:
     # the packed weight (Cout, Cin/groups, *kernel) is the last tensor of the record
-    return _scaled(op, dots(n_out(op), prod(_packed(op)[1:])))
+    return _refuse_scales(op, dots(n_out(op), prod(_packed_shape(op)[1:])))
 
 
 @formula(
@@ -72,10 +72,12 @@ def _quantized_conv(op: Op) -> Work:
 )
 def _quantized_conv_transpose(op: Op) -> Work:
     # each number of x is scattered into the products with the weight (Cin, Cout/groups, *kernel)
-    return _scaled(op, transposed(prod(shape(op)), prod(_packed(op)[1:]), n_out(op), bias=False))
+    return _refuse_scales(
+        op, transposed_convolution(prod(shape(op)), prod(_packed_shape(op)[1:]), n_out(op), bias=False)
+    )
 
 
-def _packed(op: Op) -> tuple[int, ...]:
+def _packed_shape(op: Op) -> tuple[int, ...]:
     weight = shape(op, len(op.inputs) - 1)
     if not op.attrs.get(PACKED):
         raise UnknownWork(f"the packed weight of {op.op} is not recorded")
@@ -103,7 +105,7 @@ def _quantized_recurrent(op: Op) -> Work:
     for layer in range(layers):
         from_below = width if layer == 0 else directions * units
         work += dots(prod(rows) * gates, from_below) + dots(prod(rows) * gates, units)
-    return _scaled(op, work)
+    return _refuse_scales(op, work)
 
 
 @formula(
@@ -114,7 +116,7 @@ def _quantized_cell(op: Op) -> Work:
     # x (B, I), h (B, H)
     (batch, width), (_, units) = shape(op), shape(op, 1)
     gates = GATES[op.op.removeprefix("quantized.quantized_").removesuffix("_cell_dynamic")] * units
-    return _scaled(op, dots(batch * gates, width) + dots(batch * gates, units))
+    return _refuse_scales(op, dots(batch * gates, width) + dots(batch * gates, units))
 
 
 @formula(
@@ -124,4 +126,4 @@ def _quantized_cell(op: Op) -> Work:
 def _scaled_grouped_mm(op: Op) -> Work:
     plain = find("aten._grouped_mm")
     assert plain is not None
-    return _scaled(op, plain.compute(op._replace(attrs={**op.attrs, "bias": None})))
+    return _refuse_scales(op, plain.compute(op._replace(attrs={**op.attrs, "bias": None})))

@@ -21,7 +21,7 @@ from ..shapes import (
     "aten.argsort",
     source="ordering.largest, one definition whatever the data: ATen native/TopKImpl.h, native/Sorting.cpp",
 )
-def _ordering(op: Op) -> Work:
+def _order_values(op: Op) -> Work:
     # sort keeps all n of the dimension; a scalar is one row of one
     rows, n = _rows(op, attr(op, "dim", -1))
     return ordering.largest(rows, n, out_shape(op)[attr(op, "dim", -1)] if shape(op) else 1)
@@ -56,12 +56,12 @@ def _median(op: Op) -> Work:
 @formula(
     "aten.searchsorted",
     "aten.bucketize",
-    source="ordering.searched, one search per value: ATen native/Bucketization.cpp (cus_lower_bound)",
+    source="ordering.search_sorted, one search per value: ATen native/Bucketization.cpp (cus_lower_bound)",
 )
 def _search(op: Op) -> Work:
     # searchsorted: (*, n), values; bucketize: values, (n,); a scalar value is not among the tensors
     edges = shape(op, 0 if op.op == "aten.searchsorted" else len(op.inputs) - 1)
-    return ordering.searched(n_out(op), edges[-1])
+    return ordering.search_sorted(n_out(op), edges[-1])
 
 
 @formula("aten._unique2", "aten._unique", source="ordering.distinct: ATen native/Unique.cpp")
@@ -70,7 +70,7 @@ def _unique(op: Op) -> Work:
 
 
 @formula("aten.cummax", "aten.cummin", source="N - R comparisons: ATen native/ReduceOps.cpp (cummax_cummin_helper)")
-def _running(op: Op) -> Work:
+def _scan_extremes(op: Op) -> Work:
     rows, _ = _rows(op, attr(op, "dim"))
     return reduction(n_in(op), rows, CMP)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...core.records import Op
 from ...core.work import Work, formula, prod
-from ..contraction import dots, einsum, scaled
-from ..convolution import convolution, taps_torch, transposed
+from ..contraction import dots, einsum, scale_product
+from ..convolution import convolution, taps_torch, transposed_convolution
 from ..shapes import (
     attr,
     ints,
@@ -29,7 +29,7 @@ def _product(op: Op) -> Work:
     "aten._grouped_mm",
     source=_DOT_PRODUCT_SOURCE + "; the rows of every group with its own matrix: native/GroupedMMUtils.h",
 )
-def _grouped(op: Op) -> Work:
+def _multiply_groups(op: Op) -> Work:
     # (S, K) x (G, K, N) -> (S, N); (G, M, K) x (K, S) -> (M, S); (G, M, K) x (G, K, N) -> (G, M, N);
     # (M, S) x (S, N) -> (G, M, N), where S is cut into the groups: every output element sums its group's part
     first, second = shape(op), shape(op, 1)
@@ -54,11 +54,11 @@ def _linear(op: Op) -> Work:
     "aten.addmm",
     "aten.baddbmm",
     "aten.addmv",
-    source=_DOT_PRODUCT_SOURCE + "; contraction.scaled for self, beta and alpha",
+    source=_DOT_PRODUCT_SOURCE + "; contraction.scale_product for self, beta and alpha",
 )
 def _addmm(op: Op) -> Work:
     # self, (..., M, K), (..., K, N)
-    return dots(n_out(op), shape(op, 1)[-1]) + _scaled(op)
+    return dots(n_out(op), shape(op, 1)[-1]) + _multiply_scaled(op)
 
 
 @formula(
@@ -83,14 +83,14 @@ def _addbmm(op: Op) -> Work:
     added = max(batch - 1, 0) * n_out(op)
     return (
         dots(batch * n_out(op), k)
-        + scaled(n_out(op), beta, 1)
+        + scale_product(n_out(op), beta, 1)
         + Work(add=added, mul=0 if alpha == 1 else batch * n_out(op))
     )
 
 
 @formula("aten.addr", source="beta * self + alpha * x * y^T: ATen native/LinearAlgebra.cpp")
 def _addr(op: Op) -> Work:
-    return Work(mul=n_out(op)) + _scaled(op)
+    return Work(mul=n_out(op)) + _multiply_scaled(op)
 
 
 @formula("aten.outer", "aten.ger", source="x * y^T, one multiply per output element: ATen native/LinearAlgebra.cpp")
@@ -114,8 +114,8 @@ def _tensordot(op: Op) -> Work:
     return sums + dots(n_out(op), prod([own for _, _, own, other in axes if own == other]))
 
 
-def _scaled(op: Op) -> Work:
-    return scaled(n_out(op), op.attrs.get("beta", 1), op.attrs.get("alpha", 1))
+def _multiply_scaled(op: Op) -> Work:
+    return scale_product(n_out(op), op.attrs.get("beta", 1), op.attrs.get("alpha", 1))
 
 
 @formula("aten.einsum", source="contraction.einsum: ATen native/Linear.cpp")
@@ -185,7 +185,7 @@ def _conv(op: Op) -> Work:
 )
 def _conv_transpose(op: Op) -> Work:
     # x (B, Cin, *in), weight (Cin, Cout/g, *k), bias (Cout,) if given
-    return transposed(n_in(op), taps_torch(shape(op, 1)), n_out(op), len(op.inputs) > 2)
+    return transposed_convolution(n_in(op), taps_torch(shape(op, 1)), n_out(op), len(op.inputs) > 2)
 
 
 @formula(

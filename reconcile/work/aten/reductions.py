@@ -50,18 +50,18 @@ def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def _reduced(step: Work) -> Callable[[Op], Work]:
+def _make_reduction(step: Work) -> Callable[[Op], Work]:
     return lambda op: elementwise.reduction(n_in(op), n_out(op), step)
 
 
 formulas({
-    "sum nansum": ("N - O adds: ATen native/cpu/SumKernel.cpp", _reduced(ADD)),
-    "prod": ("N - O multiplies: ATen native/cpu/ReduceOpsKernel.cpp", _reduced(MUL)),
+    "sum nansum": ("N - O adds: ATen native/cpu/SumKernel.cpp", _make_reduction(ADD)),
+    "prod": ("N - O multiplies: ATen native/cpu/ReduceOpsKernel.cpp", _make_reduction(MUL)),
     "histc": ("by linear interpolation: ATen native/cpu/HistogramKernel.cpp", _histc),
     "amax amin argmax argmin": (
-        "N - O comparisons per extremum: ATen native/cpu/ReduceOpsKernel.cpp", _reduced(CMP)
+        "N - O comparisons per extremum: ATen native/cpu/ReduceOpsKernel.cpp", _make_reduction(CMP)
     ),
-    "aminmax": ("N - O comparisons per extremum: ATen native/cpu/ReduceOpsKernel.cpp", _reduced(CMP * 2)),
+    "aminmax": ("N - O comparisons per extremum: ATen native/cpu/ReduceOpsKernel.cpp", _make_reduction(CMP * 2)),
     "max min": (
         "of two tensors one cmp per element, of one N - O: ATen native/ReduceOps.cpp, TensorCompare.cpp", _max
     ),

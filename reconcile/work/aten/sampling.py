@@ -64,11 +64,11 @@ def _reads(op: Op, small: tuple[int, ...], wide: tuple[int, ...]) -> tuple[int, 
 
 @formula(
     *("aten._upsample_bilinear2d_aa", "aten._upsample_bicubic2d_aa"),
-    source="sampling.antialiased: ATen native/cpu/UpSampleKernel.cpp",
+    source="sampling.resample_antialiased: ATen native/cpu/UpSampleKernel.cpp",
 )
-def _antialiased(op: Op) -> Work:
+def _resample_antialiased(op: Op) -> Work:
     sizes, wanted = shape(op), out_shape(op)
-    return sampling.antialiased(prod(sizes[:2]), sizes[2:], wanted[2:], _reads(op, sizes[2:], wanted[2:]))
+    return sampling.resample_antialiased(prod(sizes[:2]), sizes[2:], wanted[2:], _reads(op, sizes[2:], wanted[2:]))
 
 
 @formula(

@@ -13,7 +13,7 @@ from ...core.work import (
     find,
     sparse_formula,
 )
-from ..contraction import scaled
+from ..contraction import scale_product
 from ..shapes import attr, n_out, out_shape, shape
 
 OF_VALUES = "relu neg negative abs sign sgn sqrt square tanh sin sinh asin atan expm1 log1p"
@@ -22,7 +22,7 @@ OF_VALUES = "relu neg negative abs sign sgn sqrt square tanh sin sinh asin atan 
 _KERNEL = "ATen native/sparse/SparseTensorMath.cpp (s_addmm_out_sparse_dense_worker)"
 
 
-def _stored(op: Op) -> list[int | None]:
+def _stored_counts(op: Op) -> list[int | None]:
     counts = attr(op, STORED)
     if not isinstance(counts, (list, tuple)) or len(counts) != len(op.inputs):
         raise UnknownWork(f"{op.op}: {STORED} is {counts!r}, not a count for each of {len(op.inputs)} inputs")
@@ -32,7 +32,7 @@ def _stored(op: Op) -> list[int | None]:
 def _product(op: Op, first: int) -> Work:
     """Each stored value of one factor times a row or a column of the other, onto the result: as many accumulators as there are
     results, or products if they are fewer.  For two sparse factors the record says how many pairs of values are multiplied."""
-    counts, result = _stored(op), out_shape(op)
+    counts, result = _stored_counts(op), out_shape(op)
     left, right = counts[first], counts[first + 1]
     if left is not None and right is not None and MEETING in op.attrs:
         shape(op, first), shape(op, first + 1)
@@ -56,15 +56,15 @@ def _mm(op: Op) -> Work:
 
 @sparse_formula(
     *("aten.addmm", "aten._sparse_addmm", "aten.addmv", "aten.baddbmm"),
-    source=f"a multiply-add per stored value and column; contraction.scaled for self, beta and alpha: {_KERNEL}",
+    source=f"a multiply-add per stored value and column; contraction.scale_product for self, beta and alpha: {_KERNEL}",
 )
 def _addmm(op: Op) -> Work:
     work, beta, alpha = _product(op, 1), op.attrs.get("beta", 1), op.attrs.get("alpha", 1)
-    if _stored(op)[0] is None:
-        return work + scaled(n_out(op), beta, alpha)
-    if beta != 0 and _stored(op)[0] != 0:
+    if _stored_counts(op)[0] is None:
+        return work + scale_product(n_out(op), beta, alpha)
+    if beta != 0 and _stored_counts(op)[0] != 0:
         raise UnknownWork(f"{op.op} onto a sparse tensor: which places hold values decides what is added", SINGLE, work)
-    return work + scaled(work.accumulators, 0, alpha)
+    return work + scale_product(work.accumulators, 0, alpha)
 
 
 @sparse_formula("aten.hspmm", source="a multiply-add per stored value and column: s_addmm on the rows that hold values")
@@ -91,7 +91,7 @@ def _mm_reduce(op: Op) -> Work:
 )
 def _sspaddmm(op: Op) -> Work:
     # self (M, N) sparse, (M, K) sparse, (K, N)
-    stored, columns = _stored(op)[1], shape(op, 2)[-1]
+    stored, columns = _stored_counts(op)[1], shape(op, 2)[-1]
     if stored is None:
         raise UnknownWork(f"{op.op} of a dense tensor")
     known = Work(mac=stored * columns)
@@ -102,15 +102,15 @@ def _sspaddmm(op: Op) -> Work:
 
 @sparse_formula(
     "aten.sparse_sampled_addmm",
-    source="a dot product per stored value of self; contraction.scaled for the rest: native/sparse/SparseBlasImpl.cpp",
+    source="a dot product per stored value of self; contraction.scale_product for the rest: native/sparse/SparseBlasImpl.cpp",
 )
-def _sampled(op: Op) -> Work:
+def _multiply_sampled(op: Op) -> Work:
     # self (M, N) sparse, (M, K), (K, N)
-    kept, k = _stored(op)[0], shape(op, 1)[-1]
+    kept, k = _stored_counts(op)[0], shape(op, 1)[-1]
     if kept is None:
         raise UnknownWork(f"{op.op} sampled by a dense tensor")
     work = Work(mac=kept * k, accumulators=kept if k else 0)
-    return work + scaled(kept, op.attrs.get("beta", 1), op.attrs.get("alpha", 1))
+    return work + scale_product(kept, op.attrs.get("beta", 1), op.attrs.get("alpha", 1))
 
 
 @sparse_formula(
@@ -119,7 +119,7 @@ def _sampled(op: Op) -> Work:
     source="of the stored values alone, as on a dense tensor of them: ATen native/sparse/SparseUnaryOps.cpp",
 )
 def _of_values(op: Op) -> Work:
-    counts, dense = _stored(op), find(op.op)
+    counts, dense = _stored_counts(op), find(op.op)
     if len(op.inputs) != 1 or dense is None or counts[0] is None:
         raise UnknownWork(f"{op.op} of several tensors, one of them sparse", SINGLE)
     values = Tensor((counts[0],), op.inputs[0].dtype)

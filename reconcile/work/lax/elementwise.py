@@ -135,7 +135,7 @@ for _name, _scatter in (("add", ADD), ("sub", ADD), ("mul", MUL), ("max", CMP), 
         return step * n_in(op, 2)
 
 
-def _gathered(op: Op, step: Work) -> Work:
+def _reduce_gathered(op: Op, step: Work) -> Work:
     """``axis_size`` arrays of one shape, one per device of a group, become one: axis_size - 1 steps per element."""
     elements = sum(n_in(op, i) for i in range(len(op.inputs)))
     return step * (elements * (int(attr(op, "axis_size")) - 1))
@@ -146,7 +146,7 @@ def _gathered(op: Op, step: Work) -> Work:
     source="the arrays of a group of devices, summed once: jax/_src/lax/parallel.py",
 )
 def _psum(op: Op) -> Work:
-    return _gathered(op, ADD)
+    return _reduce_gathered(op, ADD)
 
 
 @formula(
@@ -154,4 +154,4 @@ def _psum(op: Op) -> Work:
     source="the arrays of a group of devices, compared once: jax/_src/lax/parallel.py",
 )
 def _pmax(op: Op) -> Work:
-    return _gathered(op, CMP)
+    return _reduce_gathered(op, CMP)

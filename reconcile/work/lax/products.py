@@ -45,7 +45,7 @@ def pairs(size: int, out: int, taps: int, stride: int, dilation: int) -> int:
 
 @formula(
     "lax.conv_general_dilated",
-    source="dense, convolution.py; with lhs_dilation transposed, convolution.transposed: jax/_src/lax/convolution.py",
+    source="dense, convolution.py; with lhs_dilation transposed, convolution.transposed_convolution: jax/_src/lax/convolution.py",
 )
 def _conv(op: Op) -> Work:
     # lhs (B, Cin, *in) and rhs (Cout, Cin/g, *k) in the order of dimension_numbers; batch_group_count cuts B into groups

@@ -80,16 +80,16 @@ def _variadic(op: Op) -> Work:
     return step * (n_out(op) * (len(op.inputs) - 1)) + (DIV * n_out(op) if op.op == "onnx.Mean" else Work())
 
 
-def _reduced(step: Work) -> Callable[[Op], Work]:
+def _make_reduction(step: Work) -> Callable[[Op], Work]:
     return lambda op: elementwise.reduction(n_in(op), n_out(op), step)
 
 
 formulas({
-    "ReduceSum": (f"N - O adds: {_SPEC}", _reduced(ADD)),
+    "ReduceSum": (f"N - O adds: {_SPEC}", _make_reduction(ADD)),
     "ReduceMean": (f"sum, then one division per output: {_SPEC}", lambda op: normalization.mean(n_in(op), n_out(op))),
-    "ReduceMax ReduceMin ArgMax ArgMin": (f"N - O comparisons: {_SPEC}", _reduced(CMP)),
-    "ReduceProd": (f"N - O multiplies: {_SPEC}", _reduced(MUL)),
-    "ReduceSumSquare": (f"square: mul N; sum: add N - O: {_SPEC}", lambda op: MUL * n_in(op) + _reduced(ADD)(op)),
+    "ReduceMax ReduceMin ArgMax ArgMin": (f"N - O comparisons: {_SPEC}", _make_reduction(CMP)),
+    "ReduceProd": (f"N - O multiplies: {_SPEC}", _make_reduction(MUL)),
+    "ReduceSumSquare": (f"square: mul N; sum: add N - O: {_SPEC}", lambda op: MUL * n_in(op) + _make_reduction(ADD)(op)),
     "ReduceL1": (f"elementwise.vector_norm: {_SPEC}", lambda op: elementwise.vector_norm(n_in(op), n_out(op), 1)),
     "ReduceL2": (f"elementwise.vector_norm: {_SPEC}", lambda op: elementwise.vector_norm(n_in(op), n_out(op), 2)),
     "ReduceLogSumExp": (f"elementwise.logsumexp: {_SPEC}", lambda op: elementwise.logsumexp(n_in(op), n_out(op))),

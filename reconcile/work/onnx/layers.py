@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...core.records import Op
 from ...core.work import UnknownWork, Work, formula, prod
 from .. import normalization, pooling
-from ..contraction import dots, einsum, scaled
-from ..convolution import convolution, taps_torch, transposed
+from ..contraction import dots, einsum, scale_product
+from ..convolution import convolution, taps_torch, transposed_convolution
 from ..recurrent import layers
 from ..shapes import (
     attr,
@@ -48,7 +48,7 @@ def _gemm(op: Op) -> Work:
     # A (M, K), or (K, M) if transA; C may be left out
     k = shape(op)[0 if op.attrs.get("transA", 0) else 1]
     beta = float(op.attrs.get("beta", 1.0)) if tensor_given(op, "C", 2) else 0.0
-    return dots(n_out(op), k) + scaled(n_out(op), beta, float(op.attrs.get("alpha", 1.0)))
+    return dots(n_out(op), k) + scale_product(n_out(op), beta, float(op.attrs.get("alpha", 1.0)))
 
 
 @formula("onnx.Einsum", source=f"contraction.einsum: {_SPEC}/onnx__Einsum.html")
@@ -65,7 +65,7 @@ def _conv(op: Op) -> Work:
 @formula("onnx.ConvTranspose", source=f"transposed convolution, convolution.py: {_SPEC}/onnx__ConvTranspose.html")
 def _conv_transpose(op: Op) -> Work:
     # X (B, C, *in), W (C, M/group, *kernel), B (M,)
-    return transposed(n_in(op), taps_torch(shape(op, 1)), n_out(op), bias=tensor_given(op, "B", 2))
+    return transposed_convolution(n_in(op), taps_torch(shape(op, 1)), n_out(op), bias=tensor_given(op, "B", 2))
 
 
 @formula("onnx.MaxPool", source=f"pooling.max_pool: {_SPEC}/onnx__MaxPool.html")

@@ -74,22 +74,22 @@ def _top_k(op: Op) -> Work:
     return ordering.largest(n_in(op) // n if n else 0, n, out_shape(op)[-1])
 
 
-def _reduced(step: Work) -> Callable[[Op], Work]:
+def _make_reduction(step: Work) -> Callable[[Op], Work]:
     return lambda op: elementwise.reduction(n_in(op), n_out(op), step)
 
 
 formulas({
-    "Sum": ("N - O adds: core/kernels/reduction_ops_sum.cc", _reduced(ADD)),
-    "BiasAddGrad": ("N - O adds: core/kernels/bias_op.cc", _reduced(ADD)),
+    "Sum": ("N - O adds: core/kernels/reduction_ops_sum.cc", _make_reduction(ADD)),
+    "BiasAddGrad": ("N - O adds: core/kernels/bias_op.cc", _make_reduction(ADD)),
     "Mean": (
         "sum, then one division per output: core/kernels/reduction_ops_mean.cc",
         lambda op: normalization.mean(n_in(op), n_out(op)),
     ),
     "Max Min ArgMax ArgMin": (
-        "N - O comparisons: core/kernels/reduction_ops_max.cc, argmax_op.cc", _reduced(CMP)
+        "N - O comparisons: core/kernels/reduction_ops_max.cc, argmax_op.cc", _make_reduction(CMP)
     ),
     "TopK TopKV2": ("ordering.largest, one definition whatever the data: core/kernels/topk_op.cc", _top_k),
-    "Prod": ("N - O multiplies: core/kernels/reduction_ops_prod.cc", _reduced(MUL)),
+    "Prod": ("N - O multiplies: core/kernels/reduction_ops_prod.cc", _make_reduction(MUL)),
     "EuclideanNorm": (
         "square, sum, square root: core/kernels/reduction_ops_euclidean.cc",
         lambda op: elementwise.vector_norm(n_in(op), n_out(op), 2),

@@ -12,7 +12,7 @@ from ..elementwise import ADD, MUL
 from ..shapes import ints, n_in, n_out
 
 
-def _added(index: int) -> Callable[[Op], Work]:
+def _add_input(index: int) -> Callable[[Op], Work]:
     """Each element of that input added to something."""
     return lambda op: ADD * n_in(op, index)
 
@@ -27,18 +27,18 @@ formulas({
         lambda op: pooling.max_pool(n_in(op, 1), prod(ints(op, "ksize"))) + ADD * n_in(op, 1),
     ),
     "MaxPoolGradWithArgmax": (  # input, grad, argmax
-        "each gradient added where its maximum was: core/kernels/maxpooling_op.cc", _added(1)
+        "each gradient added where its maximum was: core/kernels/maxpooling_op.cc", _add_input(1)
     ),
     "UnsortedSegmentSum SegmentSum SegmentSumV2 ResizeNearestNeighborGrad": (
         "each element added to what it was a copy of, from 0: core/kernels/segment_reduction_ops_impl.h, "
         "image/resize_nearest_neighbor_op.cc",
-        _added(0),
+        _add_input(0),
     ),
     "ScatterNd": (  # indices, updates, shape
-        "each update added to its place, from 0: core/kernels/scatter_nd_op.cc", _added(1)
+        "each update added to its place, from 0: core/kernels/scatter_nd_op.cc", _add_input(1)
     ),
     "TensorScatterAdd TensorScatterSub ResourceScatterAdd ResourceScatterSub": (  # tensor or variable, indices, updates
-        "each update added to its place: core/kernels/scatter_nd_op.cc, resource_variable_ops.cc", _added(2)
+        "each update added to its place: core/kernels/scatter_nd_op.cc, resource_variable_ops.cc", _add_input(2)
     ),
     "ResizeBilinearGrad": (  # grads, original_image
         "dy * wy * wx added to each of the four it came from; weights are made once per axis: "

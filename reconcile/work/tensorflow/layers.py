@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core.records import Op
 from ...core.work import Work, formulas, prod
 from .. import normalization, pooling
-from ..convolution import convolution, filter_gradient, taps_tf, transposed
+from ..convolution import convolution, filter_gradient, taps_tf, transposed_convolution
 from ..shapes import (
     attr,
     ints,
@@ -59,7 +59,7 @@ formulas({
     # each element scatters prod(k) * Cin/g products
     "Conv2DBackpropInput Conv2DBackpropInputV2 Conv3DBackpropInput Conv3DBackpropInputV2": (
         "transposed convolution, convolution.py: core/kernels/conv_grad_input_ops.cc",
-        lambda op: transposed(n_in(op, 2), taps_tf(shape(op, 1)), n_out(op), bias=False),
+        lambda op: transposed_convolution(n_in(op, 2), taps_tf(shape(op, 1)), n_out(op), bias=False),
     ),
     "Conv2DBackpropFilter Conv3DBackpropFilter Conv3DBackpropFilterV2": (
         # input, filter_sizes, out_backprop -> (*k, Cin/g, Cout)
@@ -68,7 +68,7 @@ formulas({
     ),
     "DepthwiseConv2dNativeBackpropInput": (  # each out_backprop element scatters kh * kw products
         "core/kernels/depthwise_conv_grad_op.cc",
-        lambda op: transposed(n_in(op, 2), prod(shape(op, 1)[:2]), n_out(op), bias=False),
+        lambda op: transposed_convolution(n_in(op, 2), prod(shape(op, 1)[:2]), n_out(op), bias=False),
     ),
     "DepthwiseConv2dNativeBackpropFilter": (
         "core/kernels/depthwise_conv_grad_op.cc",

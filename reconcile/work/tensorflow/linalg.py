@@ -95,7 +95,7 @@ def _sparse_product(op: Op) -> Work:
 
 
 @formula("SparseMatMul", source="it leaves out the zeros of a dense tensor: core/kernels/sparse_matmul_op.cc")
-def _skipping(op: Op) -> Work:
+def _refuse_zero_skipping(op: Op) -> Work:
     n_in(op)
     raise UnknownWork(f"{op.op} leaves out the products with 0, and how many there are depends on the data")
 
@@ -117,10 +117,12 @@ def _cross(op: Op) -> Work:
     return (MUL * 2 + ADD) * n_out(op)
 
 
-@formula("LowerBound", "UpperBound", source="ordering.searched, one search per value: core/kernels/searchsorted_op.cc")
-def _searched(op: Op) -> Work:
+@formula(
+    "LowerBound", "UpperBound", source="ordering.search_sorted, one search per value: core/kernels/searchsorted_op.cc"
+)
+def _search_bounds(op: Op) -> Work:
     # sorted (R, n), values (R, k)
-    return ordering.searched(n_out(op), shape(op)[-1])
+    return ordering.search_sorted(n_out(op), shape(op)[-1])
 
 
 POLYNOMIAL = """Add AddV2 Sub Neg Mul Square Sum Prod Cumsum Cumprod AddN BiasAdd MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3

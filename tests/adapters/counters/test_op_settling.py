@@ -14,7 +14,7 @@ from reconcile.core.records import RECOMPUTATION, Op, Trace
 from reconcile.drift import baselines
 from reconcile.engine.settle import settle
 from reconcile.products.decode.gather import SHIPPED
-from reconcile.work import Work, load, registered, work_of
+from reconcile.work import Work, load, registered_formulas, work_of
 
 FILES = sorted(SHIPPED.glob("*/*.json"))
 """What real workers found."""
@@ -59,7 +59,7 @@ def test_no_rule_of_a_counter_of_ops_reads_where_an_op_is(monkeypatch: pytest.Mo
 def test_no_formula_of_ours_reads_where_an_op_is() -> None:
     load()
     traces = [t for file in FILES for t in baselines.load(file).collected.traces if isinstance(t, Trace)]
-    ops = [op for trace in traces for op in trace.ops if op.op in registered()]
+    ops = [op for trace in traces for op in trace.ops if op.op in registered_formulas()]
     assert {"aten.convolution", "aten.gru", "Conv2D"} <= {op.op for op in ops}
     assert [op for op in ops if work_of(elsewhere(op)) != work_of(op)] == []
 

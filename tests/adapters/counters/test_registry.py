@@ -132,7 +132,7 @@ def test_a_framework_without_defaults_runs_what_is_its_own() -> None:
 
 def test_jax_joins_a_pair_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     for there in (False, True):
-        monkeypatch.setattr(choosing, "_installed", lambda name, there=there: there)
+        monkeypatch.setattr(choosing, "_is_installed", lambda name, there=there: there)
         names = choose_counters(RunRequest("gru_demo"))
         assert ("xla@lowered" in names, "xla@compiled" in names) == (there, there)
         elsewhere = choose_counters(RunRequest("gru_demo", python="/other/python"))

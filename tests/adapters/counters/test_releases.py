@@ -16,7 +16,7 @@ from reconcile.engine.ledger import beyond
 from reconcile.engine.settle import Collected, settle
 from reconcile.engine.verdict import counters_of
 from reconcile.launch.in_process import collect_live
-from reconcile.report.view import closing
+from reconcile.report.view import describe_closing
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -96,7 +96,7 @@ def test_what_has_an_entry_is_never_booked_as_not_counted() -> None:
     (verdict,) = counters_of(result)
     assert (result.exit_code, verdict.off, verdict.state) == (1, 0, State.UNEXPLAINED)
     assert [a.cause for s in result.statements for a in s.adjustments] == []
-    assert "offset each other" not in closing(verdict)
+    assert "offset each other" not in describe_closing(verdict)
     assert released(collected, "2.15.0", learned).exit_code == 0
     before = released(collected, "2.14.1", lambda ledger: ledger.entries)
     assert [(a.cause, a.amount) for s in before.statements for a in s.adjustments] == [

@@ -41,7 +41,7 @@ def save(path: Path, nodes: Any, inputs: Any, outputs: Any, held: Any = (), **mo
 
 def trace(path: Path, *inputs: str) -> Trace:
     """The trace as a worker makes it, in this process, which has no guards to leave behind."""
-    file = user_models.given("onnx", str(path))
+    file = user_models.read_model("onnx", str(path))
     assert isinstance(file, ModelFile)
     held = {"onnx": file._replace(trusted=True)}
     models = user_models.models({"onnx": str(path)}, user_models.read_inputs(inputs), held)

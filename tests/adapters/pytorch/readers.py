@@ -77,7 +77,7 @@ def passes(data: bytes) -> bool:
     if len(roots) != 1:  # refused by the list of names
         return False
     below = {name.partition("/")[2]: content for name, content in held.items()}
-    for where in (data, archives.packed((f"archive/{n}", d) for n, d in below.items()).getvalue()):
+    for where in (data, archives.pack_members((f"archive/{n}", d) for n, d in below.items()).getvalue()):
         try:
             others = found(where)
         except RuntimeError:  # it lacks what PyTorch asks of every archive, or its sums are wrong for it

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from reconcile.adapters.tensorflow.model import TfModel, quiet
-from reconcile.core.framework import undisturbed
+from reconcile.core.framework import pause_garbage_collection
 from reconcile.model_zoo import pair as pairs
 
 quiet()
@@ -75,7 +75,7 @@ def test_garbage_is_looked_for_again_afterwards(collecting: bool) -> None:
     before = gc.isenabled()
     (gc.enable if collecting else gc.disable)()
     try:
-        with contextlib.suppress(KeyError), undisturbed():
+        with contextlib.suppress(KeyError), pause_garbage_collection():
             assert not gc.isenabled()
             raise KeyError
         assert gc.isenabled() == collecting

@@ -21,7 +21,7 @@ SEQ, WIDTH = 8, 4
 def attends(queries: int, keys: int, causal: bool = False) -> TraceRow:
     shapes = [(1, 1, size, WIDTH) for size in (queries, keys, keys)]
     tensors = tuple(Tensor(shape, "float32") for shape in shapes)
-    away = attention.discarded(queries, keys) if causal else 0
+    away = attention.count_discarded(queries, keys) if causal else 0
     work = attention.sdpa(*shapes, masked=causal, away=away)
     return TraceRow("", "a", "a", OP, tensors, tensors[:1], 1, FORWARD, work)
 

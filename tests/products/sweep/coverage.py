@@ -183,7 +183,7 @@ def main(arguments: Sequence[str]) -> int:
             return 0
         counted = dict(zip((one.name for one in ran), pool.map(again, [where[one.name] for one in ran]), strict=True))
     rows = [(one.name, one.outcome["traces"][0]["work"], counted[one.name]) for one in ran]
-    (asked.out / "independent.csv").write_text(table.written([("model", "work", "independent count"), *rows]))
+    (asked.out / "independent.csv").write_text(table.format_csv([("model", "work", "independent count"), *rows]))
     off = [row for row in rows if str(row[1]) != row[2]]
     print(f"{len(rows)} models counted again by another way: {len(off)} differ", *off, sep="\n")
     return int(bool(off))

@@ -49,7 +49,7 @@ def test_what_has_no_number_says_why() -> None:
 def said(monkeypatch: pytest.MonkeyPatch, folder: Path, run: Run, manner: Manner = PLAIN) -> dict[str, Any]:
     monkeypatch.chdir(folder)
     found = Collected({}, (), ())
-    monkeypatch.setattr(cell, "done", lambda job: replace(job, collected=found, answer=run(job.request)))
+    monkeypatch.setattr(cell, "run_steps", lambda job: replace(job, collected=found, answer=run(job.request)))
     return cell.answer(request_of(Cell("net", factories=BOTH), manner, ()), folder)
 
 

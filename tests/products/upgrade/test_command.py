@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from reconcile.cli import cli
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
-from reconcile.core.registry import unasked
+from reconcile.core.registry import list_default_counters
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch.environments import in_environment
@@ -37,13 +37,13 @@ def test_a_framework_moves_the_counters_that_run_unasked(monkeypatch: pytest.Mon
     monkeypatch.setattr(upgrade, "installed", lambda names: "" if names[0] in ("", "fvcore") else "1.2")
     _, after, counters = upgrade.sides(["torch==2.15.0"], [], CURRENT, ())
     assert (after.over, after.frameworks) == ("", ("torch",))
-    assert counters == unasked("torch")
+    assert counters == list_default_counters("torch")
     assert "thop==1.2" in after.requirements  # or nothing but the release itself would be compared
     assert "fvcore" not in " ".join(after.requirements)  # it is not here either
     _, after, _ = upgrade.sides(["torch==2.15.0", "thop==0.1.0"], [], CURRENT, ())
     assert [text for text in after.requirements if text.startswith("thop")] == ["thop==0.1.0"]
     _, _, counters = upgrade.sides(["tensorflow==2.20.0"], [], CURRENT, ())
-    assert counters == unasked("tf")
+    assert counters == list_default_counters("tf")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_package_beside_a_framework_goes_over_what_is_here(asked: str, models:
     """Nothing of it brings the framework, and another release of that would move counts as well."""
     before, after, counters = upgrade.sides([asked], [], CURRENT, (), models)
     assert (before.name, after.over, after.requirements) == (CURRENT, CURRENT, (asked,))
-    assert (after.frameworks, counters) == ((moved,), unasked(moved))
+    assert (after.frameworks, counters) == ((moved,), list_default_counters(moved))
     older, _, _ = upgrade.sides([asked], [asked], CURRENT, (), models)
     assert (older.over, older.requirements) == (CURRENT, (asked,))
 
@@ -68,7 +68,7 @@ def test_a_package_beside_a_framework_goes_over_what_is_here(asked: str, models:
 @pytest.mark.parametrize("asked", ["equinox==0.13.0", "optax==0.2.7", "keras==3.12.0", "numpy==2.3.0"])
 def test_what_jax_models_use_goes_into_the_environment_of_its_counter(asked: str) -> None:
     before, after, counters = upgrade.sides([asked], [], CURRENT, (), ("jax",))
-    assert (before.name, counters, after.over) == ("xla", unasked("jax"), CURRENT)
+    assert (before.name, counters, after.over) == ("xla", list_default_counters("jax"), CURRENT)
     assert asked in after.requirements
 
 
@@ -123,7 +123,7 @@ class Releases:
 def releases(monkeypatch: pytest.MonkeyPatch) -> Releases:
     made = Releases()
     monkeypatch.setattr(in_environment, "collect_in", made.collect_in)
-    monkeypatch.setattr(in_environment, "made", lambda env, say: Path("python"))
+    monkeypatch.setattr(in_environment, "make_interpreter", lambda env, say: Path("python"))
     return made
 
 

@@ -11,7 +11,7 @@ from reconcile.engine.answer import Answer
 from reconcile.report import reports, view
 from reconcile.report.markdown import to_markdown
 from reconcile.report.pictures import charts as pictures
-from reconcile.report.pictures.charts import by_layer, embedded, waterfall
+from reconcile.report.pictures.charts import by_layer, list_embedded, waterfall
 from tests.report import samples
 
 SAMPLES = [sample() for sample in samples.SAMPLES]
@@ -63,7 +63,7 @@ def test_the_smallest_layers_are_put_together() -> None:
 def test_markdown_shows_only_the_pictures_that_were_drawn() -> None:
     result = samples.clean()
     drawn = ("waterfall.svg", "waterfall.png", "layers.png")
-    text = to_markdown(result, None, "", embedded("a model", drawn))
+    text = to_markdown(result, None, "", list_embedded("a model", drawn))
     assert "](a%20model.waterfall.svg)" in text
     assert "](a%20model.layers.png)" in text
     assert "waterfall.png" not in text
@@ -85,7 +85,7 @@ def test_without_the_library_pictures_are_one_sentence(monkeypatch: pytest.Monke
 def test_the_formats_that_lie_there_are_found(tmp_path: Path) -> None:
     for name in ("toy.md", "toy.waterfall.svg", "toy.layers.svg", "toy.json", "toys.png", "toy"):
         (tmp_path / name).touch()
-    assert reports.lying(tmp_path, "toy") == ("md", "json", "svg")
+    assert reports.find_formats(tmp_path, "toy") == ("md", "json", "svg")
 
 
 @pytest.mark.parametrize(("can", "added"), [(True, ("svg",)), (False, ())])

@@ -9,14 +9,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from reconcile.core.work import SINGLE  # noqa: E402
-from reconcile.work import ZERO, UnknownWork, Work, known_part, load, registered, work_of  # noqa: E402
+from reconcile.work import ZERO, UnknownWork, Work, known_part, load, registered_formulas, work_of  # noqa: E402
 from tests.work.torch_records import record, work_dispatched  # noqa: E402
 
 load()
 SIZES = ((2, 3), (4,), ())
 UNARY = sorted(
     name[len("aten._foreach_") :]
-    for name in registered()
+    for name in registered_formulas()
     if name.startswith("aten._foreach_") and hasattr(torch, name[len("aten._foreach_") :])
 )
 BINARY = ("add", "clamp_max", "clamp_min", "div", "maximum", "minimum", "mul", "sub")
@@ -91,7 +91,7 @@ def test_a_list_of_products_has_its_multiply_adds() -> None:
 def test_every_operator_on_lists_has_a_formula() -> None:
     schemas = {s.name for s in torch._C._jit_get_all_schemas() if s.name.startswith(("aten::_foreach_", "aten::_amp_"))}
     names = {name.replace("::", ".").rstrip("_") for name in schemas}
-    assert sorted(names - set(registered())) == []
+    assert sorted(names - set(registered_formulas())) == []
 
 
 def test_an_unknown_size_is_unknown() -> None:

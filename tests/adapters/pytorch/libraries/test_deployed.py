@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.launch.choose import prepared
+from reconcile.launch.choose import prepare_conventions
 from reconcile.launch.request import Point, run_request
 from reconcile.products.decode import variants
 
@@ -70,7 +70,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def fused(name: str) -> list[variants.Ran]:
     request = run_request(torch=f"branches:{name}", inputs=[SHAPE])
     form = variants.Variant(variants.FUSED, (), Point({}, request.inputs, fused=True))
-    with prepared(request):
+    with prepare_conventions(request):
         return variants.run(request, [form], None, lambda _event: None)[1]
 
 

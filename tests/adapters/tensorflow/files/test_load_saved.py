@@ -179,7 +179,7 @@ def test_the_list_holds_every_op_with_a_formula() -> None:
     from tensorflow.python.framework import op_def_registry
 
     work.load()
-    ours = {name for name in work.registered() if op_def_registry.get(name) is not None}
+    ours = {name for name in work.registered_formulas() if op_def_registry.get(name) is not None}
     assert ours - tf_op_names.COMPUTING == {"ImmutableConst"}
 
 
