@@ -26,7 +26,7 @@ from reconcile.core import atomic
 from reconcile.engine.answer import Answer
 from reconcile.launch.request import run_request
 from reconcile.products.gallery import markdown as gallery
-from reconcile.products.gallery.run import read
+from reconcile.products.gallery.run import read_gallery
 from reconcile.report.pictures import charts, drawing
 from reconcile.report.pictures.bars import Layers
 from reconcile.report.terminal import screen as terminal
@@ -124,7 +124,7 @@ def main() -> None:
     title = " ".join(first_screen()[1])
     atomic.write(ROOT / "docs" / "pictures", "terminal", {"svg": picture(first_run(), title)})
     atomic.write(ROOT / "docs" / "pictures", "witness", {"svg": witnessed(first_run((COUNTER, LOG)))})
-    atomic.write(ROOT / "reports", gallery.PICTURE, {"svg": gallery.to_svg(read())})
+    atomic.write(ROOT / "reports", gallery.PICTURE, {"svg": gallery.to_svg(read_gallery())})
     run = [
         sys.executable,
         "-m",

@@ -27,7 +27,7 @@ REPORTS = Path(__file__).resolve().parents[2] / "reports"
 
 def two_families() -> Board:
     return Board(
-        {name: card for name, card in score.read().items() if card.family in ("family_dense", "family_recurrent")}
+        {name: card for name, card in score.read_cards().items() if card.family in ("family_dense", "family_recurrent")}
     )
 
 

@@ -38,7 +38,7 @@ class Claim:
         return f"{self.figure} {self.claim}".strip()
 
 
-def read(path: Path) -> list[Claim]:
+def read_claims(path: Path) -> list[Claim]:
     """The rows of the file. Raises UsageError for one that cannot be read, and for a head without the columns."""
     lines = csv.reader(io.StringIO(user_files.text(path, "the claims"), newline=""))
     head = table.head_of(next(lines, []), COLUMNS, REQUIRED, path, "the claims")

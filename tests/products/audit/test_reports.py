@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.table import written
-from reconcile.products.audit.claims import COLUMNS, read
+from reconcile.products.audit.claims import COLUMNS, read_claims
 from reconcile.products.audit.verdict import State
 
 AUDITS = Path(__file__).resolve().parents[3] / "reports" / "audit"
@@ -41,7 +41,7 @@ def test_the_page_says_what_its_table_says(folder: Path) -> None:
     readings = Counter(row["reading"] for row in found if row["verdict"] == "explained")
     shown = dict(re.findall(r"^\| ([^|]*) \| ([\d,]+) \| [\d.]+ % \| [\d,]+ \|$", text, re.MULTILINE))
     assert {what: int(count.replace(",", "")) for what, count in shown.items()} == readings
-    claimed = read(folder / "claims.csv")
+    claimed = read_claims(folder / "claims.csv")
     assert [[row[name] for name in COLUMNS] for row in found] == [
         [getattr(c, name) for name in COLUMNS] for c in claimed
     ]
@@ -82,7 +82,7 @@ def test_the_page_of_all_audits_is_not_stale() -> None:
 @pytest.mark.matrix
 def test_an_audit_of_today_says_the_same_of_a_part(tmp_path: Path) -> None:
     """`make audit` writes all of it. The environment pins the libraries."""
-    chosen = [claim for claim in read(TORCHVISION / "claims.csv") if claim.model in PART]
+    chosen = [claim for claim in read_claims(TORCHVISION / "claims.csv") if claim.model in PART]
     (tmp_path / "claims.csv").write_text(written([COLUMNS, *([getattr(c, n) for n in COLUMNS] for c in chosen)]))
     words = [sys.executable, "-m", "reconcile", "audit", "claims.csv", "--out", "out"]
     there = {**os.environ, "PYTHONPATH": str(AUDITS.parents[1])}

@@ -24,7 +24,7 @@ from reconcile.products.scorecard.cells import Card, Cell, Verdict
 from reconcile.products.scorecard.run import Batch
 
 FOLDER = Path(__file__).parents[3] / "reports" / "scorecard"
-CARDS = score.read()
+CARDS = score.read_cards()
 BOARD = pages.Board(CARDS)
 STALE = "stale: run `make scorecard` and commit what changed"
 DEFAULT = tuple(name for name, counter in known_counters().items() if counter.default)

@@ -16,7 +16,7 @@ from reconcile.core.causes import State
 from reconcile.core.results import Statement
 from reconcile.engine.answer import Answer
 from reconcile.products.gallery import markdown as gallery
-from reconcile.products.gallery.run import read
+from reconcile.products.gallery.run import read_gallery
 from reconcile.report import view
 from reconcile.report.pictures import charts as pictures
 from reconcile.report.pictures import drawing
@@ -153,6 +153,6 @@ def test_the_library_is_loaded_only_when_a_picture_is_drawn() -> None:
 
 def test_the_committed_picture_of_the_gallery_is_of_its_rows() -> None:
     held = (Path(__file__).parents[3] / "reports" / "gallery.svg").read_text()
-    now = str(gallery.to_svg(read()))
+    now = str(gallery.to_svg(read_gallery()))
     stale = "reports/gallery.svg is stale: run `make pictures` and commit what changed"
     assert (said(held), lengths(held)) == (said(now), lengths(now)), stale
