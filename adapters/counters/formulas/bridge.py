@@ -30,19 +30,19 @@ from .ties import (
     forward_of,
     indexes,
     is_router,
+    is_shared,
     layer_of,
     passes_of,
     products,
     sees,
-    shared,
     softmaxes,
     some_experts,
-    tied,
+    tied_products,
     unread,
     used_experts,
     whole_of,
 )
-from .ties import met as met_in
+from .ties import was_read as met_in
 
 REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
 COUNTED = ("mac", MASKED)
@@ -71,7 +71,7 @@ class _Terms:
         self.weights = [s.op.attrs for s in view.sightings if s.op.op == f"{name}/{PARAMETER}"]
         self.layers: list[str] = list(view.sightings[0].op.attrs["layers"]) if view.sightings else []
         self.ran = by_layer(trace.ops)
-        self.tied = tied(self.weights, trace)
+        self.tied = tied_products(self.weights, trace)
         self.read = {op.id for ops in self.tied.values() for op in ops}
         self.routers = {op.id for w in self.weights if is_router(w) for op in self.tied[w["name"]]}
         self.frozen = {op.id for w in self.weights if not w["trainable"] for op in self.tied[w["name"]]}
@@ -148,7 +148,7 @@ class _Terms:
                 why, gap = (Cause.PARAMETERS_NOT_READ, "") if shown else (None, UNREAD)
                 return [self._made(everything, passes, (), why, gap=gap)]
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
-            why = Cause.TOKENS_ASSUMED if shared(facts, self.tied) else why
+            why = Cause.TOKENS_ASSUMED if is_shared(facts, self.tied) else why
             return [self._made(everything, passes, (), why)]
         forward = forward_of(ops)
         taken = self._taken(everything, forward)

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Tuple
 
 import torch
 
-from .flat import is_flat, padding, pieces, plain, product, views
+from .flat import is_flat, padded_elements, pieces, plain, product, views
 from .terms import EXPERT
 
 FIELDS = {
@@ -55,7 +55,7 @@ OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's starts at 2."""
 
 
-def configured(config: Any) -> Dict[str, Any]:
+def read_configuration(config: Any) -> Dict[str, Any]:
     """The facts that the configuration states; what it leaves out has the default of its library."""
     facts: Dict[str, Any] = {}
     for fact, names in FIELDS.items():
@@ -147,7 +147,7 @@ def parameters(module: torch.nn.Module, facts: Dict[str, Any], layers: List[str]
                 if id(value) not in known:
                     known[id(value)] = {}
                     found += [_facts(paths, shapes, value, facts, layers, *part) for part in pieces(value)]
-                    more = padding(value)
+                    more = padded_elements(value)
                     if more:
                         flat = _facts(paths, shapes, value, facts, layers, [(owner, name)], [more], more)
                         found.append(dict(flat, padding=True))
@@ -247,19 +247,19 @@ def head_path(weights: List[Dict[str, Any]], facts: Dict[str, Any]) -> str:
     return str(wide[-1]["owners"][-1]) if wide else ""
 
 
-def tied(weights: List[Dict[str, Any]]) -> bool:
+def has_tied_table(weights: List[Dict[str, Any]]) -> bool:
     """Whether a table of nn.Embedding is another module's weight as well."""
     return any(w["embedding"] and len(w["owners"]) > 1 for w in weights)
 
 
-def unshared(weights: List[Dict[str, Any]]) -> str:
+def find_unshared_parameter(weights: List[Dict[str, Any]]) -> str:
     """The first parameter of several experts whose active number nothing states; '' if there is none."""
     held = [weight for weight in weights if weight["expert"] and not weight["routed"]]
     several = len({re.sub(EXPERT, "", w["name"]) for w in held}) < len(held) or any(len(w["shape"]) == 3 for w in held)
     return str(held[0]["name"]) if several else ""
 
 
-def indexed(weights: List[Dict[str, Any]]) -> bool:
+def has_indexer(weights: List[Dict[str, Any]]) -> bool:
     """Whether one of these parameters is an indexer's."""
     return any(INDEX in weight["name"].split(".") for weight in weights)
 

@@ -19,7 +19,7 @@ from .indexed import (
     index_scores,
     index_weights,
     mtp_refuses,
-    predicted,
+    predicted_half,
     predicted_index,
     predicted_sparse,
     score_gradients,
@@ -76,7 +76,7 @@ BRIDGE_HALF = HALF._replace(
 def of_all_keys(predicts: bool) -> tuple:
     """The terms of a model without sparse attention."""
     further = Term(
-        WHOLE, predicted, FURTHER, MAIN + ":1042-1048, 1288-1303", cause=PREDICTED, name="multi-token prediction"
+        WHOLE, predicted_half, FURTHER, MAIN + ":1042-1048, 1288-1303", cause=PREDICTED, name="multi-token prediction"
     )
     return (
         Term(WEIGHTS, weights, PRODUCTS, MAIN + ":1070, 1076-1162, 1262-1283"),

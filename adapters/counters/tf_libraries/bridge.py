@@ -35,7 +35,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
     return hold(view, trace, LOG)
 
 
-def _explained(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:
+def _explain_lines(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:
     """Why the lines are other products than those of the trace's op."""
     return (Cause.FORMULA_DIFFERS, ZEROS) if not agrees(op, products) and with_zeros(op, products) else None
 
@@ -47,4 +47,6 @@ def _silent(op: Op) -> str:
 
 NAMES = tuple(name for names in CALLS.values() for name in names)
 """Attributes that name functions, by numbers that differ between processes."""
-LOG = Logbook(BOOK, (PRODUCTS, REMOVED, UNPADDED, *NAMES), products_of, agrees, _explained, _silent, UNSAID, NOT_LOGGED)
+LOG = Logbook(
+    BOOK, (PRODUCTS, REMOVED, UNPADDED, *NAMES), products_of, agrees, _explain_lines, _silent, UNSAID, NOT_LOGGED
+)
