@@ -14,7 +14,7 @@ from pathlib import Path
 from measure import HERE, PYTHON, Others, machine, run, table
 
 from reconcile.model_zoo.loading import zoo_names
-from reconcile.products.gallery.run import read
+from reconcile.products.gallery.run import read_gallery
 
 ZOO = str(HERE / "bare" / "zoo.py")
 DATA = Path("model_zoo") / "gallery.json"
@@ -23,7 +23,7 @@ SCALE = {"thop": 2, "fvcore": 2}
 
 def counted(model: str) -> tuple[float, float]:
     """(seconds of the processes, seconds of the counters in them), each model built afresh for every counter."""
-    cells = read(DATA)[model].cells
+    cells = read_gallery(DATA)[model].cells
     whole = inside = 0.0
     for framework in ("tf", "torch"):
         start = time.perf_counter()
@@ -46,7 +46,7 @@ def rebuild() -> tuple[float, float]:
 
 def alone() -> dict[str, tuple[float, float]]:
     """``counted`` of every pair with both frameworks."""
-    names = [name for name in zoo_names() if set(read(DATA)[name].work) == {"tf", "torch"}]
+    names = [name for name in zoo_names() if set(read_gallery(DATA)[name].work) == {"tf", "torch"}]
     return {name: counted(name) for name in names}
 
 

@@ -108,7 +108,7 @@ def check_names(pair: Pair, packages: Mapping[str, str]) -> None:
     file = pair.module.__name__
     functions = [n for n, value in members.items() if type(value) is FunctionType and value.__module__ == file]
     for function in functions:
-        method = _intended(function, packages)
+        method = _intended_method(function, packages)
         if method and method != function and method not in members:
             raise PairError(
                 f"the pair file {pair.module.__file__} cannot be used: it defines {function}, which is not a "
@@ -116,7 +116,7 @@ def check_names(pair: Pair, packages: Mapping[str, str]) -> None:
             )
 
 
-def _intended(function: str, packages: Mapping[str, str]) -> str:
+def _intended_method(function: str, packages: Mapping[str, str]) -> str:
     """The method that a function of that name is or was meant to be; '' if it is a helper function."""
     if not function.startswith(BUILD):
         return "".join(difflib.get_close_matches(function, METHODS, n=1, cutoff=0.9))
@@ -140,14 +140,14 @@ def resolve(pair: Pair, overrides: Dict[str, str]) -> Dict[str, Any]:
         if name not in values:
             known = ", ".join(sorted(values)) or "none"
             raise PairError(f"{pair.name} has no parameter {name!r}; its parameters are: {known}.")
-        values[name] = _read(pair.name, name, text, values[name])
+        values[name] = _read_value(pair.name, name, text, values[name])
         ours = pair.module is not None and os.path.dirname(os.path.abspath(pair.module.__file__)) == HERE
         if ours and type(values[name]) is int and values[name] < 1:  # in the zoo, every whole number is a size
             raise PairError(f"{pair.name}: {name} must be at least 1, not {values[name]}.")
     return values
 
 
-def _read(model: str, name: str, text: str, default: Any) -> Any:
+def _read_value(model: str, name: str, text: str, default: Any) -> Any:
     if isinstance(default, bool):
         if text.lower() in ("true", "yes", "1"):
             return True

@@ -92,7 +92,7 @@ class Both:
         theirs = self.theirs() if theirs is None else theirs
         if len(ours) != len(theirs):
             return Parity(float("inf"), 0.0)
-        found = [_compared(numpy.asarray(a), b) for a, b in zip(ours, theirs, strict=True)]
+        found = [_compare_outputs(numpy.asarray(a), b) for a, b in zip(ours, theirs, strict=True)]
         worst = float(numpy.max([p.error for p in found]))  # nan, if any of them is: max() would pass over it
         return Parity(worst, min(p.spread for p in found))
 
@@ -101,7 +101,7 @@ def _several(outputs: Any) -> list[Any]:
     return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
 
-def _compared(ours: Any, theirs: Any) -> Parity:
+def _compare_outputs(ours: Any, theirs: Any) -> Parity:
     import numpy
 
     if ours.shape != theirs.shape:

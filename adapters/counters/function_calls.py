@@ -22,7 +22,7 @@ from ..pytorch.tracing.call_records import RECURRENT
 from ..pytorch.tracing.module_path import ModulePath
 from ..pytorch.tracing.records import plain, tensor_record, tensors_in
 from . import ROOT
-from .limits import Limit, counting
+from .limits import Limit, explain_limits
 from .module_calls import class_name, settings
 
 NO_ENTRY = ""
@@ -137,7 +137,7 @@ def ledger_of(
     """The ledger of a counter that ``run`` runs on a fresh module. ``packages`` are the versions that select its rules."""
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
-    with counting(limits, lambda: run(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
+    with explain_limits(limits, lambda: run(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
         total, entries, sightings = run(module, inputs)
     of_packages = dict(versions(module), **packages)
     return Ledger(
@@ -165,7 +165,7 @@ def public_names(functions: Any) -> dict[Any, str]:
 
 
 @contextmanager
-def replaced(owner: Any, **values: Any) -> Iterator[None]:
+def replace_attributes(owner: Any, **values: Any) -> Iterator[None]:
     """Within this a module or a class has other attributes."""
     before = {name: getattr(owner, name) for name in values}
     for name, value in values.items():
@@ -178,7 +178,7 @@ def replaced(owner: Any, **values: Any) -> Iterator[None]:
 
 
 @contextmanager
-def fused(recorder: Recorder) -> Iterator[None]:
+def watch_fused_calls(recorder: Recorder) -> Iterator[None]:
     """Recurrent layers and attention are one op each, as in a trace. Enter this before the counter patches anything."""
     one = FusedCalls(recorder)
     functional = torch.nn.functional
@@ -188,10 +188,10 @@ def fused(recorder: Recorder) -> Iterator[None]:
     def recurrent(name: str) -> Callable[..., Any]:
         call = getattr(library, name)
 
-        def watched(*args: Any) -> Any:
+        def run_watched(*args: Any) -> Any:
             return one.recurrent_call(name, call, args) if one.wanted else call(*args)
 
-        return watched
+        return run_watched
 
     def attend(*args: Any, **kwargs: Any) -> Any:
         return one.attention(attention, args, kwargs) if one.wanted else attention(*args, **kwargs)
@@ -199,7 +199,7 @@ def fused(recorder: Recorder) -> Iterator[None]:
     for name in RECURRENT:
         setattr(library, name, recurrent(name))
     try:
-        with replaced(functional, scaled_dot_product_attention=attend):
+        with replace_attributes(functional, scaled_dot_product_attention=attend):
             yield
     finally:
         for name in RECURRENT:

@@ -21,7 +21,15 @@ from ..pytorch.model import TorchModel
 from ..pytorch.tracing import higher_order
 from ..pytorch.tracing.module_path import ModulePath, module_paths
 from . import ROOT, SUM
-from .function_calls import CallRecorder, fused, innermost, ledger_of, public_name, replaced, spaces
+from .function_calls import (
+    CallRecorder,
+    innermost,
+    ledger_of,
+    public_name,
+    replace_attributes,
+    spaces,
+    watch_fused_calls,
+)
 from .limits import Limit
 from .module_calls import class_name, visits
 
@@ -61,12 +69,12 @@ def ledger(
     ``number`` is one of FLOPS and MACS; ``packages`` are the versions of the packages that select the rules.
     """
 
-    def run(module: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[int, list[Entry], list[Sighting]]:
+    def run_profiler(module: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[int, list[Entry], list[Sighting]]:
         path = ModulePath(module)
         recorder = CallRecorder(path)
         counts: dict[torch.nn.Module, int] = {}
-        watched = _watched(profiler, recorder, module, number, counts)
-        with torch.enable_grad(), higher_order.uncompiled(), path, recorder, watched:
+        watched = _watch_profiler(profiler, recorder, module, number, counts)
+        with torch.enable_grad(), higher_order.disable_compilation(), path, recorder, watched:
             total = _whole(profiler.run(module, list(inputs))[number == MACS])
         names = module_paths(module)
         paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]
@@ -76,7 +84,7 @@ def ledger(
             entries.append(Entry(SUM, "", SUM, rest, 1))
         return total, entries, sightings
 
-    return ledger_of(counter, unit, model, packages, limits, run)
+    return ledger_of(counter, unit, model, packages, limits, run_profiler)
 
 
 def _name_of(function: Any) -> str:
@@ -93,7 +101,7 @@ def _whole(count: Any) -> Any:
 
 
 @contextmanager
-def _watched(
+def _watch_profiler(
     profiler: Profiler, recorder: CallRecorder, module: torch.nn.Module, number: str, counts: dict[torch.nn.Module, int]
 ) -> Iterator[None]:
     """Meanwhile the counter's calls are recorded, and what it has counted at the end goes into ``counts``.
@@ -110,25 +118,25 @@ def _watched(
     originals: dict[Any, Any] = {}
     wrap, ending = profiler.module.wrapFunc, getattr(profiler.pipeline, profiler.ending)
 
-    def wrapped(function: Any, formula: Any, *places: Any) -> Any:
+    def wrap_formula(function: Any, formula: Any, *places: Any) -> Any:
         name, signature = _name_of(function), inspect.signature(formula)
         patched = wrap(function, formula, *places)
 
-        def called(*args: Any, **kwargs: Any) -> Any:
+        def count_call(*args: Any, **kwargs: Any) -> Any:
             entry = innermost(recorder.path, hooked) or ROOT
             return recorder.call(patched, name, entry, signature, args, kwargs, {NUMBER: number})
 
-        originals[called] = function
-        called.__str__ = function.__str__  # type: ignore[method-assign]  # by which the counter finds the original again
-        return called
+        originals[count_call] = function
+        count_call.__str__ = function.__str__  # type: ignore[method-assign]  # by which the counter finds the original again
+        return count_call
 
-    def ended(pipeline: Any) -> None:
+    def end_pipeline(pipeline: Any) -> None:
         counts.update((m, _whole(getattr(m, f"__{number}__"))) for m in module.modules())
         ending(pipeline)
 
     try:
-        pipeline = replaced(profiler.pipeline, **{profiler.ending: ended})
-        with replaced(profiler.module, wrapFunc=wrapped), pipeline, fused(recorder):
+        pipeline = replace_attributes(profiler.pipeline, **{profiler.ending: end_pipeline})
+        with replace_attributes(profiler.module, wrapFunc=wrap_formula), pipeline, watch_fused_calls(recorder):
             yield
     finally:
         for space in spaces():

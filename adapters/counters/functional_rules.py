@@ -21,7 +21,7 @@ def norm(plain: Work, affine: Work) -> Compute:
     return lambda op: (affine if op.given("weight") else plain) * elements_in(op)
 
 
-def nothing(op: Op) -> Work:
+def count_nothing(op: Op) -> Work:
     """Its formula returns 0, whatever the call."""
     raise NotCounted(Cause.OP_NOT_COUNTED, f"its formula for {op.op} returns 0")
 
@@ -62,7 +62,7 @@ def transposed_twice_grouped(op: Op) -> Work:
     return Work(mac=macs, add=w[1] * x[0] * prod(_shrunk(op)) if op.given("bias") else 0)
 
 
-def transposed(op: Op) -> Work:
+def transposed_convolution(op: Op) -> Work:
     """B prod(input) prod(kernel) Cin (Cout / groups) multiply-adds, and a bias per output."""
     x, w = shape_in(op), shape_in(op, 1)
     axes = len(w) - 2
@@ -76,7 +76,7 @@ def transposed(op: Op) -> Work:
     return Work(mac=prod(w[2:]) * x[1] * w[1] * x[0] * prod(x[2:]), add=bias)
 
 
-def resized(scaled: Callable[[tuple[int, ...], object], int]) -> Compute:
+def resize_rule(scaled: Callable[[tuple[int, ...], object], int]) -> Compute:
     """prod(size), of one channel of one example, if a size is given; else ``scaled(shape of the input, scale_factor)``."""
 
     def compute(op: Op) -> Work:
@@ -99,15 +99,15 @@ def as_large_as_input(shape: tuple[int, ...], scale: object) -> int:
 
 def scaled_up(shape: tuple[int, ...], scale: object) -> int:
     """N times the scale of each axis."""
-    return _scaled(shape, scale, len(shape) - 2)
+    return _scaled_size(shape, scale, len(shape) - 2)
 
 
 def scaled_by_batch(shape: tuple[int, ...], scale: object) -> int:
     """N times as many scales as there are examples: the length of a tensor is that of its first axis."""
-    return _scaled(shape, scale, shape[0])
+    return _scaled_size(shape, scale, shape[0])
 
 
-def _scaled(shape: tuple[int, ...], scale: object, axes: int) -> int:
+def _scaled_size(shape: tuple[int, ...], scale: object, axes: int) -> int:
     # In the order in which the counter multiplies: its numbers are floats, and it cuts the last one off.
     if isinstance(scale, (list, tuple)):
         return int(prod(shape) * math.prod(scale))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ...core.causes import Cause
 from ...core.records import Op
 from ...work import Work
-from .functional_rules import addmm, cell, convolution, einsum, linear, matmul, norm, nothing, recurrent
+from .functional_rules import addmm, cell, convolution, count_nothing, einsum, linear, matmul, norm, recurrent
 from .rule_parts import AXES, CELLS, LAYERS, functional, of_torch, per_input
 from .rulebook import Compute, NotCounted, RuleBook
 
@@ -75,7 +75,7 @@ SHARED: dict[str, Formula] = {
         norm(Work(mul=2, add=2), Work(mul=2, add=3)),
         "5 N; 4 N without weight",
     ),
-    "embedding": Formula(functional("embedding"), nothing, "0"),
+    "embedding": Formula(functional("embedding"), count_nothing, "0"),
     "matmul": Formula(of_torch("matmul"), matmul, "2 numel(x) other.shape[-1]", macs=True),
     "addmm": Formula(
         (*of_torch("addmm"), "torch.baddbmm"), addmm, "2 numel(mat1) mat2.shape[-1] + numel(input)", macs=True

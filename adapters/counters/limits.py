@@ -57,7 +57,7 @@ SHOWN = 160
 
 
 @contextmanager
-def counting(limits: Tuple[Limit, ...], works: Callable[[], Any]) -> Iterator[None]:
+def explain_limits(limits: Tuple[Limit, ...], works: Callable[[], Any]) -> Iterator[None]:
     """Within this block a counter runs a model.  ``works()`` runs it on the smallest model, and raises if it is broken."""
     try:
         yield

@@ -205,7 +205,7 @@ def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]
     if not (attrs.get("hooks") or attrs.get(WRAPPED)) or wanted is None or unknown:
         return ops, []
     parts = [op for op in ops if _less(wanted, op) is not None]
-    own = _making(wanted, parts) if len(parts) <= MANY else None
+    own = _find_ops_of_work(wanted, parts) if len(parts) <= MANY else None
     if own is None:
         return ops, []
     return own, [op for op in ops if op not in own]
@@ -221,13 +221,13 @@ def _less(wanted: Work, op: Op) -> Work | None:
     return left if all(count >= 0 for _, count in left.items()) else None
 
 
-def _making(wanted: Work, ops: list[Op]) -> list[Op] | None:
+def _find_ops_of_work(wanted: Work, ops: list[Op]) -> list[Op] | None:
     """Those of the ops, all calls of each, whose work adds up to this; None if none do."""
     if not wanted:
         return []
     for at, op in enumerate(ops):
         left = _less(wanted, op)
-        rest = _making(left, ops[at + 1 :]) if left is not None and known_work(op) else None
+        rest = _find_ops_of_work(left, ops[at + 1 :]) if left is not None and known_work(op) else None
         if rest is not None:
             return [op, *rest]
     return None

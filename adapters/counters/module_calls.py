@@ -18,7 +18,7 @@ from ..pytorch.tracing.wrappers import is_wrapper
 from ..shared.distribution import version_of
 from ..shared.refusal import BeyondCounter
 from . import ROOT, SUM
-from .limits import counting
+from .limits import explain_limits
 
 SEES_ONE_VMAP_EXAMPLE = (
     "it sees one example of what torch.func.vmap maps over: leave it out, or call the module on the whole batch"
@@ -193,7 +193,7 @@ def module_ledger(
     )
 
 
-def captured(
+def make_capture(
     package: str, unit: str, run: Count, read: Read = lambda module: {}
 ) -> Callable[[str, TorchModel], Ledger]:
     """The capture of a counter that hooks modules: ``run`` runs the package of that name on a module and its inputs.
@@ -203,7 +203,7 @@ def captured(
 
     def capture(counter: str, model: TorchModel) -> Ledger:
         versions = {package: version_of(package, import_module(package))}
-        with counting((), lambda: run(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
+        with explain_limits((), lambda: run(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
             return module_ledger(counter, unit, model, versions, run, read)
 
     return capture

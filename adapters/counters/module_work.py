@@ -47,7 +47,7 @@ def _weights(op: Op, *shapes: Shape) -> tuple[Tensor, ...]:
     return tuple(Tensor(shape, op.inputs[0].dtype) for shape in shapes)
 
 
-def _given(op: Op) -> list[Shape]:
+def _input_shapes(op: Op) -> list[Shape]:
     return [tuple(op.attrs[name]) for name in ("weight", "bias") if op.attrs.get(name) is not None]
 
 
@@ -55,7 +55,7 @@ def _plain(name: str) -> Callable[[Op], Op]:
     """An op of the module's input, its weight and its bias; its settings keep the module's names."""
 
     def twin(op: Op) -> Op:
-        return op._replace(op=name, inputs=(*op.inputs[:1], *_weights(op, *_given(op))))
+        return op._replace(op=name, inputs=(*op.inputs[:1], *_weights(op, *_input_shapes(op))))
 
     return twin
 

@@ -40,7 +40,7 @@ def bridge_nodes(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, o
             gap = "" if cause else f"{id} is counted, but did not run"
             items.append(_whole(sighting, rule, counted, cause, gap))
         elif missed and op is None and _never_ran(sighting, untaken) is None:
-            items += _lost(sighting, missed, view)
+            items += _lost_node_items(sighting, missed, view)
     for op in trace.ops:
         if op.id not in present and not is_integer_op(op):
             items.extend(_unseen(op, present))
@@ -86,7 +86,7 @@ def _of_op(
     )
 
 
-def _lost(sighting: Sighting, missed: NotCounted, view: View) -> list[Item]:
+def _lost_node_items(sighting: Sighting, missed: NotCounted, view: View) -> list[Item]:
     """A node that outputs depend on and that the counter left out: its work is in neither total, and it is unknown
     why the trace lacks it."""
     op, work = sighting.op, known_work(sighting.op)

@@ -33,7 +33,7 @@ from ...core.records import (
 from ...work import COMPONENTS, MASKED, ZERO, Known, Work, known_part
 from ...work.attention_kernels import GRADIENTS as GRADIENT_KERNELS
 from .bridge import Bridge, Item, Judged, OpCounter, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
-from .op_settling import UnsettledModule, settled
+from .op_settling import UnsettledModule, settle_module
 from .rulebook import RuleBook, WhyNot, apply
 
 GRADIENTS = (INPUT_GRADIENT, WEIGHT_GRADIENT)
@@ -71,33 +71,33 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
         elif sighting.role == UNTRACED:
             item = _unseen(sighting.op, IS_TRACING % "no")
         else:
-            item = _dropped(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, said)
+            item = _dropped_item(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, said)
         items.setdefault(sighting.op.layer, []).append(item)
         if WHOLE in sighting.op.attrs:
             items[sighting.op.layer].append(_other_parts(sighting, item, counter))
     missing = {
-        layer: _lacking(ran.get(layer, ()), met.get(layer, ()), parts.get(layer, ()))
+        layer: _lacking_work(ran.get(layer, ()), met.get(layer, ()), parts.get(layer, ()))
         for layer in sorted({*ran, *met, *items})
     }
     holders = _holders(view, missing, wide)
-    split = _split(ran, met, counter)
+    split = _modules_with_parts(ran, met, counter)
     all_items = [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, AT_ONCE) for op in at_once]
     all_items += [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, TANGENT_NOT_TRACED) for op in tangents]
     for layer, lacks in missing.items():
         module_items = items.get(layer, [])
         if lacks.masked:  # the counter saw the products of causal attention, not that they are causal
-            module_items = [*map(_unmasked, module_items), *_masked(ran.get(layer, ()))]
+            module_items = [*map(_unmasked_item, module_items), *_masked_items(ran.get(layer, ()))]
             lacks = lacks.only(COMPONENTS)
         if lacks:
             ops = (ran.get(layer, []), met.get(layer, []))
-            module_items = settled(
+            module_items = settle_module(
                 UnsettledModule(layer, *ops, module_items, lacks, holders.get(layer), layer in split), counter
             )
         all_items += module_items
     return Bridge(tuple(all_items))
 
 
-def _lacking(ran: Sequence[Op], met: Sequence[Op], parts: Sequence[Known]) -> Work:
+def _lacking_work(ran: Sequence[Op], met: Sequence[Op], parts: Sequence[Known]) -> Work:
     """The work of the ops that ran in a module less that of the ops that a counter met there, which have these ``parts``. Where
     it met equal ops, which share one part, nothing is added up."""
     if len(ran) == len(met) and all(
@@ -134,14 +134,14 @@ def _of_kernel(op: Op) -> bool:
     return of_sdpa or op.op in GRADIENT_KERNELS
 
 
-def _unmasked(item: Item) -> Item:
+def _unmasked_item(item: Item) -> Item:
     """An item of an op that the counter met, without the products that its mask discards."""
     if not item.ran.masked:
         return item
     return replace(item, ran=item.ran.only(COMPONENTS), only=item.only or COMPONENTS)
 
 
-def _masked(ops: Iterable[Op]) -> list[Item]:
+def _masked_items(ops: Iterable[Op]) -> list[Item]:
     """The products of the trace's ops that a causal mask discards."""
     works = ((op, known_work(op) or ZERO) for op in ops)
     reason = "a causal mask discards these products"
@@ -195,7 +195,7 @@ def _around(layer: str, wide: Mapping[str, Op]) -> Op | None:
     return next((op for op in around if op is not None and _calls(op)), None)
 
 
-def _split(ran: Mapping[str, list[Op]], met: Mapping[str, list[Op]], counter: OpCounter) -> set[str]:
+def _modules_with_parts(ran: Mapping[str, list[Op]], met: Mapping[str, list[Op]], counter: OpCounter) -> set[str]:
     """The modules in which the counter met parts of an op that ran: for flop_counter, PyTorch decomposes what has no formula
     there, and the parts may do more than the op (an interpolation that copies computes its indices). Autograd adds the parts of a
     gradient in a module around the op's."""
@@ -268,7 +268,7 @@ def _unseen(op: Op, reason: str) -> Item:
     )  # fmt: skip
 
 
-def _dropped(op: Op, wide: Mapping[str, Op], counter: OpCounter) -> Item:
+def _dropped_item(op: Op, wide: Mapping[str, Op], counter: OpCounter) -> Item:
     """An op that the counter let run and then left out of its graph; Python code is one node there, with all the ops that ran
     inside it."""
     holder = wide.get(op.layer) or _around(op.layer, wide)

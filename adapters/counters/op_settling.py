@@ -30,7 +30,7 @@ class UnsettledModule:
     split: bool
 
 
-def settled(module: UnsettledModule, counter: OpCounter) -> list[Item]:
+def settle_module(module: UnsettledModule, counter: OpCounter) -> list[Item]:
     """The module's items, with items for the work that it lacks, component by component.
 
     If the counter counts a component in none of the ops that it met here, and would count it in none of those that ran, the
@@ -45,7 +45,7 @@ def settled(module: UnsettledModule, counter: OpCounter) -> list[Item]:
     left_out = {name for name, count in missing.items() if count and not getattr(counted, name)}
     if "accumulators" in left_out and counted.mac and missing.mac:
         left_out.discard("accumulators")  # they go with the multiply-adds that are in question
-    contested = {name for name in left_out if not holder and _contested(name, module, counter)}
+    contested = {name for name in left_out if not holder and _is_contested(name, module, counter)}
     if contested:
         return [*module.items, _gap(module, missing, counter)]
     others = tuple(name for name in COMPONENTS if name not in left_out)
@@ -67,7 +67,7 @@ def _unran(module: UnsettledModule, counter: OpCounter) -> list[Item]:
     return [*counted, *left_out, *([replace(met, ran=ZERO - work)] if work else [])]
 
 
-def _contested(name: str, module: UnsettledModule, counter: OpCounter) -> bool:
+def _is_contested(name: str, module: UnsettledModule, counter: OpCounter) -> bool:
     """Whether the rules cannot explain that the counter counts a component in none of the met ops: another amount of it ran
     than was met, or the rule of an op that ran includes it.
 

@@ -29,7 +29,7 @@ def quantities(op: Op) -> dict[str, int]:
             continue
     weight, bias = op.attrs.get("weight"), op.attrs.get("bias")
     if "output" in found and isinstance(weight, list | tuple) and isinstance(op.outputs[0].shape, tuple):
-        found |= _weighted(op, found["output"], tuple(map(int, weight)), isinstance(bias, list | tuple))
+        found |= _weighted_quantities(op, found["output"], tuple(map(int, weight)), isinstance(bias, list | tuple))
     hidden = op.attrs.get("hidden_size")
     if isinstance(hidden, int) and "input" in found:
         steps = found["input"] // op.attrs["input_size"]
@@ -44,7 +44,7 @@ def _gates(op: Op) -> int:
     return GATES.get(name, 0)
 
 
-def _weighted(op: Op, elements: int, weight: tuple[int, ...], bias: bool) -> dict[str, int]:
+def _weighted_quantities(op: Op, elements: int, weight: tuple[int, ...], bias: bool) -> dict[str, int]:
     convolves = len(weight) > 2
     shape = op.outputs[0].shape or ()
     channels = shape[1 if convolves else -1] if len(shape) > 1 else None

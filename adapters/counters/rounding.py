@@ -33,13 +33,13 @@ def float32_sum(addends: Iterable[tuple[int, int]]) -> int:
             if total + amount * times <= EXACT:
                 total += amount * times
             else:
-                total = _added(total, float32(float(amount)), times)
+                total = _add_repeatedly(total, float32(float(amount)), times)
     except OverflowError:
         return sum(amount * times for amount, times in numbers)
     return int(total)
 
 
-def _added(total: float, each: float, times: int) -> float:
+def _add_repeatedly(total: float, each: float, times: int) -> float:
     """``total`` after ``each`` was added to it ``times`` times.
 
     Between two powers of two float32 holds multiples of one unit. There a sum goes up by the same number of units each time,

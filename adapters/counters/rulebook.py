@@ -176,7 +176,7 @@ class RuleBook:
         return (*(rule for of_op in self._rules.values() for rule in of_op), *(rule for _, rule in self._patterns))
 
 
-def printed(op: Op) -> str:
+def printed_name(op: Op) -> str:
     """The op's name as its counter meets it."""
     return op.op + ("_" if op.attrs.get(IN_PLACE) else "")
 

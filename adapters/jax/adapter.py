@@ -38,7 +38,7 @@ class Adapter(adapter.Adapter):
         """The factory, run on shapes where its model allows it."""
         from . import model
 
-        return model.shaped(super().maker(factory))
+        return model.shape_factory(super().maker(factory))
 
     def examples(self, function: Callable[[], Any]) -> Any:
         """See Adapter.examples: on shapes where that is possible."""
@@ -100,7 +100,7 @@ class Capture(adapter.Capture):
         def called_with() -> str:
             return self.called_with(positional, named)
 
-        with adapter.trying(self.pair, lambda: self._plainly(made, positional, named), called_with):
+        with adapter.blame_model(self.pair, lambda: self._plainly(made, positional, named), called_with):
             from . import model
 
             if self.request.training:
@@ -110,7 +110,7 @@ class Capture(adapter.Capture):
                 taken = trained(step, self.request.training, self.optimizer)
             else:
                 taken = trace(model.call(made, positional, named))
-        return adapter.noted(taken, self.pair, called_with)
+        return adapter.add_call_notes(taken, self.pair, called_with)
 
     def called_with(self, positional: tuple[Any, ...], named: dict[str, Any]) -> str:
         """See Capture.called_with. An object with arrays, and a container with many, by their number."""
@@ -122,7 +122,7 @@ class Capture(adapter.Capture):
         def tell(value: Any) -> str:
             return adapter.tell(value) if adapter.is_leaf(value) else records.summary(value)
 
-        return nested.described((positional, named), is_leaf, tell)
+        return nested.describe_arguments((positional, named), is_leaf, tell)
 
     def plain_call(self, params: Any) -> tuple[Callable[[], Any], str]:
         """See Capture.plain_call: on shapes, as JAX itself would trace it."""

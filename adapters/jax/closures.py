@@ -84,7 +84,7 @@ def _names(code: Any) -> Iterator[str]:
 
 
 @contextmanager
-def held(these: Sequence[Place], values: Sequence[Any]) -> Iterator[None]:
+def hold_values(these: Sequence[Place], values: Sequence[Any]) -> Iterator[None]:
     """Meanwhile these variables hold these values."""
     before = [place.value for place in these]
     try:

@@ -41,7 +41,7 @@ class Module(NamedTuple):
     entry: str
 
 
-def parsed(text: str) -> Module:
+def parse_module(text: str) -> Module:
     """The module that this text states. Raises ValueError for a text without an entry."""
     computations: dict[str, list[Instruction]] = {}
     entry, now = "", None
@@ -56,10 +56,10 @@ def parsed(text: str) -> Module:
             now.append(_instruction(found[2], found[3])._replace(root=bool(found[1])))
     if not entry:
         raise ValueError("the HLO text has no entry computation")
-    return Module({name: visited(found) for name, found in computations.items()}, entry)
+    return Module({name: order_instructions(found) for name, found in computations.items()}, entry)
 
 
-def visited(instructions: list[Instruction]) -> list[Instruction]:
+def order_instructions(instructions: list[Instruction]) -> list[Instruction]:
     """The order in which HloComputation::Accept visits them (xla/hlo/ir/hlo_computation.cc, hlo_instruction.cc: PostOrderDFS):
     operands before users, from left to right, control predecessors after operands; first what the result does not need."""
     by_name = {i.name: i for i in instructions}
@@ -84,9 +84,9 @@ def visited(instructions: list[Instruction]) -> list[Instruction]:
 
 
 def _instruction(name: str, rest: str) -> Instruction:
-    shape, rest = _cut(rest, " ")
+    shape, rest = _cut_before(rest, " ")
     opcode, _, rest = rest.strip().partition("(")
-    inside, rest = _cut(rest, ")")
+    inside, rest = _cut_before(rest, ")")
     attrs = {}
     for part in pieces(rest.lstrip(", ")):
         key, equals, value = part.partition("=")
@@ -98,7 +98,7 @@ def _instruction(name: str, rest: str) -> Instruction:
     return Instruction(name, opcode, tensors(shape), operands, attrs, names)
 
 
-def _cut(text: str, end: str) -> tuple[str, str]:
+def _cut_before(text: str, end: str) -> tuple[str, str]:
     """The text before the first ``end`` outside of brackets, and the text after it."""
     depth, quoted = 0, False
     for at, letter in enumerate(text):
@@ -115,7 +115,7 @@ def _cut(text: str, end: str) -> tuple[str, str]:
 def pieces(text: str) -> Iterator[str]:
     """The parts between commas that stand outside of brackets and quotes."""
     while text:
-        piece, text = _cut(text, ",")
+        piece, text = _cut_before(text, ",")
         yield piece.strip()
 
 

@@ -46,17 +46,17 @@ Way = Callable[[tuple[Any, ...]], tuple[Any, ...]]
 """Makes a module's path of the way to it through a tree."""
 
 
-def run(made: Callable[[], Any], call: Callable[[Any], Any], nnx: Any, path: Way = tuple) -> Any:
+def run_in_scopes(made: Callable[[], Any], call: Callable[[Any], Any], nnx: Any, path: Way = tuple) -> Any:
     """``call(made())``, each module of that tree within a scope of its path; ``made`` makes new objects at every call."""
     tree = made()
     for module, its in _paths(tree, nnx, path):
         setattr(module, PATH, its)
     try:
-        with _scoped(tree, nnx, {}):
+        with _scope_calls(tree, nnx, {}):
             return call(tree)
     except Exception:  # it compares modules, and two at different paths differ now: then those taken apart have no name
         tree = made()
-        with _scoped(tree, nnx, {id(module): its for module, its in _paths(tree, nnx, path)}):
+        with _scope_calls(tree, nnx, {id(module): its for module, its in _paths(tree, nnx, path)}):
             return call(tree)
 
 
@@ -82,7 +82,7 @@ def of_arguments(function: Any, objects: Sequence[Any], ways: Sequence[tuple[Any
     return path
 
 
-def _scoped(tree: Any, nnx: Any, paths: dict[int, str]) -> ExitStack:
+def _scope_calls(tree: Any, nnx: Any, paths: dict[int, str]) -> ExitStack:
     """Meanwhile a call of a module that carries its path, or has one here, is within a scope of it, if its class is one of this
     tree's."""
     stack = ExitStack()
@@ -90,14 +90,14 @@ def _scoped(tree: Any, nnx: Any, paths: dict[int, str]) -> ExitStack:
     for kind in makers:
         own = kind.__dict__["__call__"]
 
-        def called(self: Any, *args: Any, _own: Any = own, **kwargs: Any) -> Any:
+        def call_in_scope(self: Any, *args: Any, _own: Any = own, **kwargs: Any) -> Any:
             path = getattr(self, PATH, paths.get(id(self)))
             if path is None:
                 return _own(self, *args, **kwargs)
             with jax.named_scope(LAYER + path):
                 return _own(self, *args, **kwargs)
 
-        kind.__call__ = functools.wraps(own)(called)
+        kind.__call__ = functools.wraps(own)(call_in_scope)
         stack.callback(setattr, kind, "__call__", own)
     return stack
 

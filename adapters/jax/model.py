@@ -89,17 +89,17 @@ def apart() -> bool:
     return FLAG in os.environ.get("XLA_FLAGS", "") and jax.device_count() > 1
 
 
-def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
+def shape_factory(maker: Callable[..., Any]) -> Callable[..., Any]:
     """A factory that allocates nothing: it runs on shapes where the model keeps its arrays itself, otherwise as it is. With
     several devices of the host it runs as it is: shapes do not say on which of them an array lies."""
 
     @functools.wraps(maker)
-    def made(*positional: Any, **named: Any) -> Any:
+    def make_on_shapes(*positional: Any, **named: Any) -> Any:
         if apart():
             return maker(*positional, **named)
         results: list[Any] = []
 
-        def run() -> None:
+        def run_maker() -> None:
             result = maker(*positional, **named)
             model = result[0] if isinstance(result, tuple) and len(result) in (2, 3) else result
             if holds_arrays(model):
@@ -108,12 +108,12 @@ def shaped(maker: Callable[..., Any]) -> Callable[..., Any]:
                 results.append(shapes if rest is None else (shapes, *rest))
 
         try:
-            jax.eval_shape(run)
+            jax.eval_shape(run_maker)
         except Exception:  # it needs values, or is broken: then the real run says so
             results.clear()
         return results[0] if results else maker(*positional, **named)
 
-    return made
+    return make_on_shapes
 
 
 def on_shapes(function: Callable[[], Any]) -> Any:
@@ -122,13 +122,13 @@ def on_shapes(function: Callable[[], Any]) -> Any:
         return function()
     results: list[Any] = []
 
-    def run() -> None:
+    def run_call() -> None:
         made = function()
         if layers.inside(made) is None:
             results.append(jax.tree.map(abstract, made, is_leaf=adapter.is_leaf))
 
     try:
-        jax.eval_shape(run)
+        jax.eval_shape(run_call)
     except Exception:  # it needs values, or is broken: then the real run says so
         results.clear()
     return results[0] if results else function()
@@ -149,24 +149,24 @@ def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], trainin
     constants = [None if adapter.is_leaf(leaf) else leaf for leaf in leaves]
     where = [adapter.is_leaf(leaf) for leaf in leaves]
 
-    def given(values: Any) -> Any:
+    def give_values(values: Any) -> Any:
         rest = iter(values)
         return jax.tree.unflatten(tree, [next(rest) if w else c for w, c in zip(where, constants, strict=True)])
 
     if keras_model.keras_of(model, "Layer"):
-        return _keras(model, given, arrays, training)
+        return _keras(model, give_values, arrays, training)
     if layers.of_nnx(model) is not None:
-        return _nnx(model, given, arrays, training)
+        return _nnx(model, give_values, arrays, training)
     if of_linen(model):
-        return _linen(model, given, arrays)
+        return _linen(model, give_values, arrays)
     if is_tree(model):
-        return _tree(model, given, arrays)
+        return _tree(model, give_values, arrays)
     several = len(positional) + len(named) > 1
     first = jax.tree.leaves(positional[:1], is_leaf=adapter.is_leaf) if several else []
     count = sum(map(adapter.is_leaf, first))
 
     def function(trained: Any, rest: Any) -> Any:
-        args, kwargs = given([*trained, *rest])
+        args, kwargs = give_values([*trained, *rest])
         return model(*args, **kwargs), None
 
     return Call(function, (arrays[:count], arrays[count:]), "", paths_of(positional[0]) if count else ())
@@ -198,7 +198,7 @@ def _nnx(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool) -
                 merged.train()
             return merged(*args, **kwargs), nnx.state(merged)
 
-        return layers.run(lambda: nnx.merge(graph, *anew((trained, rest))), call, nnx)
+        return layers.run_in_scopes(lambda: nnx.merge(graph, *anew((trained, rest))), call, nnx)
 
     paths = tuple(".".join(map(str, path)) for path, _ in nnx.to_flat_state(trained))
     shapes = (jax.tree.map(abstract, trained), jax.tree.map(abstract, rest))
@@ -226,11 +226,11 @@ def _of_modules(model: Callable[..., Any], arguments: Any, around: Sequence[clos
             given = {**dict(zip(objects, ours, strict=True)), **dict(zip(arrays, values, strict=True))}
             args, kwargs, others = jax.tree.unflatten(tree, [given.get(at, leaf) for at, (_, leaf) in enumerate(found)])
             jax.clear_caches()  # a program that was kept holds objects of an earlier trace
-            with closures.held(around, [others[place.name] for place in around]):
+            with closures.hold_values(around, [others[place.name] for place in around]):
                 result = model(*args, **kwargs)
             return nnx.state([result]) if layers.inside(result) else result, nnx.state(ours)
 
-        return layers.run(lambda: nnx.merge(graph, *anew((trained, rest))), call, nnx, path)
+        return layers.run_in_scopes(lambda: nnx.merge(graph, *anew((trained, rest))), call, nnx, path)
 
     paths = tuple(".".join(map(str, path(way))) for way, _ in nnx.to_flat_state(trained))
     shapes = (jax.tree.map(abstract, trained), jax.tree.map(abstract, rest))

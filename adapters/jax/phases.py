@@ -37,7 +37,7 @@ def phase_of(equation: Any, around: str) -> str:
     return OPTIMIZER if STEP in names and around == FORWARD else around
 
 
-def marked(closed: Any) -> Any:
+def mark_optimizer(closed: Any) -> Any:
     """The program with the optimiser's equations in the scope STEP; as it is, if it has no gradient."""
     jaxpr = getattr(closed, "jaxpr", closed)
     if not differentiates(jaxpr):
@@ -100,7 +100,7 @@ def _level(jaxpr: Any, given: Sequence[bool], layers: set[tuple[str, ...]], name
         if _is_derived(equation):  # its results are a gradient, or a forward pass with new weights
             results = ["transpose" in records.transformations(equation)] * len(results)
         elif any(map(differentiates, _inside(equation))):
-            equation, results = _entered(equation, inputs, layers, own)
+            equation, results = _enter_equation(equation, inputs, layers, own)
         elif own in layers:
             results = [False] * len(results)
         follows |= {id(v) for v, follow in zip(equation.outvars, results, strict=True) if follow}
@@ -134,7 +134,7 @@ def _in_step(equation: Any) -> Any:
     return equation.replace(source_info=source.replace(name_stack=source.name_stack.extend(STEP)))
 
 
-def _entered(
+def _enter_equation(
     equation: Any, inputs: Sequence[bool], layers: set[tuple[str, ...]], names: tuple[str, ...]
 ) -> tuple[Any, list[bool]]:
     """An equation that runs a program with a backward pass: a jitted step, or a loop of steps. One that is not known stays."""
@@ -145,7 +145,7 @@ def _entered(
     inner = getattr(params.get(key), "jaxpr", params.get(key))
     if inner is None or len(inner.invars) != len(given) or len(inner.outvars) != len(equation.outvars):
         return equation, [True] * len(equation.outvars)
-    carried = records.carried(params)
+    carried = records.carried_inputs(params)
     while True:
         level = _level(inner, given, layers, names)
         around = [a or b for a, b in zip(given[carried], level.results, strict=False)]

@@ -105,7 +105,7 @@ def scan_constants(params: Mapping[str, Any]) -> int:
     return len(params["ft_in"].unpack()[0])
 
 
-def carried(params: Mapping[str, Any]) -> slice:
+def carried_inputs(params: Mapping[str, Any]) -> slice:
     """Which inputs of a loop's body its results are given to at the next turn: none without a loop."""
     if "cond_nconsts" in params:
         return slice(int(params["body_nconsts"]), None)

@@ -10,14 +10,14 @@ MOST = 100_000
 """Trips that are counted one by one; a longer loop is not proved."""
 
 
-def _divided(a: int, b: int) -> int:
+def _divide_towards_zero(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 COMPUTED: dict[str, Callable[..., int]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg, "abs": abs, "max": max, "min": min,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
-    "and": operator.and_, "or": operator.or_, "div": _divided, "rem": lambda a, b: a - b * _divided(a, b),
+    "and": operator.and_, "or": operator.or_, "div": _divide_towards_zero, "rem": lambda a, b: a - b * _divide_towards_zero(a, b),
     "clamp": lambda low, x, high: min(max(x, low), high),
 }  # fmt: skip
 COPIED = ("convert_element_type", "copy", "copy_p", "reshape", "squeeze", "broadcast_in_dim", "stop_gradient")
@@ -113,7 +113,7 @@ def trips(params: Mapping[str, Any], given: Sequence[int | None]) -> int | None:
     """How often the body of a ``while`` runs, counted on the integers that decide it; None if they do not."""
     before, inside = params["cond_nconsts"], params["body_nconsts"]
     tested, stepped = list(given[:before]), list(given[before : before + inside])
-    carried, equations = list(given[before + inside :]), _deciding(params)
+    carried, equations = list(given[before + inside :]), _deciding_equations(params)
     for count in range(MOST + 1):
         (more,) = results(params["cond_jaxpr"], tested + carried)
         if more is None:
@@ -127,7 +127,7 @@ def trips(params: Mapping[str, Any], given: Sequence[int | None]) -> int | None:
     return None
 
 
-def _deciding(params: Mapping[str, Any]) -> list[Any]:
+def _deciding_equations(params: Mapping[str, Any]) -> list[Any]:
     """The equations of a loop's body that its condition depends on."""
     body, asked = params["body_jaxpr"].jaxpr, params["cond_jaxpr"].jaxpr
     before, inside = params["cond_nconsts"], params["body_nconsts"]

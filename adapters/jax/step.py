@@ -23,7 +23,7 @@ def step_of(function: Any, positional: tuple[Any, ...], named: dict[str, Any]) -
     backward pass. Raises whatever the function raises."""
     call = model.call(function, positional, named)
     try:
-        closed = phases.marked(trace.program(call.function, call.arguments))
+        closed = phases.mark_optimizer(trace.program(call.function, call.arguments))
     finally:
         fresh(function, positional, named)
     if not phases.differentiates(closed.jaxpr):

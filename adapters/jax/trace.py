@@ -17,7 +17,7 @@ from jax.interpreters import partial_eval
 from ...core.records import BACKWARD, FORWARD, Op, Problem, Trace
 from . import records, scalars
 from .model import Call, versions
-from .phases import PHASES_NOTE, marked, phase_of
+from .phases import PHASES_NOTE, mark_optimizer, phase_of
 
 LOOP_LENGTH_UNKNOWN = f"how often it runs depends on data, or it is more than {scalars.MOST:,} times"
 BRANCH_DEPENDS_ON_DATA = "which of its branches runs depends on data"
@@ -47,7 +47,7 @@ def live(closed: Any, kept: int | None = None) -> Any:
     return closed.replace(jaxpr=needed)
 
 
-def walked(closed: Any, root: str) -> Walk:
+def walk_program(closed: Any, root: str) -> Walk:
     """Every equation of a program that computes."""
     walk = Walk(root)
     walk.through(closed, [None] * len(closed.jaxpr.invars), ONCE, ())
@@ -267,12 +267,12 @@ ENTERED = {
 
 def trace(call: Call, notes: tuple[str, ...] = ()) -> Trace:
     """The trace of one call, which may be a user's own training step. Raises whatever the model raises when it is called."""
-    walk = walked(marked(program(call.function, call.arguments)), call.root)
+    walk = walk_program(mark_optimizer(program(call.function, call.arguments)), call.root)
     steps = any(op.phase == BACKWARD for op in walk.ops.values())
-    return finished(walk, (*notes, *((PHASES_NOTE,) if steps else ())))
+    return finish_trace(walk, (*notes, *((PHASES_NOTE,) if steps else ())))
 
 
-def finished(walk: Walk, notes: tuple[str, ...]) -> Trace:
+def finish_trace(walk: Walk, notes: tuple[str, ...]) -> Trace:
     """The trace of a finished walk."""
     ops = tuple(op._replace(attrs={**op.attrs, EQUATIONS: walk.equations[key]}) for key, op in walk.ops.items())
     layers = tuple(dict.fromkeys(op.layer for op in ops))

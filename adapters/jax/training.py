@@ -19,7 +19,7 @@ from ...core.records import BACKWARD, FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Op, 
 from ..shared.refusal import FactoryError
 from .layers import LAYER
 from .model import Call
-from .trace import Walk, finished, live, walked
+from .trace import Walk, finish_trace, live, walk_program
 
 RATE = 0.001
 """Learning rate: no count depends on it."""
@@ -51,7 +51,7 @@ def parts(call: Call) -> Parts:
     """The call with its loss. Raises whatever the model raises."""
     leaves, tree = jax.tree.flatten(call.arguments[0])
     trained = [index for index, leaf in enumerate(leaves) if jnp.issubdtype(leaf.dtype, jnp.floating)]
-    learned = _learned(call, leaves, tree, trained)
+    learned = _learned_outputs(call, leaves, tree, trained)
 
     def loss(floating: Sequence[Any], others: Sequence[Any], *rest: Any) -> Any:
         whole = list(others)
@@ -79,17 +79,19 @@ def trace(call: Call, optimizer: str, given: Any = None) -> Trace:
     whole = parts(call)
     if not whole.learns:
         closed = jax.make_jaxpr(whole.loss)(*whole.arguments)
-        return finished(_phased(walked(live(closed), call.root), None), (NOTHING_TO_TRAIN,))
+        return finish_trace(_walk_phases(walk_program(live(closed), call.root), None), (NOTHING_TO_TRAIN,))
     closed, shapes = jax.make_jaxpr(jax.value_and_grad(whole.loss, has_aux=True), return_shape=True)(*whole.arguments)
     kept = len(jax.tree.leaves(shapes[0]))  # the loss and the model's own results come before the gradients
-    found = _phased(walked(live(closed), call.root), walked(live(closed, kept), call.root))
+    found = _walk_phases(walk_program(live(closed), call.root), walk_program(live(closed, kept), call.root))
     for path, leaf in zip(whole.paths, whole.floating, strict=True):
         if math.prod(leaf.shape):
             update, state = _update(path, leaf, optimizer, given)
-            walk = walked(live(jax.make_jaxpr(update)(leaf, leaf, state)), "")
+            walk = walk_program(live(jax.make_jaxpr(update)(leaf, leaf, state)), "")
             for key, op in walk.ops.items():
                 found.add(op._replace(phase=OPTIMIZER, layer=_layer(path)), walk.equations[key])
-    return finished(found, (ONE_STEP_NOTE % ("an optimizer of optax" if given is not None else f"optax.{optimizer}"),))
+    return finish_trace(
+        found, (ONE_STEP_NOTE % ("an optimizer of optax" if given is not None else f"optax.{optimizer}"),)
+    )
 
 
 def step(call: Call, optimizer: str, given: Any = None) -> Call:
@@ -111,7 +113,7 @@ def step(call: Call, optimizer: str, given: Any = None) -> Call:
     return Call(function, ([state for _, state in updates], *whole.arguments), call.root)
 
 
-def _learned(call: Call, leaves: Sequence[Any], tree: Any, trained: Sequence[int]) -> set[int]:
+def _learned_outputs(call: Call, leaves: Sequence[Any], tree: Any, trained: Sequence[int]) -> set[int]:
     """Which of the model's outputs depend on a floating array of its first argument."""
 
     def outputs(first: Sequence[Any], *rest: Any) -> Any:
@@ -128,7 +130,7 @@ def _learned(call: Call, leaves: Sequence[Any], tree: Any, trained: Sequence[int
     return found
 
 
-def _phased(step: Walk, forward: Walk | None) -> Walk:
+def _walk_phases(step: Walk, forward: Walk | None) -> Walk:
     """The walk through a step with the phase of every op: ``forward`` is what the loss and the outputs need, None for all."""
     found = Walk(step.root)
     found.problems = step.problems
@@ -141,11 +143,11 @@ def _phased(step: Walk, forward: Walk | None) -> Walk:
             (BACKWARD, op.calls - own, equations - early),
         ):
             if calls:
-                found.add(_placed(op, phase)._replace(calls=calls), max(count, 1))
+                found.add(_place_op(op, phase)._replace(calls=calls), max(count, 1))
     return found
 
 
-def _placed(op: Op, phase: str) -> Op:
+def _place_op(op: Op, phase: str) -> Op:
     if op.layer == LOSS_LAYER:
         return op._replace(phase=LOSS)
     return op if op.phase != FORWARD else op._replace(phase=phase)

@@ -97,7 +97,7 @@ class Watch:
         """``make``, which takes a function, or options and then a function as a decorator does."""
 
         @functools.wraps(make)
-        def making(*given: Any, **options: Any) -> Any:
+        def make_watched(*given: Any, **options: Any) -> Any:
             if self.plain or self.finished:
                 return make(*given, **options)
             made = self.plainly(make, given, options)
@@ -105,11 +105,11 @@ class Watch:
                 return then(self, made)
             return lambda function: then(self, self.plainly(made, (function,), {}))
 
-        return making
+        return make_watched
 
     def _eager(self, title: str, _watch: Watch, made: Any) -> Any:
         @functools.wraps(made)
-        def called(*given: Any, **named: Any) -> Any:
+        def call_eager(*given: Any, **named: Any) -> Any:
             if not self._watches():
                 return made(*given, **named)
             self.eager.setdefault(f"{title}({named_of(made)})", sys._getframe(1).f_code.co_name)
@@ -117,8 +117,8 @@ class Watch:
 
         for name in ("lower", "eval_shape", "clear_cache"):  # of pmap's
             if hasattr(made, name):
-                setattr(called, name, getattr(made, name))
-        return called
+                setattr(call_eager, name, getattr(made, name))
+        return call_eager
 
     def plainly(self, function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """A call within which nothing is watched."""
@@ -196,7 +196,7 @@ class Watched:
         self.watch, self.real = watch, real
         self.known: dict[Any, str] = {}
         self.name = named_of(real)
-        code = getattr(unwrapped(real), "__code__", None)
+        code = getattr(unwrap_function(real), "__code__", None)
         self.place = f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code else ""
         self.installed = code is not None and any(
             part in code.co_filename for part in ("site-packages", "dist-packages")
@@ -226,16 +226,16 @@ class Watched:
         return self.real.lower(*given, **named)
 
 
-def unwrapped(function: Any) -> Any:
+def unwrap_function(function: Any) -> Any:
     """What jit, partial and a method hold, down to the program's own function."""
     for inner in ("__wrapped__", "func", "__func__"):
         held = getattr(function, inner, None)
         if held is not None and held is not function:
-            return unwrapped(held)
+            return unwrap_function(held)
     return function
 
 
 def named_of(function: Any) -> str:
     """Its name for a reader."""
-    own = unwrapped(function)
+    own = unwrap_function(function)
     return str(getattr(own, "__name__", None) or type(own).__name__)

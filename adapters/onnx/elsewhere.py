@@ -12,7 +12,7 @@ DATA = frozenset((
 """The fields of a tensor that hold its data."""
 
 
-def detached(proto: Any) -> tuple[str, ...]:
+def detach_pointers(proto: Any) -> tuple[str, ...]:
     """Take the pointers away from every tensor in the model, at any depth. Returns the names of these tensors."""
     import onnx
 

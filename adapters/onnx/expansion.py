@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..shared.model_file import FileError, shown
+from ..shared.model_file import FileError, show_name
 
 NODES = 200_000
 """The most nodes of a model whose functions are written out. A large language model has fewer than a tenth of them."""
@@ -20,7 +20,7 @@ def check(where: str, proto: Any) -> None:
     functions = {(f.domain, f.name, getattr(f, "overload", "")): f for f in proto.functions}
     if not functions:
         return
-    calls = {name: list(_called(function.node)) for name, function in functions.items()}
+    calls = {name: list(_called_functions(function.node)) for name, function in functions.items()}
     nodes: dict[Name, int] = {}
     for first in functions:
         pending, open_ = [first], set[Name]()
@@ -29,7 +29,7 @@ def check(where: str, proto: Any) -> None:
             inner = [call for call in calls[name] if call in functions and call not in nodes]
             looped = next((call for call in inner if call in open_ or call == name), None)
             if looped is not None:
-                raise FileError(f"{where} is not a valid ONNX model: its function {shown(looped[1])} calls itself.")
+                raise FileError(f"{where} is not a valid ONNX model: its function {show_name(looped[1])} calls itself.")
             if name not in nodes and inner:
                 open_.add(name)
                 pending.append(inner[0])
@@ -37,7 +37,7 @@ def check(where: str, proto: Any) -> None:
                 nodes.setdefault(name, sum(nodes.get(call, 1) for call in calls[name]))
                 open_.discard(name)
                 pending.pop()
-    total = sum(nodes.get(call, 1) for call in _called(proto.graph.node))
+    total = sum(nodes.get(call, 1) for call in _called_functions(proto.graph.node))
     if total > NODES:
         raise FileError(
             f"{where} has {total:,} nodes if its functions are written out, more than the limit of {NODES:,}: export the model "
@@ -45,7 +45,7 @@ def check(where: str, proto: Any) -> None:
         )
 
 
-def _called(nodes: Any) -> Iterator[Name]:
+def _called_functions(nodes: Any) -> Iterator[Name]:
     """What these nodes call, those of the graphs inside them included."""
     pending = [nodes]
     while pending:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..shared.model_file import FileError
 from ..shared.refusal import BeyondCounter
-from .load import Model, read
+from .load import Model, read_model
 
 NAME = "PyTorch's export of the model"
 LIMIT = 200
@@ -26,20 +26,20 @@ def model(pair: Any, params: Any) -> Model:
     module = side.build("cpu")
     data = io.BytesIO()
     try:
-        with warnings.catch_warnings(), torch.no_grad(), _unfused():
+        with warnings.catch_warnings(), torch.no_grad(), _disable_fused_kernels():
             warnings.simplefilter("ignore")  # the exporter warns of each value that it takes for a constant
             torch.onnx.export(module, tuple(side.example("cpu")), data, dynamo=False)
     except Exception as error:
         first = (str(error).strip().splitlines() or [""])[0][:LIMIT].rstrip(".")
         raise BeyondCounter(f"PyTorch cannot export this model to ONNX ({type(error).__name__}: {first})") from error
     try:
-        return read(_valid(data.getvalue()), NAME, None)[0]
+        return read_model(_valid(data.getvalue()), NAME, None)[0]
     except FileError as error:
         raise BeyondCounter(str(error).rstrip(".")) from error
 
 
 @contextmanager
-def _unfused() -> Iterator[None]:
+def _disable_fused_kernels() -> Iterator[None]:
     """Within this block, attention and encoder layers run their parts: their fused kernels have no export."""
     from torch.backends import mha
 

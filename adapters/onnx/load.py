@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ...core.protocol import ModelFile
-from ..shared.model_file import FileError, Wanted, matched, member, shown
+from ..shared.model_file import FileError, Wanted, match_inputs, member, show_name
 from ..shared.nested import Arguments
 from . import elsewhere, expansion
-from .shapes import inferred
+from .shapes import infer_types
 
 
 def ready() -> None:
@@ -30,10 +30,10 @@ class Model:
 def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Model, Arguments]:
     """The model in the file and its inputs. Raises FileError."""
     with open(file.path, "rb") as data:
-        return read(data.read(), member(file.path), given)
+        return read_model(data.read(), member(file.path), given)
 
 
-def read(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Model, Arguments]:
+def read_model(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Model, Arguments]:
     """The model in these bytes, which come from ``where``, and its inputs. Raises FileError."""
     import onnx
     from google.protobuf.message import DecodeError
@@ -43,13 +43,13 @@ def read(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Model, A
     except DecodeError as error:
         raise FileError(f"{where} is cut short or damaged: ONNX cannot parse it.") from error
     expansion.check(where, proto)
-    far = elsewhere.detached(proto)
+    far = elsewhere.detach_pointers(proto)
     _check(where, proto, far)
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
     initialized = {tensor.name for tensor in proto.graph.initializer}
     values = [value for value in proto.graph.input if value.name not in initialized]
-    inputs = matched(where, [_wanted(value) for value in values], given)
+    inputs = match_inputs(where, [_wanted_input(value) for value in values], given)
     for value, known in zip(values, inputs):  # noqa: B905
         del value.type.tensor_type.shape.dim[:]
         for size in known.shape:
@@ -58,7 +58,7 @@ def read(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Model, A
     for value in proto.graph.output:
         value.type.tensor_type.ClearField("shape")
     try:
-        proto = inferred(proto)
+        proto = infer_types(proto)
     except (onnx.shape_inference.InferenceError, ValueError) as error:
         raise FileError(
             _not_inferred(where, str(error), far) or f"{where} has shapes that ONNX cannot infer: {_first(error)}."
@@ -79,7 +79,7 @@ def _check(where: str, proto: Any, far: Collection[str]) -> None:
         for tensor in filter(elsewhere.is_elsewhere, elsewhere.tensors(proto)):
             if any(size < 0 for size in tensor.dims):
                 raise FileError(
-                    f"{where} is not a valid ONNX model: its tensor {shown(tensor.name)} has a size below 0."
+                    f"{where} is not a valid ONNX model: its tensor {show_name(tensor.name)} has a size below 0."
                 )
             tensor.dims[:] = [0]  # there is nothing to read
     try:
@@ -94,8 +94,8 @@ def _not_inferred(where: str, message: str, far: Collection[str]) -> str:
     """The sentence on a shape that depends on a value in another file; '' if ONNX's message names no such value."""
     name = next((name for name in far if f"Tensor: {name} expected" in message), "")
     return name and (
-        f"{where} keeps {shown(name)} in another file, which is not opened, and the value decides a shape: save the model in one "
-        "file (onnx.save with save_as_external_data=False)."
+        f"{where} keeps {show_name(name)} in another file, which is not opened, and the value decides a shape: save the model in "
+        "one file (onnx.save with save_as_external_data=False)."
     )
 
 
@@ -104,7 +104,7 @@ def _first(error: Exception) -> str:
     return str(error).strip().splitlines()[0][:200].rstrip(".")
 
 
-def _wanted(value: Any) -> Wanted:
+def _wanted_input(value: Any) -> Wanted:
     """An input as the file declares it; a size of 0 or below is open: exporters write it for a size that they do not know."""
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type"):

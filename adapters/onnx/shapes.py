@@ -23,7 +23,7 @@ ELEMENTS = 4096
 ROUNDS = 20
 
 
-def inferred(proto: Any) -> Any:
+def infer_types(proto: Any) -> Any:
     """The model with the types of its values. Raises the errors of ONNX's inference."""
     import onnx
 
@@ -68,7 +68,7 @@ def _fold(proto: Any) -> bool:
             given = {node.input[0]: numpy.broadcast_to(numpy.float32(0), shapes[node.input[0]])}  # takes no memory
         if any(value is None for value in given.values()) or not _small(node, given):
             continue
-        outputs = _evaluated(proto, node, given)
+        outputs = _evaluate_node(proto, node, given)
         if len(outputs) == 1 and outputs[0].size <= ELEMENTS:
             values[node.output[0]] = outputs[0]
             made = onnx.helper.make_node(
@@ -99,7 +99,7 @@ def _small(node: Any, given: dict[str, Any]) -> bool:
     return True
 
 
-def _evaluated(proto: Any, node: Any, given: dict[str, Any]) -> list[Any]:
+def _evaluate_node(proto: Any, node: Any, given: dict[str, Any]) -> list[Any]:
     """The node's outputs by ONNX's reference implementation; none if it cannot evaluate the node."""
     import numpy
     import onnx

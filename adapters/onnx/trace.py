@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...core.records import Op, Problem, Tensor, Trace
-from ..shared.model_file import FileError, shown
+from ..shared.model_file import FileError, show_name
 from .elsewhere import value_of
 from .load import Model, dtype_name
 
@@ -165,7 +165,7 @@ def _check_sizes(id: str, attrs: Mapping[str, Any]) -> None:
     for name in SIZES & attrs.keys():
         values = attrs[name] if isinstance(attrs[name], list) else [attrs[name]]
         if not all(isinstance(value, int) and value >= 1 for value in values):
-            raise ValueError(f"{shown(id)} has {name} {shown(attrs[name])}, but a size must be at least 1")
+            raise ValueError(f"{show_name(id)} has {name} {show_name(attrs[name])}, but a size must be at least 1")
 
 
 def _goes_on(body: Any, scope: Scope) -> bool:
@@ -185,16 +185,16 @@ def live(graph: Any) -> set[int]:
         node = graph.node[index]
         if needed & set(node.output):
             alive.add(index)
-            needed |= set(node.input) | set(_read(node))
+            needed |= set(node.input) | set(_read_names(node))
     return alive
 
 
-def _read(node: Any) -> Iterable[str]:
+def _read_names(node: Any) -> Iterable[str]:
     for attribute in node.attribute:
         if attribute.type == 5:
             for inner in attribute.g.node:
                 yield from inner.input
-                yield from _read(inner)
+                yield from _read_names(inner)
             yield from (output.name for output in attribute.g.output)
 
 
@@ -224,7 +224,7 @@ def trace(model: Model, notes: tuple[str, ...] = ()) -> Trace:
     try:
         tracer.walk(graph, Scope(graph, None), "", "", 1, ())
     except (TypeError, ValueError, LookupError, StopIteration, RecursionError) as error:  # names that are not text, ...
-        raise FileError(f"{model.where} is damaged: one of its nodes cannot be read ({shown(error)}).") from error
+        raise FileError(f"{model.where} is damaged: one of its nodes cannot be read ({show_name(error)}).") from error
     layers = tuple(dict.fromkeys(op.layer for op in tracer.ops))
     problems, untaken = tuple(tracer.problems), tuple(tracer.untaken)
     return Trace("onnx", versions(), "graph", tuple(tracer.ops), problems, untaken, layers, notes)

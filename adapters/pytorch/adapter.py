@@ -58,9 +58,9 @@ class Adapter(adapter.Adapter):
 
     def fused(self, model: Any) -> Any:
         """See Adapter.fused."""
-        from .libraries.deployed import fused
+        from .libraries.deployed import fuse_modules
 
-        return fused(model)
+        return fuse_modules(model)
 
     def entry(self, model: Any) -> Any:
         """A module's ``forward``: its ``__call__`` takes anything."""
@@ -126,9 +126,9 @@ class Adapter(adapter.Adapter):
 
     def described(self, batch: Any) -> Any:
         """See Adapter.described."""
-        from .steps.calls import described
+        from .steps.calls import describe_tensors
 
-        return described(batch)
+        return describe_tensors(batch)
 
     def watch(
         self,
@@ -185,12 +185,13 @@ class Capture(adapter.Capture):
 
         model = self._model(params)
         if model.training:
-            from .training import run, trace
+            from .training import run_step as run_call
+            from .training import trace
         else:
-            from .model import run
+            from .model import run_call
             from .trace import trace
-        with adapter.fitting(self.pair), compiled.eagerly() as eager:
-            with adapter.trying(self.pair, lambda: run(model), model.called_with):
+        with adapter.refuse_out_of_memory(self.pair), compiled.eagerly() as eager:
+            with adapter.blame_model(self.pair, lambda: run_call(model), model.called_with):
                 taken = trace(model, self.request.died)
             if self.request.device == "meta" != model.device:
                 self._moved_to = model.device
@@ -200,14 +201,14 @@ class Capture(adapter.Capture):
                 from . import decoding
 
                 taken = taken._replace(notes=taken.notes + (decoding.note(model.context),))
-            return adapter.noted(taken, self.pair, model.called_with)
+            return adapter.add_call_notes(taken, self.pair, model.called_with)
 
     def ledger(self, take: Callable[[Any], Any], params: Any) -> Any:
         """See Capture.ledger."""
         from . import compiled
 
         model = self._model(params)
-        with adapter.fitting(self.pair), compiled.eagerly():
+        with adapter.refuse_out_of_memory(self.pair), compiled.eagerly():
             spared = model.spare()
             ledger = take(model)
             return ledger._replace(notes=ledger.notes + spared)
@@ -218,7 +219,7 @@ class Capture(adapter.Capture):
 
         plain = models.TorchModel(self.pair, params, memory_need=self._memory_need())
         plain.context = self.request.context
-        with adapter.fitting(self.pair):
+        with adapter.refuse_out_of_memory(self.pair):
             module = plain.build("cpu")
         return lambda: models.call(module, plain.example("cpu")), plain.called_with()
 

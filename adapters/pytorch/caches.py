@@ -32,12 +32,12 @@ def watch() -> None:
             _WATCHED.add(made)
             return made
 
-        def decorated(function: Any) -> Any:
+        def decorate_function(function: Any) -> Any:
             cache = made(function)
             _WATCHED.add(cache)
             return cache
 
-        return decorated
+        return decorate_function
 
     functools.lru_cache = lru_cache
 

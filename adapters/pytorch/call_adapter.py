@@ -70,8 +70,8 @@ class CallAdapter:
     def _filled(self, tensors: Tuple[Any, ...]) -> nested.Arguments:
         """The arguments of one call: a cache is as it was before the first, although every call appends to its own."""
         same_numbers()
-        positional, named = nested.filled(self.arguments, is_leaf, tensors)
-        return positional, {name: decoding.unshared(value) for name, value in named.items()}
+        positional, named = nested.fill_leaves(self.arguments, is_leaf, tensors)
+        return positional, {name: decoding.copy_cache(value) for name, value in named.items()}
 
     def _after(self, _module: Any, _inputs: Any, outputs: Any) -> Any:
         return outputs if self.inside else _only_tensors(outputs)
@@ -101,7 +101,7 @@ class KerasCallAdapter(CallAdapter):
             if self.inside:
                 return made.__call__(model, *given, **named)
             same_numbers()
-            positional, named = keras_model.as_taken(model, *nested.filled(self.arguments, is_leaf, given))
+            positional, named = keras_model.as_taken(model, *nested.fill_leaves(self.arguments, is_leaf, given))
             if model.training:  # PyTorch's mode, which Keras ignores
                 named = dict(named, training=True)
             self.inside = True

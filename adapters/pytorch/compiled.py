@@ -30,7 +30,7 @@ TORCHSCRIPT_RUNS_KERNELS = (
 """Problem of a trace."""
 
 
-def unwrapped(module: Any) -> Any:
+def unwrap_module(module: Any) -> Any:
     """The module without what torch.compile has wrapped around it and its parts, and whether there was any; in place."""
     root = _inner(module)
     compiled = root is not module
@@ -130,12 +130,12 @@ class Eager:
         self._stack.enter_context(torch.compiler.set_stance("force_eager"))
         chosen = compiler._callback_from_stance
 
-        def watched(callback: Any) -> Any:
+        def watch_callback(callback: Any) -> Any:
             if callback not in (None, False):
                 self._note(sys._getframe(2))
             return chosen(callback)
 
-        self._replace(compiler, "_callback_from_stance", watched)
+        self._replace(compiler, "_callback_from_stance", watch_callback)
 
     def _replace(self, owner: Any, name: str, value: Any) -> None:
         self._stack.callback(setattr, owner, name, getattr(owner, name))

@@ -42,7 +42,7 @@ class Words:
         return self.text
 
 
-def worded(given: nested.Arguments, context: int) -> nested.Arguments:
+def describe_arguments(given: nested.Arguments, context: int) -> nested.Arguments:
     """The arguments of a decoding step with the cache in words."""
     positional, named = given
     return positional, {name: Words(context) if name in CACHES else value for name, value in named.items()}
@@ -76,7 +76,7 @@ def arguments(
         return positional, dict(named, **{SWITCH: True})
     ids, mask = _tokens(module, positional, named, parameters)
     batch = int(ids.shape[0])
-    prompt = _named(ids, batch, context, mask, context)
+    prompt = _named_arguments(ids, batch, context, mask, context)
     with torch.no_grad():
         outputs = module(**dict(filled(((), prompt))[1], **{SWITCH: True}))
     cache = outputs.get(name) if isinstance(outputs, Mapping) else getattr(outputs, name, None)
@@ -85,7 +85,7 @@ def arguments(
             f"{type(module).__name__} returned no {name} for a call with {SWITCH}=True: a decoding step "
             "needs the cache that the model filled."
         )
-    step = _named(ids, batch, 1, mask, context + 1)
+    step = _named_arguments(ids, batch, 1, mask, context + 1)
     return (), dict(step, **{name: cache, SWITCH: True})
 
 
@@ -110,7 +110,7 @@ def _tokens(
     return ids, mask
 
 
-def _named(ids: Any, batch: int, tokens: int, mask: Any, seen: int) -> Dict[str, Any]:
+def _named_arguments(ids: Any, batch: int, tokens: int, mask: Any, seen: int) -> Dict[str, Any]:
     """The named arguments of a call with these many tokens, with a mask over all tokens that the model has seen."""
     inputs: Dict[str, Any] = {TOKENS: Input(TOKENS, (batch, tokens), _dtype(ids))}
     if mask is not None:
@@ -122,14 +122,14 @@ def _dtype(leaf: Any) -> str:
     return str(leaf.dtype).replace("torch.", "") or "int64"
 
 
-def unshared(value: Any) -> Any:
+def copy_cache(value: Any) -> Any:
     """A copy of a cache that shares its tensors: a call that appends to it leaves the original as it is. No op runs.
 
     A cache is an object that holds tensors; anything else stays as it is.
     """
     if isinstance(value, (torch.Tensor, type, str, torch.nn.Module)) or not _holds(value, set()):
         return value
-    return _copied(value, {})
+    return _copy_value(value, {})
 
 
 def _parts(value: Any) -> List[Any]:
@@ -156,26 +156,26 @@ def _holds(value: Any, met: Any) -> bool:
     return any(_holds(part, met) for part in _parts(value))
 
 
-def _copied(value: Any, copies: Dict[int, Any]) -> Any:
+def _copy_value(value: Any, copies: Dict[int, Any]) -> Any:
     if isinstance(value, torch.Tensor) or _is_closed(value):
         return value
     if id(value) in copies:
         return copies[id(value)]
     if isinstance(value, tuple):
-        items = [_copied(item, copies) for item in value]
+        items = [_copy_value(item, copies) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     fresh: Any = None
     if isinstance(value, list):
         copies[id(value)] = fresh = type(value)()
-        fresh.extend(_copied(item, copies) for item in value)
+        fresh.extend(_copy_value(item, copies) for item in value)
         return fresh
     if isinstance(value, dict):
         copies[id(value)] = fresh = value.copy()
         for key, item in value.items():
-            fresh[key] = _copied(item, copies)
+            fresh[key] = _copy_value(item, copies)
         return fresh
     if not hasattr(value, "__dict__"):
         return value
     copies[id(value)] = fresh = object.__new__(type(value))
-    fresh.__dict__.update((key, _copied(item, copies)) for key, item in vars(value).items())
+    fresh.__dict__.update((key, _copy_value(item, copies)) for key, item in vars(value).items())
     return fresh

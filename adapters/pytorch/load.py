@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.protocol import ModelFile
-from ..shared.model_file import FileError, Wanted, matched, member, shown
+from ..shared.model_file import FileError, Wanted, match_inputs, member, show_name
 from ..shared.nested import Arguments
 from ..shared.repacked import fresh
 from .files.load_script import torchscript
@@ -39,7 +39,7 @@ def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
     with torch.device("cpu"), _weights_only(file):
         if file.kind == "torchscript":
             return torchscript(file, given)
-        return exported(file, given)
+        return load_exported(file, given)
 
 
 @contextlib.contextmanager
@@ -58,7 +58,7 @@ def _weights_only(file: ModelFile) -> Iterator[None]:
             os.environ[name] = before
 
 
-def exported(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+def load_exported(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
     """An exported program as modules."""
     import torch
     from torch.utils import _pytree as pytree
@@ -80,7 +80,7 @@ def exported(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Argumen
         for name in names
         if isinstance(name, str) and isinstance(values.get(name), torch.Tensor)
     ]
-    known = {i.name: i for i in matched(where, wanted, given)}
+    known = {i.name: i for i in match_inputs(where, wanted, given)}
     leaves = [known.get(name, name) if isinstance(name, str) else name for name in names]
     positional, named = pytree.tree_unflatten(leaves, program.call_spec.in_spec)
     return torch.export.unflatten(program), (tuple(positional), dict(named))
@@ -99,7 +99,7 @@ def _import_containers(path: str) -> None:
                 importlib.import_module(name.rpartition(".")[0])
         if name not in pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE:
             raise FileError(
-                f"{member(path)} takes or gives back a {shown(name)}, which torch.utils._pytree does not know: install what "
+                f"{member(path)} takes or gives back a {show_name(name)}, which torch.utils._pytree does not know: install what "
                 "defines it in this environment, or export the model again in a module that gives back tensors alone."
             )
 

@@ -82,7 +82,7 @@ def apart(weigh: Callable[[], int]) -> Tuple[Optional[int], str]:
             nothing = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nothing, 1)  # what it prints, it prints once more when it is made for real
             os.dup2(nothing, 2)
-            os.write(writing, _weighed(weigh).encode("utf-8"))
+            os.write(writing, _weigh_text(weigh).encode("utf-8"))
         finally:
             os._exit(0)
     os.close(writing)
@@ -99,7 +99,7 @@ def apart(weigh: Callable[[], int]) -> Tuple[Optional[int], str]:
     return None, text or (f"it took more than {PATIENCE} s" if late else "its process ended")
 
 
-def _weighed(weigh: Callable[[], int]) -> str:
+def _weigh_text(weigh: Callable[[], int]) -> str:
     try:
         return str(weigh())
     except Exception as error:  # whatever their code does that needs values
@@ -156,13 +156,13 @@ def _of_group() -> Optional[int]:
         parts = [part for part in path.split("/") if part]
         for end in range(len(parts) + 1):
             folder = os.path.join(top, *parts[:end])
-            left = _left(folder, names)
+            left = _memory_left(folder, names)
             if left is not None:
                 found.append(left)
     return min(found) if found else None
 
 
-def _left(folder: str, names: Tuple[str, str]) -> Optional[int]:
+def _memory_left(folder: str, names: Tuple[str, str]) -> Optional[int]:
     limit, used = ("".join(_lines(os.path.join(folder, name))).strip() for name in names)
     if not limit.isdigit() or not used.isdigit():
         return None

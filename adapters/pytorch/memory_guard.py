@@ -33,7 +33,9 @@ class MemoryGuard(TorchDispatchMode):
         kwargs = kwargs or {}
         if not hasattr(func, "_schema"):  # it runs functions, which are met here
             return func(*args, **kwargs)
-        wanted = 0 if func._schema.is_mutable or getattr(func, "is_view", False) else asked(func, args, kwargs)
+        wanted = (
+            0 if func._schema.is_mutable or getattr(func, "is_view", False) else requested_bytes(func, args, kwargs)
+        )
         self.made += wanted
         if self.made > SMALL:
             self.made, left = 0, memory.free()
@@ -70,7 +72,7 @@ class Unfilled(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def asked(func: Any, args: Any, kwargs: Any) -> int:
+def requested_bytes(func: Any, args: Any, kwargs: Any) -> int:
     """Bytes of the result: of the sizes that are asked for, else of the largest tensor or list of tensors that goes in."""
     if str(kwargs.get("device", "cpu") or "cpu") != "cpu":
         return 0

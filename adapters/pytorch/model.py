@@ -73,7 +73,7 @@ class TorchModel(Readable):
         Raises OutOfMemory where it is to be made on the CPU and does not fit into memory.
         """
         forget_compiled()
-        module, self.compiled = compiled.unwrapped(self._made(device))
+        module, self.compiled = compiled.unwrap_module(self._made(device))
         exported.follow_mode(module)
         if any(is_fake(type(tensor)) for tensor in memory.tensors_of(module)):
             raise FactoryError(MODEL_HAS_FAKE_TENSORS)
@@ -101,7 +101,7 @@ class TorchModel(Readable):
         trial = TorchModel(self.pair, self.params)
         trial.trial, trial.context = True, self.context
         with torch.random.fork_rng(devices=()):
-            return run(trial)
+            return run_call(trial)
 
     def _made(self, device: str) -> torch.nn.Module:
         # first of all: to find out, it may have to be made elsewhere
@@ -134,7 +134,7 @@ class TorchModel(Readable):
             return module
         if device != "cpu" or self.memory_need is None or self.memory_need.weights is not None or not HAS_META:
             return self.pair.build_torch(self.params)
-        with _guarded(NOT_MADE_ON_META % self.memory_need.why if self.memory_need.why else "", traced=True):
+        with _guard_memory(NOT_MADE_ON_META % self.memory_need.why if self.memory_need.why else "", traced=True):
             return self.pair.build_torch(self.params)
 
     def _is_theirs(self) -> bool:
@@ -163,7 +163,7 @@ class TorchModel(Readable):
 
     def guarded(self) -> Any:
         """Within this, OutOfMemory is raised before a tensor is made that does not fit into the CPU's memory."""
-        return ExitStack() if self.memory_need is None else _guarded()
+        return ExitStack() if self.memory_need is None else _guard_memory()
 
     def spare(self) -> Tuple[str, ...]:
         """Let a counter run on meta if the model does not fit into memory; what the ledger is to say of that."""
@@ -180,12 +180,12 @@ class TorchModel(Readable):
 
     def _filled(self, arguments: nested.Arguments, device: str) -> nested.Arguments:
         """These arguments with a tensor for every leaf, as ``example`` makes them."""
-        return nested.changed(arguments, is_leaf, Inputs("meta" if self.weightless else device).tensor)
+        return nested.change_leaves(arguments, is_leaf, Inputs("meta" if self.weightless else device).tensor)
 
     def called_with(self) -> str:
         """What the module built last is called with, in a line."""
-        arguments = decoding.worded(self.arguments, self.context) if self.context else self.arguments
-        return nested.described(arguments, is_leaf, _tell)
+        arguments = decoding.describe_arguments(self.arguments, self.context) if self.context else self.arguments
+        return nested.describe_arguments(arguments, is_leaf, _tell)
 
 
 def forget_compiled() -> None:
@@ -195,7 +195,7 @@ def forget_compiled() -> None:
         dynamo.reset()
 
 
-def run(model: TorchModel) -> Any:
+def run_call(model: TorchModel) -> Any:
     """One plain inference call of a fresh module on the CPU."""
     return call(model.build("cpu"), model.example("cpu"))
 
@@ -207,7 +207,7 @@ def call(module: torch.nn.Module, tensors: List[torch.Tensor]) -> Any:
 
 
 @contextmanager
-def _guarded(advice: str = "", traced: bool = False) -> Iterator[None]:
+def _guard_memory(advice: str = "", traced: bool = False) -> Iterator[None]:
     """Meanwhile OutOfMemory is raised before a tensor is made that does not fit, where PyTorch can be watched so.
 
     ``traced`` says whether what runs may call torch.jit.trace, which is let by.

@@ -29,8 +29,8 @@ from .tracing.nodes import (
     TrainingPath,
     behind,
     is_leaf,
+    is_recomputing,
     newest,
-    recomputing,
     storage_of,
 )
 from .tracing.records import tensor_record, tensors_in
@@ -117,7 +117,7 @@ class TrainingRecorder(Recorder):
             if self.phase == FORWARD:
                 self.follow(tensors_in([*args, *kwargs.values()]), out)
             self.add(op._replace(phase=self.phase))
-        elif recomputing():
+        elif is_recomputing():
             self.follow(tensors_in([*args, *kwargs.values()]), out)
             self.add(op._replace(phase=RECOMPUTATION))
         elif is_leaf(node):  # a gradient arrives
@@ -131,7 +131,7 @@ class TrainingRecorder(Recorder):
         node = torch._C._current_autograd_node()
         if node is not None and is_leaf(node):
             return self._owners.get(id(node.variable), "")
-        if recomputing():
+        if is_recomputing():
             return self.path.inner
         if node is not None:
             return self.path.made_in(node._sequence_nr())

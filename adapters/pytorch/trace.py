@@ -22,15 +22,15 @@ from .compiled import SCRIPT, TORCHSCRIPT_RUNS_KERNELS, kind_of_kernel
 from .lazy import take_lazy
 from .model import TorchModel, versions
 from .tracing import higher_order, nested_paths
-from .tracing.call_records import RECURRENT, dispatched, recurrent, stand_in
-from .tracing.elsewhere import THREAD, noticed
+from .tracing.call_records import RECURRENT, record_dispatch, recurrent, stand_in
+from .tracing.elsewhere import THREAD, notice_unseen
 from .tracing.followed_calls import Tangents, is_followed
 from .tracing.launches import see, unsee
 from .tracing.module_path import AfterForward, ModulePath
 from .tracing.outside import VALUES_LEFT_PYTORCH, Crossings, numbers_kept
-from .tracing.proof import recorded
+from .tracing.proof import record_model
 from .tracing.records import plain, tensor_record, tensors_in
-from .tracing.threads import followed
+from .tracing.threads import record_new_threads
 from .tracing.trace_notes import depends_on, of_ways
 from .tracing.wrappers import is_fake, is_jagged, is_wrapper
 from .tracing.written import MEMORY, WRITTEN_BY_NO_OPERATOR, Written
@@ -107,7 +107,7 @@ class Recorder(TorchDispatchMode):
 
     def record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, layer: str) -> Op:
         """A dispatched call as a record, with the next id."""
-        op = dispatched(func, args, kwargs, out, self.next_id(), layer)
+        op = record_dispatch(func, args, kwargs, out, self.next_id(), layer)
         if self.tangents.has(tensors_in([*args, *kwargs.values()])):
             op = op._replace(attrs=dict(op.attrs, **{TANGENT: True}))
         if op.op == LIFTED:
@@ -116,7 +116,7 @@ class Recorder(TorchDispatchMode):
 
     def opened(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Let an operator through that runs functions itself, and record what they do, or the operator as one op."""
-        run = None if self.paused else higher_order.opened(func, args)
+        run = None if self.paused else higher_order.open_operator(func, args)
         if run is not None:
             with self:
                 return run()
@@ -203,10 +203,10 @@ class FusedCalls(TorchFunctionMode):
         """A call of torch._VF.gru and the like; on meta no step is run."""
         recorder, meta = self.recorder, args[0].device.type == "meta"
 
-        def made(out: Any) -> Op:
+        def make_op(out: Any) -> Op:
             return recurrent(name, args, out, recorder.next_id(), recorder.path.current)
 
-        return self.one(lambda *_: stand_in(name, args) if meta else func(*args), made, tensors_in(args))
+        return self.one(lambda *_: stand_in(name, args) if meta else func(*args), make_op, tensors_in(args))
 
     def attention(self, func: Any, args: Any, kwargs: Any) -> Any:
         """scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)."""
@@ -217,7 +217,7 @@ class FusedCalls(TorchFunctionMode):
         of_tensors = [n for n in names[:4] if isinstance(given.get(n), torch.Tensor)]
         tensors = [given[n] for n in of_tensors]
 
-        def made(out: Any) -> Op:
+        def make_op(out: Any) -> Op:
             attrs = {n: plain(given.get(n)) for n in names[4:]}
             if given.get("attn_mask") is None:
                 attrs["attn_mask"] = None
@@ -227,7 +227,7 @@ class FusedCalls(TorchFunctionMode):
             id, layer = recorder.next_id(), recorder.path.current
             return Op(id, "aten.scaled_dot_product_attention", layer, inputs, (tensor_record(out),), attrs)
 
-        return self.one(lambda *found: func(**dict(given, **dict(zip(of_tensors, found)))), made, tensors)
+        return self.one(lambda *found: func(**dict(given, **dict(zip(of_tensors, found)))), make_op, tensors)
 
 
 def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
@@ -235,11 +235,11 @@ def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
 
     ``died`` says how each earlier process ended that traced the model.
     """
-    recorder, device, notes = recorded(_record, model, died)
-    return finished(recorder, device, notes + tuple(of_ways(recorder.path.modules, list(recorder.ops.values()))))
+    recorder, device, notes = record_model(_record, model, died)
+    return finish_trace(recorder, device, notes + tuple(of_ways(recorder.path.modules, list(recorder.ops.values()))))
 
 
-def finished(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Trace:
+def finish_trace(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Trace:
     """The trace of what was recorded; layers in order of execution."""
     ops = tuple(recorder.ops.values())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
@@ -262,15 +262,15 @@ def _record(model: TorchModel, device: str) -> Recorder:
     inputs = model.example(device)
     path = ModulePath(module)
     recorder = Recorder(path)
-    threads = followed(lambda: recorder.beside(path.current))
-    elsewhere = noticed(path, recorder.elsewhere, recorder.remarks)
-    ways, calls, memory = nested_paths.taken(), FusedCalls(recorder), recorder.memory.until_given_back()
+    threads = record_new_threads(lambda: recorder.beside(path.current))
+    elsewhere = notice_unseen(path, recorder.elsewhere, recorder.remarks)
+    ways, calls, memory = nested_paths.keep_fast_path(), FusedCalls(recorder), recorder.memory.until_given_back()
     with (
         elsewhere,
         memory,
         numbers_kept(),
         torch.no_grad(),
-        higher_order.uncompiled(),
+        higher_order.disable_compilation(),
         calls,
         recorder,
         path,

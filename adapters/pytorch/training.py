@@ -21,14 +21,14 @@ from .lazy import take_lazy
 from .model import TorchModel
 from .optimizers import Update, update_of
 from .phases import TrainingRecorder
-from .trace import finished, is_work
-from .tracing.elsewhere import noticed
+from .trace import finish_trace, is_work
+from .tracing.elsewhere import notice_unseen
 from .tracing.fused import TrainedFusedCalls
 from .tracing.nodes import TrainingPath
 from .tracing.outside import numbers_kept
-from .tracing.proof import recorded
+from .tracing.proof import record_model
 from .tracing.records import tensors_in
-from .tracing.threads import followed as threads_followed
+from .tracing.threads import record_new_threads as threads_followed
 
 
 def step(
@@ -43,8 +43,8 @@ def step(
     If a model has nothing to train, it is the forward pass and the loss.  Raises FactoryError where the model cannot
     be trained on its input, and where it takes gradients itself.
     """
-    with followed(recorder, calls):
-        outputs = [t for t in tensors_out(_called(module, inputs, recorder)) if t.is_floating_point()]
+    with follow_backward(recorder, calls):
+        outputs = [t for t in tensors_out(_call_module(module, inputs, recorder)) if t.is_floating_point()]
         recorder.begin(LOSS, LOSS_LAYER)
         loss, recorder.trains = _loss(outputs)
         if loss is not None and recorder.trains:
@@ -65,7 +65,7 @@ def _loss(outputs: list[torch.Tensor]) -> tuple[torch.Tensor | None, bool]:
     return loss, bool(trained)
 
 
-def run(model: TorchModel) -> None:
+def run_step(model: TorchModel) -> None:
     """One plain training step of a fresh module on the CPU, which nothing follows."""
     module = model.build("cpu").train()
     loss, trains = _loss([t for t in tensors_out(take_lazy(module(*model.example("cpu")))) if t.is_floating_point()])
@@ -77,7 +77,7 @@ def run(model: TorchModel) -> None:
             update(name, weight)
 
 
-def _called(module: torch.nn.Module, inputs: list[Any], recorder: TrainingRecorder) -> Any:
+def _call_module(module: torch.nn.Module, inputs: list[Any], recorder: TrainingRecorder) -> Any:
     try:
         return take_lazy(module(*inputs))
     except ValueError as error:
@@ -103,19 +103,19 @@ ENGINE = "_engine_run_backward"
 
 
 @contextmanager
-def followed(recorder: TrainingRecorder, calls: TrainedFusedCalls | None) -> Iterator[None]:
+def follow_backward(recorder: TrainingRecorder, calls: TrainedFusedCalls | None) -> Iterator[None]:
     """Within this, the recorder follows every backward pass, also one inside of another, and the function mode holds in
     what a checkpoint computes again: PyTorch leaves modes before it begins."""
     run = getattr(torch.autograd, ENGINE)
 
-    def watched(roots: Any, *args: Any, **kwargs: Any) -> Any:
+    def run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
         if recorder.phase == FORWARD:
             raise FactoryError(MODEL_TAKES_GRADIENTS)
         recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
         with recorder.inside(), nullcontext() if calls is None else calls:
             return run(roots, *args, **kwargs)
 
-    setattr(torch.autograd, ENGINE, watched)
+    setattr(torch.autograd, ENGINE, run_backward)
     try:
         yield
     finally:
@@ -137,8 +137,8 @@ class Unrecorded(TorchDispatchMode):
 
 def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
     """Trace of one training step where the model is asked to run; see :func:`.trace.trace`."""
-    recorder, device, notes = recorded(record, model, died)
-    return finished(recorder, device, (note(model),) + (() if recorder.trains else (NOTHING_TO_TRAIN,)) + notes)
+    recorder, device, notes = record_model(record, model, died)
+    return finish_trace(recorder, device, (note(model),) + (() if recorder.trains else (NOTHING_TO_TRAIN,)) + notes)
 
 
 def note(model: TorchModel) -> str:
@@ -160,7 +160,7 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     recorder.unfollowed = RAN_ON_ANOTHER_THREAD
     calls = TrainedFusedCalls(recorder)
     threads = threads_followed(lambda: Unrecorded(path))
-    elsewhere = noticed(path, recorder.elsewhere, recorder.remarks)
+    elsewhere = notice_unseen(path, recorder.elsewhere, recorder.remarks)
     memory = recorder.memory.until_given_back()
     with elsewhere, memory, numbers_kept(), torch.enable_grad(), calls, recorder, path, threads:
         step(module, inputs, update_of(model), recorder, calls)

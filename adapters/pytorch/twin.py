@@ -86,11 +86,11 @@ def _inside(value: Any, depth: int, seen: set[int]) -> Iterator[Any]:
     seen.add(id(value))
     yield value
     if depth:
-        for item in _held(value):
+        for item in _held_values(value):
             yield from _inside(item, depth - isinstance(value, (dict, list, tuple, set, frozenset)), seen)
 
 
-def _held(value: Any) -> list[Any]:
+def _held_values(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -112,12 +112,12 @@ def _is_call(value: Any, name: str) -> bool:
 
 def _references(function: FunctionType) -> list[Any]:
     """What a function refers to: its closure, its defaults, and the globals that it names."""
-    named = _named(function)
+    named = _named_globals(function)
     cells = [cell.cell_contents for cell in function.__closure__ or () if not _is_empty(cell)]
     return [*cells, function.__defaults__, function.__kwdefaults__, *named.values()]
 
 
-def _named(function: FunctionType) -> dict[str, Any]:
+def _named_globals(function: FunctionType) -> dict[str, Any]:
     """The globals that a function names and that hold data: no modules of Python, classes or functions of a library."""
     names = set(_names(function.__code__))
     data = (torch.nn.Module, torch.Tensor, torch.optim.Optimizer, dict, list, tuple, set)
@@ -161,6 +161,6 @@ def _fill(function: FunctionType, memo: dict[int, Any], parts: set[int]) -> None
     for cell, new in zip(function.__closure__ or (), made.__closure__ or (), strict=True):
         if not _is_empty(cell):
             new.cell_contents = copy.deepcopy(cell.cell_contents, memo)
-    for name, value in _named(function).items():
+    for name, value in _named_globals(function).items():
         if any(id(part) in parts for part in _inside(value, DEPTH, set())):
             made.__globals__[name] = copy.deepcopy(value, memo)

@@ -166,7 +166,7 @@ class Capture:
 
     def called_with(self, positional: Tuple[Any, ...], named: Dict[str, Any]) -> str:
         """These arguments in one line: ``float32 (1, 3), mask=int64 (1, 128)``."""
-        return nested.described((positional, named), is_leaf, tell)
+        return nested.describe_arguments((positional, named), is_leaf, tell)
 
 
 def is_leaf(value: Any) -> bool:
@@ -181,7 +181,7 @@ def tell(leaf: Any) -> str:
 
 
 @contextmanager
-def trying(pair: Any, call: Callable[[], Any], called_with: Callable[[], str]) -> Iterator[None]:
+def blame_model(pair: Any, call: Callable[[], Any], called_with: Callable[[], str]) -> Iterator[None]:
     """If the block fails, call the model without any counter: if that fails too, the model's author must fix it."""
     try:
         yield
@@ -193,7 +193,7 @@ def trying(pair: Any, call: Callable[[], Any], called_with: Callable[[], str]) -
 
 
 @contextmanager
-def fitting(pair: Any) -> Iterator[None]:
+def refuse_out_of_memory(pair: Any) -> Iterator[None]:
     """Turn OutOfMemory into a FactoryError: a model that does not fit into memory is a fault of the input."""
     try:
         yield
@@ -201,6 +201,6 @@ def fitting(pair: Any) -> Iterator[None]:
         raise FactoryError(f"the model {pair.name} does not fit into memory: {error}.") from error
 
 
-def noted(trace: Any, pair: Any, called_with: Callable[[], str]) -> Any:
+def add_call_notes(trace: Any, pair: Any, called_with: Callable[[], str]) -> Any:
     """The trace with the pair's notes on its call, for the report."""
     return trace._replace(notes=trace.notes + pair.called_notes(called_with))

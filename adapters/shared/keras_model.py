@@ -28,7 +28,7 @@ def keras_of(value: Any, kind: str = "Model") -> str:
     return ""
 
 
-def compiled(value: Any) -> bool:
+def is_compiled(value: Any) -> bool:
     """Whether it is a Keras model that has been compiled: it then has a training step of its own."""
     return bool(keras_of(value)) and bool(getattr(value, "compiled", getattr(value, "_is_compiled", False)))
 
@@ -111,7 +111,7 @@ def within_calls(model: Any, enter: Callable[[Any, str], ContextManager[Any]]) -
     layers = layer_paths(model)
     own = [(layer, vars(layer).get("call")) for layer, _ in layers]
 
-    def entered(layer: Any, path: str) -> Any:
+    def enter_call(layer: Any, path: str) -> Any:
         original = layer.call
 
         @functools.wraps(original)
@@ -122,7 +122,7 @@ def within_calls(model: Any, enter: Callable[[Any, str], ContextManager[Any]]) -
         return call
 
     for layer, path in layers:
-        object.__setattr__(layer, "call", entered(layer, path))
+        object.__setattr__(layer, "call", enter_call(layer, path))
     try:
         yield
     finally:

@@ -30,7 +30,7 @@ class Known(NamedTuple):
     dtype: str
 
 
-def matched(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | None) -> list[Known]:
+def match_inputs(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | None) -> list[Known]:
     """The file's inputs with every size known, from the file or from the user. Raises FileError that says what to type."""
     rest = list(given or ())
     named = {plain(i.name): i for i in rest if i.name}
@@ -45,7 +45,9 @@ def matched(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | None) -
         user_input = named.get(plain(want.name)) or (unnamed.pop(0) if unnamed else None)
         if user_input is None:
             if want.shape is None or None in want.shape:
-                raise FileError(f"the input {want.name} of {where} is {_shown(want)}: give its size. {_type(wanted)}")
+                raise FileError(
+                    f"the input {want.name} of {where} is {_show_want(want)}: give its size. {_type(wanted)}"
+                )
             known.append(Known(want.name, tuple(s for s in want.shape if s is not None), want.dtype))
             continue
         fits = want.shape is None or (
@@ -55,7 +57,7 @@ def matched(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | None) -
         dtype = want.dtype or user_input.dtype or "float32"
         if not fits or user_input.dtype not in ("", dtype):
             got = f"{user_input.dtype} {user_input.shape}".strip()
-            raise FileError(f"the input {want.name} of {where} is {_shown(want)}, not {got}.")
+            raise FileError(f"the input {want.name} of {where} is {_show_want(want)}, not {got}.")
         known.append(Known(want.name, tuple(user_input.shape), dtype))
     return known
 
@@ -65,7 +67,7 @@ def plain(name: str) -> str:
     return "".join(c if c.isalnum() or c == "_" else "_" for c in name.split(":")[0])
 
 
-def _shown(want: Wanted) -> str:
+def _show_want(want: Wanted) -> str:
     if want.shape is None:
         return f"{want.dtype or 'a tensor'} of any rank"
     sizes = ", ".join("?" if size is None else str(size) for size in want.shape)
@@ -73,7 +75,7 @@ def _shown(want: Wanted) -> str:
 
 
 def _count(wanted: Sequence[Wanted]) -> str:
-    return ", ".join(f"{plain(w.name)}={_shown(w)}" for w in wanted) or "no input"
+    return ", ".join(f"{plain(w.name)}={_show_want(w)}" for w in wanted) or "no input"
 
 
 def _type(wanted: Sequence[Wanted]) -> str:
@@ -93,7 +95,7 @@ def member(path: str) -> str:
     return os.path.basename(path.rstrip(os.sep))
 
 
-def shown(name: object) -> str:
+def show_name(name: object) -> str:
     """A name from a file, made fit for a sentence: one short line."""
     text = " ".join(str(name).split())
     return text if len(text) <= 100 else text[:100] + "..."

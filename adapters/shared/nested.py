@@ -9,34 +9,34 @@ Arguments = Tuple[Tuple[Any, ...], Dict[str, Any]]
 """Positional and named arguments of one call."""
 
 
-def changed(value: Any, is_leaf: Callable[[Any], bool], change: Callable[[Any], Any]) -> Any:
+def change_leaves(value: Any, is_leaf: Callable[[Any], bool], change: Callable[[Any], Any]) -> Any:
     """The same structure with every leaf changed; anything that is neither leaf nor structure stays unchanged."""
     if is_leaf(value):
         return change(value)
     if isinstance(value, tuple):
-        items = [changed(item, is_leaf, change) for item in value]
+        items = [change_leaves(item, is_leaf, change) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if isinstance(value, list):
-        return [changed(item, is_leaf, change) for item in value]
+        return [change_leaves(item, is_leaf, change) for item in value]
     if isinstance(value, Mapping):
-        return {key: changed(item, is_leaf, change) for key, item in value.items()}
+        return {key: change_leaves(item, is_leaf, change) for key, item in value.items()}
     return value
 
 
 def leaves(value: Any, is_leaf: Callable[[Any], bool]) -> List[Any]:
     """The leaves in order."""
     collected: List[Any] = []
-    changed(value, is_leaf, collected.append)
+    change_leaves(value, is_leaf, collected.append)
     return collected
 
 
-def filled(value: Any, is_leaf: Callable[[Any], bool], new: Iterable[Any]) -> Any:
+def fill_leaves(value: Any, is_leaf: Callable[[Any], bool], new: Iterable[Any]) -> Any:
     """The same structure with new leaves, in the order of ``leaves``."""
     rest = iter(new)
-    return changed(value, is_leaf, lambda _leaf: next(rest))
+    return change_leaves(value, is_leaf, lambda _leaf: next(rest))
 
 
-def described(arguments: Arguments, is_leaf: Callable[[Any], bool], tell: Callable[[Any], str]) -> str:
+def describe_arguments(arguments: Arguments, is_leaf: Callable[[Any], bool], tell: Callable[[Any], str]) -> str:
     """The arguments of a call in one line: ``float32 (1, 3), mask=int64 (1, 128)``."""
 
     def text(value: Any) -> str:

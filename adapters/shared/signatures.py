@@ -34,7 +34,7 @@ def fits(function: Callable[..., Any], positional: Any, named: Any) -> bool:
     return True
 
 
-def split(function: Callable[..., Any], given: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+def split_arguments(function: Callable[..., Any], given: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
     """Positional and named arguments: from a pair of a tuple and a dict, a dict, a tuple, or the only one, as the function takes
     them: a dict of weights may be the first argument, and a tuple and a dict the only two."""
     is_tuple = isinstance(given, (tuple, list)) and not hasattr(given, "_fields")

@@ -83,16 +83,16 @@ class Capture(adapter.Capture):
         if self.request.training:
             from .training import trace
 
-            with adapter.trying(self.pair, model.plain, model.stepped_with):
+            with adapter.blame_model(self.pair, model.plain, model.stepped_with):
                 taken = trace(model)
-            return adapter.noted(taken, self.pair, model.called_with)
+            return adapter.add_call_notes(taken, self.pair, model.called_with)
         from .trace import trace_function
 
-        with adapter.trying(self.pair, lambda: model.invoke(model.example()), model.called_with):
+        with adapter.blame_model(self.pair, lambda: model.invoke(model.example()), model.called_with):
             concrete = model.concrete
         taken = trace_function(concrete, model.scopes, model.fetch, model.versions(), model.notes, model.observed)
         self.pair.may_run(taken)
-        return adapter.noted(taken, self.pair, model.called_with)
+        return adapter.add_call_notes(taken, self.pair, model.called_with)
 
     def ledger(self, take: Callable[[Any], Any], params: Any) -> Any:
         """See Capture.ledger."""

@@ -56,7 +56,7 @@ class Watch:
 
     def _watch_fit(self, fit: Any) -> None:
         @functools.wraps(fit)
-        def watched(model: Any, *arguments: Any, **named: Any) -> Any:
+        def run_fit(model: Any, *arguments: Any, **named: Any) -> Any:
             self.fits += 1
             self.fitting += 1
             self._check(model)
@@ -65,18 +65,18 @@ class Watch:
             finally:
                 self.fitting -= 1
 
-        self.trainer.fit = watched
+        self.trainer.fit = run_fit
 
     def _watch_functions(self, make: Any) -> None:
         @functools.wraps(make)
-        def watched(model: Any, *arguments: Any, **named: Any) -> Any:
+        def make_function(model: Any, *arguments: Any, **named: Any) -> Any:
             made = make(model, *arguments, **named)
             function = model.train_function
             if not isinstance(function, Watched):
                 model.train_function = Watched(self, model, function)
             return made
 
-        self.trainer.make_train_function = watched
+        self.trainer.make_train_function = make_function
 
     def _check(self, model: Any) -> None:
         """End the program where its step cannot be counted."""
@@ -158,7 +158,7 @@ class Fits:
             shapes = _shapes(present)
             self.taken(self.model, shapes, functools.partial(Batch, present))
         kind = getattr(iterator, "element_spec", None)
-        if kind is not None and _fixed(kind):
+        if kind is not None and _has_fixed_shapes(kind):
             self._of, self._one = kind, shapes
         return self.function(_again(batches, iterator))
 
@@ -185,7 +185,7 @@ def _shapes(data: Any) -> tuple[str, ...]:
     return tuple(f"{leaf.dtype.name} {tuple(leaf.shape)}" for leaf in tf.nest.flatten(data) if hasattr(leaf, "shape"))
 
 
-def _fixed(kind: Any) -> bool:
+def _has_fixed_shapes(kind: Any) -> bool:
     """Whether each batch of this kind has the same shapes."""
     import tensorflow as tf
 

@@ -80,7 +80,7 @@ def freeze(concrete: Any) -> Frozen:
         ) from None
 
 
-def inlined(concrete: Any, lowered: bool) -> Any:
+def inline_calls(concrete: Any, lowered: bool) -> Any:
     """The GraphDef that TensorFlow's converter freezes: calls are inlined and, if ``lowered``, control flow is lowered."""
     from tensorflow.python.framework import convert_to_constants as convert
 

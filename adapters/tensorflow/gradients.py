@@ -98,7 +98,9 @@ def noted_gradients() -> Iterator[Calls]:
         scope = calls.token(made.op) + "@" + ops.get_name_scope()
         return pywrap_tfe.TFE_Py_RecordGradient(name, inputs, attrs, outputs, scope)
 
-    def taped(name: str, attrs: Any, count: int, inputs: Any, outputs: Any, grads: Any, skip: Any, scope: Any) -> Any:
+    def record_on_tape(
+        name: str, attrs: Any, count: int, inputs: Any, outputs: Any, grads: Any, skip: Any, scope: Any
+    ) -> Any:
         token, _, name_scope = (scope or "").rpartition("@")
         op = calls.of(token)
         plain = (name, attrs, count, inputs, outputs, grads, skip, name_scope if op is not None else scope)
@@ -115,10 +117,10 @@ def noted_gradients() -> Iterator[Calls]:
             return operation(op_type, output_tensors, input_tensors, backward_function, forward_function)
         op = (made.op.name, tuple(input_tensors), tuple(output_tensors))
 
-        def noted(*grads: Any) -> Any:
+        def compute_noted(*grads: Any) -> Any:
             return calls.noted(ops.get_default_graph(), op, lambda: backward_function(*grads), grads)
 
-        return operation(op_type, output_tensors, input_tensors, noted, forward_function)
+        return operation(op_type, output_tensors, input_tensors, compute_noted, forward_function)
 
     def maybe_compile(scope: Any, op: Any, func: Any, compute: Any) -> Any:
         forward = (op.name, op.inputs, op.outputs)
@@ -126,7 +128,7 @@ def noted_gradients() -> Iterator[Calls]:
 
     execute.record_gradient, record.record_operation = record_gradient, record_operation
     gradients_util._MaybeCompile = maybe_compile
-    pywrap_tfe.TFE_Py_RegisterGradientFunction(taped)
+    pywrap_tfe.TFE_Py_RegisterGradientFunction(record_on_tape)
     try:
         yield calls
     finally:

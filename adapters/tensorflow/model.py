@@ -151,7 +151,7 @@ class TfModel:
 
     def invoke(self, tensors: Sequence[Any], training: bool = False) -> Any:
         """One call of the model with these tensors; inference by default."""
-        positional, named = nested.filled(self.arguments, is_leaf, tensors)
+        positional, named = nested.fill_leaves(self.arguments, is_leaf, tensors)
         if keras_of(self._model):
             positional, named = as_taken(self._model, positional, named)
             return self._model(*positional, training=training, **named)
@@ -206,7 +206,7 @@ class TfModel:
 
     def called_with(self) -> str:
         """The arguments of the model's call, in one line."""
-        return nested.described(self.arguments, is_leaf, _tell)
+        return nested.describe_arguments(self.arguments, is_leaf, _tell)
 
     def traced_run(self, weights: bool = False, every_node: bool = False) -> Tuple[Any, List[Any], Any]:
         """The frozen GraphDef in a graph of its own, its outputs there, and the metadata of one traced run on the CPU.
@@ -219,10 +219,10 @@ class TfModel:
         v1 = tf.compat.v1
         run_meta = v1.RunMetadata()
         if not self.freezes:
-            definition = freezing.inlined(self.concrete, True) if self.inlined else None
+            definition = freezing.inline_calls(self.concrete, True) if self.inlined else None
             own = own_graph.own_graph(self.concrete, definition)
             results = own_graph.results_of(own, self.concrete)
-            own_graph.run(own, results, self.feeds(), run_meta, every_node)
+            own_graph.run_graph(own, results, self.feeds(), run_meta, every_node)
             return own.graph, results, run_meta
         function = self.frozen.function
         graph = running = tf.Graph()
@@ -261,11 +261,11 @@ class TfModel:
 
         if not self.freezes:
             values: Dict[Fetch, Any] = {}
-            for definition in (lambda: None, lambda: freezing.inlined(self.concrete, False)):
+            for definition in (lambda: None, lambda: freezing.inline_calls(self.concrete, False)):
                 left = [fetch for fetch in wanted if fetch not in values]
                 if left:
                     own = own_graph.own_graph(self.concrete, definition())
-                    values.update(own_graph.run(own, present(own.graph, left), self.feeds()))
+                    values.update(own_graph.run_graph(own, present(own.graph, left), self.feeds()))
             return values
         function, graph_def = convert.convert_variables_to_constants_v2_as_graph(
             self.concrete, lower_control_flow=False

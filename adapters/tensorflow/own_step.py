@@ -74,11 +74,11 @@ class OwnStep:
     def _stepped(self, tensors: Sequence[Any]) -> Any:
         """One call of the model's train_step. Without targets ``x`` is all of the batch, as in ``fit(x)``."""
         count = len(nested.leaves(self.x, is_leaf))
-        x = nested.filled(self.x, is_leaf, tensors[:count])
+        x = nested.fill_leaves(self.x, is_leaf, tensors[:count])
         if isinstance(self.given, Batch):
-            return self.model.train_step(self.given.filled(x, nested.filled(self._y, is_leaf, tensors[count:])))
+            return self.model.train_step(self.given.filled(x, nested.fill_leaves(self._y, is_leaf, tensors[count:])))
         if self._y:
-            return self.model.train_step((x, nested.filled(self._y[0], is_leaf, tensors[count:])))
+            return self.model.train_step((x, nested.fill_leaves(self._y[0], is_leaf, tensors[count:])))
         return self.model.train_step((x,) if isinstance(x, (tuple, list)) else x)
 
     def _specs(self) -> list[Any]:
@@ -89,7 +89,9 @@ class OwnStep:
         elif self.given is not None:
             self._y = () if self.given[0] is None else (of_floats(self.given[0]),)
         elif self.model.loss is not None:
-            call = _function(lambda *tensors: self.model(nested.filled(self.x, is_leaf, tensors), training=True), specs)
+            call = _function(
+                lambda *tensors: self.model(nested.fill_leaves(self.x, is_leaf, tensors), training=True), specs
+            )
             self._y = (made_for(self.model, call.structured_outputs),)
         self.targets = nested.leaves(self._y, is_leaf)
         return specs + [_spec(leaf, f"target{i}") for i, leaf in enumerate(self.targets)]
@@ -106,7 +108,7 @@ class OwnStep:
 
     def _batch(self) -> str:
         """The shapes of a batch that fit took."""
-        x, *rest = (nested.described(((value,), {}), is_leaf, _shape) for value in (self.x, *self._y))
+        x, *rest = (nested.describe_arguments(((value,), {}), is_leaf, _shape) for value in (self.x, *self._y))
         names = ["y", "sample_weight"] if len(rest) < 3 else [f"part {number}" for number in range(2, len(rest) + 2)]
         return ", ".join(
             [f"x {x}", *(f"{name} {told}" for name, told in zip(names, rest, strict=False) if told != "None")]

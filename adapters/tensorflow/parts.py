@@ -97,32 +97,32 @@ def noted_parts(model: Any, parts: Parts) -> Iterator[None]:
     noted += [(optimizer, name, OPTIMIZER) for optimizer in optimizers for name in ("apply", "apply_gradients")]
     with ExitStack() as stack:
         for owner, name, part in noted:
-            stack.enter_context(_replaced(owner, name, functools.partial(_as_part, parts, part, owner)))
+            stack.enter_context(_replace_method(owner, name, functools.partial(_as_part, parts, part, owner)))
         for optimizer in optimizers:
-            stack.enter_context(_replaced(optimizer, "update_step", functools.partial(_as_update, parts)))
+            stack.enter_context(_replace_method(optimizer, "update_step", functools.partial(_as_update, parts)))
         yield
 
 
 def _as_part(parts: Parts, part: str, owner: Any, method: Any) -> Any:
     @functools.wraps(method)
-    def noted(*args: Any, **named: Any) -> Any:
+    def call_noted(*args: Any, **named: Any) -> Any:
         if part == OPTIMIZER:
             parts.stepped.append(owner)
         return parts.called(part, lambda: method(*args, **named))
 
-    return noted
+    return call_noted
 
 
 def _as_update(parts: Parts, method: Any) -> Any:
     @functools.wraps(method)
-    def noted(gradient: Any, variable: Any, *rest: Any, **named: Any) -> Any:
+    def update_noted(gradient: Any, variable: Any, *rest: Any, **named: Any) -> Any:
         return parts.updated(variable, lambda: method(gradient, variable, *rest, **named))
 
-    return noted
+    return update_noted
 
 
 @contextmanager
-def _replaced(owner: Any, name: str, wrapped: Callable[[Any], Any]) -> Iterator[None]:
+def _replace_method(owner: Any, name: str, wrapped: Callable[[Any], Any]) -> Iterator[None]:
     """Within this block ``wrapped`` stands for a method of a class or an object; nothing happens if it has none.
 
     Keras and TensorFlow watch what is set on their objects, so this goes around them.

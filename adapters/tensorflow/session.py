@@ -14,7 +14,7 @@ from ..shared.refusal import CannotCount
 from .graphs import graph as tf_graph
 from .graphs.fetches import Fetch, present
 from .model import versions
-from .trace import Tracer, finished
+from .trace import Tracer, finish_trace
 
 
 class Built(NamedTuple):
@@ -138,7 +138,7 @@ class TfSession:
     def _trace(self, built: Built, notes: Tuple[str, ...] = ()) -> Trace:
         tracer = Tracer(tf_graph.Scopes(self.scopes), lambda wanted: self._fetch(built, wanted))
         tracer.trace(built.graph, built.outputs, built.inputs, built.gradients)
-        return finished(tracer, self.versions(), notes)
+        return finish_trace(tracer, self.versions(), notes)
 
     def _fetch(self, built: Built, wanted: List[Fetch]) -> Dict[Fetch, Any]:
         """Values from one run with freshly initialised weights; placeholders get ones."""

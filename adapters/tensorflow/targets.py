@@ -20,7 +20,7 @@ RETURN_TARGETS_TOO = (
 def made_for(model: Any, outputs: Any) -> Any:
     """Zeros in the structure of the outputs: integers without the last axis for a sparse loss, else like the output."""
     losses = iter(_losses(model, outputs))
-    return nested.changed(outputs, is_leaf, lambda leaf: _zeros(leaf, next(losses)))
+    return nested.change_leaves(outputs, is_leaf, lambda leaf: _zeros(leaf, next(losses)))
 
 
 def _zeros(leaf: Any, loss: Any) -> Any:
@@ -41,11 +41,13 @@ def of_floats(given: Any) -> Any:
     """Given targets as ``fit`` takes them: floating numbers in Keras' own precision."""
     import numpy
 
-    def taken(leaf: Any) -> Any:
+    def take_leaf(leaf: Any) -> Any:
         array = numpy.asarray(leaf)
         return array.astype(_floatx()) if array.dtype.kind == "f" else array
 
-    return nested.changed(given, lambda value: not isinstance(value, (tuple, list, Mapping)) or is_leaf(value), taken)
+    return nested.change_leaves(
+        given, lambda value: not isinstance(value, (tuple, list, Mapping)) or is_leaf(value), take_leaf
+    )
 
 
 def _floatx() -> str:

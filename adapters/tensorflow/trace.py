@@ -271,10 +271,10 @@ def trace_function(
     """Trace of a concrete function; ``scopes`` maps name scopes to layer paths, and ``look`` is ``observed`` (model.py)."""
     tracer = Tracer(tf_graph.Scopes(scopes), run, look)
     tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
-    return finished(tracer, versions, notes)
+    return finish_trace(tracer, versions, notes)
 
 
-def finished(tracer: Tracer, versions: Dict[str, str], notes: Tuple[str, ...] = ()) -> Trace:
+def finish_trace(tracer: Tracer, versions: Dict[str, str], notes: Tuple[str, ...] = ()) -> Trace:
     """The trace record of a tracer."""
     layers: List[str] = []
     for op in tracer.ops:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...core.records import BACKWARD, FORWARD, LOSS, OPTIMIZER, Trace
 from ..shared import nested
-from ..shared.keras_model import STANDARD_STEP, compiled, keras_of
+from ..shared.keras_model import STANDARD_STEP, is_compiled, keras_of
 from ..shared.refusal import BeyondCounter, FactoryError
 from .fit import Batch
 from .flow import Step
@@ -25,7 +25,7 @@ from .graphs.layer_scopes import recorded_scopes
 from .model import TfModel, _dtype_name, is_leaf
 from .own_step import OwnStep
 from .phases import Places
-from .trace import Tracer, finished
+from .trace import Tracer, finish_trace
 from .variables import handle_of, handles_in, owners_of
 
 NOTHING_TO_TRAIN = (
@@ -72,7 +72,7 @@ class TrainingModel(TfModel):
         built = getattr(model, "built", True)
         if not built and not fitted:
             self.invoke(self.example())
-        if self.own is None and compiled(model) and not self.standard:
+        if self.own is None and is_compiled(model) and not self.standard:
             self.own = OwnStep(model, self.arguments, self.pair.targets)
             if not built and fitted:
                 self.own.plain()  # such a model may have no call: its first step makes its variables
@@ -226,13 +226,13 @@ def _noted_updates(optimizer: Any, owners: dict[int, str], graph: Any) -> Iterat
     updates: list[tuple[int, int, str]] = []
     update = optimizer.update_step
 
-    def noted(gradient: Any, variable: Any, *rest: Any, **named: Any) -> Any:
+    def update_noted(gradient: Any, variable: Any, *rest: Any, **named: Any) -> Any:
         start = size(graph)
         done = update(gradient, variable, *rest, **named)
         updates.append((start, size(graph), owners.get(id(handle_of(variable)), "")))
         return done
 
-    optimizer.update_step = noted
+    optimizer.update_step = update_noted
     try:
         yield updates
     finally:
@@ -269,11 +269,11 @@ def trace(model: TrainingModel) -> Trace:
     concrete = model.concrete
     tracer = TrainingTracer(model)
     tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
-    return finished(tracer, model.versions(), _notes(model))
+    return finish_trace(tracer, model.versions(), _notes(model))
 
 
 def _notes(model: TrainingModel) -> tuple[str, ...]:
-    asked = (STANDARD_STEP,) if model.standard and compiled(model.called) else ()
+    asked = (STANDARD_STEP,) if model.standard and is_compiled(model.called) else ()
     return (note(model), *asked, *(() if model.trains else (NOTHING_TO_TRAIN,)), *model.notes)
 
 

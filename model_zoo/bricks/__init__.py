@@ -19,12 +19,12 @@ def same(shape: Shape) -> Shape:
     return shape
 
 
-def anything(_shape: Shape) -> bool:
+def take_anything(_shape: Shape) -> bool:
     """Whether a layer that takes every shape of its rank takes this one."""
     return True
 
 
-def nothing(_layer: Any, _module: Any) -> None:
+def copy_nothing(_layer: Any, _module: Any) -> None:
     """The copy of a layer without weights."""
 
 
@@ -48,9 +48,9 @@ class Brick:
     shape: Shape
     tf: Callable[[str, Shape], Callable[[Any], Any]]
     torch: Callable[[Shape], Any]
-    copy: Callable[[Any, Any], None] = nothing
+    copy: Callable[[Any, Any], None] = copy_nothing
     out: Callable[[Shape], Shape] = same
-    fits: Callable[[Shape], bool] = anything
+    fits: Callable[[Shape], bool] = take_anything
     channels_first: bool = False
     dtype: str = "float32"
 
@@ -100,7 +100,7 @@ def channels_first(inner: Any) -> Any:
     return module(lambda self, x: self.inner(x.movedim(-1, 1)).movedim(1, -1), inner=inner)
 
 
-def unwrapped(found: Any) -> Any:
+def unwrap_module(found: Any) -> Any:
     """The module that holds the weights, without what stands around it."""
     while hasattr(found, "inner"):
         found = found.inner

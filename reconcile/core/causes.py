@@ -337,3 +337,6 @@ class Cause(str, Enum):
 
 ORDER = {cause: index for index, cause in enumerate(Cause)}
 """The position of each cause in the booking order, from 0."""
+
+CAUSES = {cause.value: cause for cause in Cause}
+"""Every cause by its name."""

@@ -60,7 +60,7 @@ class Live(AtHand):
             name, title = self.framework.name, self.framework.title
             raise FactoryError(f"{name}= is {kind(self.model)}; give a {title} model or a function that makes one.")
         if self.example is not None and self.adapter.functions:
-            self._arguments = signatures.split(self.adapter.entry(model), self.example[0])
+            self._arguments = signatures.split_arguments(self.adapter.entry(model), self.example[0])
         elif self.example is not None:
             self._arguments = self._arguments_of(model, self.example, "")
         return model

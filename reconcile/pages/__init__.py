@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..core.causes import ORDER, Cause
+from ..core.causes import CAUSES, ORDER, Cause
 from ..core.conventions import NAMED
 from ..core.counter import Counter
 from ..core.registry import known_counters, list_default_counters, title
@@ -82,7 +82,7 @@ def _family(name: str) -> list[Counter]:
 
 
 def _cause(name: str) -> tuple[str, str]:
-    cause = Cause(name)
+    cause = CAUSES[name]
     earlier = [c.value for c in Cause if ORDER[c] < ORDER[cause]]
     first = f"Earlier causes take precedence: {', '.join(earlier)}." if earlier else "Nothing is booked before it."
     return cause.meaning, f"Number {ORDER[cause] + 1} of {len(Cause)} in booking order. {first}"

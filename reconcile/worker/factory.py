@@ -107,7 +107,7 @@ class FactoryPair(pairs.Pair):
         self.targets = None
         if isinstance(made, tuple) and len(made) in (2, 3):
             model, inputs = made[0], made[1:]
-            if len(inputs) == 2 and keras_model.compiled(model) and not _is_call(*inputs):
+            if len(inputs) == 2 and keras_model.is_compiled(model) and not _is_call(*inputs):
                 inputs, self.targets = inputs[:1], inputs[1:]
         model, inputs = self._call(lambda: self.adapter.as_model(model, inputs), f"what the factory {self.where} made")
         if keras_model.keras_of(model, "Layer") and not keras_model.is_made_for(self.framework.backend, model):
@@ -153,7 +153,7 @@ class FactoryPair(pairs.Pair):
         given = self._call(
             lambda: self.adapter.examples(function), f"the arguments' function {self.args_from}", Declined
         )
-        return signatures.split(self.adapter.entry(model), given)
+        return signatures.split_arguments(self.adapter.entry(model), given)
 
     def _arguments_for(self, factory: Any) -> Dict[str, Any]:
         """The arguments of the factory. One of an installed package fetches no weights for a model that is only counted."""
@@ -178,7 +178,7 @@ class FactoryPair(pairs.Pair):
         return self.code.call(function, action, declined)
 
     def _arguments_of(self, model: Any, inputs: Any, doc: str = "") -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
-        other = not self._own_step and keras_model.compiled(model)
+        other = not self._own_step and keras_model.is_compiled(model)
         self._other_step = (keras_model.OTHER_STEP,) if other else ()
         if self.given_inputs is not None:
             typed = [i._replace(dtype=i.dtype or self.adapter.default_dtype()) for i in self.given_inputs]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def two_families() -> Board:
     return Board(
-        {name: card for name, card in score.read().items() if card.family in ("family_dense", "family_recurrent")}
+        {name: card for name, card in score.read_cards().items() if card.family in ("family_dense", "family_recurrent")}
     )
 
 

@@ -140,7 +140,7 @@ def read_environments(data: bytes, folder: Path) -> None:
     path = folder / "e.toml"
     path.write_bytes(data)
     known = places.load(None)
-    for read in (places.load, lambda file: listfile.read(file, known, [known["current"]])):
+    for read in (places.load, lambda file: listfile.read_list(file, known, [known["current"]])):
         try:
             read(path)
         except UsageError as error:

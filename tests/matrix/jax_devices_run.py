@@ -100,8 +100,8 @@ def plainly(program):
 def withheld(change):
     """Why the products of ``tensor`` are withheld if XLA had cut them so."""
     function, arguments = tensor()
-    closed, numbers = tags.tagged(trace.program(function, arguments))
-    part = devices.cut(closed, arguments, WORLD, numbers)
+    closed, numbers = tags.tag_equations(trace.program(function, arguments))
+    part = devices.compile_program(closed, arguments, WORLD, numbers)
     at = {
         tag: [other for each in pieces for other in (change(each) if each.opcode == "dot" else [each])]
         for tag, pieces in part.at.items()
@@ -120,7 +120,7 @@ def halved(each):
 
 def looped(text):
     """Which products stand in a loop that no equation has."""
-    found = devices._found(hlo.parsed(text), {1: "scan", 2: "dot_general"})
+    found = devices._find_pieces(hlo.parse_module(text), {1: "scan", 2: "dot_general"})
     return [each.looped for pieces in found.values() for each in pieces if each.opcode == "dot"]
 
 

@@ -279,11 +279,11 @@ if __name__ == "__main__":
 
     found = {}
     for make in TRACED:
-        net, arguments = model.shaped(make)()
+        net, arguments = model.shape_factory(make)()
         given = arguments if isinstance(arguments, tuple) else (arguments,)
         found[make.__name__] = to_json(trace.trace(model.call(net, given, {})))
     for make in TRAINED:
-        net, arguments = model.shaped(make)()
+        net, arguments = model.shape_factory(make)()
         given = arguments if isinstance(arguments, tuple) else (arguments,)
         for optimizer in ("sgd", "adam"):
             step = training.trace(model.call(net, given, {}, training=True), optimizer)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from reconcile.adapters.pytorch.tracing.call_records import dispatched  # noqa: E402
+from reconcile.adapters.pytorch.tracing.call_records import record_dispatch  # noqa: E402
 from reconcile.work import Work, work_of  # noqa: E402
 from tests.work.torch_records import record, work_dispatched  # noqa: E402
 
@@ -25,7 +25,7 @@ def t(*shape):
 def whole(op, *args, **kwargs):
     """The record of the call as one op."""
     with torch.no_grad():
-        return dispatched(op, args, kwargs, op(*args, **kwargs), "x", "")
+        return record_dispatch(op, args, kwargs, op(*args, **kwargs), "x", "")
 
 
 CASES = {

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from reconcile.adapters.pytorch.tracing.call_records import dispatched  # noqa: E402
+from reconcile.adapters.pytorch.tracing.call_records import record_dispatch  # noqa: E402
 from reconcile.work import Work, work_of  # noqa: E402
 from tests.work.torch_records import record, work_dispatched  # noqa: E402
 
@@ -47,5 +47,5 @@ def test_formula_equals_the_reference_decomposition(case):
     parts = record(reference, *args, **kwargs)
     assert parts
     assert op.name() not in {part.op.replace(".", "::") for part in parts}
-    whole = dispatched(op, args, kwargs, op(*args, **kwargs), "x", "")
+    whole = record_dispatch(op, args, kwargs, op(*args, **kwargs), "x", "")
     assert work_of(whole) + beyond == work_dispatched(reference, *args, **kwargs)

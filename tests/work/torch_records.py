@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from reconcile.adapters.pytorch.tracing.call_records import dispatched
+from reconcile.adapters.pytorch.tracing.call_records import record_dispatch
 from reconcile.core.records import Op
 from reconcile.work import ZERO, Work, work_of
 
@@ -21,7 +21,7 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        self.ops.append(dispatched(func, args, kwargs or {}, out, "", ""))
+        self.ops.append(record_dispatch(func, args, kwargs or {}, out, "", ""))
         return out
 
 

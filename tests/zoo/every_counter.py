@@ -120,7 +120,7 @@ def write(rows: dict[tuple[str, str], Row]) -> None:
     order = {name: index for index, name in enumerate(known_counters())}
     ordered = sorted(rows.values(), key=lambda row: (order.get(row.counter, len(order)), row.pair))
     csv_rows.write(DATA, Row, ordered)
-    write_file(DATA.with_suffix(".md"), page(ordered, training.read()))
+    write_file(DATA.with_suffix(".md"), page(ordered, training.read_training()))
 
 
 def page(rows: Sequence[Row], steps: Mapping[str, TrainingRow]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconcile.core.registry import known_counters
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.products.gallery import training
-from reconcile.products.gallery.run import read
+from reconcile.products.gallery.run import read_gallery
 
 from . import every_counter as table
 
@@ -37,7 +37,7 @@ def test_an_exact_counter_says_the_work_that_ran() -> None:
 
 def test_every_counter_of_a_training_step_closes_on_every_pair() -> None:
     """The rows are open if an entry has no rule, or is not what its rule says, under any convention: ``rows.open_``."""
-    steps = training.read()
+    steps = training.read_training()
     counters = {counter for counter, _ in table.read()}
     seeing = {name for name in counters if name in known_counters() and not known_counters()[name].blind}
     numbers = {(name, pair): row.cells.get(name) for name in seeing for pair, row in steps.items()}
@@ -53,7 +53,7 @@ def test_every_counter_of_a_training_step_closes_on_every_pair() -> None:
 
 def test_the_page_is_made_from_the_table() -> None:
     text = table.DATA.with_suffix(".md").read_text(encoding="utf-8")
-    assert text == table.page(list(table.read().values()), training.read()), (
+    assert text == table.page(list(table.read().values()), training.read_training()), (
         "run `make counters` and commit what changed"
     )
 
@@ -71,7 +71,7 @@ MORE_ON_JAX = {
 def test_the_jax_sides_do_the_work_of_tensorflow_s() -> None:
     """In family_convolution TensorFlow is the one that differs, from PyTorch as well; see its notes."""
     work = {row.pair: int(row.work) for row in table.read().values() if row.counter == "xla@lowered" and row.work}
-    gallery = {name: row.work for name, row in read().items()}
+    gallery = {name: row.work for name, row in read_gallery().items()}
     assert len(work) >= 25
     expected = {pair: gallery[pair]["tf"] + MORE_ON_JAX.get(pair, 0) for pair in work}
     expected["family_convolution"] = gallery["family_convolution"]["torch"]

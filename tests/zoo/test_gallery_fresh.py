@@ -9,15 +9,15 @@ import pytest
 from docs.built import committed
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.products.gallery.markdown import to_markdown
-from reconcile.products.gallery.rows import reconciled, source_of
-from reconcile.products.gallery.run import measure, read
+from reconcile.products.gallery.rows import is_reconciled, source_of
+from reconcile.products.gallery.run import measure, read_gallery
 from reconcile.report import reports
 from reconcile.work import load
 from tests.zoo.choice import AGAIN, APART, SAMPLE, chosen
 
 REPORTS = Path(__file__).parents[2] / "reports"
 STALE = "stale: run `make gallery` and commit what changed"
-ROWS = read()
+ROWS = read_gallery()
 
 
 def test_the_page_is_made_of_the_rows() -> None:
@@ -41,7 +41,7 @@ def test_no_row_is_of_a_pair_that_is_gone() -> None:
 @pytest.mark.parametrize("model", zoo_names())
 def test_every_pair_reconciles_at_its_size_and_computes_the_same(model: str) -> None:
     row = ROWS[model]
-    assert (row.open, reconciled(row)) == ((), True)
+    assert (row.open, is_reconciled(row)) == ((), True)
     assert {cell.state for cell in row.cells.values()} <= {"equal", "explained"}
     assert row.declared or (row.error is not None and row.error < 1e-4)
 

@@ -16,14 +16,14 @@ from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.products.gallery import training
 from reconcile.products.gallery.ratios import PAGE, command, headline, to_markdown
-from reconcile.products.gallery.rows import reconciled, source_of
+from reconcile.products.gallery.rows import is_reconciled, source_of
 from reconcile.report import reports
 from reconcile.work import load
 from tests.zoo.choice import AGAIN, APART, chosen
 
 REPORTS = Path(__file__).parents[2] / "reports"
 STALE = "stale: run `make gallery` and commit what changed"
-ROWS = training.read()
+ROWS = training.read_training()
 OTHERWISE = {
     "crnn",  # TensorFlow takes a recurrent layer's gradient with respect to its first state, too
     "gru_demo",
@@ -45,7 +45,7 @@ def test_the_page_is_made_of_the_rows() -> None:
 def test_a_step_of_every_pair_reconciles_at_its_own_size(model: str) -> None:
     row = ROWS[model]
     assert row.source == source_of(model), f"the row of {model} is {STALE}"
-    assert (row.open, reconciled(row), set(row.work)) == ((), True, {"tf", "torch"})
+    assert (row.open, is_reconciled(row), set(row.work)) == ((), True, {"tf", "torch"})
 
 
 @pytest.mark.frameworks

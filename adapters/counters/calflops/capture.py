@@ -14,7 +14,7 @@ from ..limits import PACKED
 WITHOUT_WEIGHTS = "it takes the device from the first weight (calflops/flops_counter.py:121), and this model has none"
 
 
-def _run(module: torch.nn.Module, inputs: list[torch.Tensor]) -> tuple[int, int]:
+def _run_calflops(module: torch.nn.Module, inputs: list[torch.Tensor]) -> tuple[int, int]:
     from calflops import calculate_flops
 
     if next(module.parameters(), None) is None:
@@ -32,7 +32,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         calculate_pipline.CalFlopsPipline,
         "end_flops_calculate",
         (calculate_pipline.module_flop_count, calculate_pipline.module_mac_count, calculate_pipline.old_functions),
-        _run,
+        _run_calflops,
         per_path=True,
     )
     versions = {"calflops": version_of("calflops", pytorch_ops)}

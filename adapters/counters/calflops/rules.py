@@ -5,7 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from ..call_bridge import Calls, bridge_calls
-from ..functional_rules import as_large_as_input, elementwise, from_the_left, matmul, resized, transposed_twice_grouped
+from ..functional_rules import (
+    as_large_as_input,
+    elementwise,
+    from_the_left,
+    matmul,
+    resize_rule,
+    transposed_twice_grouped,
+)
 from ..functional_table import FROM_THE_LEFT, RESIZING, SHARED, TRANSPOSED, TWICE_GROUPED, Formula, fill, why_not
 from ..rule_parts import of_torch
 from ..rulebook import RuleBook
@@ -23,7 +30,9 @@ fill(
             TWICE_GROUPED,
             macs=True,
         ),
-        "resized": Formula(RESIZING, resized(as_large_as_input), "prod(size) if a size is given; else N of the input"),
+        "resized": Formula(
+            RESIZING, resize_rule(as_large_as_input), "prod(size) if a size is given; else N of the input"
+        ),
         # From 0.2.8 on their lines are comments; 0.2.8 itself looks up at its end what it did not keep, and does not run.
         "mm": Formula((*of_torch("mm"), *of_torch("bmm")), matmul, SHARED["matmul"].text, macs=True, versions="<0.2.8"),
         "mul": Formula(("torch.mul", "torch.Tensor.mul"), elementwise("mul", from_the_left), FROM_THE_LEFT),

@@ -33,7 +33,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
     return hold(view, trace, LOG)
 
 
-def _explained(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:
+def _explain_lines(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:
     """Why the lines are other products than those of the trace's op."""
     if bias_as_product(op, products):
         return Cause.FORMULA_DIFFERS, BIAS_AS_PRODUCT
@@ -61,4 +61,4 @@ def _again(sighting: Sighting) -> list[Item]:
     return [item]
 
 
-LOG = Logbook(BOOK, (PRODUCTS,), products_of, agrees, _explained, _silent, SIZES_ARE_ADDRESSES, NOT_LOGGED, _again)
+LOG = Logbook(BOOK, (PRODUCTS,), products_of, agrees, _explain_lines, _silent, SIZES_ARE_ADDRESSES, NOT_LOGGED, _again)

@@ -22,19 +22,19 @@ COUNTER = "cpu_libraries"
 ON_META = "on %s nothing is multiplied on the CPU, so MKL and oneDNN write nothing: let the model run on the CPU (--device cpu)"
 
 
-def _called(model: TorchModel, log: Log) -> Recorder:
+def _record_call(model: TorchModel, log: Log) -> Recorder:
     module = model.build(model.device)
     inputs = model.example(model.device)
     path = ModulePath(module)
     witness = Witness(path)
     witness.log = log
     log.listening.heard()
-    with torch.no_grad(), higher_order.uncompiled(), FusedCalls(witness), witness, path:
+    with torch.no_grad(), higher_order.disable_compilation(), FusedCalls(witness), witness, path:
         module(*inputs)
     return witness
 
 
-def _trained(model: TorchModel, log: Log) -> Recorder:
+def _record_training(model: TorchModel, log: Log) -> Recorder:
     from ...pytorch.optimizers import update_of
     from ...pytorch.tracing.fused import TrainedFusedCalls
     from ...pytorch.tracing.nodes import TrainingPath
@@ -60,7 +60,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     check()
     with Listening() as listening:
         log = Log(listening)
-        witness = (_trained if model.training else _called)(model, log)
+        witness = (_record_training if model.training else _record_call)(model, log)
         after = log.rest()
     sightings = tuple(Sighting(op, f"{op.layer}|{op.op}") for op in witness.ops.values())
     entries = entries_of(log, after)

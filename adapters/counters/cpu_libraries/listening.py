@@ -121,7 +121,7 @@ def check() -> None:
         raise BeyondCounter(NOTHING_WRITTEN_HERE)
 
 
-def _forked() -> None:
+def _forget_log() -> None:
     if Listening.running is not None:
         Listening.running.leave_child()
 
@@ -134,4 +134,4 @@ def _end() -> None:
 
 atexit.register(_end)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_forget_log)

@@ -83,14 +83,14 @@ def _same(view: View, met: Sequence[Sighting], ran: Sequence[Op], log: Logbook) 
         where = other_ops(
             view.counter, any_op.layer, f"{any_op.op} ran {calls[0]} times there and {calls[1]} times in the trace"
         )
-        items = [booked(s.op, s.entry, log, gap=where) for s in met]
+        items = [unread_item(s.op, s.entry, log, gap=where) for s in met]
         return items + [unmet(op, known_work(op) or ZERO, None, where, gap=where) for op in ran]
     ids = tuple(op.id for op in ran)
-    items = [item for s in met for item in _judged(s, (s.op.id,) if s.op.id in ids else ids, log)]
+    items = [item for s in met for item in _judge_sighting(s, (s.op.id,) if s.op.id in ids else ids, log)]
     return items + _rest(met[0].op, calls[0], ids, log)
 
 
-def booked(op: Op, entry: str, log: Logbook, gap: str) -> Item:
+def unread_item(op: Op, entry: str, log: Logbook, gap: str) -> Item:
     """The lines of an op, of which nothing can be said."""
     rule = log.book.of(op, {})
     counted = rule.compute(op) if rule else ZERO
@@ -99,14 +99,14 @@ def booked(op: Op, entry: str, log: Logbook, gap: str) -> Item:
     )  # fmt: skip
 
 
-def _judged(sighting: Sighting, ids: tuple[str, ...], log: Logbook) -> list[Item]:
+def _judge_sighting(sighting: Sighting, ids: tuple[str, ...], log: Logbook) -> list[Item]:
     """The products of an op beside its lines."""
     op, products = sighting.op, log.products_of(sighting.op)
     work, unknown = known_work(op), unknown_of([op])
     if work is None or "mac" in unknown:
         if products:
             gap = f"the work of {op.op} is unknown, and {_lines(products)} stand in the log"
-            return [booked(op, sighting.entry, log, gap)]
+            return [unread_item(op, sighting.entry, log, gap)]
         return [unmet(op, ZERO, Cause.CALL_NOT_SEEN, log.silent(op))]
     rule = log.book.of(op, {})
     counted = rule.compute(op) if rule else ZERO

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ....core.records import MAC, Ledger, Op, Sighting
-from ...pytorch.steps.pools import call_key, drawn
+from ...pytorch.steps.pools import call_key, draw_calls
 from ...pytorch.steps.recorder import StepRecorder
 from ...pytorch.tracing.records import tensors_in
 from ...pytorch.tracing.wrappers import is_distributed
@@ -19,7 +19,7 @@ from ...shared.refusal import BeyondCounter
 from .capture import COUNTER, ON_META, entries_of
 from .listening import Listening, check
 from .notes import notes_of
-from .recorders import Log, reading, with_lines
+from .recorders import Log, read_batch_sizes, with_lines
 
 ANOTHER_CONTEXT_LISTENS = (
     "another context of reconcile listens to MKL and oneDNN already, and a process has one standard output"
@@ -85,7 +85,7 @@ class Nested:
 
     def _around(self, func: Any, args: Any, kwargs: Any) -> Any:
         assert self.log is not None
-        with reading(self.log, func):
+        with read_batch_sizes(self.log, func):
             return func(*args, **kwargs) if self._inner is None else self._inner(func, args, kwargs)
 
     def leave(self) -> None:
@@ -121,11 +121,11 @@ class Nested:
         for op in ops:
             key = call_key(op, op.layer)
             pool = pools.setdefault((key, op.attrs.get("part")), heard.get(key, Counter()).copy())
-            found, left = drawn(pool, op.calls)
+            found, left = draw_calls(pool, op.calls)
             for text, calls_of in found:
-                yield _sighting(op, calls_of, lines[text])
+                yield _make_sighting(op, calls_of, lines[text])
             if left:
-                yield _sighting(op, left, [])
+                yield _make_sighting(op, left, [])
 
 
 class _Calls:
@@ -142,7 +142,7 @@ class _Calls:
         self.lines[text] = lines
 
 
-def _sighting(op: Op, calls: int, lines: list[Any]) -> Sighting:
+def _make_sighting(op: Op, calls: int, lines: list[Any]) -> Sighting:
     return Sighting(with_lines(op._replace(calls=calls), lines), f"{op.layer}|{op.op}")
 
 

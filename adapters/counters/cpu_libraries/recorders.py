@@ -61,7 +61,7 @@ def with_lines(op: Op, lines: list[Any]) -> Op:
     return op._replace(attrs=dict(op.attrs, **{PRODUCTS: lines})) if lines else op
 
 
-def reading(log: Log, func: Any) -> AbstractContextManager[None]:
+def read_batch_sizes(log: Log, func: Any) -> AbstractContextManager[None]:
     """While an operator runs: if it calls batches, their sizes are read."""
     schema = getattr(func, "_schema", None)
     return log.listening.batches.reading() if schema is not None and schema.name in BY_BATCH else nullcontext()
@@ -74,7 +74,7 @@ class _Listens:
     _call: tuple[Any, list[Any]] = ((), [])
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        with reading(self.log, func):
+        with read_batch_sizes(self.log, func):
             return super().__torch_dispatch__(func, types, args, kwargs)  # type: ignore[misc]
 
     def record(self, *args: Any) -> Op:

@@ -16,7 +16,19 @@ from ..rulebook import RuleBook
 from . import PRODUCTS
 from .log import BOTH_GRADIENTS, Product
 from .shares import ATTENTION as GRADIENTS_OF_ATTENTION
-from .shares import Matrices, batches, block_of, matrices, pair, pairs, result_of, shapes_of, share, tiled, unfolded
+from .shares import (
+    Matrices,
+    batches,
+    block_of,
+    matrices,
+    pair,
+    pairs,
+    result_of,
+    shapes_of,
+    share,
+    tiled_pairs,
+    unfolded_matrices,
+)
 
 BOOK = RuleBook("cpu_libraries", "torch", {"onednn": "src/common/verbose.cpp"})
 
@@ -32,7 +44,7 @@ def products_of(op: Op) -> list[Product]:
     source="onednn:1",
     formula="M N K of each line that MKL or oneDNN wrote",
 )
-def written(op: Op) -> Work:
+def written_work(op: Op) -> Work:
     """Multiply-adds of the lines."""
     return Work(mac=sum(p.macs for p in products_of(op)))
 
@@ -64,7 +76,7 @@ def _matrices(first: int) -> Agrees:
     return check
 
 
-def _spread(values: Sequence[int], rank: int) -> list[int]:
+def _spread_values(values: Sequence[int], rank: int) -> list[int]:
     return list(values) * rank if len(values) == 1 else list(values)
 
 
@@ -75,14 +87,14 @@ def _convolution(op: Op, products: Sequence[Product]) -> bool:
     """By oneDNN's descriptor, or as matrices of unfolded patches (im2col), one for each sample and group."""
     given, weight = shapes_of(op)[:2]
     out = result_of(op)
-    return _convolved(op, products, "forward", given, weight, out)
+    return _is_convolution(op, products, "forward", given, weight, out)
 
 
 def _convolution_gradient(op: Op, products: Sequence[Product]) -> bool:
     """The same of a gradient of data or of weight."""
     out, given, weight = shapes_of(op)[:3]
     name = {0: "data", 1: "weight"}.get(op.attrs["part"])
-    return name is not None and _convolved(op, products, name, given, weight, out)
+    return name is not None and _is_convolution(op, products, name, given, weight, out)
 
 
 def bias_as_product(op: Op, products: Sequence[Product]) -> bool:
@@ -90,7 +102,7 @@ def bias_as_product(op: Op, products: Sequence[Product]) -> bool:
     if op.op not in ("aten.convolution", "aten._convolution"):
         return False
     given, weight = shapes_of(op)[:2]
-    wanted = unfolded(op, given, weight, result_of(op))
+    wanted = unfolded_matrices(op, given, weight, result_of(op))
     times = given[0] * int(op.attrs["groups"])
     found: Counter[Matrices | None] = Counter()
     for product in products:
@@ -98,22 +110,22 @@ def bias_as_product(op: Op, products: Sequence[Product]) -> bool:
     return found == Counter({wanted["forward"]: times}) + Counter({wanted["bias"]: times})
 
 
-def _convolved(
+def _is_convolution(
     op: Op, products: Sequence[Product], name: str, given: Sequence[int], weight: Sequence[int], out: Sequence[int]
 ) -> bool:
     groups = int(op.attrs["groups"])
     if products[0].routine.startswith(DESCRIBED):
-        return len(products) == 1 and _described(op, products[0], given, weight, out, groups)
-    return _once(products, unfolded(op, given, weight, out)[name], given[0] * groups)
+        return len(products) == 1 and _is_described(op, products[0], given, weight, out, groups)
+    return _once(products, unfolded_matrices(op, given, weight, out)[name], given[0] * groups)
 
 
-def _described(
+def _is_described(
     op: Op, product: Product, given: Sequence[int], weight: Sequence[int], out: Sequence[int], groups: int
 ) -> bool:
     if product.routine.startswith("deconvolution") is not bool(op.attrs["transposed"]):
         return False
     rank = len(given) - 2
-    steps = [_spread(op.attrs[name], rank) for name in ("stride", "padding", "dilation")]
+    steps = [_spread_values(op.attrs[name], rank) for name in ("stride", "padding", "dilation")]
     wanted = _sides(given, weight, out)
     for axis, stride, padding, dilation in zip("dhw"[3 - rank :], *steps, strict=True):
         wanted |= {"s" + axis: stride, "d" + axis: dilation - 1, "p" + axis: padding}
@@ -191,12 +203,12 @@ def _layer(op: Op, products: Sequence[Product]) -> bool:
 def _attention(op: Op, products: Sequence[Product]) -> bool:
     """All queries by all keys, in blocks."""
     heads, asked, held = pairs(op)
-    return attended(op) == heads * asked * held
+    return attended_pairs(op) == heads * asked * held
 
 
-def attended(op: Op) -> int | None:
+def attended_pairs(op: Op) -> int | None:
     """Pairs of query and key in the blocks that were multiplied in the call; None if other products stand there."""
-    whole = tiled(op, [Product(*written) for written in op.attrs.get(PRODUCTS, ())])
+    whole = tiled_pairs(op, [Product(*written) for written in op.attrs.get(PRODUCTS, ())])
     return None if whole is None else whole[0]
 
 
@@ -206,7 +218,7 @@ def skips_masked(op: Op, products: Sequence[Product]) -> bool:
         return False
     heads, asked, held = pairs(op)
     kept = heads * (asked * held - count_discarded(asked, held))
-    return kept <= (attended(op) or 0) < heads * asked * held
+    return kept <= (attended_pairs(op) or 0) < heads * asked * held
 
 
 ATTENTION = (

@@ -97,7 +97,7 @@ def _without(lines: Lines, taken: Lines) -> Lines:
 # Convolutions: the gradients of data (part 0), weight (1) and bias (2).
 
 
-def unfolded(op: Op, given: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> dict[str, Matrices]:
+def unfolded_matrices(op: Op, given: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> dict[str, Matrices]:
     """The matrices by which a convolution is made of unfolded patches (im2col), for one sample and group: M and N in either
     order, and K, of its result and of the gradients of data and weight. ``out`` is the shape of its result."""
     groups, transposed = int(op.attrs["groups"]), bool(op.attrs["transposed"])
@@ -114,7 +114,7 @@ def unfolded(op: Op, given: Sequence[int], weight: Sequence[int], out: Sequence[
 
 def _of_convolution(op: Op, lines: Lines) -> dict[Any, Lines]:
     out, given, weight = shapes_of(op)[:3]
-    wanted = unfolded(op, given, weight, out)
+    wanted = unfolded_matrices(op, given, weight, out)
     each = given[0] * int(op.attrs["groups"])
     mask = op.attrs["output_mask"]
     left = {0: each if mask[0] else 0, 1: each if mask[1] else 0}
@@ -185,7 +185,7 @@ def pairs(op: Op) -> tuple[int, int, int]:
     return prod(query[:-2]), query[-2], key[-2]
 
 
-def tiled(op: Op, lines: Sequence[Product]) -> tuple[int, dict[str, Counter[Block]]] | None:
+def tiled_pairs(op: Op, lines: Sequence[Product]) -> tuple[int, dict[str, Counter[Block]]] | None:
     """Pairs of query and key in the blocks that were multiplied, and the products of each part; None if others stand there.
 
     A block of scores has K = the head's width, M keys and N queries. Threads write in any order, so blocks are put together by
@@ -200,11 +200,13 @@ def tiled(op: Op, lines: Sequence[Product]) -> tuple[int, dict[str, Counter[Bloc
     kinds = kinds_of(op)
     if op.op == KERNEL:
         scores = {part: kind for part, kind in kinds.items() if part in (AGAIN, "scores")}
-        return _tiled(op, kinds, left) or _tiled(op, scores, left)
-    return _tiled(op, kinds, left) or _whole(op, kinds, left)
+        return _tiled_pairs_of_kinds(op, kinds, left) or _tiled_pairs_of_kinds(op, scores, left)
+    return _tiled_pairs_of_kinds(op, kinds, left) or _whole(op, kinds, left)
 
 
-def _tiled(op: Op, kinds: dict[str, Kind], lines: Counter[Block]) -> tuple[int, dict[str, Counter[Block]]] | None:
+def _tiled_pairs_of_kinds(
+    op: Op, kinds: dict[str, Kind], lines: Counter[Block]
+) -> tuple[int, dict[str, Counter[Block]]] | None:
     _, asked, held = pairs(op)
     left, area, wide = lines.copy(), 0, _heads(op)[2][-1]
     found: dict[str, Counter[Block]] = {part: Counter() for part in kinds}
@@ -238,7 +240,7 @@ def _whole(op: Op, kinds: dict[str, Kind], lines: Counter[Block]) -> tuple[int, 
 def _of_attention(op: Op, lines: Lines) -> tuple[dict[Any, Lines], str]:
     parts: dict[Any, Lines] = {part: [] for part in kinds_of(op)}
     first = next((part for part in parts if part != AGAIN), "")
-    found = tiled(op, lines)
+    found = tiled_pairs(op, lines)
     if found is None:
         return parts, first
     left = found[1]

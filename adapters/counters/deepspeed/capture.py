@@ -16,7 +16,7 @@ from ..limits import PACKED
 os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else it looks for one while it is imported
 
 
-def _run(module: torch.nn.Module, inputs: list[torch.Tensor]) -> tuple[int, int]:
+def _run_deepspeed(module: torch.nn.Module, inputs: list[torch.Tensor]) -> tuple[int, int]:
     from deepspeed.profiling.flops_profiler import get_model_profile
 
     flops, macs, _params = get_model_profile(module, args=inputs, print_profile=False, warm_up=0, as_string=False)
@@ -31,6 +31,6 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     versions = {"deepspeed": version_of("deepspeed", profiler)}
     # Before 0.19.7 it sums up the children of children, and meets a shared module at each of its paths (profiler.py:1172).
     per_path = ".children()" in inspect.getsource(profiler.get_module_flops)
-    how = Profiler(profiler, profiler.FlopsProfiler, "end_profile", kept, _run, per_path=per_path)
+    how = Profiler(profiler, profiler.FlopsProfiler, "end_profile", kept, _run_deepspeed, per_path=per_path)
     macs = counter == "deepspeed@macs"
     return ledger(counter, MAC if macs else FLOP, model, MACS if macs else FLOPS, versions, how, (PACKED,))

@@ -12,10 +12,10 @@ from ..functional_rules import (
     elementwise,
     from_the_left,
     matmul,
-    resized,
+    resize_rule,
     scaled_by_batch,
     scaled_up,
-    transposed,
+    transposed_convolution,
     transposed_twice_grouped,
 )
 from ..functional_table import FROM_THE_LEFT, RESIZING, SHARED, TRANSPOSED, TWICE_GROUPED, Formula, fill, why_not
@@ -39,18 +39,18 @@ fill(
         **SHARED,
         "transposed": Formula(
             TRANSPOSED,
-            transposed,
+            transposed_convolution,
             "2 B prod(input) prod(kernel) Cin (Cout // groups) + Cout B prod(output) if bias",
             macs=True,
             versions=CORRECTED,
         ),
         "transposed_before": Formula(TRANSPOSED, transposed_twice_grouped, TWICE_GROUPED, macs=True, versions=BEFORE),
         "resized": Formula(
-            RESIZING, resized(scaled_up), "prod(size) if a size is given; else N prod(scale)", versions=">=0.17.2"
+            RESIZING, resize_rule(scaled_up), "prod(size) if a size is given; else N prod(scale)", versions=">=0.17.2"
         ),
         "resized_before": Formula(
             RESIZING,
-            resized(scaled_by_batch),
+            resize_rule(scaled_by_batch),
             "prod(size) if a size is given; else N scale^B, or N prod(scale) of B scales: len(input) is B",
             versions="<0.17.2",
         ),

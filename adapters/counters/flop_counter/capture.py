@@ -21,10 +21,10 @@ from ...pytorch.model import TorchModel, versions
 from ...pytorch.trace import Recorder
 from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.outside import numbers_kept
-from ...pytorch.tracing.threads import followed
+from ...pytorch.tracing.threads import record_new_threads
 from ...shared.refusal import BeyondCounter
 from ..dispatched import Added
-from ..limits import Limit, counting
+from ..limits import Limit, explain_limits
 
 COUNTER = "flop_counter"
 
@@ -85,7 +85,7 @@ WEIGHTS_WERE_FROZEN = (
 """Note of a ledger that flop_counter makes of frozen weights alone."""
 
 
-def _called(model: TorchModel, frozen: bool = False) -> tuple[Recorder, Watched]:
+def _record_call(model: TorchModel, frozen: bool = False) -> tuple[Recorder, Watched]:
     module = model.build(model.device)
     if frozen:
         module.requires_grad_(False)
@@ -93,7 +93,7 @@ def _called(model: TorchModel, frozen: bool = False) -> tuple[Recorder, Watched]
     path = ModulePath(module)
     recorder = Recorder(path)
     watched = Watched(lambda: path.current)
-    threads = followed(lambda: recorder.beside(path.current))  # where the counter sees nothing
+    threads = record_new_threads(lambda: recorder.beside(path.current))  # where the counter sees nothing
     with numbers_kept(), torch.no_grad(), path, recorder, watched, threads:
         module(*inputs)
     return recorder, watched
@@ -104,7 +104,7 @@ def _fails_unfrozen(error: AssertionError) -> bool:
     return any(frame.f_code.co_filename.endswith("module_tracker.py") for frame, _ in walk_tb(error.__traceback__))
 
 
-def _trained(model: TorchModel) -> tuple[Recorder, Watched]:
+def _record_training(model: TorchModel) -> tuple[Recorder, Watched]:
     from ...pytorch.optimizers import update_of
     from ...pytorch.phases import TrainingRecorder
     from ...pytorch.tracing.nodes import TrainingPath
@@ -121,13 +121,13 @@ def _trained(model: TorchModel) -> tuple[Recorder, Watched]:
     return recorder, watched
 
 
-def _counted(model: TorchModel) -> tuple[Recorder, Watched, tuple[str, ...]]:
+def _count_model(model: TorchModel) -> tuple[Recorder, Watched, tuple[str, ...]]:
     try:
-        return (_trained(model) if model.training else _called(model)) + ((),)
+        return (_record_training(model) if model.training else _record_call(model)) + ((),)
     except AssertionError as error:
         if model.training or not _fails_unfrozen(error):
             raise
-        return _called(model, frozen=True) + ((WEIGHTS_WERE_FROZEN,),)
+        return _record_call(model, frozen=True) + ((WEIGHTS_WERE_FROZEN,),)
 
 
 def _smallest() -> None:
@@ -137,8 +137,8 @@ def _smallest() -> None:
 
 def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call (eval, no_grad) of a fresh module on ``model.device``, or one training step."""
-    with counting(LIMITS, _smallest):
-        recorder, watched, notes = _counted(model)
+    with explain_limits(LIMITS, _smallest):
+        recorder, watched, notes = _count_model(model)
     entries, sightings = watched.added.beside(list(recorder.ops.values()))
     total = int(watched.get_total_flops())
     whole = sum(e.value for e in entries)

@@ -23,7 +23,7 @@ from ...shared.refusal import BeyondCounter
 from ..dispatched import Added
 from ..limits import reason_of
 from .capture import COUNTER, LIMITS, packet_name
-from .tracker import tracked
+from .tracker import watch_tracker
 
 
 class Nested(FlopCounterMode):
@@ -35,7 +35,7 @@ class Nested(FlopCounterMode):
         self.added = Added(lambda: recorder.last, self._of_packet)
         self.failed: Exception | None = None
         self._packet: Any = None
-        self._tracked = tracked(self.lost)
+        self._tracked = watch_tracker(self.lost)
 
     def _of_packet(self) -> int:
         return int(self.flop_counts["Global"].get(self._packet, 0))

@@ -12,7 +12,7 @@ from ....work import UnknownWork, Work, prod
 from ....work.attention_kernels import UNKNOWN_LENGTHS
 from ..bridge import Bridge, View
 from ..op_bridge import bridge_ops
-from ..rulebook import Rule, RuleBook, dims, printed
+from ..rulebook import Rule, RuleBook, dims, printed_name
 from . import COUNTERS
 
 FILE = "torch/utils/flop_counter.py"
@@ -194,4 +194,4 @@ def _flash_backward(op: Op) -> Work:
 
 def bridge(view: View, trace: Trace) -> Bridge:
     """Items for every op the counter saw, module by module."""
-    return bridge_ops(view, trace, BOOK, lambda op: f"{printed(op)} is not in flop_counter's registry")
+    return bridge_ops(view, trace, BOOK, lambda op: f"{printed_name(op)} is not in flop_counter's registry")

@@ -29,7 +29,7 @@ NO_GRADIENT_FUNCTION = "a tensor that a module took or returned without a gradie
 
 
 @contextmanager
-def tracked(stops: Callable[[str], None]) -> Iterator[None]:
+def watch_tracker(stops: Callable[[str], None]) -> Iterator[None]:
     """Meanwhile ``stops`` is told why the tracker would stop the program, if it would."""
     leaves = WeakTensorKeyDictionary()
 
@@ -45,7 +45,7 @@ def tracked(stops: Callable[[str], None]) -> Iterator[None]:
 
     run = getattr(torch.autograd, ENGINE)
 
-    def watched(roots: Any, *args: Any, **kwargs: Any) -> Any:
+    def run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
         gradients = run(roots, *args, **kwargs)
         if not kwargs.get("accumulate_grad") and leaves:
             inputs = args[3] if len(args) > 3 else ()
@@ -58,7 +58,7 @@ def tracked(stops: Callable[[str], None]) -> Iterator[None]:
         module_hooks.register_module_forward_pre_hook(lambda _module, inputs: follow(inputs)),
         module_hooks.register_module_forward_hook(lambda _module, _inputs, outputs: follow(outputs)),
     ]
-    setattr(torch.autograd, ENGINE, watched)
+    setattr(torch.autograd, ENGINE, run_backward)
     try:
         yield
     finally:

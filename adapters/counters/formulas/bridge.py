@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 
-from ....core.causes import Cause
+from ....core.causes import CAUSES, Cause
 from ....core.records import RECOMPUTATION, Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO, Work
 from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
@@ -30,19 +30,19 @@ from .ties import (
     forward_of,
     indexes,
     is_router,
+    is_shared,
     layer_of,
     passes_of,
     products,
     sees,
-    shared,
     softmaxes,
     some_experts,
-    tied,
+    tied_products,
     unread,
     used_experts,
     whole_of,
 )
-from .ties import met as met_in
+from .ties import was_read as met_in
 
 REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
 COUNTED = ("mac", MASKED)
@@ -73,7 +73,7 @@ class _Terms:
         self.weights = [s.op.attrs for s in view.sightings if s.op.op == f"{name}/{PARAMETER}"]
         self.layers: list[str] = list(view.sightings[0].op.attrs["layers"]) if view.sightings else []
         self.ran = by_layer(trace.ops)
-        self.tied = tied(self.weights, trace)
+        self.tied = tied_products(self.weights, trace)
         self.read = {op.id for ops in self.tied.values() for op in ops}
         self.routers = {op.id for w in self.weights if is_router(w) for op in self.tied[w["name"]]}
         self.frozen = {op.id for w in self.weights if not w["trainable"] for op in self.tied[w["name"]]}
@@ -97,7 +97,7 @@ class _Terms:
         term, index = self.parts[sighting.op.op]
         key = (str(sighting.op.attrs.get("name", sighting.op.layer)), term.title)
         named = term.cause if index is None else term.assumes[index].cause
-        self.terms.setdefault(key, (term, []))[1].append((sighting, Cause(named) if named else None))
+        self.terms.setdefault(key, (term, []))[1].append((sighting, CAUSES[named] if named else None))
 
     def items(self) -> list[Item]:
         """All items."""
@@ -150,7 +150,7 @@ class _Terms:
                 why, gap = (Cause.PARAMETERS_NOT_READ, "") if shown else (None, PARAMETER_NOT_READ)
                 return [self._made(everything, passes, (), why, gap=gap)]
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
-            why = Cause.TOKENS_ASSUMED if shared(facts, self.tied) else why
+            why = Cause.TOKENS_ASSUMED if is_shared(facts, self.tied) else why
             return [self._made(everything, passes, (), why)]
         forward = forward_of(ops)
         taken = self._taken(everything, forward)

@@ -19,9 +19,10 @@ from ...shared import nested
 from ...shared.refusal import BeyondCounter
 from .facts import (
     FIELDS,
-    configured,
+    find_unshared_parameter,
+    has_indexer,
+    has_tied_table,
     head_path,
-    indexed,
     layer_paths,
     layer_windows,
     linear_layers,
@@ -29,9 +30,8 @@ from .facts import (
     other_matrix,
     own,
     parameters,
+    read_configuration,
     stacks,
-    tied,
-    unshared,
 )
 from .table import FORMULAS, count_of, parts
 from .terms import ALL_EXPERTS, ATTENTION, HEAD, PARAMETER, WHOLE, Formula, Term
@@ -93,13 +93,13 @@ class Read(NamedTuple):
     head: str
 
 
-def _read(model: TorchModel) -> Read:
+def _read_model(model: TorchModel) -> Read:
     module = model.build(model.device)
     sizes = (module.images, module.tokens) if isinstance(module, Pictures) else None
     inputs = list(model.example(model.device))
     batch, steps = sizes or size_of(inputs)
     config = getattr(module, "config", None)
-    facts = configured(config)
+    facts = read_configuration(config)
     facts["whole"] = getattr(module, WHOLE_TYPE, facts["whole"])
     facts["elements"] = elements_of(module, model, inputs)
     if isinstance(module, Documents):
@@ -115,8 +115,10 @@ def _read(model: TorchModel) -> Read:
     layers = stacks(module, config) if facts["sides"] else layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)
     last = own(weights, layers[-1]) if layers else []
-    facts["unshared"] = unshared(weights)
-    facts.update(tied=tied(weights), beyond=other_matrix(weights, facts), last=any(weight["routed"] for weight in last))
+    facts["unshared"] = find_unshared_parameter(weights)
+    facts.update(
+        tied=has_tied_table(weights), beyond=other_matrix(weights, facts), last=any(weight["routed"] for weight in last)
+    )
     if layers and {"h", "f"} <= set(facts):
         facts["m"] = matrices(own(weights, layers[0]), dict(facts))
     windows, linear = layer_windows(config, len(layers)), linear_layers(config, len(layers))
@@ -131,7 +133,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         raise BeyondCounter("its source states a training step only: give --pass training")
     if model.context and not formula.cache and any(term.kind == ATTENTION for term in formula.terms):
         raise BeyondCounter("its source counts whole sequences and has no term for a cache: give --pass prefill")
-    read = model.once("formulas", lambda: _read(model))
+    read = model.once("formulas", lambda: _read_model(model))
     facts, layers, weights = dict(read.facts), read.layers, read.weights
     _applies(formula, facts, layers)
     places: dict[str, list[Place]] = {
@@ -142,7 +144,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     inside: list[Place] = []
     for i, layer in enumerate(layers):
         mine = own(weights, layer)
-        moe, chooses = any(weight["routed"] for weight in mine), indexed(mine)
+        moe, chooses = any(weight["routed"] for weight in mine), has_indexer(mine)
         own_facts = dict(facts, layer=layer, index=i, window=read.windows[i], linear=read.linear[i])
         inside.append((layer, dict(own_facts, moe=moe, indexed=chooses)))
     parted = list(parts(name).items())

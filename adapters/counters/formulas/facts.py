@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .flat import is_flat, padding, pieces, plain, product, views
+from .flat import is_flat, padded_elements, pieces, plain, product, views
 from .terms import EXPERT
 
 FIELDS = {
@@ -57,7 +57,7 @@ OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's starts at 2."""
 
 
-def configured(config: Any) -> dict[str, Any]:
+def read_configuration(config: Any) -> dict[str, Any]:
     """The facts that the configuration states; what it leaves out has the default of its library."""
     facts: dict[str, Any] = {}
     for fact, names in FIELDS.items():
@@ -149,7 +149,7 @@ def parameters(module: torch.nn.Module, facts: dict[str, Any], layers: list[str]
                 if id(value) not in known:
                     known[id(value)] = {}
                     found += [_facts(paths, shapes, value, facts, layers, *part) for part in pieces(value)]
-                    more = padding(value)
+                    more = padded_elements(value)
                     if more:
                         flat = _facts(paths, shapes, value, facts, layers, [(owner, name)], [more], more)
                         found.append(dict(flat, padding=True))
@@ -249,19 +249,19 @@ def head_path(weights: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     return str(wide[-1]["owners"][-1]) if wide else ""
 
 
-def tied(weights: list[dict[str, Any]]) -> bool:
+def has_tied_table(weights: list[dict[str, Any]]) -> bool:
     """Whether a table of nn.Embedding is another module's weight as well."""
     return any(w["embedding"] and len(w["owners"]) > 1 for w in weights)
 
 
-def unshared(weights: list[dict[str, Any]]) -> str:
+def find_unshared_parameter(weights: list[dict[str, Any]]) -> str:
     """The first parameter of several experts whose active number nothing states; '' if there is none."""
     held = [weight for weight in weights if weight["expert"] and not weight["routed"]]
     several = len({re.sub(EXPERT, "", w["name"]) for w in held}) < len(held) or any(len(w["shape"]) == 3 for w in held)
     return str(held[0]["name"]) if several else ""
 
 
-def indexed(weights: list[dict[str, Any]]) -> bool:
+def has_indexer(weights: list[dict[str, Any]]) -> bool:
     """Whether one of these parameters is an indexer's."""
     return any(INDEX in weight["name"].split(".") for weight in weights)
 

@@ -51,7 +51,7 @@ def pieces(value: Any) -> list[Held]:
     return found
 
 
-def padding(value: Any) -> int:
+def padded_elements(value: Any) -> int:
     """How many elements of a flat tensor are of no parameter."""
     return int(value.numel()) - sum(part.numel for part in pieces(value))
 

@@ -40,13 +40,13 @@ def index_scores(facts: Facts) -> int:
     return attention(dict(facts, n=facts["hi"], dqk=facts["di"], dv=facts.get("sums", 1)))
 
 
-def scheduled(facts: Facts, layer: int) -> bool:
+def has_scheduled_indexer(facts: Facts, layer: int) -> bool:
     """Whether a layer, from 1 on, has an indexer by index_topk_freq and index_skip_topk_offset (Megatron-LM, dsa.py)."""
     offset = max(int(facts.get("skip") or 0), 1)
     return bool(facts.get("topk")) and max(layer - offset, 0) % int(facts.get("often") or 1) == 0
 
 
-def chosen(facts: Facts) -> Facts:
+def window_of_chosen(facts: Facts) -> Facts:
     """As a window: a token sees topk keys at most."""
     if not facts.get("topk"):
         return {}
@@ -57,11 +57,13 @@ def chosen(facts: Facts) -> Facts:
 SCHEDULE = Assumption(
     "schedule",
     DIFFERS,
-    lambda f: {"indexed": scheduled(f, int(f["index"]) + 1)},
+    lambda f: {"indexed": has_scheduled_indexer(f, int(f["index"]) + 1)},
     "an indexer in the layers that index_topk_freq and index_skip_topk_offset name",
 )
 NO_SUM = Assumption("no sum", INDEXED, lambda f: {"sums": 0}, "no sum of the scores over the indexer's heads")
-CHOSEN = Assumption("chosen keys", SPARSE, chosen, "min(topk, keys) keys for every token, those that the indexer chose")
+CHOSEN = Assumption(
+    "chosen keys", SPARSE, window_of_chosen, "min(topk, keys) keys for every token, those that the indexer chose"
+)
 CHOSEN_HALF = LOCAL_HALF._replace(formula="attention on T^2 / 2 of the T^2 pairs; with k keys chosen, T k - k^2 / 2")
 ABSORBED = Assumption(
     "absorbed",
@@ -88,10 +90,10 @@ SKIPPED = Assumption(
     lambda f: {} if long(f) else {"indexed": False},
     "no indexer where a sequence has no more than topk tokens",
 )
-LONG_CHOSEN = CHOSEN._replace(facts=lambda f: chosen(f) if long(f) else {})
+LONG_CHOSEN = CHOSEN._replace(facts=lambda f: window_of_chosen(f) if long(f) else {})
 
 
-def ragged(facts: Facts) -> str:
+def mean_length_note(facts: Facts) -> str:
     """Sources that are given the sums of lengths and of their squares take one mean length of sparse attention."""
     several = facts.get("topk") and len(set(facts.get("lengths") or ())) > 1
     return "its source takes one mean length for sparse attention, and these documents have several" if several else ""
@@ -119,14 +121,14 @@ def dsa_refuses(facts: Facts) -> str:
     """Megatron-LM with --experimental-attention-variant dsa."""
     if not (facts.get("topk") and facts.get("hi") and facts.get("di")):
         return "its source counts sparse attention, and this model has no indexer (index_topk)"
-    return predicts_itself(facts) or ragged(facts)
+    return predicts_itself(facts) or mean_length_note(facts)
 
 
 def bridge_refuses(facts: Facts) -> str:
     """Megatron-Bridge has an indexer in GLM-5's models alone (glm5_bridge.py)."""
     if facts.get("topk") and facts["model_type"] != "glm_moe_dsa":
         return "its source has sparse attention for GLM-5 alone"
-    return predicts_itself(facts) or ragged(facts)
+    return predicts_itself(facts) or mean_length_note(facts)
 
 
 def _last(facts: Facts) -> Facts:
@@ -134,7 +136,7 @@ def _last(facts: Facts) -> Facts:
     return dict(facts, moe=facts.get("last", False), index=facts["L"], window=0)
 
 
-def _predicted(facts: Facts, seen: Facts) -> int:
+def _prediction_flops(facts: Facts, seen: Facts) -> int:
     """Further tokens: a layer like the last one, a product that joins it to the next token's row, three norms, and logits."""
     last, h = _last(facts), int(facts["h"])
     layer = weights(last) + latent_norms(last) + attention(dict(last, **seen))
@@ -145,25 +147,25 @@ def _predicted(facts: Facts, seen: Facts) -> int:
 def _indexers(facts: Facts) -> int:
     """How many of the layers that predict further tokens have an indexer: they are numbered after the others."""
     first = int(facts["L"]) + 1
-    return sum(scheduled(facts, layer) for layer in range(first, first + int(facts.get("nextn") or 0)))
+    return sum(has_scheduled_indexer(facts, layer) for layer in range(first, first + int(facts.get("nextn") or 0)))
 
 
-def predicted(facts: Facts) -> int:
+def predicted_half(facts: Facts) -> int:
     """Multi-token prediction with attention on T^2 / 2 pairs."""
-    return _predicted(facts, HALF.facts(_last(facts)))
+    return _prediction_flops(facts, HALF.facts(_last(facts)))
 
 
 def bridge_predicted(facts: Facts) -> int:
     """The same, but for GLM-5, of which glm5_bridge.py makes no such layers."""
-    return 0 if facts["model_type"] == "glm_moe_dsa" else predicted(facts)
+    return 0 if facts["model_type"] == "glm_moe_dsa" else predicted_half(facts)
 
 
 def predicted_sparse(facts: Facts) -> int:
     """Multi-token prediction with sparse attention, and the scores of its indexers."""
     last = _last(facts)
-    seen = dict(last, **chosen(last))
+    seen = dict(last, **window_of_chosen(last))
     scores = index_scores(dict(last, indexed=True, sums=0, **HALF.facts(last)))
-    return _predicted(facts, dict(CHOSEN_HALF.facts(seen), window=seen["window"])) + _indexers(facts) * scores
+    return _prediction_flops(facts, dict(CHOSEN_HALF.facts(seen), window=seen["window"])) + _indexers(facts) * scores
 
 
 def predicted_index(facts: Facts) -> int:
@@ -173,15 +175,15 @@ def predicted_index(facts: Facts) -> int:
 
 def score_gradients(facts: Facts) -> int:
     """The gradients of an indexer's scores on the keys that it chose, which Megatron's sparse loss needs."""
-    if not scheduled(facts, int(facts["index"]) + 1):
+    if not has_scheduled_indexer(facts, int(facts["index"]) + 1):
         return 0
-    own = dict(facts, **chosen(facts))
+    own = dict(facts, **window_of_chosen(facts))
     return index_scores(dict(own, indexed=True, **EXACT_HALF.facts(own)))
 
 
 def teacher(facts: Facts) -> int:
     """The scores of attention on these keys, which that loss takes for its target."""
-    if not scheduled(facts, int(facts["index"]) + 1):
+    if not has_scheduled_indexer(facts, int(facts["index"]) + 1):
         return 0
-    own = dict(facts, **chosen(facts))
+    own = dict(facts, **window_of_chosen(facts))
     return attention(dict(own, dqk=int(facts["rkv"]) + int(facts["drope"]), dv=0, **EXACT_HALF.facts(own)))

@@ -19,7 +19,7 @@ from .indexed import (
     index_scores,
     index_weights,
     mtp_refuses,
-    predicted,
+    predicted_half,
     predicted_index,
     predicted_sparse,
     score_gradients,
@@ -77,7 +77,7 @@ def of_all_keys(predicts: bool) -> tuple:
     """The terms of a model without sparse attention."""
     further = Term(
         WHOLE,
-        predicted,
+        predicted_half,
         FURTHER_LAYERS_FORMULA,
         MAIN + ":1042-1048, 1288-1303",
         cause=PREDICTED,

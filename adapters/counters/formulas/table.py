@@ -5,11 +5,11 @@ from __future__ import annotations
 from .megatron import MEGATRON
 from .papers import PAPERS
 from .serving import SERVING
-from .terms import ATTENTION, ONE_SEQUENCE, SCORES, Facts, Formula, Term, assumed, deviation
+from .terms import ATTENTION, ONE_SEQUENCE, SCORES, Facts, Formula, Term, assume_facts, deviation
 from .trainers import TRAINERS
 
 
-def unpacked(formula: Formula) -> Formula:
+def assume_unpacked(formula: Formula) -> Formula:
     """The formula with what it takes for granted of packed documents, unless it is given their lengths."""
     if formula.packed:
         return formula
@@ -21,7 +21,7 @@ def unpacked(formula: Formula) -> Formula:
 
 
 FORMULAS: dict[str, Formula] = {
-    name: unpacked(formula) for name, formula in dict(PAPERS, **SERVING, **MEGATRON, **TRAINERS).items()
+    name: assume_unpacked(formula) for name, formula in dict(PAPERS, **SERVING, **MEGATRON, **TRAINERS).items()
 }
 
 
@@ -38,4 +38,4 @@ def parts(name: str) -> dict[str, tuple[Term, int | None]]:
 
 def count_of(term: Term, index: int | None, facts: Facts) -> int:
     """What a part counts in one pass."""
-    return term.count(assumed(term, facts, 0)) if index is None else deviation(term, facts, index)
+    return term.count(assume_facts(term, facts, 0)) if index is None else deviation(term, facts, index)

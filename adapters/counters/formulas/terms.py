@@ -114,7 +114,7 @@ class Formula(NamedTuple):
     refuses: Callable[[Facts], str] = lambda facts: ""
 
 
-def assumed(term: Term, facts: Facts, number: int) -> Facts:
+def assume_facts(term: Term, facts: Facts, number: int) -> Facts:
     """The facts after the first ``number`` assumptions."""
     for assumption in term.assumes[:number]:
         facts = dict(facts, **assumption.facts(facts))
@@ -123,7 +123,7 @@ def assumed(term: Term, facts: Facts, number: int) -> Facts:
 
 def deviation(term: Term, facts: Facts, index: int) -> int:
     """The amount that one assumption adds to the count, after those before it."""
-    return term.count(assumed(term, facts, index + 1)) - term.count(assumed(term, facts, index))
+    return term.count(assume_facts(term, facts, index + 1)) - term.count(assume_facts(term, facts, index))
 
 
 # parameters

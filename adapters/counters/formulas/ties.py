@@ -68,7 +68,7 @@ def reads(op: Op, facts: Facts) -> bool:
     return any(_key(tensor.shape) in shapes for tensor in tensors)
 
 
-def _told(op: Op, facts: Facts) -> Op:
+def _set_phase(op: Op, facts: Facts) -> Op:
     """The product with its gradient's phase, where the trace says of the backward pass alone: one that takes the parameter makes
     the input's gradient, and one that gives a tensor of its shape makes its own. Both at once leaves it open."""
     takes, gives = (
@@ -111,7 +111,7 @@ def whole_of(facts: Facts) -> Facts:
     return dict(facts, numel=prod(facts["shape"])) if "numel" in facts and "padding" not in facts else facts
 
 
-def tied(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]:
+def tied_products(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]:
     """The products that read each parameter of two or more dimensions, by the parameter's name. A product that reads several
     goes to the first of them."""
     ran = by_layer(products(trace))
@@ -127,7 +127,7 @@ def tied(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]:
             facts = dict(facts, apart=True)
         for op in near:
             if op.id not in taken and reads(op, facts):
-                ops[facts["name"]].append(_told(op, facts))
+                ops[facts["name"]].append(_set_phase(op, facts))
                 taken.add(op.id)
     return ops
 
@@ -172,14 +172,14 @@ def some_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[s
     return some
 
 
-def shared(facts: Facts, ops: Mapping[str, list[Op]]) -> bool:
+def is_shared(facts: Facts, ops: Mapping[str, list[Op]]) -> bool:
     """Whether products of this weight, attention's output, are with those of the queries: both are as large, and read apart."""
     before, found, _ = facts["name"].partition("out_proj.weight")
     near = ops.get(before + IN_PROJECTION, ()) if found else ()
     return any(reads(op, facts) for op in near)
 
 
-def met(facts: Facts, layers: Mapping[str, list[Op]]) -> bool:
+def was_read(facts: Facts, layers: Mapping[str, list[Op]]) -> bool:
     """Whether any op of the trace read this parameter at all: by its shape, in the modules that hold it or around them."""
     shape = _key(tuple(facts["shape"]))
     return any(
@@ -204,7 +204,7 @@ def unread(weights: Sequence[Facts], read: Iterable[str], trace: Trace, softmax:
         for tensor in op.inputs:
             elsewhere[_key(tensor.shape)].add(op.layer)
     for facts in weights:
-        if met(facts, ran):
+        if was_read(facts, ran):
             elsewhere[_key(tuple(facts["shape"]))].difference_update(_scopes(facts))
     return {
         facts["name"]
@@ -249,7 +249,7 @@ def passes_of(kind: str, passes: int) -> list[tuple[int, tuple[str, ...]]]:
     return [(1, (phase,)) for phase in order[:passes]]
 
 
-def attended(layers: Sequence[str], trace: Trace) -> list[Op]:
+def attention_products(layers: Sequence[str], trace: Trace) -> list[Op]:
     """The products of attention inside the layers, without those of an indexer."""
     softmax = softmaxes(trace, layers)
     return [op for op in products(trace) if layer_of(op, layers) and attends(op, softmax) and not indexes(op)]
@@ -257,7 +257,7 @@ def attended(layers: Sequence[str], trace: Trace) -> list[Op]:
 
 def recurrent(weights: Iterable[Facts], layers: Sequence[str], trace: Trace) -> list[Op]:
     """The products inside the layers that read no parameter and are not attention's: those of a recurrence, such as a scan."""
-    read = {op.id for ops in tied(weights, trace).values() for op in ops}
+    read = {op.id for ops in tied_products(weights, trace).values() for op in ops}
     softmax = softmaxes(trace, layers)
     free = [op for op in products(trace) if op.id not in read and layer_of(op, layers)]
     return [op for op in free if not attends(op, softmax) and not indexes(op)]

@@ -39,7 +39,7 @@ class Asked:
         torch.jit.is_tracing = self._real
 
 
-def differing(told: List[Op], untold: List[Op]) -> Tuple[List[int], List[Op]]:
+def find_differences(told: List[Op], untold: List[Op]) -> Tuple[List[int], List[Op]]:
     """Where in ``told`` the ops are that ``untold`` lacks, and the ops of ``untold`` that ``told`` lacks."""
     left, right = Counter(map(_kind, untold)), Counter(map(_kind, told))
     return [at for at, op in enumerate(told) if not _take(left, op)], [op for op in untold if not _take(right, op)]

@@ -17,10 +17,10 @@ from ...pytorch.model import TorchModel, versions
 from ...pytorch.tracing.module_path import ModulePath
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
-from ..limits import counting
-from .asked import Asked, differing
+from ..limits import explain_limits
+from .asked import Asked, find_differences
 from .limits import limits
-from .nodes import dropped, is_seen, made, node_record
+from .nodes import dropped_ops, is_seen, iterate_made, node_record
 
 BOOKED_ON_MODEL = (
     "%s itself books what Keras' layers do on the model around them, since named_modules does not list them; here it "
@@ -58,7 +58,7 @@ class Scopes(ModulePath):
         if module in self.hidden and state:
             state.pop_scope()
         if module is self.root and hasattr(state, "graph"):
-            self.made = [(node.scopeName(), node_record(node, "", "")) for node in made(state.graph())]
+            self.made = [(node.scopeName(), node_record(node, "", "")) for node in iterate_made(state.graph())]
 
 
 class Seen:
@@ -126,7 +126,7 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
     walked: List[Walked] = []
     original = jit_analysis._get_scoped_trace_graph
 
-    def kept(*args: Any) -> Walked:
+    def keep_result(*args: Any) -> Walked:
         with scopes:
             walked.append(Walked(original(*args)))
         return walked[-1]
@@ -136,23 +136,25 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
 
     values: Dict[Tuple[str, str], int] = {}
 
-    def noted(kind: str, handle: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        def handled(*values_of: Any) -> Any:
+    def note_handle(kind: str, handle: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def run_handle(*values_of: Any) -> Any:
             counts = handle(*values_of)
             for name, amount in ({entry_op(kind): counts} if isinstance(counts, Number) else counts).items():
                 key = (layer_of(walked[-1].at.scopeName()), name)
                 values[key] = values.get(key, 0) + _whole(counter, amount)
             return counts
 
-        return handled
+        return run_handle
 
-    jit_analysis._get_scoped_trace_graph = kept
+    jit_analysis._get_scoped_trace_graph = keep_result
     smallest = analyze(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))
     try:
-        with torch.no_grad(), counting(limits(counter), smallest.total), traceable_on(model.device), Asked() as asked:
+        with torch.no_grad(), explain_limits(limits(counter), smallest.total), traceable_on(
+            model.device
+        ), Asked() as asked:
             analysis = analyze(module, inputs)
             analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
-            analysis.set_op_handle(**{kind: noted(kind, handle) for kind, handle in analysis._op_handles.items()})
+            analysis.set_op_handle(**{kind: note_handle(kind, handle) for kind, handle in analysis._op_handles.items()})
             total = _whole(counter, analysis.total())
     finally:
         jit_analysis._get_scoped_trace_graph = original
@@ -167,9 +169,9 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
         calls[key] = calls.get(key, 0) + 1
         sightings.append(Sighting(op, "{}|{}".format(*key)))
     if asked.times:
-        sightings = compared(sightings, _untold(model, analyze, jit_analysis))
+        sightings = compare_untold(sightings, _untold(model, analyze, jit_analysis))
     all_made = [op._replace(layer=layer_of(scope)) for scope, op in scopes.made]
-    for op in dropped(all_made, [s.op for s in sightings if s.role != UNTRACED]):
+    for op in dropped_ops(all_made, [s.op for s in sightings if s.role != UNTRACED]):
         op = op._replace(id=f"node{len(sightings)}")
         sightings.append(Sighting(op, f"{op.layer}|{op.op}|{DEAD}", DEAD))
     entries = [
@@ -198,11 +200,11 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
     )
 
 
-def compared(sightings: List[Sighting], untold: Optional[List[Op]]) -> List[Sighting]:
+def compare_untold(sightings: List[Sighting], untold: Optional[List[Op]]) -> List[Sighting]:
     """What the counter met, with the roles of what it met because the model's code knew of the trace, and of what it missed."""
     if untold is None:
         return sightings
-    others, missed = differing([s.op for s in sightings], untold)
+    others, missed = find_differences([s.op for s in sightings], untold)
     for at in others:
         sightings[at] = sightings[at]._replace(role=TRACED_ONLY)
     return sightings + [Sighting(op._replace(id=f"untold{at}"), "", UNTRACED) for at, op in enumerate(missed)]
@@ -215,12 +217,12 @@ def _untold(model: TorchModel, analyze: Any, jit_analysis: Any) -> Optional[List
     graphs: List[Any] = []
     original = jit_analysis._get_scoped_trace_graph
 
-    def kept(*args: Any) -> Any:
+    def keep_result(*args: Any) -> Any:
         with scopes:
             graphs.append(original(*args))
         return graphs[-1]
 
-    jit_analysis._get_scoped_trace_graph = kept
+    jit_analysis._get_scoped_trace_graph = keep_result
     try:
         with torch.no_grad(), traceable_on(model.device), Asked(False):
             analysis = analyze(module, tuple(model.example(model.device)))

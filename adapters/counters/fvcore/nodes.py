@@ -121,12 +121,12 @@ def _recurrent(kind: str, values: List[Any], node: Any, id: str, layer: str) -> 
     return Op(id, op_name(kind), layer, inputs, tuple(value_record(v) for v in node.outputs()), attrs)
 
 
-def made(graph: Any) -> Iterator[Any]:
+def iterate_made(graph: Any) -> Iterator[Any]:
     """Nodes of a graph that is still being made, where scopes are blocks, of which fvcore would see those it keeps."""
     for node in graph.nodes():
         if not is_seen(node):
             for block in node.blocks():
-                yield from made(block)
+                yield from iterate_made(block)
         elif any(map(is_tensor, node.outputs())):
             yield node
 
@@ -137,7 +137,7 @@ def is_seen(node: Any) -> bool:
     return not kind.startswith("prim::") or kind.startswith(("prim::PythonOp", "prim::CallFunction"))
 
 
-def dropped(made: List[Op], kept: List[Op]) -> List[Op]:
+def dropped_ops(made: List[Op], kept: List[Op]) -> List[Op]:
     """The floating-point nodes that were made and not kept: no output of the model depends on them.
 
     PyTorch also gives nodes other names when it cleans the graph; one that is there under another name was kept.

@@ -10,7 +10,7 @@ from ....work import Work, prod
 from ..bridge import Bridge, View
 from ..op_bridge import bridge_ops
 from ..rule_parts import printed_flops
-from ..rulebook import RuleBook, dims, printed, size
+from ..rulebook import RuleBook, dims, printed_name, size
 from . import COUNTERS
 
 BOOK = RuleBook(
@@ -182,7 +182,7 @@ def _adaptive_pool(op: Op) -> Work:
 
 def _why_not(op: Op) -> str:
     name = op.op.partition(".")[2]
-    return f"fvcore ignores {op.op}" if name in IGNORED else f"fvcore does not support {printed(op)}"
+    return f"fvcore ignores {op.op}" if name in IGNORED else f"fvcore does not support {printed_name(op)}"
 
 
 def bridge(view: View, trace: Trace) -> Bridge:

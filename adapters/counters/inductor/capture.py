@@ -13,11 +13,11 @@ import torch
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting
 from ...pytorch.call_adapter import CallAdapter, is_leaf, same_numbers
 from ...pytorch.model import TorchModel, forget_compiled, versions
-from ...pytorch.tracing.call_records import dispatched, op_name
+from ...pytorch.tracing.call_records import op_name, record_dispatch
 from ...pytorch.tracing.module_path import module_paths
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
-from ..limits import Limit, counting
+from ..limits import Limit, explain_limits
 from . import NAMELESS
 
 LIMITS = (
@@ -56,7 +56,7 @@ class Nodes:
         if counted is None:  # no formula reads its shapes
             return Op(id, op_name(node.target), layer, (), (), {})
         args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda of: of.meta["val"])
-        op = dispatched(node.target, tuple(args), dict(kwargs), node.meta["val"], id, layer)
+        op = record_dispatch(node.target, tuple(args), dict(kwargs), node.meta["val"], id, layer)
         return op if node.meta.get("nn_module_stack") else op._replace(attrs=dict(op.attrs, **{NAMELESS: True}))
 
     def _layer(self, node: Any) -> str:
@@ -68,7 +68,7 @@ class Nodes:
         return ""
 
 
-def _compiled(module: torch.nn.Module, positional: Any, named: Any) -> Nodes:
+def _compile_module(module: torch.nn.Module, positional: Any, named: Any) -> Nodes:
     from torch._inductor.compile_fx import compile_fx
 
     nodes = Nodes(module)
@@ -85,7 +85,7 @@ def _compiled(module: torch.nn.Module, positional: Any, named: Any) -> Nodes:
 
 
 def _smallest() -> None:
-    nodes = _compiled(torch.nn.Linear(1, 1), (torch.zeros(2, 1),), {})
+    nodes = _compile_module(torch.nn.Linear(1, 1), (torch.zeros(2, 1),), {})
     if not nodes.ops:
         raise AssertionError(NO_GRAPH)
 
@@ -93,9 +93,9 @@ def _smallest() -> None:
 def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call of a fresh module on ``model.device``."""
     module = model.build(model.device)
-    positional, named = nested.filled(model.arguments, is_leaf, model.example(model.device))
-    with counting(LIMITS, _smallest):
-        nodes = _compiled(module, positional, named)
+    positional, named = nested.fill_leaves(model.arguments, is_leaf, model.example(model.device))
+    with explain_limits(LIMITS, _smallest):
+        nodes = _compile_module(module, positional, named)
     if not nodes.ops:
         raise BeyondCounter(NO_GRAPH)
     amounts: dict[tuple[str, str], list[int]] = {}

@@ -19,7 +19,7 @@ _registered: Dict[str, Any] = {}
 
 
 @contextmanager
-def _imported() -> Iterator[Any]:
+def _import_package() -> Iterator[Any]:
     """The package, whose formulas are registered within this block only. Raises CannotCount if TensorFlow is too new."""
     from tensorflow.python.framework import ops
 
@@ -43,7 +43,7 @@ def _imported() -> Iterator[Any]:
 
 
 @contextmanager
-def _watched() -> Iterator[List[Tuple[Any, Any]]]:
+def _watch_profiler() -> Iterator[List[Tuple[Any, Any]]]:
     """Within this block, the graph and the result of every call of tf.profiler."""
     profiler = tf_graph.v1().profiler
     original = profiler.profile
@@ -82,7 +82,7 @@ def _fits(own: Tuple[Any, ...], called: Tuple[int, ...]) -> bool:
 
 def profiled_once(counter: str, model: TfModel, count: Callable[[], Any]) -> Tuple[Ledger, Any]:
     """The ledger of the only call of tf.profiler that ``count`` makes, and what ``count`` returns."""
-    with _watched() as calls:
+    with _watch_profiler() as calls:
         returned = count()
     ((graph, root),) = calls
     outputs = tf_graph.graph_outputs(graph)
@@ -92,7 +92,7 @@ def profiled_once(counter: str, model: TfModel, count: Callable[[], Any]) -> Tup
 
 def capture(counter: str, model: TfModel) -> Ledger:
     """The ledger of one get_flops, with the batch of the run."""
-    with _imported() as keras_flops:
+    with _import_package() as keras_flops:
         batch = batch_of(model)
         ledger, total = profiled_once(counter, model, lambda: keras_flops.get_flops(model.called, batch_size=batch))
     versions = dict(ledger.versions, **{"keras-flops": version_of("keras-flops", keras_flops)})

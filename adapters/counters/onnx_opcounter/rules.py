@@ -42,7 +42,7 @@ def _upsample(op: Op) -> Work:
     return Work(mul=11 * elements_out(op) if op.attrs.get("mode") == "linear" else 0)
 
 
-def _nothing(op: Op) -> Work:
+def _count_nothing(op: Op) -> Work:
     raise NotCounted(Cause.OP_NOT_COUNTED, f"onnx-opcounter counts 0 for {op.op.rpartition('.')[2]}")
 
 
@@ -58,7 +58,7 @@ _rule("BatchNormalization", source="C:134", formula="2 O", compute=_batch_norm)
 _rule("Upsample", "Resize", source="C:140", formula="11 O linear, 0 nearest", compute=_upsample)
 _rule("Relu", source="C:149", formula="N", compute=per_input(cmp=1))
 _rule("Add", source="C:149", formula="N, of the first input, however it is broadcast", compute=per_input(add=1))
-_rule(*NOTHING, source="C:152", formula="0", compute=_nothing)
+_rule(*NOTHING, source="C:152", formula="0", compute=_count_nothing)
 
 
 @BOOK.pattern("any other operator", lambda op: True, source="C:192", formula="O")

@@ -24,7 +24,7 @@ class Seen(Scope):
         return Tensor(shape, super().type(name).dtype)
 
 
-def profiled(proto: Any, where: str) -> Any:
+def profile_model(proto: Any, where: str) -> Any:
     """onnx-tool's graph of the model, profiled. Raises BeyondCounter if onnx-tool cannot infer the shapes."""
     import onnx_tool
 
@@ -53,7 +53,7 @@ def capture(counter: str, model: Model) -> Ledger:
         raise BeyondCounter(
             f"{model.where} has several nodes of one name, of which onnx-tool keeps the last: name them differently"
         )
-    graph = profiled(proto, model.where)
+    graph = profile_model(proto, model.where)
     scope, alive = Seen(proto.graph, graph.tensormap), live(proto.graph)
     tracer = Tracer({opset.domain: opset.version for opset in proto.opset_import})
     entries, sightings = [], []

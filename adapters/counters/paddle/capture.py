@@ -42,13 +42,17 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     if not any(tensor.is_floating_point() for tensor in inputs):
         raise BeyondCounter(MAKES_ONE_FLOAT_INPUT % "no floats")
     with quiet() as said:
-        net, paths, taken = _stopping("X2Paddle cannot convert this model", said, lambda: converted(module, inputs))
+        net, paths, taken = _stop_at_error(
+            "X2Paddle cannot convert this model", said, lambda: convert_module(module, inputs)
+        )
         if len(taken) != 1:
             raise BeyondCounter(MAKES_ONE_FLOAT_INPUT % f"{len(taken)} tensors")
         ((shape, dtype),) = taken
         if not dtype.startswith("float"):
             raise BeyondCounter(MAKES_ONE_FLOAT_INPUT % f"one of {dtype}")
-        total, calls = _stopping("paddle.flops stops on the converted model", said, lambda: counted(net, shape))
+        total, calls = _stop_at_error(
+            "paddle.flops stops on the converted model", said, lambda: count_layers(net, shape)
+        )
     entries, sightings = _records(calls, paths)
     rest = total - sum(entry.value for entry in entries)
     if rest:
@@ -80,7 +84,7 @@ def quiet() -> Any:
         logging.disable(level)
 
 
-def _stopping(what: str, said: io.StringIO, run: Callable[[], Any]) -> Any:
+def _stop_at_error(what: str, said: io.StringIO, run: Callable[[], Any]) -> Any:
     """What ``run`` returns. Raises BeyondCounter with its error; X2Paddle prints operators that it does not know, and exits where
     torch.jit.trace stops (x2paddle/decoder/pytorch_decoder.py:83)."""
     try:
@@ -101,7 +105,7 @@ def _stopping(what: str, said: io.StringIO, run: Callable[[], Any]) -> Any:
         raise BeyondCounter(f"{what} ({text[:SHOWN].rstrip('.:; ')})") from error
 
 
-def converted(module: torch.nn.Module, inputs: list[Any]) -> tuple[Any, dict[str, str], list[Any]]:
+def convert_module(module: torch.nn.Module, inputs: list[Any]) -> tuple[Any, dict[str, str], list[Any]]:
     """The paddle.nn.Layer, the path of the PyTorch module by the name of each layer in it, and shape and dtype of each input that
     it uses.
 
@@ -148,7 +152,7 @@ Call = tuple[str, Any, tuple[Tensor, ...], tuple[Tensor, ...]]
 """A layer's name in the converted model, the layer, and its inputs and outputs."""
 
 
-def counted(net: Any, input_size: list[int]) -> tuple[int, list[tuple[Call, int]]]:
+def count_layers(net: Any, input_size: list[int]) -> tuple[int, list[tuple[Call, int]]]:
     """The total, and each layer's call with its number. A hook of the whole model reads them before paddle.flops does."""
     import paddle
 
@@ -158,14 +162,14 @@ def counted(net: Any, input_size: list[int]) -> tuple[int, list[tuple[Call, int]
     def note(name: str) -> Callable[[Any, Any, Any], None]:
         return lambda layer, inputs, outputs: calls.append((name, layer, _tensors(inputs), _tensors(outputs)))
 
-    def read(_net: Any, _inputs: Any, _outputs: Any) -> None:
+    def read_layers(_net: Any, _inputs: Any, _outputs: Any) -> None:
         for name, layer in net.named_sublayers():
             if "total_ops" in layer._buffers:
                 values[name] = int(layer.total_ops)
 
     for name, layer in net.named_sublayers():
         layer.register_forward_post_hook(note(name))
-    net.register_forward_post_hook(read)
+    net.register_forward_post_hook(read_layers)
     total = int(paddle.flops(net, input_size))
     found: list[tuple[Call, int]] = []
     for call in calls:

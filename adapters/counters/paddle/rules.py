@@ -36,7 +36,7 @@ def _adaptive(op: Op) -> Work:
     return Work(add=window, div=1) * elements_out(op)
 
 
-def _nothing(op: Op) -> Work:
+def _count_nothing(op: Op) -> Work:
     raise NotCounted(Cause.OP_NOT_COUNTED, f"paddle.flops counts 0 for a layer {op.op}")
 
 
@@ -60,4 +60,4 @@ _rule(
     "AdaptiveAvgPool1D", "AdaptiveAvgPool2D", "AdaptiveAvgPool3D",
     source="D:185", formula="(prod(size of the input // size of the output) + 1) O", compute=_adaptive,
 )  # fmt: skip
-_rule("ReLU", "ReLU6", "Dropout", source="D:195", formula="0", compute=_nothing)
+_rule("ReLU", "ReLU6", "Dropout", source="D:195", formula="0", compute=_count_nothing)

@@ -27,7 +27,7 @@ from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter, CannotCount
 from .. import ROOT
 from ..dispatched import Added
-from ..function_calls import CallRecorder, fused, ledger_of, public_names, replaced
+from ..function_calls import CallRecorder, ledger_of, public_names, replace_attributes, watch_fused_calls
 from ..limits import PACKED, SCRIPTED
 from ..module_calls import class_name, visits
 from . import AVERAGE
@@ -56,7 +56,7 @@ def complexity(backend: str, engine: Any, module: torch.nn.Module, inputs: tuple
     handle = module.register_forward_pre_hook(
         lambda _module, given: given[0] if given and given[0] is inputs else None, prepend=True
     )
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), replaced(engine, traceback=printing):
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), replace_attributes(engine, traceback=printing):
         total, _ = get_model_complexity_info(
             module, (1,), False, False, input_constructor=lambda _size: inputs, ost=nowhere, backend=backend
         )
@@ -104,12 +104,17 @@ def _pytorch(engine: Any, module: torch.nn.Module, inputs: tuple[torch.Tensor, .
 
     stop = engine.stop_flops_count
 
-    def stopped(root: torch.nn.Module) -> None:
+    def stop_counting(root: torch.nn.Module) -> None:
         counts.update((child, child.__flops__) for _, child in visited)
         stop(root)
 
     module.register_forward_hook(divides)
-    with path, recorder, fused(recorder), replaced(engine, torch_function_wrapper=Watched, stop_flops_count=stopped):
+    with (
+        path,
+        recorder,
+        watch_fused_calls(recorder),
+        replace_attributes(engine, torch_function_wrapper=Watched, stop_flops_count=stop_counting),
+    ):
         total = complexity("pytorch", engine, module, inputs)
     entries, sightings = recorder.of_paths(visited, paths, counts)
     entries += [Entry("{}|{}".format(*key), key[0], key[1], value, 1) for key, value in functions.items() if value]
@@ -131,6 +136,6 @@ def _aten(engine: Any, module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
             modes.append(self)
             return added.by(op_name(func), partial(super().__torch_dispatch__, func, types, args, kwargs))
 
-    with path, recorder, replaced(engine, FlopCounterMode=Watched):
+    with path, recorder, replace_attributes(engine, FlopCounterMode=Watched):
         total = complexity("aten", engine, module, inputs)
     return (total,) + added.beside(list(recorder.ops.values()))

@@ -40,7 +40,7 @@ rule = BOOK.rule
 SINCE_TRANSPOSED, BEFORE_TRANSPOSED = ">=0.7.5", "<0.7.5"
 
 
-def _convolved(op: Op, products: int, transposed: bool, bias: bool) -> Work:
+def _convolution_work(op: Op, products: int, transposed: bool, bias: bool) -> Work:
     """``products`` products at each position of the output (of the input if transposed), and one sum for each output."""
     x, out = shape_in(op), shape_out(op)
     positions = prod((x if transposed else out)[2:])
@@ -60,7 +60,7 @@ def _convolved(op: Op, products: int, transposed: bool, bias: bool) -> Work:
     versions=SINCE_TRANSPOSED,
 )
 def _convolution(op: Op) -> Work:
-    return _convolved(op, _products(op), "Transpose" in op.op, bool(op.attrs["bias"]))
+    return _convolution_work(op, _products(op), "Transpose" in op.op, bool(op.attrs["bias"]))
 
 
 @rule(
@@ -138,7 +138,7 @@ def _upsample(op: Op) -> Work:
 )
 def _interpolate(op: Op) -> Work:
     x = shape_in(op)
-    return _resized(op, prod(x[:2]), len(x) - 2, len(x) - 2)
+    return _resize_work(op, prod(x[:2]), len(x) - 2, len(x) - 2)
 
 
 @rule(
@@ -148,10 +148,10 @@ def _interpolate(op: Op) -> Work:
     versions="<0.7.4",
 )
 def _interpolate_by_batch(op: Op) -> Work:
-    return _resized(op, 1, 1, shape_in(op)[0])
+    return _resize_work(op, 1, 1, shape_in(op)[0])
 
 
-def _resized(op: Op, channels: int, sizes: int, scales: int) -> Work:
+def _resize_work(op: Op, channels: int, sizes: int, scales: int) -> Work:
     """A size that is one number is taken ``sizes`` times, and a scale ``scales`` times."""
     size, scale = op.attrs["size"], op.attrs["scale_factor"]
     if size is not None:
@@ -220,7 +220,7 @@ def _added_product(op: Op) -> Work:
     formula="B numel(weight) positions of out, or of the input if transposed, + numel(out) [bias]",
 )
 def _aten_convolution(op: Op) -> Work:
-    return _convolved(op, prod(shape_in(op, 1)), op.attrs["transposed"], op.given("bias"))
+    return _convolution_work(op, prod(shape_in(op, 1)), op.attrs["transposed"], op.given("bias"))
 
 
 @rule(AVERAGE, source="E:199, E:267, E:93", formula="int(modules / batch + functions + products), less all three")

@@ -15,9 +15,9 @@ from ....core.records import MAC, Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
-from ..function_calls import replaced
+from ..function_calls import replace_attributes
 from ..module_calls import class_name
-from ..torch_flops.nodes import INNER, Counted, NodeCalls, around, ledger, names_by, spelled
+from ..torch_flops.nodes import INNER, Counted, NodeCalls, around, ledger, names_by, spell_arguments
 from . import COUNTERS
 
 TUPLE_TAKEN_FOR_COUNTS = (
@@ -32,15 +32,15 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call of a fresh module on ``model.device``."""
     engine = import_module("pthflops.ops_fx")
     packages = {"pthflops": version_of(COUNTERS[0].distribution, import_module("pthflops"))}
-    return ledger(counter, MAC, model, packages, partial(_run, engine))
+    return ledger(counter, MAC, model, packages, partial(_run_pthflops, engine))
 
 
-def _run(engine: Any, module: torch.nn.Module, inputs: list[Any]) -> Counted:
+def _run_pthflops(engine: Any, module: torch.nn.Module, inputs: list[Any]) -> Counted:
     calls = NodeCalls(module, NAMES)
     whole, given = _of_one(module, inputs)
     watched = calls.watched(engine.ProfilingInterpreter)
     interpreter = calls.trace(lambda: watched(whole))
-    made = replaced(engine, ProfilingInterpreter=lambda _module, custom_ops: interpreter)
+    made = replace_attributes(engine, ProfilingInterpreter=lambda _module, custom_ops: interpreter)
     try:
         with torch.no_grad(), made, calls:
             total, _ = engine.count_ops_fx(whole, given, print_readable=False, verbose=False)
@@ -55,12 +55,14 @@ def _of_one(module: torch.nn.Module, inputs: list[Any]) -> tuple[torch.nn.Module
     """The module and its input; it gives a model one argument (pthflops/ops_fx.py:255), so several are in a list, which a module
     around it takes apart, and which returns a tuple as a list."""
     if len(inputs) == 1:
-        if spelled(module, inputs) is module:
+        if spell_arguments(module, inputs) is module:
             return module, inputs[0]
-        return around(module, lambda self, given: _listed(getattr(self, INNER)(given))), inputs[0]
+        return around(module, lambda self, given: _list_outputs(getattr(self, INNER)(given))), inputs[0]
     places = range(len(inputs))
-    return around(module, lambda self, given: _listed(getattr(self, INNER)(*(given[at] for at in places)))), inputs
+    return around(
+        module, lambda self, given: _list_outputs(getattr(self, INNER)(*(given[at] for at in places)))
+    ), inputs
 
 
-def _listed(result: Any) -> Any:
+def _list_outputs(result: Any) -> Any:
     return list(result) if isinstance(result, tuple) else result

@@ -35,7 +35,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
     return hold(view, trace, LOG)
 
 
-def _explained(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:
+def _explain_lines(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:
     """Why the lines are other products than those of the trace's op."""
     return (
         (Cause.FORMULA_DIFFERS, GRADIENT_OVER_ZEROS) if not agrees(op, products) and with_zeros(op, products) else None
@@ -54,7 +54,7 @@ LOG = Logbook(
     (PRODUCTS, REMOVED, UNPADDED, *NAMES),
     products_of,
     agrees,
-    _explained,
+    _explain_lines,
     _silent,
     LINE_WITHOUT_SIZES,
     NOT_LOGGED,

@@ -45,15 +45,15 @@ def capture(counter: str, model: TfModel) -> Ledger:
         raise BeyondCounter(LOG_CAME_LATE)
     if not _talks():
         raise BeyondCounter(NOTHING_WRITTEN_HERE)
-    ops, edges = _walked(model)
-    placed = Placed(ops, edges, _executed(model))
+    ops, edges = _walk_graph(model)
+    placed = Placed(ops, edges, _execute_model(model))
     ran = list(placed.ops())
     entries, total = entries_of(ran, placed.strays, model.layers())
     sightings = tuple(Sighting(op, _entry(op.layer, op.op)) for op in ran)
     return Ledger(counter, "tf", MAC, "cpu", model.versions(), total, entries, sightings, {}, notes_of(sightings))
 
 
-def _walked(model: TfModel) -> tuple[list[Op], Graph]:
+def _walk_graph(model: TfModel) -> tuple[list[Op], Graph]:
     """The ops of the graph as the tracer walks it, and its nodes."""
     outputs = tf_graph.graph_outputs(model.concrete.graph)
     walk = (
@@ -66,15 +66,15 @@ def _walked(model: TfModel) -> tuple[list[Op], Graph]:
     return walk.ops, walk.edges
 
 
-def _executed(model: TfModel) -> list[Ran]:
+def _execute_model(model: TfModel) -> list[Ran]:
     import tensorflow as tf
 
     function = model.concrete
     given = [tf.constant(value) for value in model.feeds().values()]
-    return _heard(lambda: function(*given))
+    return _collect_lines(lambda: function(*given))
 
 
-def _heard(run: Callable[[], Any]) -> list[Ran]:
+def _collect_lines(run: Callable[[], Any]) -> list[Ran]:
     """What the second of two runs writes. Both logs go to one file: oneDNN's is standard output, TensorFlow's standard error."""
     with tempfile.TemporaryFile() as file:
         with _written_to(file.fileno()):
@@ -117,7 +117,9 @@ def _talks() -> bool:
     import tensorflow as tf
 
     ones = tf.ones((SIDE, SIDE))
-    return any(node.lines for node in _heard(tf.function(lambda: tf.matmul(ones, ones)).get_concrete_function()))
+    return any(
+        node.lines for node in _collect_lines(tf.function(lambda: tf.matmul(ones, ones)).get_concrete_function())
+    )
 
 
 def _entry(layer: str, op: str) -> str:

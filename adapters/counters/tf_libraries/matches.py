@@ -13,8 +13,8 @@ from ....core.records import Op
 from ..cpu_libraries import PRODUCTS
 from ..cpu_libraries.log import Product
 from ..cpu_libraries.shares import batches, block_of
-from .sides import CONVOLUTIONS, described, matrices_of_convolution, matrices_of_xla
-from .sizes import Matrices, Ways, contracted, matrices_of_product
+from .sides import CONVOLUTIONS, is_described, matrices_of_convolution, matrices_of_xla
+from .sizes import Matrices, Ways, contraction_sizes, matrices_of_product
 
 REMOVED = "tag:removed"
 """Attribute of an op of which no node ran."""
@@ -36,7 +36,7 @@ def agrees(op: Op, products: Sequence[Product]) -> bool:
         return False
     if op.op in CONVOLUTIONS:
         if products[0].routine.startswith("convolution:"):
-            return len(products) == 1 and described(op, products[0])
+            return len(products) == 1 and is_described(op, products[0])
         return any(covers(products, *matrices, times) for matrices, times in matrices_of_convolution(op))
     asked = MATRICES.get(op.op)
     return asked is not None and any(covers(products, *matrices, times) for matrices, times in asked(op))
@@ -57,10 +57,10 @@ def covers(products: Sequence[Product], m: int, n: int, k: int, times: int) -> b
         if block is None:
             return False
         blocks[block] += batches(product)
-    return any(_covered(blocks, rows, columns, k, times) for rows, columns in {(m, n), (n, m)})
+    return any(_are_covered(blocks, rows, columns, k, times) for rows, columns in {(m, n), (n, m)})
 
 
-def _covered(blocks: Counter[Matrices], rows: int, columns: int, k: int, times: int) -> bool:
+def _are_covered(blocks: Counter[Matrices], rows: int, columns: int, k: int, times: int) -> bool:
     deep: dict[int, Counter[tuple[int, int]]] = {}
     for (a, b, c), count in blocks.items():
         if a > rows or b > columns or c > k:
@@ -87,5 +87,5 @@ def _layers(grid: Counter[tuple[int, int]], rows: int, columns: int) -> int:
 
 MATRICES: dict[str, Callable[[Op], Ways]] = {
     **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), matrices_of_product),
-    **dict.fromkeys(("Einsum", "XlaEinsum"), contracted),
+    **dict.fromkeys(("Einsum", "XlaEinsum"), contraction_sizes),
 }

@@ -17,6 +17,6 @@ BOOK = RuleBook("tf_libraries", "tensorflow", {"onednn": "src/common/verbose.cpp
     source="onednn:1",
     formula="M N K of each line that oneDNN wrote",
 )
-def logged(op: Op) -> Work:
+def logged_work(op: Op) -> Work:
     """Multiply-adds of the lines."""
     return Work(mac=sum(p.macs for p in products_of(op)))

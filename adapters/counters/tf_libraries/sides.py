@@ -82,7 +82,7 @@ def _before(op: Op, axis: int, sides: Sides, stride: int, dilation: int) -> int:
     return max(reach - sides.wide[axis], 0) // 2
 
 
-def described(op: Op, product: Product) -> bool:
+def is_described(op: Op, product: Product) -> bool:
     """Whether oneDNN's descriptor is that of the op: each size, stride, dilation and padding."""
     sides, rank = sides_of(op), len(sides_of(op).kernel)
     if not product.routine.startswith(f"convolution:{CONVOLUTIONS[op.op]}"):

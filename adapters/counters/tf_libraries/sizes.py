@@ -28,7 +28,7 @@ def matrices_of_product(op: Op) -> Ways:
     return ways
 
 
-def contracted(op: Op) -> Ways:
+def contraction_sizes(op: Op) -> Ways:
     """An einsum of two operands: M are the labels of the left alone, N those of the right alone, K those that vanish."""
     equation = str(op.attrs.get("equation", "")).replace(" ", "")
     terms, _, result = equation.partition("->")
@@ -38,7 +38,7 @@ def contracted(op: Op) -> Ways:
     sizes: dict[str, int] = {}
     labels = []
     for name, shape in zip(names, shapes, strict=True):
-        spelled = _spelled(name, len(shape))
+        spelled = _spell_labels(name, len(shape))
         if len(spelled) != len(shape):
             return []
         labels.append(set(spelled))
@@ -51,7 +51,7 @@ def contracted(op: Op) -> Ways:
     return [((m, n, k), batch)]
 
 
-def _spelled(name: str, rank: int) -> list[str]:
+def _spell_labels(name: str, rank: int) -> list[str]:
     """The labels of an operand; those that an ellipsis stands for are digits, counted from the right."""
     before, dots, after = name.partition("...")
     hidden = rank - len(before) - len(after) if dots else 0

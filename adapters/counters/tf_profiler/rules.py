@@ -40,11 +40,11 @@ def _mean(op: Op) -> Work:
     return Work(add=n - o, div=o)
 
 
-def _added(op: Op) -> Work:
+def _added_work(op: Op) -> Work:
     return Work(add=elements_in(op) - elements_out(op))
 
 
-def _compared(op: Op) -> Work:
+def _compared_work(op: Op) -> Work:
     return Work(cmp=elements_in(op) - elements_out(op))
 
 
@@ -76,10 +76,10 @@ _ELEMENTWISE = (
     ("RsqrtGrad", "R:188", "4 O", per_output(mul=4)),
     ("SquaredDifference", "R:230", "2 O", per_output(add=1, mul=1)),
     ("Mean", "R:251", "N + O (1 - 1)", _mean),
-    ("BiasAddGrad", "R:279", "N - O", _added),
-    ("Sum", "R:258", "N - O", _added),
-    ("ArgMin", "R:272", "N - O", _compared),
-    ("ArgMax", "R:265", "N - O", _compared),
+    ("BiasAddGrad", "R:279", "N - O", _added_work),
+    ("Sum", "R:258", "N - O", _added_work),
+    ("ArgMin", "R:272", "N - O", _compared_work),
+    ("ArgMax", "R:265", "N - O", _compared_work),
 )  # fmt: skip
 for _op, _source, _formula, _work in _ELEMENTWISE:
     rule(_op, source=_source, formula=_formula, versions=_SINCE.get(_op, ""))(_work)

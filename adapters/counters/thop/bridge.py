@@ -28,14 +28,14 @@ def bridge(view: View, trace: Trace) -> Bridge:
     rounded: list[Item] = []
     sums: list[tuple[int, int]] = []
     for entry, sightings in by_entry.items():
-        addends = [(_macs(_counted(s, view)), s.op.calls * s.copies) for s in sightings]
-        rounded += _rounded(entry, sightings[0].op, addends, view)
+        addends = [(_macs(_counted_work(s, view)), s.op.calls * s.copies) for s in sightings]
+        rounded += _rounding_items(entry, sightings[0].op, addends, view)
         sums.append((float32_sum(addends), 1))
-    rounded += _rounded(SUM, Op(FLOAT32, FLOAT32, "", (), (), {}), sums, view)
+    rounded += _rounding_items(SUM, Op(FLOAT32, FLOAT32, "", (), (), {}), sums, view)
     return Bridge((*items, *rounded))
 
 
-def _counted(sighting: Sighting, view: View) -> Work:
+def _counted_work(sighting: Sighting, view: View) -> Work:
     """What the rules count for one call of a module."""
     return apply(BOOK.find(sighting.op.op, view.versions), sighting.op, lambda op: "")[0]
 
@@ -45,7 +45,7 @@ def _macs(work: Work) -> int:
     return work.mac + work.add + work.mul + work.div + work.cmp + work.special
 
 
-def _rounded(entry: str, of: Op, addends: list[tuple[int, int]], view: View) -> list[Item]:
+def _rounding_items(entry: str, of: Op, addends: list[tuple[int, int]], view: View) -> list[Item]:
     """What adding in float32 changes at one entry, in a release that does so; nothing if every sum is exact."""
     rule = BOOK.find(FLOAT32, view.versions)
     if rule is None:

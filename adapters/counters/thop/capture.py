@@ -15,7 +15,7 @@ from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from .. import ROOT as ROOT_ENTRY
 from .. import SUM
-from ..limits import Limit, counting
+from ..limits import Limit, explain_limits
 from ..module_calls import Calls, class_name, visits
 from .legacy import ADDS, ROOT, Watched, date_of, walks
 
@@ -68,20 +68,20 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     inputs = tuple(model.example(model.device))
     hooks = Counter(m for _, m in visits(module))  # model.apply reaches it so often, and thop puts as many hooks on it
     own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
-    with counting(LIMITS, lambda: None):
+    with explain_limits(LIMITS, lambda: None):
         calls = Calls(module)
     values: Dict[str, float] = {}
 
-    def hooked(m: torch.nn.Module) -> bool:
+    def is_hooked(m: torch.nn.Module) -> bool:
         return type(m) in table.register_hooks
 
-    def entered(m: torch.nn.Module) -> bool:
-        return not hooked(m) or isinstance(m, CONTAINERS)  # as dfs_count does (profile.py:209)
+    def is_entered(m: torch.nn.Module) -> bool:
+        return not is_hooked(m) or isinstance(m, CONTAINERS)  # as dfs_count does (profile.py:209)
 
     walking = walks(thop.profile)
-    visited = visits(module, entered) if walking else leaves(module)
+    visited = visits(module, is_entered) if walking else leaves(module)
     root_counts = not walking or date_of(number) >= ROOT
-    with counting(LIMITS, lambda: thop.profile(torch.nn.Linear(1, 1), (torch.zeros(1, 1),), verbose=False)):
+    with explain_limits(LIMITS, lambda: thop.profile(torch.nn.Linear(1, 1), (torch.zeros(1, 1),), verbose=False)):
         if "ret_layer_info" in inspect.signature(thop.profile).parameters:
             total, _params, layers = thop.profile(module, inputs, verbose=False, ret_layer_info=True)
             flatten(layers, "", values)
@@ -113,7 +113,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         entries.append(Entry(SUM, "", "thop.float32", rounded, 1))
     unsupported: Dict[str, int] = {}
     for m in module.modules():
-        if not hooked(m) and not list(m.children()):
+        if not is_hooked(m) and not list(m.children()):
             unsupported[class_name(m)] = unsupported.get(class_name(m), 0) + 1
     package_versions = versions(module)
     package_versions["thop"] = number

@@ -14,12 +14,12 @@ class Watched:
         self.custom = {kind: self._wrapped(hook) for kind, hook in table.items()}
 
     def _wrapped(self, hook: Any) -> Any:
-        def watching(module: Any, inputs: Any, outputs: Any) -> None:
+        def watch_hook(module: Any, inputs: Any, outputs: Any) -> None:
             before = float(module.total_ops)
             hook(module, inputs, outputs)
             self.values[module] = self.values.get(module, 0.0) + float(module.total_ops) - before
 
-        return watching
+        return watch_hook
 
     def profile(self, profile: Any, module: Any, inputs: Any) -> float:
         """The total as thop reports it."""

@@ -247,6 +247,6 @@ FLOAT32 = "thop.float32"
 
 
 @rule(FLOAT32, source="OLDEST:27, SUM:107", formula="the sum in float32 less the sum in whole numbers", versions=FLOPS)
-def _rounding(op: Op) -> Work:
+def _rounding_work(op: Op) -> Work:
     addends = [(amount, times) for amount, times in op.attrs["addends"]]
     return Work(mac=float32_sum(addends) - sum(amount * times for amount, times in addends))

@@ -21,9 +21,9 @@ from ....core.records import FLOP, Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
-from ..function_calls import replaced
+from ..function_calls import replace_attributes
 from . import COUNTERS
-from .nodes import Counted, NodeCalls, ledger, names_by, spelled
+from .nodes import Counted, NodeCalls, ledger, names_by, spell_arguments
 
 WITHOUT_WEIGHTS = (
     "it takes the device from the first weight (torch_flops/flops_engine.py:156), and this model's graph has none"
@@ -36,21 +36,21 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call of a fresh module on ``model.device``."""
     engine = import_module("torch_flops.flops_engine")
     packages = {"torch_flops": version_of(COUNTERS[0].distribution, engine)}
-    return ledger(counter, FLOP, model, packages, partial(_run, engine))
+    return ledger(counter, FLOP, model, packages, partial(_run_torch_flops, engine))
 
 
-def _run(engine: Any, module: torch.nn.Module, inputs: list[Any]) -> Counted:
-    calls, whole_module = NodeCalls(module, NAMES), spelled(module, inputs)
+def _run_torch_flops(engine: Any, module: torch.nn.Module, inputs: list[Any]) -> Counted:
+    calls, whole_module = NodeCalls(module, NAMES), spell_arguments(module, inputs)
     whole = calls.trace(lambda: _quietly(lambda: engine.TorchFLOPsByFX(whole_module, mem_func_name="memory_allocated")))
     graph = whole.graph_model
     if next(graph.parameters(), None) is None:
         raise BeyondCounter(WITHOUT_WEIGHTS)
-    memory = replaced(torch.cuda, memory_allocated=lambda device=None: 0)
+    memory = replace_attributes(torch.cuda, memory_allocated=lambda device=None: 0)
     printing = SimpleNamespace(print_exc=lambda: None)
     with (
         torch.no_grad(),
         memory,
-        replaced(engine, ShapeProp=calls.watched(engine.ShapeProp), traceback=printing),
+        replace_attributes(engine, ShapeProp=calls.watched(engine.ShapeProp), traceback=printing),
         calls,
     ):
         try:

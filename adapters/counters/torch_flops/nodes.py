@@ -24,7 +24,7 @@ from ...pytorch.tracing.records import plain, tensors_in
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
 from ..function_calls import CallRecorder
-from ..limits import OF_MACHINE, counting
+from ..limits import OF_MACHINE, explain_limits
 from ..module_calls import full_name, settings
 
 SYMBOLIC_TRACE_STOPS = (
@@ -52,8 +52,8 @@ def names_by(module: Callable[[Any], str]) -> Names:
 
 def called_with(module: torch.nn.Module, model: TorchModel, tensors: list[Any]) -> list[Any]:
     """The arguments of one call of the module in the order of its forward's parameters: the graph knows no others."""
-    positional, named = nested.filled(model.arguments, is_leaf, tensors)
-    taken = _taken(module)
+    positional, named = nested.fill_leaves(model.arguments, is_leaf, tensors)
+    taken = _forward_signature(module)
     if taken is None:
         return tensors
     bound = taken.bind(module, *positional, **named)
@@ -68,7 +68,7 @@ def called_with(module: torch.nn.Module, model: TorchModel, tensors: list[Any]) 
     return values
 
 
-def _taken(module: torch.nn.Module) -> inspect.Signature | None:
+def _forward_signature(module: torch.nn.Module) -> inspect.Signature | None:
     """What its forward takes; None for one that is not Python's."""
     try:
         return inspect.signature(type(module).forward)
@@ -76,9 +76,9 @@ def _taken(module: torch.nn.Module) -> inspect.Signature | None:
         return None
 
 
-def spelled(module: torch.nn.Module, inputs: list[Any]) -> torch.nn.Module:
+def spell_arguments(module: torch.nn.Module, inputs: list[Any]) -> torch.nn.Module:
     """The module; if its forward takes ``*args``, which symbolic_trace cannot take apart, one around it that names each."""
-    taken = _taken(module)
+    taken = _forward_signature(module)
     kinds = [parameter.kind for parameter in taken.parameters.values()] if taken is not None else []
     if inspect.Parameter.VAR_POSITIONAL not in kinds or len(inputs) not in FORWARDS:
         return module
@@ -106,7 +106,7 @@ FORWARDS: dict[int, Callable[..., Any]] = {
 }
 
 
-def traced(trace: Callable[[], Any]) -> Any:
+def trace_model(trace: Callable[[], Any]) -> Any:
     """The result of a function that traces the model. Raises BeyondCounter with the error that stopped it."""
     try:
         return trace()
@@ -138,7 +138,7 @@ def ledger(
     """The ledger of a counter that ``run`` runs on a fresh module and the arguments of its call."""
     module = model.build(model.device)
     given = called_with(module, model, model.example(model.device))
-    with counting((), lambda: run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])):
+    with explain_limits((), lambda: run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])):
         counted = run(module, given)
     entries, sightings = counted.calls.entries(counted.amounts), counted.calls.recorder.sightings()
     of_packages = dict(versions(module), **packages)
@@ -160,7 +160,7 @@ class NodeCalls:
     def trace(self, make: Callable[[], Any]) -> Any:
         """The result of a function that traces the model; what runs meanwhile, on weights alone, is no node's."""
         with self.path, self.recorder:
-            return traced(make)
+            return trace_model(make)
 
     def __enter__(self) -> NodeCalls:
         same_numbers()

@@ -31,7 +31,7 @@ def by_axes(name: str) -> list[str]:
     return of("module", *(f"{name}{axes}d" for axes in AXES))
 
 
-def nothing(op: Op) -> Work:
+def count_nothing(op: Op) -> Work:
     """It is in a table, and counts 0."""
     raise NotCounted(Cause.OP_NOT_COUNTED, f"torch_flops counts 0 for {op.op}")
 
@@ -60,7 +60,7 @@ rule(
     *of("method", "flip", "type_as", "size", "clone", "new_empty", "normal_", "pow"),
     source="E:393, E:426, E:449",
     formula="0",
-)(nothing)
+)(count_nothing)
 rule("module.ReLU", source="E:73", formula="O")(per_output(cmp=1))
 rule("module.GELU", source="E:188", formula="O")(per_output(special=1))
 rule("module.LeakyReLU", "function.leaky_relu", source="E:86, E:278", formula="4 O")(per_output(mul=4))

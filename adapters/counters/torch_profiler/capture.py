@@ -19,7 +19,7 @@ from ...pytorch.trace import Recorder
 from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.trace_notes import takes_fast_path
 from ...shared.refusal import CannotCount
-from ..limits import counting
+from ..limits import explain_limits
 
 MARK = "reconcile:"
 """Start of the name of an event that stands for a module's call."""
@@ -83,7 +83,7 @@ class Node:
         self.has_list = "TensorList" in types
         self.arguments = list(event.concrete_inputs or ()) if event.name in self.READ else []
         self.flops = int(event.flops or 0)
-        self.nodes = merged(type(self)(child) for child in event.cpu_children if not is_mark(child))
+        self.nodes = merge_nodes(type(self)(child) for child in event.cpu_children if not is_mark(child))
         inner = [(node.key, node.times) for node in self.nodes]
         self.key: str = repr((self.name, self.inputs, self.has_list, self.arguments, self.flops, inner))
 
@@ -98,7 +98,7 @@ def is_mark(event: Any) -> bool:
     return bool(event.name.startswith((MARK, "profiler::")))
 
 
-def merged(nodes: Any) -> list[Node]:
+def merge_nodes(nodes: Any) -> list[Node]:
     """The nodes in order; equal nodes are merged into one."""
     by_key: dict[str, Node] = {}
     for node in nodes:
@@ -141,7 +141,7 @@ def op_by_op() -> Iterator[None]:
             switch.set_fastpath_enabled(True)
 
 
-def profiled(module: torch.nn.Module, inputs: Any) -> Any:
+def profile_call(module: torch.nn.Module, inputs: Any) -> Any:
     """The profiler of one inference call."""
     cpu = [torch.profiler.ProfilerActivity.CPU]
     profiler = torch.profiler.profile(activities=cpu, with_flops=True, record_shapes=True)
@@ -150,7 +150,7 @@ def profiled(module: torch.nn.Module, inputs: Any) -> Any:
     return profiler
 
 
-def dispatched(model: TorchModel) -> list[Op]:
+def record_dispatched(model: TorchModel) -> list[Op]:
     """The operators that one more call dispatches: an event has neither outputs nor the names of its arguments."""
     module = model.build(model.device)
     path = ModulePath(module)
@@ -180,8 +180,8 @@ def event_ledger(counter: str, model: TorchModel, sums: Sums, node: type[Node], 
     """
     module = model.build(model.device)
     inputs = model.example(model.device)
-    with counting((), lambda: sums(profiled(torch.nn.Linear(1, 1), (torch.zeros(1, 1),)))):
-        profiler = profiled(module, inputs)
+    with explain_limits((), lambda: sums(profile_call(torch.nn.Linear(1, 1), (torch.zeros(1, 1),)))):
+        profiler = profile_call(module, inputs)
         total, part = sums(profiler)
     events = list(profiler.events())
     if events and not hasattr(events[0], "input_dtypes"):
@@ -197,9 +197,9 @@ def event_ledger(counter: str, model: TorchModel, sums: Sums, node: type[Node], 
         value = sum(map(part, calls))
         if value:
             entries.append(Entry(entry, layer, name, value, len(calls)))
-        for of_calls in merged(map(node, calls)):
+        for of_calls in merge_nodes(map(node, calls)):
             record(of_calls, layer, (), 1, sightings, entry)
-    sightings += [Sighting(op, "") for op in dispatched(model)]
+    sightings += [Sighting(op, "") for op in record_dispatched(model)]
     notes: tuple[str, ...] = (FAST_PATH,) if any(map(takes_fast_path, module.modules())) else ()
     found = {**versions(module), **packages}
     return Ledger(counter, "torch", FLOP, model.device, found, total, tuple(entries), tuple(sightings), {}, notes)

@@ -15,7 +15,7 @@ import torch
 from torch.autograd.profiler import profile
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
-from ...pytorch.steps.pools import call_key, drawn
+from ...pytorch.steps.pools import call_key, draw_calls
 from ...pytorch.steps.recorder import StepRecorder
 from ...shared.refusal import BeyondCounter
 from . import COUNTERS, EVENTS, FORMULAS
@@ -96,12 +96,12 @@ class Nested:
             self._on = True
 
     def _yielding(self, prepare: Any) -> Any:
-        def prepared(profiler: Any) -> Any:
+        def prepare_profiler(profiler: Any) -> Any:
             self.lost(PROGRAM_HAS_A_PROFILER)
             self.leave()
             return prepare(profiler)
 
-        return prepared
+        return prepare_profiler
 
     def leave(self) -> None:
         """The step is done, or the profiler gives way."""
@@ -264,7 +264,7 @@ class _Events:
 
 def _take(op: Op, pool: Counter[_Events], taken: list[tuple[Sighting, int]]) -> int:
     """Take the events of as many calls as the op has, with their FLOPs. Returns the calls for which there are none."""
-    found, left = drawn(pool, op.calls)
+    found, left = draw_calls(pool, op.calls)
     for events, calls in found:
         record = op._replace(calls=calls, attrs={**op.attrs, EVENTS: events.kinds})
         taken.append((Sighting(record, _entry(op)), events.flops))

@@ -9,10 +9,10 @@ import torch
 
 from ....core.records import MAC
 from ...pytorch.tracing.module_path import module_paths
-from ..module_calls import captured
+from ..module_calls import make_capture
 
 
-def run(module: torch.nn.Module, inputs: Any) -> tuple[int, dict[str, int]]:
+def run_torchinfo(module: torch.nn.Module, inputs: Any) -> tuple[int, dict[str, int]]:
     """Its total and its counts by path; an error of the model is raised as it was before torchinfo wrapped it."""
     import torchinfo
 
@@ -27,7 +27,7 @@ def run(module: torch.nn.Module, inputs: Any) -> tuple[int, dict[str, int]]:
     return int(statistics.total_mult_adds), values
 
 
-def read(module: torch.nn.Module) -> dict[str, Any]:
+def read_module(module: torch.nn.Module) -> dict[str, Any]:
     """Whether it counts the module, and each parameter as it reads it: name, elements that no mask leaves out, rank."""
     from torchinfo.layer_info import LayerInfo
 
@@ -36,4 +36,4 @@ def read(module: torch.nn.Module) -> dict[str, Any]:
     return {"leaf": leaf, "parameters": [[name, count, rank] for rank, (count, name) in named]}
 
 
-capture = captured("torchinfo", MAC, run, read)
+capture = make_capture("torchinfo", MAC, run_torchinfo, read_module)

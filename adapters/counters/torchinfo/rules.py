@@ -19,7 +19,7 @@ from ..rulebook import NotCounted, RuleBook
 BOOK = RuleBook("torchinfo", "torchinfo", {"L": "torchinfo/layer_info.py", "S": "torchinfo/model_statistics.py"})
 
 
-def _counted(op: Op) -> bool:
+def _is_counted(op: Op) -> bool:
     """Whether it counts a module: one without children, with a parameter in whose name is weight or bias."""
     return bool(op.attrs["leaf"]) and any("weight" in name or "bias" in name for name, _, _ in op.attrs["parameters"])
 
@@ -30,13 +30,13 @@ def _is(word: str, op: Op) -> bool:
 
 @BOOK.pattern(
     "any other class with a weight or a bias",
-    _counted,
+    _is_counted,
     source="L:242, L:245, S:33",
     formula="(weight + bias) times the output's first dimension; of other names with weight or bias in them, its first two",
 )
 @BOOK.pattern(
     "any class with Conv in its name",
-    lambda op: _counted(op) and _is("Conv", op),
+    lambda op: _is_counted(op) and _is("Conv", op),
     source="L:238, S:33",
     formula="(weight + bias) times the output's size without its second dimension",
 )

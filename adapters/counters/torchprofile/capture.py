@@ -19,12 +19,12 @@ from ....core.records import DEAD, IN_PLACE, MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.model import TorchModel, versions
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
-from ..function_calls import replaced
+from ..function_calls import replace_attributes
 from ..fvcore.asked import Asked
-from ..fvcore.capture import OURS, Scopes, compared, traceable_on
+from ..fvcore.capture import OURS, Scopes, compare_untold, traceable_on
 from ..fvcore.limits import limits
-from ..fvcore.nodes import dropped, is_seen, node_record
-from ..limits import Limit, counting
+from ..fvcore.nodes import dropped_ops, is_seen, node_record
+from ..limits import Limit, explain_limits
 
 LIMITS = (
     Limit(
@@ -67,7 +67,7 @@ class Profiled:
         self.module = model.build(model.device)
         inputs = tuple(model.example(model.device))
         self.scopes = Layers(self.module)
-        with torch.no_grad(), traceable_on(model.device), Asked(answer) as asked, _kept() as kept, self.scopes:
+        with torch.no_grad(), traceable_on(model.device), Asked(answer) as asked, _keep_graph() as kept, self.scopes:
             counts = _profile(self.module, inputs)
         self.asked = asked.times
         self.counts = [(node, counts.get(own)) for node, own in zip(kept[0].nodes(), kept[1].nodes, strict=True)]
@@ -91,13 +91,13 @@ def _profile(module: torch.nn.Module, inputs: tuple[Any, ...]) -> Any:
 
 
 @contextmanager
-def _kept() -> Iterator[list[Any]]:
+def _keep_graph() -> Iterator[list[Any]]:
     """Within this, the graph that PyTorch makes for torchprofile and torchprofile's own records of it are kept, in this order."""
     profile = import_module("torchprofile.profile")
     kept: list[Any] = []
     make, read = torch.jit._get_trace_graph, profile.trace
 
-    def made(*args: Any, **kwargs: Any) -> Any:
+    def make_graph(*args: Any, **kwargs: Any) -> Any:
         graph, outputs = make(*args, **kwargs)
         kept.append(graph)
         return graph, outputs
@@ -106,7 +106,7 @@ def _kept() -> Iterator[list[Any]]:
         kept.append(read(*args, **kwargs))
         return kept[-1]
 
-    with replaced(torch.jit, _get_trace_graph=made), replaced(profile, trace=records):
+    with replace_attributes(torch.jit, _get_trace_graph=make_graph), replace_attributes(profile, trace=records):
         yield kept
 
 
@@ -122,7 +122,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     """Run profile_macs on a fresh module (eval, no_grad) on ``model.device``."""
     import torchprofile
 
-    with counting((*LIMITS, *limits(counter)), lambda: _profile(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
+    with explain_limits((*LIMITS, *limits(counter)), lambda: _profile(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
         profiled = Profiled(model)
     values: Counter[tuple[str, str]] = Counter()
     calls: Counter[tuple[str, str]] = Counter()
@@ -137,9 +137,9 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         if not is_known(node):
             unsupported[node.kind()] += 1
     if profiled.asked:
-        sightings = compared(sightings, _untold(model))
+        sightings = compare_untold(sightings, _untold(model))
     made = [op._replace(layer=layer_of(scope)) for scope, op in profiled.scopes.made]
-    for at, op in enumerate(dropped(made, ops)):
+    for at, op in enumerate(dropped_ops(made, ops)):
         sightings.append(Sighting(op._replace(id=f"dropped{at}"), f"{op.layer}|{op.op}|{DEAD}", DEAD))
     entries = [Entry("{}|{}".format(*key), *key, amount, calls[key]) for key, amount in values.items() if amount]
     total = sum(count or 0 for _, count in profiled.counts)

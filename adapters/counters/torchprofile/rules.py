@@ -13,7 +13,7 @@ from ....core.records import Op
 from ....work import ZERO, Work, prod
 from ..op_bridge import bridge_ops
 from ..rule_parts import per_output, shape_in, shape_out
-from ..rulebook import RuleBook, printed
+from ..rulebook import RuleBook, printed_name
 from . import COUNTERS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"H": "torchprofile/handlers.py"})
@@ -236,7 +236,7 @@ def _attention(op: Op) -> Work:
 def _why_not(op: Op) -> str:
     if op.op.partition(".")[2].lower() in NOTHING:
         return f"torchprofile counts 0 for {op.op}"
-    return f"torchprofile has no handler for {printed(op)}, and warns"
+    return f"torchprofile has no handler for {printed_name(op)}, and warns"
 
 
 bridge = partial(bridge_ops, book=BOOK, why_not=_why_not, of_graph=True)

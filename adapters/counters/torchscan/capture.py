@@ -16,7 +16,7 @@ from ....core.records import FLOP, MAC, Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
-from ..limits import counting
+from ..limits import explain_limits
 from ..module_calls import module_ledger
 from ..ultralytics_thop.capture import KeywordCalls
 from . import HOLDS, MACS, NUMBER
@@ -30,10 +30,10 @@ TRANSFORMER_BY_ONE_FORMULA = (
 def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call of a fresh module on ``model.device``."""
     macs = counter.endswith(f"@{MACS}")
-    run = partial(_run, "macs" if macs else "module_flops")
+    run = partial(_run_torchscan, "macs" if macs else "module_flops")
     packages = {"torchscan": version_of("torchscan", import_module("torchscan"))}
 
-    def read(module: torch.nn.Module) -> dict[str, Any]:
+    def read_module(module: torch.nn.Module) -> dict[str, Any]:
         holds = next(module.children(), None) is not None
         attrs: dict[str, Any] = {HOLDS: holds, **({NUMBER: MACS} if macs else {})}
         if isinstance(module, torch.nn.Dropout):
@@ -44,11 +44,11 @@ def capture(counter: str, model: TorchModel) -> Ledger:
             attrs["out_bias"] = module.out_proj.bias is not None
         return attrs
 
-    with counting((), lambda: run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])):
-        return module_ledger(counter, MAC if macs else FLOP, model, packages, run, read, KeywordCalls)
+    with explain_limits((), lambda: run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])):
+        return module_ledger(counter, MAC if macs else FLOP, model, packages, run, read_module, KeywordCalls)
 
 
-def _run(number: str, module: torch.nn.Module, inputs: Any) -> tuple[int, dict[str, int]]:
+def _run_torchscan(number: str, module: torch.nn.Module, inputs: Any) -> tuple[int, dict[str, int]]:
     from torchscan import crawl_module
 
     if isinstance(module, torch.nn.Transformer):

@@ -46,7 +46,7 @@ ONE = Op("", "", "", (Tensor((1,), "float32"),), (), {})
 """A call on one element."""
 
 
-def nothing(op: Op) -> Work:
+def count_nothing(op: Op) -> Work:
     """It is in the list, and counts 0."""
     raise NotCounted(Cause.OP_NOT_COUNTED, f"torchscan counts 0 for {op.op}")
 
@@ -77,7 +77,7 @@ def _convolution_macs(op: Op) -> Work:
     return Work(mac=_terms(op) * elements_out(op))
 
 
-def _padded(each: int, convolution: Compute) -> Compute:
+def _padded_transposed(each: int, convolution: Compute) -> Compute:
     """A transposed convolution: this many operations for the padding of each axis, and the convolution of its output."""
     return lambda op: convolution(op) + Work(add=each * len(op.attrs["kernel_size"]))
 
@@ -86,14 +86,14 @@ CONVOLUTION_FORMULA = "(2 K - 1) O, and O with a bias; MACs: K O; K = prod(kerne
 formulas(classes("conv", "_ConvNd"), _convolution, _convolution_macs, "F:135, M:68", CONVOLUTION_FORMULA)
 formulas(
     classes("conv", "_ConvTransposeNd"),
-    _padded(8, _convolution),
-    _padded(4, _convolution_macs),
+    _padded_transposed(8, _convolution),
+    _padded_transposed(4, _convolution_macs),
     "F:128, M:61",
     f"{CONVOLUTION_FORMULA}, though each input has its dot products; and 8 (MACs: 4) for each axis",
 )
 
-formulas(classes("linear", "Identity"), nothing, nothing, "F:32, M:33", "0")
-formulas(classes("flatten", "Flatten"), nothing, nothing, "F:32, M:33", "0")
+formulas(classes("linear", "Identity"), count_nothing, count_nothing, "F:32, M:33", "0")
+formulas(classes("flatten", "Flatten"), count_nothing, count_nothing, "F:32, M:33", "0")
 for _name, _flops, _line in (
     ("ReLU", per_input(cmp=1), "F:90"),
     ("ELU", per_input(cmp=2, special=1, mul=1, add=2), "F:96"),
@@ -102,7 +102,7 @@ for _name, _flops, _line in (
     ("Tanh", per_input(special=2, mul=1, add=2, div=1), "F:114"),
     ("Sigmoid", per_input(mul=1, special=1, add=1, div=1), "F:84"),
 ):
-    formulas(classes("activation", _name), _flops, nothing, f"{_line}, M:33", f"{sum(_flops(ONE))} N; MACs: 0")
+    formulas(classes("activation", _name), _flops, count_nothing, f"{_line}, M:33", f"{sum(_flops(ONE))} N; MACs: 0")
 
 
 def _dropout(op: Op) -> Work:
@@ -110,7 +110,11 @@ def _dropout(op: Op) -> Work:
 
 
 formulas(
-    classes("dropout", "Dropout"), _dropout, nothing, "F:120, M:49", "N, also where it drops nothing; 0 with p = 0"
+    classes("dropout", "Dropout"),
+    _dropout,
+    count_nothing,
+    "F:120, M:49",
+    "N, also where it drops nothing; 0 with p = 0",
 )
 
 

@@ -18,7 +18,7 @@ from ....core.records import FLOP, MAC, Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
-from ..limits import Limit, counting
+from ..limits import Limit, explain_limits
 from ..module_calls import class_name, module_ledger
 from ..ultralytics_thop.capture import KeywordCalls
 from . import HOLDS, MADD, NUMBER
@@ -46,7 +46,7 @@ KEEPS_LAST_CALL = "it keeps the last call of each module, and %s is called on se
 def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call of a fresh module on ``model.device``."""
     madd = counter.endswith(f"@{MADD}")
-    run = partial(_run, "MAdd" if madd else "Flops")
+    run = partial(_run_torchstat, "MAdd" if madd else "Flops")
     packages = {"torchstat": version_of("torchstat", import_module("torchstat"))}
     calls: list[KeywordCalls] = []
 
@@ -61,15 +61,15 @@ def capture(counter: str, model: TorchModel) -> Ledger:
                 raise BeyondCounter(KEEPS_LAST_CALL % class_name(leaf))
         return total, values
 
-    def read(module: torch.nn.Module) -> dict[str, Any]:
+    def read_module(module: torch.nn.Module) -> dict[str, Any]:
         holds = next(module.children(), None) is not None
         return {HOLDS: holds, **({NUMBER: MADD} if madd else {})}
 
-    with counting(LIMITS, lambda: run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])):
-        return module_ledger(counter, FLOP if madd else MAC, model, packages, count, read, watch)
+    with explain_limits(LIMITS, lambda: run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])):
+        return module_ledger(counter, FLOP if madd else MAC, model, packages, count, read_module, watch)
 
 
-def _run(number: str, module: torch.nn.Module, inputs: Any) -> tuple[int, dict[str, int]]:
+def _run_torchstat(number: str, module: torch.nn.Module, inputs: Any) -> tuple[int, dict[str, int]]:
     from torchstat import ModelHook
 
     class Given(ModelHook):
@@ -82,14 +82,14 @@ def _run(number: str, module: torch.nn.Module, inputs: Any) -> tuple[int, dict[s
             self._model.eval()
             self._model(*inputs)
 
-    with _unpatched(module):
+    with _restore_calls(module):
         leaves = Given().retrieve_leaf_modules()
     values = {path: int(getattr(leaf, number)) for path, leaf in leaves.items()}
     return sum(values.values()), values
 
 
 @contextmanager
-def _unpatched(module: torch.nn.Module) -> Iterator[None]:
+def _restore_calls(module: torch.nn.Module) -> Iterator[None]:
     """Afterwards, each class has the ``__call__`` that it had."""
     had = {type(m): vars(type(m)).get(CALL) for m in module.modules()}
     try:

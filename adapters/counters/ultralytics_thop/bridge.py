@@ -8,7 +8,7 @@ from ....core.causes import Cause
 from ....core.records import Op, Trace
 from ..bridge import Bridge, Item, View
 from ..module_bridge import Hooks, bridge_modules
-from .extrapolation import extrapolated
+from .extrapolation import extrapolate_items
 from .functions import bridge_functions, is_function
 from .rules import BOOK
 
@@ -33,7 +33,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
     if not full:
         return Bridge(_items(view, trace))
     small = [s for s in view.sightings if s.copies]
-    return Bridge(tuple(extrapolated(view, small, _items(replace(view, sightings=tuple(full)), trace))))
+    return Bridge(tuple(extrapolate_items(view, small, _items(replace(view, sightings=tuple(full)), trace))))
 
 
 def _items(view: View, trace: Trace) -> tuple[Item, ...]:

@@ -18,11 +18,11 @@ from ...pytorch.tracing.module_path import ModulePath, module_paths
 from ...pytorch.tracing.records import plain, tensor_record, tensors_in
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
-from ..limits import counting
+from ..limits import explain_limits
 from ..module_calls import Calls, in_order, module_ledger
 from ..thop.capture import EXACT, LIMITS
 from . import COUNTERS, FUNCTIONS, GET_FLOPS, entry_of
-from .get_flops import multiplied, proxy_of
+from .get_flops import multiply_ledger, proxy_of
 
 ARGUMENTS = {
     "matmul": ("input", "other"),
@@ -60,14 +60,14 @@ class Functions:
         """The rule of a function, which is noted with what it counts."""
         name = str(getattr(function, "__name__", function)).strip("_")
 
-        def noted(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        def run_rule(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
             amount = rule(args, kwargs, out)
             layer = self.path.current
             self.amounts[layer] = self.amounts.get(layer, 0) + amount
             self._add(name, layer, args, kwargs, out)
             return amount
 
-        return noted
+        return run_rule
 
     def _add(self, name: str, layer: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
         names = ARGUMENTS.get(name, ())
@@ -110,17 +110,17 @@ def settings_read(module: torch.nn.Module) -> dict[str, Any]:
 def capture(counter: str, model: TorchModel) -> Ledger:
     """Run profile on a fresh module on ``model.device``: with the model's inputs, or as get_flops does."""
     if counter != GET_FLOPS:
-        return profiled(counter, model)
+        return profile_model(counter, model)
     side, cells = proxy_of(model)
     if not side:
-        return profiled(counter, model)
-    full = profiled(counter, model)
+        return profile_model(counter, model)
+    full = profile_model(counter, model)
     (image,) = tuple(model.example(model.device))
-    small = profiled(counter, model, (image.new_zeros((1, image.shape[1], side, side)),))
-    return multiplied(small, full, side, cells)
+    small = profile_model(counter, model, (image.new_zeros((1, image.shape[1], side, side)),))
+    return multiply_ledger(small, full, side, cells)
 
 
-def profiled(counter: str, model: TorchModel, proxy: tuple[Any, ...] = ()) -> Ledger:
+def profile_model(counter: str, model: TorchModel, proxy: tuple[Any, ...] = ()) -> Ledger:
     """The ledger of profile on a fresh module, with the model's inputs or with other ones."""
     import thop
 
@@ -132,19 +132,19 @@ def profiled(counter: str, model: TorchModel, proxy: tuple[Any, ...] = ()) -> Le
     def count(module: torch.nn.Module, inputs: Any) -> tuple[int, dict[str, int]]:
         amounts: dict[torch.nn.Module, int] = {}
 
-        def noting(rule: Any) -> Callable[..., None]:
-            def noted(m: Any, given: Any, out: Any) -> None:
+        def note_rule(rule: Any) -> Callable[..., None]:
+            def run_rule(m: Any, given: Any, out: Any) -> None:
                 before = m.total_ops
                 rule(m, given, out)
                 amounts[m] = amounts.get(m, 0) + m.total_ops - before
 
-            return noted
+            return run_rule
 
         path = ModulePath(module)
         functions.append(Functions(path))
         (_, hooks), (_, rules) = originals
         # A module whose rule is zero_ops is told apart by that very function: functions inside of it are counted.
-        table.register_hooks.update({k: noting(rule) for k, rule in hooks.items() if rule is not table.zero_ops})
+        table.register_hooks.update({k: note_rule(rule) for k, rule in hooks.items() if rule is not table.zero_ops})
         table.functional_hooks.update(
             {function: functions[0].noting(function, rule) for function, rule in rules.items()}
         )
@@ -159,7 +159,7 @@ def profiled(counter: str, model: TorchModel, proxy: tuple[Any, ...] = ()) -> Le
 
     smallest = (torch.nn.Linear(1, 1), (torch.zeros(1, 1),))
     try:
-        with counting(LIMITS, lambda: thop.profile(*smallest, verbose=False)):
+        with explain_limits(LIMITS, lambda: thop.profile(*smallest, verbose=False)):
             packages = {COUNTERS[0].versions_key: number}
             ledger = module_ledger(counter, MAC, model, packages, count, settings_read, KeywordCalls)
     finally:

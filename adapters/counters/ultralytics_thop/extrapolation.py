@@ -21,7 +21,7 @@ from .rules import BOOK
 ONLY_SMALL = "the counter met it with the smaller image alone"
 
 
-def extrapolated(view: View, small: Sequence[Sighting], items: Iterable[Item]) -> list[Item]:
+def extrapolate_items(view: View, small: Sequence[Sighting], items: Iterable[Item]) -> list[Item]:
     """The items of the full image, with the counts of the smaller one in place of those that differ."""
     found: list[Item] = []
     by_entry: dict[str, list[Item]] = {}
@@ -32,20 +32,20 @@ def extrapolated(view: View, small: Sequence[Sighting], items: Iterable[Item]) -
             found.append(item)
     calls: dict[str, list[Op]] = {}
     for sighting in small:
-        calls.setdefault(sighting.entry, []).append(_multiplied(sighting))
+        calls.setdefault(sighting.entry, []).append(_multiply_sighting(sighting))
     for entry in dict.fromkeys((*by_entry, *calls)):
-        found += _settled(entry, calls.get(entry, []), by_entry.get(entry, []), view)
+        found += _settle_entry(entry, calls.get(entry, []), by_entry.get(entry, []), view)
     return found
 
 
-def _multiplied(sighting: Sighting) -> Op:
+def _multiply_sighting(sighting: Sighting) -> Op:
     return sighting.op._replace(calls=sighting.op.calls * sighting.copies)
 
 
-def _settled(entry: str, calls: Sequence[Op], full: Sequence[Item], view: View) -> list[Item]:
+def _settle_entry(entry: str, calls: Sequence[Op], full: Sequence[Item], view: View) -> list[Item]:
     counted, whole, ran = ZERO, ZERO, ZERO
     for call in calls:
-        counted = counted + _counted(call, view) * call.calls
+        counted = counted + _counted_work(call, view) * call.calls
     for item in full:
         whole = whole + item.counted * item.seen
         ran = ran + item.ran * item.times
@@ -72,5 +72,5 @@ def _settled(entry: str, calls: Sequence[Op], full: Sequence[Item], view: View) 
     return [replace(item, sightings=tuple(calls))]
 
 
-def _counted(call: Op, view: View) -> Work:
+def _counted_work(call: Op, view: View) -> Work:
     return apply(BOOK.of(call, view.versions), call, lambda op: "")[0]

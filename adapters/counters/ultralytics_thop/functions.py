@@ -44,7 +44,7 @@ def bridge_functions(view: View, functions: Sequence[Op], trace: Trace) -> tuple
     taken: set[str] = set()
     for layer in dict.fromkeys(op.layer for op in functions):
         ran = [op for op in trace.ops if op.layer == layer]
-        counted = [(op, _counted(op, view)) for op in functions if op.layer == layer]
+        counted = [(op, _counted_work(op, view)) for op in functions if op.layer == layer]
         groups: dict[Work, list[tuple[Op, Work]]] = {}
         whole: list[tuple[Op, Work]] = []
         for call, work in counted:
@@ -68,7 +68,7 @@ def bridge_functions(view: View, functions: Sequence[Op], trace: Trace) -> tuple
     return items, tuple(op for op in trace.ops if op.id not in taken)
 
 
-def _counted(op: Op, view: View) -> Work:
+def _counted_work(op: Op, view: View) -> Work:
     return apply(BOOK.of(op, view.versions), op, lambda op: "")[0]
 
 

@@ -52,7 +52,7 @@ def proxy_of(model: TorchModel) -> tuple[int, int]:
     return stride, (height // stride) * (width // stride)
 
 
-def multiplied(small: Ledger, full: Ledger, side: int, cells: int) -> Ledger:
+def multiply_ledger(small: Ledger, full: Ledger, side: int, cells: int) -> Ledger:
     """The ledger of an image of that side, with every count as often as it has cells.
 
     The sightings of the full image are beside it, with 0 copies: they show that the model does the same there as in its trace.

@@ -31,7 +31,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
 def _sums(profiler: Any) -> tuple[int, Callable[[Any], int]]:
     raw = list(profiler.profiler.kineto_results.events())
     by_id = {event.correlation_id(): event for event in raw if event.device_type().name == "CPU"}
-    return _analyzed(raw), lambda event: _analyzed([by_id[each.id] for each in _all(event)])
+    return _analyzed_flops(raw), lambda event: _analyzed_flops([by_id[each.id] for each in _all(event)])
 
 
 def _all(event: Any) -> list[Any]:
@@ -39,7 +39,7 @@ def _all(event: Any) -> list[Any]:
     return [event, *(each for inner in event.cpu_children for each in _all(inner))]
 
 
-def _analyzed(events: list[Any]) -> int:
+def _analyzed_flops(events: list[Any]) -> int:
     """FLOPs of all types of numbers, as its TFlop/step adds them up (xformers/profiler/profiler.py:126)."""
     from xformers.profiler.profile_analyzer import AnalyzedTrace
 

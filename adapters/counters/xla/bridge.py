@@ -27,7 +27,7 @@ from . import DROPPED, LOWERED, TARGET
 from .instructions import Before, Key, Wanted, equations, meet, rename, why_not
 from .lowerings import parts
 from .matched import COMPILED, book, book_rest, hold, match
-from .rounding import rounding
+from .rounding import rounding_items
 
 PLACED = (
     "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
@@ -39,7 +39,7 @@ PLACED = (
 def bridge(view: View, trace: Trace) -> Bridge:
     """Items of every instruction that XLA met, of what ran and XLA left out, and of the sum in float32."""
     compiled = view.counter == COMPILED
-    wanted, left_out = _wanted(trace, uncut=not compiled)
+    wanted, left_out = _wanted_instructions(trace, uncut=not compiled)
     handed = [one for one in view.sightings if one.op.attrs.get(LOWERED)]
     dropped = [one for one in view.sightings if one.op.attrs.get(DROPPED)]
     counted = [one for one in view.sightings if not one.op.attrs.get(LOWERED) and not one.op.attrs.get(DROPPED)]
@@ -68,14 +68,14 @@ def bridge(view: View, trace: Trace) -> Bridge:
             routine = wanted.routines.get(key[0])
             holders: list[Op | None] = [routine] if None in named and routine and not found.counted.mac else named
             items += book_rest(found, holders, before.made(key, found.times))
-    return Bridge((*items, *rounding(counted, view, why_not)))
+    return Bridge((*items, *rounding_items(counted, view, why_not)))
 
 
 def _places(op: Op) -> bool:
     return op.attrs.get(TARGET) in PLACED and not is_integer_op(op)
 
 
-def _wanted(trace: Trace, *, uncut: bool) -> tuple[Wanted, list[Item]]:
+def _wanted_instructions(trace: Trace, *, uncut: bool) -> tuple[Wanted, list[Item]]:
     """The instructions that the trace needs, and items for the work of primitives whose instructions are not stated. A program
     that is ``uncut`` has the whole of what the trace has one device's part of."""
     wanted, left_out = Wanted({}, {}, {}, {}), list[Item]()

@@ -15,7 +15,7 @@ from ...jax.records import layer_of
 from ...shared.refusal import BeyondCounter
 from .. import SUM
 from . import LOWERED, TARGET
-from .dropped import MOVES, dropped
+from .dropped import MOVES, dropped_sightings
 from .scopes import scopes_of
 
 CALLS = {"call": ("to_apply",), "fusion": ("calls",), "while": ("body", "condition"), "async-start": ("calls",)}
@@ -45,13 +45,13 @@ def capture(counter: str, call: Call) -> Ledger:
 
     total: int | None = None
 
-    def reconciled(*arguments: Any) -> Any:
+    def call_model(*arguments: Any) -> Any:
         return call.function(*arguments)
 
     if counter.endswith("tabulate"):
-        total, function, arguments = tabulated(call)
+        total, function, arguments = tabulate_call(call)
         call = call._replace(function=function, arguments=arguments)
-    stage = jax.jit(reconciled).lower(*call.arguments)
+    stage = jax.jit(call_model).lower(*call.arguments)
     handed = stage.compiler_ir("hlo").as_hlo_module()
     if counter.endswith("compiled"):
         compiled = stage.compile()
@@ -59,17 +59,17 @@ def capture(counter: str, call: Call) -> Ledger:
         if partitions(module) != call.devices:
             raise BeyondCounter(ONE_DEVICE % (partitions(module), partitions(module)))
         costs = compiled.cost_analysis()
-        sightings = [*seen(module, call.root), *(_before(one) for one in seen(handed, call.root))]
+        sightings = [*find_sightings(module, call.root), *(_before(one) for one in find_sightings(handed, call.root))]
     else:
-        costs, sightings = stage.cost_analysis(), seen(handed, call.root)
-    sightings += dropped(stage.compiler_ir("stablehlo"), seen(handed, call.root), call.root)
+        costs, sightings = stage.cost_analysis(), find_sightings(handed, call.root)
+    sightings += dropped_sightings(stage.compiler_ir("stablehlo"), find_sightings(handed, call.root), call.root)
     costs = costs[0] if isinstance(costs, list) else costs  # before JAX 0.5 one per device
     total = int((costs or {}).get("flops", 0)) if total is None else total
     entries = (Entry(SUM, "", "cost_analysis", total, 1),)
     return Ledger(counter, "jax", FLOP, jax.default_backend(), versions(), total, entries, tuple(sightings), {}, ())
 
 
-def tabulated(call: Call) -> tuple[int, Callable[..., Any], tuple[Any, ...]]:
+def tabulate_call(call: Call) -> tuple[int, Callable[..., Any], tuple[Any, ...]]:
     """The whole model's row in linen's table, and the call whose program it had analysed (flax/linen/summary.py:_get_flops)."""
     if call.linen is None:
         raise BeyondCounter("it is a table of the modules of Flax linen, and this model is none")
@@ -81,11 +81,11 @@ def tabulated(call: Call) -> tuple[int, Callable[..., Any], tuple[Any, ...]]:
     calls: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
     real = summary._get_flops
 
-    def noted(function: Callable[..., Any], *arguments: Any) -> int:
+    def note_call(function: Callable[..., Any], *arguments: Any) -> int:
         calls.append((function, arguments))
         return int(real(function, *arguments))
 
-    summary._get_flops = noted
+    summary._get_flops = note_call
     try:
         options = {"show_repeated": False, "compute_flops": True, "compute_vjp_flops": False}
         table = summary._get_module_table(model, 0, **options)(keys, *given, **named)
@@ -98,9 +98,9 @@ def _zeros(leaf: Any) -> Any:
     return jax.numpy.zeros(leaf.shape, leaf.dtype) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf
 
 
-def seen(module: Any, root: str) -> list[Sighting]:
+def find_sightings(module: Any, root: str) -> list[Sighting]:
     """The instructions that the analysis of this module visits."""
-    walk = Walk(hlo.parsed(module.to_string(options())), root)
+    walk = Walk(hlo.parse_module(module.to_string(options())), root)
     walk.through(walk.module.entry, (), ())
     return walk.sightings
 

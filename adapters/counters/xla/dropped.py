@@ -64,7 +64,7 @@ BODIES = ("stablehlo.while", "stablehlo.case", "stablehlo.if")
 COMPLEX = {"complex<f32>": "c64", "complex<f64>": "c128", "i1": "pred"}
 
 
-def dropped(module: Any, read: list[Sighting], root: str) -> list[Sighting]:
+def dropped_sightings(module: Any, read: list[Sighting], root: str) -> list[Sighting]:
     """The instructions of JAX's module (StableHLO) that XLA's program has not, which ``read`` are: by layer, primitive, kind and
     shape."""
     kept = Counter(map(_kind, (sighting.op for sighting in read)))

@@ -11,7 +11,7 @@ from ....work import ZERO, Work, is_integer_op
 from ..bridge import View
 from ..rulebook import NotCounted, Rule, apply
 from .lowerings import Part, Place, place
-from .rules import BOOK, steps, unpadded
+from .rules import BOOK, steps, unpadded_macs
 
 EQUATIONS = "equations"
 STEPWISE = ("reduce", "reduce_window")
@@ -129,7 +129,7 @@ def rename(met: dict[Key, Met], wanted: Wanted, before: Before) -> None:
             continue
         for other, found in list(met.items()):
             own = equations(wanted.at.get(other, ()))
-            unpads = size and other[0] == key[0] and not own and unpadded(found.op) == size
+            unpads = size and other[0] == key[0] and not own and unpadded_macs(found.op) == size
             if unpads and held is None and found.times <= needed:
                 met[key] = met.pop(other)
                 break

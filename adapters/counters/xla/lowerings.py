@@ -12,7 +12,7 @@ from ....core.causes import Cause
 from ....core.records import Op, Tensor
 from ....work import ZERO, Work, is_complex, numel, prod
 from ..bridge import known_work, unknown_of
-from .rules import convolved
+from .rules import convolution_macs
 
 ONE = {
     "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "remainder", "neg": "negate",
@@ -95,7 +95,7 @@ def parts(op: Op) -> list[Part] | None:
     if name == "conv_general_dilated":
         return [Part(("products", _met_by_xla(op)), work)]
     if name == "ragged_dot_general":
-        return _masked(op, work)
+        return _masked_parts(op, work)
     if name == "convert_element_type" and op.inputs[0].dtype == op.outputs[0].dtype:
         return []
     if name == "convert_element_type" and op.outputs[0].dtype == "bool":
@@ -126,7 +126,7 @@ def parts(op: Op) -> list[Part] | None:
     return None if work or unknown_of([op]) else []
 
 
-def _masked(op: Op, work: Work) -> list[Part]:
+def _masked_parts(op: Op, work: Work) -> list[Part]:
     """Where no kernel takes groups, every row is multiplied with the matrix of each group, and a mask of zeros leaves one: a
     dense product, and a choice for each element of what is cut into groups (jax/_src/lax/lax.py:6631)."""
     ((contracting, _), (batch, _)), (ragged,), _ = op.attrs["ragged_dot_dimension_numbers"]
@@ -178,4 +178,6 @@ def _met_by_xla(op: Op) -> int:
     attrs = op.attrs
     dilations = list(zip(attrs["lhs_dilation"], attrs["rhs_dilation"], strict=True))
     groups = (attrs["feature_group_count"], attrs["batch_group_count"])
-    return convolved(shapes, attrs["dimension_numbers"], attrs["padding"], attrs["window_strides"], dilations, groups)
+    return convolution_macs(
+        shapes, attrs["dimension_numbers"], attrs["padding"], attrs["window_strides"], dilations, groups
+    )

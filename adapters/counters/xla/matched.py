@@ -69,10 +69,10 @@ def match(key: Key, found: Met | None, wanted: list[tuple[Op, Part]], view: View
         elif unknown:
             unknown += repeated
         else:
-            yield from _missing(op, part, repeated, Cause.LOOP_COUNTED_ONCE, IN_A_LOOP)
-        yield from _missing(op, part, by_compiler, *rewrote)
-        yield from _missing(op, part, as_read, Cause.OP_NOT_COUNTED, AS_READ)
-        yield from _missing(op, part, unknown, None, "", gap)
+            yield from _missing_items(op, part, repeated, Cause.LOOP_COUNTED_ONCE, IN_A_LOOP)
+        yield from _missing_items(op, part, by_compiler, *rewrote)
+        yield from _missing_items(op, part, as_read, Cause.OP_NOT_COUNTED, AS_READ)
+        yield from _missing_items(op, part, unknown, None, "", gap)
     if found is not None and found.counted and has > needed:
         made = min(has - needed, before.made(key, has))
         if made:
@@ -136,7 +136,7 @@ def _own(found: Met, op: Op, part: Part, seen: int, times: int, view: View) -> I
         yield rest if whole else replace(rest, times=times, ops=(), sightings=(op._replace(calls=1),))
 
 
-def _missing(op: Op, part: Part, times: int, cause: Cause | None, reason: str, gap: str = "") -> Iterable[Item]:
+def _missing_items(op: Op, part: Part, times: int, cause: Cause | None, reason: str, gap: str = "") -> Iterable[Item]:
     """Operations of which the program has fewer than the model; the evidence is one call, as these are not all of its calls."""
     if part.ran and times > 0:
         missed = unmet(op, part.ran, cause, reason, only=part.only, gap=gap)

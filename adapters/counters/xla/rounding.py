@@ -13,7 +13,7 @@ from ..rulebook import apply
 from .rules import BOOK, FLOAT32
 
 
-def rounding(sightings: Iterable[Sighting], view: View, why_not: Callable[[Op], str]) -> Iterable[Item]:
+def rounding_items(sightings: Iterable[Sighting], view: View, why_not: Callable[[Op], str]) -> Iterable[Item]:
     """What adding in float32 changes: every computation is summed by itself, and then added where it is called."""
     whole: list[Any] = []
     for sighting in sightings:

@@ -93,7 +93,7 @@ def inside(size: int, out: int, taps: int, stride: int, low: int, dilations: tup
     return found
 
 
-def convolved(
+def convolution_macs(
     shapes: Sequence[Sequence[int]],
     places: Sequence[Sequence[int]],
     pads: Sequence[Sequence[int]],
@@ -121,10 +121,10 @@ def _convolution(op: Op) -> Work:
     dilations = list(zip(window["lhs_dilate"], window["rhs_dilate"], strict=True))
     groups = (op.attrs["feature_group_count"], op.attrs["batch_group_count"])
     numbers = op.attrs["dimension_numbers"]
-    return Work(mac=convolved(shapes, numbers, window["pad"], window["stride"], dilations, groups))
+    return Work(mac=convolution_macs(shapes, numbers, window["pad"], window["stride"], dilations, groups))
 
 
-def unpadded(op: Op) -> int:
+def unpadded_macs(op: Op) -> int:
     """Multiply-adds of a convolution as if its whole window lay within the input, 0 of anything else."""
     if op.op != "hlo.convolution":
         return 0
@@ -234,7 +234,7 @@ def _custom_call(op: Op) -> Work:
     FLOAT32, source="H:Postprocess", formula="the sum in float32, computation by computation, less the exact sum"
 )
 def _float32(op: Op) -> Work:
-    return Work(add=rounded(op.attrs["addends"]) - exact(op.attrs["addends"]))
+    return Work(add=sum_in_float32(op.attrs["addends"]) - exact(op.attrs["addends"]))
 
 
 def exact(addends: Sequence[Any]) -> int:
@@ -242,8 +242,8 @@ def exact(addends: Sequence[Any]) -> int:
     return sum(exact(item) if isinstance(item, list) else int(item) for item in addends)
 
 
-def rounded(addends: Sequence[Any]) -> int:
+def sum_in_float32(addends: Sequence[Any]) -> int:
     """The same sum in float32, where the sum of each list is taken first."""
     if exact(addends) <= EXACT:
         return exact(addends)
-    return int(float32_sum((rounded(item) if isinstance(item, list) else int(item), 1) for item in addends))
+    return int(float32_sum((sum_in_float32(item) if isinstance(item, list) else int(item), 1) for item in addends))

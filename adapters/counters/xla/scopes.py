@@ -21,11 +21,11 @@ def scopes_of(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     *parts, last = name.split("/")
     if _NOT_SCOPES.match(last):
         parts.append(last)
-    own = tuple(part for part in map(unwrapped, parts) if not _NOT_SCOPES.match(part))
+    own = tuple(part for part in map(unwrap_scope, parts) if not _NOT_SCOPES.match(part))
     return own if parts and parts[0] == PROGRAM else names + own
 
 
-def unwrapped(part: str) -> str:
+def unwrap_scope(part: str) -> str:
     """The scope inside of transformations: ``vmap(first)`` is ``first``."""
     found = _TRANSFORMED.match(part)
-    return unwrapped(found[1]) if found else part
+    return unwrap_scope(found[1]) if found else part

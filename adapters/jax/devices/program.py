@@ -57,7 +57,7 @@ class DeviceProgram(NamedTuple):
     at: Mapping[int | None, Sequence[Piece]]
 
 
-def cut(closed: Any, arguments: Sequence[Any], devices: int, numbers: Mapping[int, str]) -> DeviceProgram:
+def compile_program(closed: Any, arguments: Sequence[Any], devices: int, numbers: Mapping[int, str]) -> DeviceProgram:
     """Compile a program that has ``numbers`` on its equations, for this number of devices. Raises FactoryError for a program that
     runs on others, and whatever XLA raises."""
     function = jax.extend.core.jaxpr_as_fun(closed)
@@ -71,7 +71,7 @@ def cut(closed: Any, arguments: Sequence[Any], devices: int, numbers: Mapping[in
         files = list(Path(folder).glob(f"*.after_{CUT}.*"))
         if len(files) != 1:
             raise FactoryError(NO_PROGRAM_OF_ONE_DEVICE % jax.__version__)
-        return DeviceProgram(devices, _found(hlo.parsed(files[0].read_text()), numbers))
+        return DeviceProgram(devices, _find_pieces(hlo.parse_module(files[0].read_text()), numbers))
 
 
 def partitions(module: Any) -> int:
@@ -80,10 +80,10 @@ def partitions(module: Any) -> int:
     return int(head[1]) if head else 1
 
 
-def _found(module: hlo.Module, numbers: Mapping[int, str]) -> dict[int | None, list[Piece]]:
+def _find_pieces(module: hlo.Module, numbers: Mapping[int, str]) -> dict[int | None, list[Piece]]:
     turned = _within(module, _loops(module))
     strange = _within(
-        module, [each for each in _loops(module) if numbers.get(_known(tag_of(each.op_name))) not in LOOPS]
+        module, [each for each in _loops(module) if numbers.get(_known_number(tag_of(each.op_name))) not in LOOPS]
     )
     found: dict[int | None, list[Piece]] = {}
     for name, instructions in module.computations.items():
@@ -103,13 +103,13 @@ def _loops(module: hlo.Module) -> list[hlo.Instruction]:
 
 def _within(module: hlo.Module, loops: Sequence[hlo.Instruction]) -> set[str]:
     """The computations in these loops."""
-    pending = [called for each in loops for called in _called(each)]
+    pending = [called for each in loops for called in _called_computations(each)]
     found: set[str] = set()
     while pending:
         name = pending.pop()
         if name not in found:
             found.add(name)
-            pending += [called for each in module.computations.get(name, ()) for called in _called(each)]
+            pending += [called for each in module.computations.get(name, ()) for called in _called_computations(each)]
     return found
 
 
@@ -120,11 +120,11 @@ def _step(module: hlo.Module, instruction: hlo.Instruction) -> str:
     return steps[0] if len(steps) == 1 else ""
 
 
-def _known(tag: int | None) -> int:
+def _known_number(tag: int | None) -> int:
     return -1 if tag is None else tag
 
 
-def _called(instruction: hlo.Instruction) -> list[str]:
+def _called_computations(instruction: hlo.Instruction) -> list[str]:
     keys = ("to_apply", "calls", "body", "condition")
     return [instruction.attrs[key].lstrip("%") for key in keys if key in instruction.attrs]
 
@@ -134,14 +134,14 @@ def group_of(attrs: Mapping[str, str], rank: int, devices: int) -> list[int] | N
     by pairs (source, target), and take part if they are linked. The forms of the others are ``{{0,1},{2,3}}``,
     ``[2,2]<=[4]``, ``[2,2]<=[2,2]T(1,0)`` and ``mesh['a'=2,'b'=2] {'b'}`` (xla/hlo/ir/replica_group.cc)."""
     if "source_target_pairs" in attrs:
-        return _linked(hlo.numbers(attrs["source_target_pairs"]), rank)
+        return _link_numbers(hlo.numbers(attrs["source_target_pairs"]), rank)
     text = attrs.get("replica_groups", "").strip()
     groups = _groups(text, devices)
     found = [group for group in groups or () if rank in group]
     return found[0] if len(found) == 1 else None
 
 
-def _linked(numbers: Sequence[int], rank: int) -> list[int] | None:
+def _link_numbers(numbers: Sequence[int], rank: int) -> list[int] | None:
     linked, size = {rank}, 0
     while len(linked) > size:
         size = len(linked)

@@ -40,7 +40,7 @@ class RankStep:
         pair = ready()
         made = pair.build_jax({})
         positional, named = pair.arguments({})
-        given = nested.described((positional, named), adapter.is_leaf, adapter.tell)
+        given = nested.describe_arguments((positional, named), adapter.is_leaf, adapter.tell)
         self._call = self._called(made, positional, named, world)
         self.told = {
             "mesh": {"names": ["device"], "sizes": [world], "ranks": list(range(world))},
@@ -54,7 +54,7 @@ class RankStep:
             "one_batch": True,
             "one_program": True,
         }
-        with adapter.trying(pair, self._plainly, lambda: given):
+        with adapter.blame_model(pair, self._plainly, lambda: given):
             self._taken(rank, world)
         assert self._trace is not None
         notes = [CALLED_WITH + given, *([ONE_PROCESS_COMPILED % world] if world > 1 else [])]
@@ -79,21 +79,21 @@ class RankStep:
         import jax
 
         from .. import trace
-        from ..phases import marked
+        from ..phases import mark_optimizer
         from . import program, tags, walk
 
         call = self._call
         if world == 1:
             self._trace = trace.trace(call)
             return
-        closed, numbers = tags.tagged(marked(trace.program(call.function, call.arguments)))
+        closed, numbers = tags.tag_equations(mark_optimizer(trace.program(call.function, call.arguments)))
         arguments = jax.tree.leaves(call.arguments)
-        part = program.cut(closed, arguments, world, numbers)
+        part = program.compile_program(closed, arguments, world, numbers)
         self.told["mesh"] = program.mesh_of(closed, arguments, world)
         found = walk.LocalWalk(call.root, part, rank)
         found.through(closed, [None] * len(closed.jaxpr.invars), trace.ONCE, ())
         found.unplaced()
-        self._trace = trace.finished(found, ())
+        self._trace = trace.finish_trace(found, ())
 
     def trace(self) -> Trace:
         """The trace of one device."""
@@ -113,11 +113,11 @@ step = RankStep
 """What worker/ranks.py makes for each rank."""
 
 
-def _nothing() -> None:
+def _prepare_nothing() -> None:
     """Each rank sets its number of devices before it imports JAX: there is nothing to prepare."""
 
 
-install = _nothing
+install = _prepare_nothing
 
 
 def waits(error: BaseException) -> int | None:

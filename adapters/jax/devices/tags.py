@@ -14,7 +14,7 @@ _TAG = re.compile(r"eq(\d+)->")
 """A scope with an arrow is no layer (records.layer_of)."""
 
 
-def tagged(closed: Any) -> tuple[Any, dict[int, str]]:
+def tag_equations(closed: Any) -> tuple[Any, dict[int, str]]:
     """The program with a number on each equation, and the primitive of each number."""
     numbers: dict[int, str] = {}
     return _program(closed, numbers), numbers

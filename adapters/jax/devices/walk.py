@@ -85,7 +85,7 @@ class LocalWalk(Walk):
                 return
             op = made
         elif name == GROUPED:
-            why = _grouped(op, [each for each in found if each.opcode == PRODUCTS["dot_general"]], runs.copies)
+            why = _group_refusal(op, [each for each in found if each.opcode == PRODUCTS["dot_general"]], runs.copies)
             if why:
                 self._problem(equation, why, names)
                 return
@@ -183,7 +183,7 @@ def _is_alike(op: Op, found: Piece) -> bool:
     return all(int(found.attrs.get(name, 1)) == int(op.attrs[name]) for name in groups)
 
 
-def _grouped(op: Op, found: Sequence[Piece], copies: int) -> str:
+def _group_refusal(op: Op, found: Sequence[Piece], copies: int) -> str:
     """Why a product of groups is not known to be a device's as it stands, '' if XLA left it whole, as within ``shard_map``."""
     if not found:
         return NO_PRODUCT_OF_ITS_OWN

@@ -26,7 +26,7 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     import torch
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-    from ..libraries.lora import adapted
+    from ..libraries.lora import add_adapters
     from .documents import WHOLE_TYPE, Documents
     from .experts import share
 
@@ -42,7 +42,7 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     try:
         with torch.device("meta"):
             model = share(auto.from_config(config, dtype=torch.bfloat16, **chosen), batch, seq)
-            model = adapted(model, lora.rank, lora.targets) if lora is not None else model
+            model = add_adapters(model, lora.rank, lora.targets) if lora is not None else model
             model = Documents(model, lengths) if lengths else model
             setattr(model, WHOLE_TYPE, whole.model_type)
             ids = [torch.zeros(batch, seq, dtype=torch.int64) for _ in range(1 + sides)]

@@ -57,11 +57,11 @@ def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, La
     *others, last = shapes
     for shape in others:
         with suppress(Exception):
-            return _laid(model, shape, sizes, beside)
-    return _laid(model, last, sizes, beside)
+            return _lay_out(model, shape, sizes, beside)
+    return _lay_out(model, last, sizes, beside)
 
 
-def _laid(model: Any, shape: tuple[int, ...], sizes: Sizes, beside: Beside) -> tuple[Any, Layout]:
+def _lay_out(model: Any, shape: tuple[int, ...], sizes: Sizes, beside: Beside) -> tuple[Any, Layout]:
     """Pixels of this shape, and where their tokens stand. Raises ValueError if images have different numbers of tokens."""
     import torch
 
@@ -93,7 +93,7 @@ def beside_pixels(beside: Beside) -> dict[str, Any]:
     return {name: torch.tensor(rows, device="cpu") for name, rows in beside.items()}
 
 
-def called(image: int, layout: Layout, model: Any, pixels: Any) -> Any:
+def call_with_images(image: int, layout: Layout, model: Any, pixels: Any) -> Any:
     """What a model of transformers returns for sequences with images in them; ``image`` is the id of a token of an image.
 
     Each image has a token of text behind it, as its end has in the models' own templates.

@@ -24,9 +24,9 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     import torch
     from transformers import AutoModelForImageTextToText
 
-    from ..libraries.lora import adapted
+    from ..libraries.lora import add_adapters
     from .documents import WHOLE_TYPE
-    from .features import called, images_of
+    from .features import call_with_images, images_of
     from .pictures import Pictured
 
     file = title(source)
@@ -54,11 +54,11 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
         )
     try:
         with torch.device("meta"):
-            model = adapted(model, lora.rank, lora.targets) if lora is not None else model
+            model = add_adapters(model, lora.rank, lora.targets) if lora is not None else model
             within = "model." if hasattr(model, "model") else ""
             parts = getattr(model, "model", model).named_children()
             paths = [within + path for path, _ in parts if path not in LANGUAGE]
-            held = Pictured(model, layout, paths, config.get_text_config(), partial(called, image, layout))
+            held = Pictured(model, layout, paths, config.get_text_config(), partial(call_with_images, image, layout))
             setattr(held, WHOLE_TYPE, config.model_type)
             inputs = {"input_ids": torch.zeros(sizes.batch, layout.seq, dtype=torch.int64), "pixel_values": pixels}
         held.train()(**inputs)

@@ -19,7 +19,7 @@ from ...shared.model_file import (
     LONGEST_RUN,
     FileError,
     Wanted,
-    matched,
+    match_inputs,
     member,
     words,
 )
@@ -75,7 +75,7 @@ def torchscript(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Argu
                 f"{where} takes {argument.name}: {argument.type}, which cannot be given on the command line. "
                 "Write a factory that loads it."
             )
-    return module, (tuple(matched(where, wanted, given)), {})
+    return module, (tuple(match_inputs(where, wanted, given)), {})
 
 
 def looked_at(where: str, name: str, data: bytes) -> bytes:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...shared.model_file import FileError, shown, words
+from ...shared.model_file import FileError, show_name, words
 from .arithmetic import is_arithmetic
 from .operators import HIGHER_ORDER, OPERATORS, SIZES
 
@@ -142,7 +142,7 @@ def _check_tree(where: str, key: str, text: str) -> None:
     except ValueError:
         sound = False
     if not sound:
-        named = f" ({shown(others[0])})" if others else ""
+        named = f" ({show_name(others[0])})" if others else ""
         raise FileError(
             f"{where} takes or gives back something else than tensors in lists and dictionaries{named}; --trust-file lets "
             "it."

@@ -62,7 +62,7 @@ STEPS = (
 
 def smaller(defaults: Mapping[str, Any], step: Step | None) -> dict[str, Any]:
     """The arguments that replace defaults; one without a default gets a value in any case."""
-    changes = {name: _required(name) for name, value in defaults.items() if value is inspect.Parameter.empty}
+    changes = {name: _require_module(name) for name, value in defaults.items() if value is inspect.Parameter.empty}
     if step is not None:
         values = {name: value for name, value in defaults.items() if name not in changes}
         new = {name: _new(name, values, step) for name in values}
@@ -70,7 +70,7 @@ def smaller(defaults: Mapping[str, Any], step: Step | None) -> dict[str, Any]:
     return changes
 
 
-def _required(name: str) -> Any:
+def _require_module(name: str) -> Any:
     if name == "block_out_channels":
         return (32, 64)
     if name.endswith("_channels"):

@@ -12,7 +12,7 @@ METHODS = ("fuse", "reparameterize", "switch_to_deploy")
 """What a class calls it: ``fuse`` returns the module that takes its place, the others change it where it is."""
 
 
-def fused(model: Any) -> Any:
+def fuse_modules(model: Any) -> Any:
     """The model, whose modules were fused where they are. Raises FactoryError if none of them can be."""
     if not _fuse(model):
         raise FactoryError(f"no module of this model has a method {', '.join(METHODS[:-1])} or {METHODS[-1]}.")

@@ -60,7 +60,7 @@ class Smallest(transformers.Smallest):
             error = self._error(model, inputs)
             if error is None:
                 return inputs
-            self.stated = fitted.stated(str(error), self.given) or self.stated
+            self.stated = fitted.stated_dimensions(str(error), self.given) or self.stated
             errors.append(error.with_traceback(None))  # the traceback is not read, and would hold all activations
         return None
 

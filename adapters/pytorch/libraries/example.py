@@ -33,7 +33,7 @@ MAINS = (
 VISION = ("vision_config", "backbone_config", "encoder", "image_config", "vit_config")
 
 
-def read(configuration: Any, *names: str, default: Any = None) -> Any:
+def read_attribute(configuration: Any, *names: str, default: Any = None) -> Any:
     """The first of these attributes that a configuration or one of its parts has: a number, or a sequence of numbers."""
     for name in names:
         value = getattr(configuration, name, None)
@@ -42,14 +42,14 @@ def read(configuration: Any, *names: str, default: Any = None) -> Any:
         ):
             return value
     for part in vars(configuration).values():
-        if is_configuration(part) and (value := read(part, *names)) is not None:
+        if is_configuration(part) and (value := read_attribute(part, *names)) is not None:
             return value
     return default
 
 
 def number(configuration: Any, *names: str, default: int) -> int:
     """As ``read``, and the first of a sequence."""
-    value = read(configuration, *names, default=default)
+    value = read_attribute(configuration, *names, default=default)
     value = value[0] if isinstance(value, (list, tuple)) else value
     return int(value) if is_integer(value) else default
 
@@ -83,7 +83,7 @@ def image(configuration: Any, frames: int = 0, side: int = 0) -> Any:
     """An image, or a video of ``frames`` frames."""
     vision = part(configuration, *VISION)
     channels = number(vision, "num_channels", "in_channels", "in_chans", default=3)
-    size = side or read(vision, "image_size", "img_size", "input_size", "resolution", default=IMAGE)
+    size = side or read_attribute(vision, "image_size", "img_size", "input_size", "resolution", default=IMAGE)
     height, width = (size[0], size[-1]) if isinstance(size, (list, tuple)) else (size, size)
     shape = (channels if channels <= 16 else 3, int(height), int(width))
     return rand(1, *((frames,) if frames else ()), *shape)
@@ -100,7 +100,7 @@ def patches(configuration: Any) -> tuple[Any, Any]:
 
 
 def _images(c: Any) -> list[Any]:
-    frames = number(c, "num_frames", default=8) if read(c, "num_frames", "tubelet_size") else 0
+    frames = number(c, "num_frames", default=8) if read_attribute(c, "num_frames", "tubelet_size") else 0
     videos = [image(c, frames)] if frames else []
     return [
         *videos,
@@ -149,7 +149,7 @@ def _widths(c: Any) -> list[int]:
     return [number(c, "hidden_size", "d_model", "embed_dim", "dim", default=64)]
 
 
-def _hidden(c: Any) -> list[Any]:
+def _hidden_shape(c: Any) -> list[Any]:
     [width] = _widths(c)
     values = [rand(1, TEXT, width), patches(c)[0], rand(TEXT, width)]
     channels = number(c, "channels", "in_channels", "num_channels", default=0)
@@ -203,12 +203,12 @@ CANDIDATES: Mapping[str, Callable[[Any], Sequence[Any]]] = {
     "encoder_hidden_states": lambda c: [
         rand(1, TEXT, width) for width in (number(c, "encoder_hidden_size", default=64), *_widths(c))
     ],
-    "inputs_embeds": _hidden,
-    "hidden_states": _hidden,
-    "noise_embeds": _hidden,
-    "context_hidden_states": _hidden,
-    "query_embeds": _hidden,
-    "latents": lambda c: [*_hidden(c), *(value.transpose(-1, -2) for value in _hidden(c))],
+    "inputs_embeds": _hidden_shape,
+    "hidden_states": _hidden_shape,
+    "noise_embeds": _hidden_shape,
+    "context_hidden_states": _hidden_shape,
+    "query_embeds": _hidden_shape,
+    "latents": lambda c: [*_hidden_shape(c), *(value.transpose(-1, -2) for value in _hidden_shape(c))],
 }
 """What a parameter of ``forward`` can be given, by its name."""
 
@@ -225,7 +225,7 @@ def examples(model: Any) -> Iterator[dict[str, Any]]:
     if "bbox" in parameters:
         beside["bbox"] = torch.zeros(1, TEXT, 4, dtype=torch.long)
     if {"input_ids", "pixel_values"} <= set(parameters):
-        for given in _illustrated(model, parameters):
+        for given in _text_with_image(model, parameters):
             yield {**beside, **given}
     for names in _sets(getattr(model, "main_input_name", ""), parameters, required):
         options = [CANDIDATES[name](configuration) for name in names]
@@ -237,18 +237,20 @@ def examples(model: Any) -> Iterator[dict[str, Any]]:
             yield dict(model.dummy_inputs)
 
 
-def completed(model: Any, inputs: Mapping[str, Any], error: Exception) -> Iterator[dict[str, Any]]:
+def complete_inputs(model: Any, inputs: Mapping[str, Any], error: Exception) -> Iterator[dict[str, Any]]:
     """The same arguments, and those besides that the model's own code asks for in an error."""
     parameters = inspect.signature(model.forward).parameters
-    names = [n for n in mend.missing(error, parameters) if n in CANDIDATES and inputs.get(n) is None]
+    names = [n for n in mend.missing_parameters(error, parameters) if n in CANDIDATES and inputs.get(n) is None]
     for values in itertools.product(*(CANDIDATES[name](model.config) for name in names)) if names else ():
         yield {**inputs, **dict(zip(names, values, strict=True))}
     for name, value in inputs.items():
         if getattr(value, "is_floating_point", bool)():
-            yield from ({**inputs, name: wanted} for wanted in _wanted(str(error), tuple(value.shape), model.config))
+            yield from (
+                {**inputs, name: wanted} for wanted in _wanted_values(str(error), tuple(value.shape), model.config)
+            )
 
 
-def _wanted(error: str, shape: Sequence[int], configuration: Any) -> Iterator[Any]:
+def _wanted_values(error: str, shape: Sequence[int], configuration: Any) -> Iterator[Any]:
     """Values of the width that a layer wants, as its error says: as many rows as before, or as an image has patches."""
     rows = patches(configuration)[0].shape[0]
     for width in map(int, re.findall(r"\(\d+x\d+ and (\d+)x\d+\)", error)):
@@ -270,10 +272,10 @@ def _sets(
             yield whole
 
 
-def _illustrated(model: Any, parameters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _text_with_image(model: Any, parameters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A text with an image in it, which takes as many tokens as the model's own code makes of the image."""
     configuration = model.config
-    token = read(configuration, "image_token_id", "image_token_index", "media_placeholder_token_id")
+    token = read_attribute(configuration, "image_token_id", "image_token_index", "media_placeholder_token_id")
     features = next(filter(None, (getattr(module, "get_image_features", None) for module in model.modules())), None)
     if features is None and token is None:
         return

@@ -87,7 +87,7 @@ def forms(configuration: Mapping[str, Any], parameters: Mapping[str, inspect.Par
     for names, shape in itertools.product(
         dict.fromkeys((tuple(usual), tuple(required))), _layouts(configuration, parameters)
     ):
-        yield {name: _annotated(parameters[name], _maker(name, shape, configuration)) for name in names}
+        yield {name: _make_annotated(parameters[name], _maker(name, shape, configuration)) for name in names}
 
 
 def dimensions(form: Form) -> int:
@@ -96,7 +96,7 @@ def dimensions(form: Form) -> int:
     return value.dim() if isinstance(value, torch.Tensor) else 0
 
 
-def stated(message: str, given: int) -> int:
+def stated_dimensions(message: str, given: int) -> int:
     """How many dimensions an error asks for, of an input that has ``given`` ones; 0 if it does not say."""
     for pattern in DIMENSIONS:
         match = pattern.search(message)
@@ -118,7 +118,7 @@ def fit(model: Any, form: Form, configuration: Mapping[str, Any]) -> dict[str, A
         except ImportError:
             raise
         except Exception as error:
-            if not (_resized(str(error), sizes) or _added(str(error), form, parameters, configuration)):
+            if not (_resize_input(str(error), sizes) or _add_parameter(str(error), form, parameters, configuration)):
                 break
         else:
             break
@@ -130,7 +130,7 @@ def _size(sizes: Sizes, name: str, start: int = 0) -> int:
     return sizes.setdefault(name, start or next(prime for prime in PRIMES if prime not in sizes.values()))
 
 
-def _resized(message: str, sizes: Sizes) -> bool:
+def _resize_input(message: str, sizes: Sizes) -> bool:
     """Whether a size could be set to what a layer takes."""
     for text, turn in TURNS.items():
         if text in message and not sizes.get(turn):
@@ -149,23 +149,23 @@ def _resized(message: str, sizes: Sizes) -> bool:
             times = got // sizes[name] if got % sizes[name] == 0 else 0
             several = pattern in TAKEN and sizes[name] > 2
             if (times == 1 or (times and several)) and want % times == 0 and want != got:
-                return _set(sizes, name, want // times)
+                return _set_size(sizes, name, want // times)
         for name in names:
             rest = got - sizes[name]
             along = rest in sizes.values() if pattern in TAKEN else name.startswith("text")
             if along and 0 < want - rest != sizes[name] < got:
-                return _set(sizes, name, want - rest)
+                return _set_size(sizes, name, want - rest)
     return False
 
 
-def _set(sizes: Sizes, name: str, size: int) -> bool:
+def _set_size(sizes: Sizes, name: str, size: int) -> bool:
     """A size is set once: if one layer took it, no other layer's refusal changes it."""
     sizes[name] = size
     sizes[f"{name} set"] = 0
     return True
 
 
-def _added(message: str, form: Form, parameters: Mapping[str, Any], configuration: Mapping[str, Any]) -> bool:
+def _add_parameter(message: str, form: Form, parameters: Mapping[str, Any], configuration: Mapping[str, Any]) -> bool:
     """Whether the error names a parameter that was not given, or is about one that is None."""
     left = [name for name, p in parameters.items() if name not in form and p.default is None]
     named = [name for name in left if re.search(rf"\b{name}\b", message)]
@@ -173,7 +173,7 @@ def _added(message: str, form: Form, parameters: Mapping[str, Any], configuratio
         named = [name for name in left if MORE.search(name)]
     if named:
         main = next((make for given, make in form.items() if given in MAIN), next(iter(form.values()), _moment))
-        form[named[0]] = _annotated(parameters[named[0]], _maker(named[0], main, configuration))
+        form[named[0]] = _make_annotated(parameters[named[0]], _maker(named[0], main, configuration))
     return bool(named)
 
 
@@ -183,14 +183,19 @@ def _layouts(configuration: Mapping[str, Any], parameters: Mapping[str, Any]) ->
     side = configuration.get("sample_size")
     side = side if isinstance(side, int) and side <= 64 else 32
 
-    def made(*shape: Any) -> Maker:
+    def make_layout(*shape: Any) -> Maker:
         return lambda sizes: rand(*(_size(sizes, "channels", channels) if size is None else size for size in shape))
 
-    image, video = made(1, None, side, side), made(1, None, FRAMES, side, side)
-    sequence, frames = made(1, SIDE * SIDE, None), made(1, FRAMES, None, side, side)
-    sounds = [made(1, None, STEPS), made(1, None, 4096)]
-    rest = [made(1, None), made(FRAMES, None, side, side), made(1, None, 1, side, side), made(1, None, 9, 64, 64)]
-    rest += [made(1, 1, 4096), made(1, FRAMES, side, side, None)]
+    image, video = make_layout(1, None, side, side), make_layout(1, None, FRAMES, side, side)
+    sequence, frames = make_layout(1, SIDE * SIDE, None), make_layout(1, FRAMES, None, side, side)
+    sounds = [make_layout(1, None, STEPS), make_layout(1, None, 4096)]
+    rest = [
+        make_layout(1, None),
+        make_layout(FRAMES, None, side, side),
+        make_layout(1, None, 1, side, side),
+        make_layout(1, None, 9, 64, 64),
+    ]
+    rest += [make_layout(1, 1, 4096), make_layout(1, FRAMES, side, side, None)]
     patch = configuration.get("patch_size")
     flat = {"img_ids", "img_shapes", "width", "position_ids"} & set(parameters)
     if flat or (patch is None and "hidden_states" in parameters):
@@ -239,7 +244,7 @@ def _maker(name: str, main: Maker, configuration: Mapping[str, Any]) -> Maker:
         return lambda sizes: torch.ones(1, 1, *main(sizes).shape[-2:])
     stages = [value for key, value in configuration.items() if key.endswith("conditioning_embedding_out_channels")]
     if name == "controlnet_cond" and stages:
-        return lambda sizes: _enlarged(main(sizes), _size(sizes, name), 2 ** (len(stages[0]) - 1))
+        return lambda sizes: _enlarge_latent(main(sizes), _size(sizes, name), 2 ** (len(stages[0]) - 1))
     if name == "style" or name.endswith("_lens"):
         return lambda sizes: torch.full((1,), 0 if name == "style" else _size(sizes, "text", TEXT))
     if re.search(r"mask(_t5|_1|_2)?$", name):
@@ -254,7 +259,7 @@ def _maker(name: str, main: Maker, configuration: Mapping[str, Any]) -> Maker:
     return lambda sizes: rand(1, _text(sizes, name), _size(sizes, name))
 
 
-def _annotated(parameter: inspect.Parameter, make: Maker) -> Maker:
+def _make_annotated(parameter: inspect.Parameter, make: Maker) -> Maker:
     """The value of a parameter whose annotation takes no tensor but a number, a choice, or a list of tensors."""
     annotation = parameter.annotation
     text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
@@ -279,7 +284,7 @@ def _like(main: Any, channels: int) -> Any:
     return main
 
 
-def _enlarged(main: Any, channels: int, times: int) -> Any:
+def _enlarge_latent(main: Any, channels: int, times: int) -> Any:
     """The picture that a latent image is made from: ``times`` times as high and wide, with ``channels`` channels."""
     if main.dim() < 4:
         return main

@@ -34,7 +34,7 @@ class Adapted(torch.nn.Module):
         return self.base_layer(x) + self.lora_B(self.lora_A(x))
 
 
-def adapted(model: Any, rank: int, targets: Sequence[str] = ()) -> Any:
+def add_adapters(model: Any, rank: int, targets: Sequence[str] = ()) -> Any:
     """The model itself, its weights frozen, with an adapter on each target.
 
     Without named targets these are all nn.Linear but the head, as in peft's "all-linear". Raises FactoryError for a target

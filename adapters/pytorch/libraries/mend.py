@@ -50,9 +50,9 @@ KINDS = {"mlp_layer_types": ("dense", "sparse")}
 """Kinds of layers that configurations list by name."""
 
 
-def mended(error: BaseException, configuration: Any, before: Mends) -> Mends | None:
+def add_mend(error: BaseException, configuration: Any, before: Mends) -> Mends | None:
     """``before`` with one more thing that the error says; None if it says nothing new."""
-    for kind, name, value in _read(error, configuration):
+    for kind, name, value in _read_error(error, configuration):
         if before.get(kind, {}).get(name, before) != value:
             return {**before, kind: {**before.get(kind, {}), name: value}}
     return None
@@ -66,7 +66,7 @@ def parts(configuration: Any) -> Iterator[Any]:
             yield from parts(value)
 
 
-def intended(configuration: Any, rung: shrink.Rung | None, mends: Mends) -> Any:
+def intended_configuration(configuration: Any, rung: shrink.Rung | None, mends: Mends) -> Any:
     """A copy with the values that a rung wants, whether or not its class takes them."""
     whole = copy.deepcopy(configuration)
     for part in parts(whole):
@@ -78,47 +78,47 @@ def intended(configuration: Any, rung: shrink.Rung | None, mends: Mends) -> Any:
     return whole
 
 
-def _read(error: BaseException, configuration: Any) -> Iterator[tuple[type, str, Any]]:
+def _read_error(error: BaseException, configuration: Any) -> Iterator[tuple[type, str, Any]]:
     if isinstance(error, AttributeError) and error.name and is_configuration(error.obj):
-        value = sized(error.name, values_of(error.obj))
+        value = value_by_name(error.name, values_of(error.obj))
         if value is not None:
             yield type(error.obj), error.name, value
-    yield from _agreed(str(error), configuration)
+    yield from _agree_numbers(str(error), configuration)
     if isinstance(error, KeyError):
         yield from _by_kind(error, configuration)
     lines = "".join(linecache.getline(frame.f_code.co_filename, line) for frame, line in _frames(error)[-1:])
     if "None" in str(error) and SECTION in lines:
-        yield from _turned(configuration, [shrink.HEAD // 8, *[3 * shrink.HEAD // 16] * 2])
+        yield from _turn_sections(configuration, [shrink.HEAD // 8, *[3 * shrink.HEAD // 16] * 2])
     if "None" in str(error) or "'bool' object" in str(error):
         for part, name in unset(error, configuration):
-            value = sized(name, values_of(part))
+            value = value_by_name(name, values_of(part))
             if value is not None:
                 yield type(part), name, value
 
 
-def _agreed(text: str, configuration: Any) -> Iterator[tuple[type, str, Any]]:
+def _agree_numbers(text: str, configuration: Any) -> Iterator[tuple[type, str, Any]]:
     """Numbers that have to agree."""
     for name, _, value in EQUALS.findall(text):
-        yield from _set(configuration, name, value)
+        yield from _set_attribute(configuration, name, value)
     for first, one, second, other in BOTH.findall(text):
-        yield from _set(configuration, *((first, other) if one == "None" else (second, one)))
+        yield from _set_attribute(configuration, *((first, other) if one == "None" else (second, one)))
     for name, _, _, value in DIVISIBLE.findall(text):
-        yield from _set(configuration, name, value)
+        yield from _set_attribute(configuration, name, value)
     for name, value, other, required in MUST_BE.findall(text):
-        yield from _set(configuration, name or other, value or required)
+        yield from _set_attribute(configuration, name or other, value or required)
     for name, other in MATCHES.findall(text):
         for part in parts(configuration):
             if name in vars(part) and is_integer(getattr(part, other, None)):
                 yield type(part), name, getattr(part, other)
     for name, value in SHOULD.findall(text):
-        yield from _set(configuration, name, value)
+        yield from _set_attribute(configuration, name, value)
     for name in ARGUMENT.findall(text):
         for part in parts(configuration):
             if getattr(part, "layer_types", None) and getattr(part, name, None) is None:
-                yield type(part), name, sized(name, values_of(part))
+                yield type(part), name, value_by_name(name, values_of(part))
     for names in REQUIRED.findall(text):
         for name in ast.literal_eval(names):
-            yield from _set(configuration, name, str(sized(name, {})))
+            yield from _set_attribute(configuration, name, str(value_by_name(name, {})))
     for part in parts(configuration):
         for name, value in values_of(part).items():
             if "divisible by " in text and "groups" in text and name.endswith("groups") and is_integer(value):
@@ -129,7 +129,7 @@ def _agreed(text: str, configuration: Any) -> Iterator[tuple[type, str, Any]]:
         yield from _sections(configuration, int(total), ast.literal_eval(sizes))
 
 
-def _set(configuration: Any, path: str, value: str) -> Iterator[tuple[type, str, Any]]:
+def _set_attribute(configuration: Any, path: str, value: str) -> Iterator[tuple[type, str, Any]]:
     """That attribute of the part that has it: given by its path, or the first one."""
     *way, name = path.split(".")
     if value == "None":
@@ -146,18 +146,18 @@ def _sections(configuration: Any, total: int, sizes: list[int]) -> Iterator[tupl
     """Sections of a head, wherever they stand, in the same proportions and of another sum."""
     rest = [size * total // sum(sizes) for size in sizes]
     rest[-1] += total - sum(rest)
-    yield from _listed(configuration, sizes, rest)
-    yield from _turned(configuration, rest)  # the model's code has a default for them
+    yield from _list_sizes(configuration, sizes, rest)
+    yield from _turn_sections(configuration, rest)  # the model's code has a default for them
 
 
-def _turned(configuration: Any, sections: list[int]) -> Iterator[tuple[type, str, Any]]:
+def _turn_sections(configuration: Any, sections: list[int]) -> Iterator[tuple[type, str, Any]]:
     """The sections of a head, where its positions are parametrised."""
     for part in parts(configuration):
         if isinstance(getattr(part, ROPE, None), dict):
             yield type(part), ROPE, {**getattr(part, ROPE), SECTION: sections}
 
 
-def _listed(configuration: Any, sizes: list[int], rest: list[int]) -> Iterator[tuple[type, str, Any]]:
+def _list_sizes(configuration: Any, sizes: list[int], rest: list[int]) -> Iterator[tuple[type, str, Any]]:
     for part in parts(configuration):
         for name, value in values_of(part).items():
             if isinstance(value, dict):
@@ -174,11 +174,11 @@ def _by_kind(error: KeyError, configuration: Any) -> Iterator[tuple[type, str, A
         kinds = getattr(part, "layer_types", None) or ()
         for name, value in values_of(part).items():
             if isinstance(value, dict) and error.args[0] in kinds and error.args[0] not in value:
-                base = value.get("rope_theta") or sized("rope_theta", {})
+                base = value.get("rope_theta") or value_by_name("rope_theta", {})
                 yield type(part), name, {kind: {**value, "rope_theta": base} for kind in sorted(set(kinds))}
 
 
-def sized(name: str, values: Mapping[str, Any]) -> Any:
+def value_by_name(name: str, values: Mapping[str, Any]) -> Any:
     """The value for an open attribute of that name; None if its name does not tell."""
     for pattern, value in (
         (shrink.HEAD_SIZE, shrink.HEAD),
@@ -187,7 +187,7 @@ def sized(name: str, values: Mapping[str, Any]) -> Any:
         (shrink.CHOSEN, 2),
         (shrink.SHARED, 1),
         (shrink.EXPERT, shrink.EXPERTS),
-        (re.compile("^(image|video|audio)_token_(id|index)$"), _unused(values)),
+        (re.compile("^(image|video|audio)_token_(id|index)$"), _unused_token(values)),
         (BASE, 10000.0),
         (RATE, 0.0),
         (EPSILON, 1e-5),
@@ -204,7 +204,7 @@ def sized(name: str, values: Mapping[str, Any]) -> Any:
     return None
 
 
-def _unused(values: Mapping[str, Any]) -> int | None:
+def _unused_token(values: Mapping[str, Any]) -> int | None:
     """The last token of the vocabulary that has no meaning yet."""
     size = values.get("vocab_size") or 2 * shrink.WIDTH
     return next((token for token in range(size - 1, 0, -1) if token not in values.values()), None)
@@ -227,7 +227,7 @@ def unset(error: BaseException, configuration: Any) -> Iterator[tuple[Any, str]]
                 yield from ((part, name) for part in parts(configuration) if getattr(part, name, 0) is None)
 
 
-def missing(error: BaseException, parameters: Mapping[str, Any]) -> list[str]:
+def missing_parameters(error: BaseException, parameters: Mapping[str, Any]) -> list[str]:
     """Parameters of ``forward`` that the error is about: in its words, or in the lines of the model's code that raised it."""
     lines = [linecache.getline(frame.f_code.co_filename, line) for frame, line in _frames(error)[-2:]]
     words = set(re.findall(r"\w+", " ".join([str(error), *lines])))

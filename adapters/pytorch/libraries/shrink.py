@@ -204,7 +204,11 @@ def _integer(name: str, value: int, rung: Rung, heads: int, shared: Shared) -> i
         return min(value, rung.image) if rung.image else value
     if rung.widths == KEPT:
         return value
-    return _equal(name, value, rung.size, heads) if rung.widths == EQUAL else _scaled(name, value, rung.divisor, heads)
+    return (
+        _equal(name, value, rung.size, heads)
+        if rung.widths == EQUAL
+        else _scale_value(name, value, rung.divisor, heads)
+    )
 
 
 def _equal(name: str, value: int, size: int, heads: int) -> int:
@@ -219,7 +223,7 @@ def _equal(name: str, value: int, size: int, heads: int) -> int:
     return (INNER if INSIDE.search(name) else WIDTH) * size
 
 
-def _scaled(name: str, value: int, divisor: int, heads: int) -> int:
+def _scale_value(name: str, value: int, divisor: int, heads: int) -> int:
     """Two heads are left of an even number, one of an odd one; what is as wide as all heads together shrinks as they do."""
     share = max(1, heads if heads % 2 else heads // 2) if heads else 4
     if HEAD_SIZE.search(name):

@@ -155,7 +155,7 @@ class Smallest:
                 mends = self._mended(of_try, rung, named, mends)
                 _release(of_try)
             errors += of_rung[:1]
-        raise _telling(errors)
+        raise _choose_error(errors)
 
     def _fitting(
         self, rung: Any, named: dict[str, Any], mends: mend.Mends, errors: list[Exception]
@@ -180,7 +180,7 @@ class Smallest:
                 return inputs
             repeated = _repeats(errors, error)
             errors.append(error)
-            for fuller in itertools.islice(example.completed(model, inputs, error), example.MORE):
+            for fuller in itertools.islice(example.complete_inputs(model, inputs, error), example.MORE):
                 if (further := self._error(model, fuller)) is None:
                     return fuller
                 errors.append(further.with_traceback(None) if _repeats(errors, further) else further)
@@ -197,8 +197,8 @@ class Smallest:
             try:
                 configuration = self._configuration(rung, named, mends)
             except Exception:  # its parts do not agree with each other
-                configuration = mend.intended(default, rung, mends)
-        return next(filter(None, (mend.mended(error, configuration, mends) for error in errors)), None)
+                configuration = mend.intended_configuration(default, rung, mends)
+        return next(filter(None, (mend.add_mend(error, configuration, mends) for error in errors)), None)
 
     def _configuration(self, rung: Any, named: dict[str, Any], mends: mend.Mends) -> Any:
         default = self.model.config_class()  # type: ignore[attr-defined]
@@ -263,7 +263,7 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def _telling(errors: list[Exception]) -> Exception:
+def _choose_error(errors: list[Exception]) -> Exception:
     """The last of all configurations' first errors: from the least changed configuration, with the fullest inputs."""
     own = [error for error in errors if not isinstance(error, Unfit)]
     if not own:

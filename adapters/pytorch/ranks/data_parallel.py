@@ -10,37 +10,37 @@ from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
 
-def put(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
+def replace_reducer(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
     """Let each such model add its gradients by a call whose result is there at once; a hook of the program's own stays."""
 
     def init(held: Any) -> Any:
-        def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        def init_model(self: Any, *args: Any, **kwargs: Any) -> None:
             held(self, *args, **kwargs)
             self._rank_hooked = False
 
-        return made
+        return init_model
 
-    def hooked(held: Any) -> Any:
-        def registered(self: Any, *args: Any, **kwargs: Any) -> None:
+    def replace_hook(held: Any) -> Any:
+        def register_hook(self: Any, *args: Any, **kwargs: Any) -> None:
             self._rank_hooked = True
             held(self, *args, **kwargs)
 
-        return registered
+        return register_hook
 
     def before(held: Any) -> Any:  # a call of the model, or of one that torch.distributed._composable.replicate holds
-        def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def call_before(self: Any, *args: Any, **kwargs: Any) -> Any:
             if not self._rank_hooked:
-                self.register_comm_hook(None, lambda _, bucket: _added(self, bucket.buffer()))
+                self.register_comm_hook(None, lambda _, bucket: _add_gradients(self, bucket.buffer()))
             return held(self, *args, **kwargs)
 
-        return called
+        return call_before
 
     replace(DistributedDataParallel, "__init__", init)
-    replace(DistributedDataParallel, "register_comm_hook", hooked)
+    replace(DistributedDataParallel, "register_comm_hook", replace_hook)
     replace(DistributedDataParallel, "_pre_forward", before)
 
 
-def _added(model: Any, gradients: torch.Tensor) -> Any:
+def _add_gradients(model: Any, gradients: torch.Tensor) -> Any:
     """What the reducer does of its own: it multiplies the gradients by 1 / N as it copies them into the bucket, and adds the
     buckets (torch/csrc/distributed/c10d/reducer.cpp, Reducer::mark_variable_ready_dense and run_allreduce_hook)."""
     gradients.mul_(1 / distributed.get_world_size(model.process_group))

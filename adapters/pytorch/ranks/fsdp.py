@@ -13,7 +13,7 @@ import torch
 META = torch.device("meta")
 
 
-def put(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
+def keep_on_meta(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
     """Let groups of weights on meta stay there."""
     try:
         from torch.distributed.fsdp._fully_shard import _fsdp_collectives as collectives
@@ -21,7 +21,7 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
     except ImportError:
         return
 
-    def settled(held: Any) -> Any:
+    def settle_weights(held: Any) -> Any:
         """Before the first step: a program may have given values to its weights since it sharded them."""
 
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -37,7 +37,7 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
     def handle(held: Any) -> Any:
         return lambda kind: held("cpu" if kind == "meta" else kind)  # streams and events that do nothing
 
-    replace(groups.FSDPParamGroup, "lazy_init", settled)
+    replace(groups.FSDPParamGroup, "lazy_init", settle_weights)
     replace(groups.FSDPParamGroup, "_validate_no_meta_params", lambda _held: lambda _self: None)
     for module in (groups, collectives):
         replace(module, "_get_device_handle", handle)

@@ -20,7 +20,7 @@ def mesh_of(meshes: list[Any], world: int) -> dict[str, Any]:
     return {"names": list(names), "sizes": list(map(int, finest.mesh.shape)), "ranks": ranks}
 
 
-def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
+def unwrap_model(model: torch.nn.Module) -> torch.nn.Module:
     """The model that DistributedDataParallel holds: its layers have the names that they have on one device."""
     return model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
 
@@ -37,7 +37,7 @@ def batches_of(models: list[torch.nn.Module]) -> list[list[int]]:
 
 
 def _lines(module: Any) -> list[list[int]]:
-    module = _replicated(module) or module
+    module = _find_reducer(module) or module
     if isinstance(module, torch.nn.parallel.DistributedDataParallel):
         return [distributed.get_process_group_ranks(module.process_group)]
     state = getattr(module, "_get_fsdp_state", None)
@@ -50,7 +50,7 @@ def _lines(module: Any) -> list[list[int]]:
     return []
 
 
-def _replicated(module: Any) -> Any:
+def _find_reducer(module: Any) -> Any:
     """What adds the gradients of a module that ``replicate`` left in its place; None of any other, and before its first call."""
     try:
         from torch.distributed._composable.replicate import DDP, replicate

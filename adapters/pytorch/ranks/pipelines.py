@@ -49,14 +49,14 @@ class Pipelines:
         self.stages: list[Any] = []
 
 
-def _refusing(_held: Any) -> Any:
-    def made(_self: Any, *_args: Any, **_kwargs: Any) -> None:
+def _refuse_schedule(_held: Any) -> Any:
+    def refuse_init(_self: Any, *_args: Any, **_kwargs: Any) -> None:
         raise FactoryError(PIPELINES_NEED_ANOTHER_RELEASE % torch.__version__)
 
-    return made
+    return refuse_init
 
 
-def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]) -> None:
+def replace_exchanges(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]) -> None:
     """Replace what stages send each other before their first step."""
     try:
         from torch.distributed.pipelining import stage as stages
@@ -66,7 +66,7 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
     if base is None:
         return
     if not hasattr(base, "_recv_meta"):
-        replace(base, "__init__", _refusing)
+        replace(base, "__init__", _refuse_schedule)
         return
 
     def paths(stage: Any, from_: int, to: int) -> Iterator[str]:
@@ -76,16 +76,16 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
             yield os.path.join(asking().pipelines.exchange, f"{name}.{from_}.{to}")
 
     def send(_held: Any) -> Any:
-        def sent(self: Any, meta: Any, dst_stage: int) -> None:
+        def send_meta(self: Any, meta: Any, dst_stage: int) -> None:
             for place in paths(self, self.stage_index, dst_stage):
                 with open(place + ".part", "wb") as file:
                     pickle.dump(meta, file)
                 os.replace(place + ".part", place)
 
-        return sent
+        return send_meta
 
     def recv(_held: Any) -> Any:
-        def received(self: Any, src_stage: int) -> Any:
+        def receive_meta(self: Any, src_stage: int) -> Any:
             outputs = self._stage_meta.outputs
             if src_stage > self.stage_index and not any(isinstance(each, stages._DTensorMeta) for each in outputs):
                 # Gradients have the shapes of what they are taken of. How ranks share them, the next stage alone knows.
@@ -103,18 +103,18 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
                     raise Waits(first)
                 time.sleep(PAUSE)
 
-        return received
+        return receive_meta
 
     def own_vote(_held: Any) -> Any:
-        def voted(self: Any, has_backward: bool, *_args: Any, **_kwargs: Any) -> Any:
+        def vote_alone(self: Any, has_backward: bool, *_args: Any, **_kwargs: Any) -> Any:
             dynamic = stages.InferenceMode.needs_dynamic(self._user_meta, has_backward)
             self._rank_vote = torch.tensor([0 if dynamic else 1], dtype=torch.int32, device="cpu")
             return self._rank_vote
 
-        return voted
+        return vote_alone
 
-    def unrecorded(held: Any) -> Any:
-        def prepared(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def disable_recording(held: Any) -> Any:
+        def prepare_unrecorded(self: Any, *args: Any, **kwargs: Any) -> Any:
             told = asking().pipelines
             recorder, told.prepared = told.recorder, True
             if recorder is None:
@@ -125,18 +125,18 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
             finally:
                 recorder.paused = paused
 
-        return prepared
+        return prepare_unrecorded
 
     def init(held: Any) -> Any:
-        def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        def init_stage(self: Any, *args: Any, **kwargs: Any) -> None:
             held(self, *args, **kwargs)
             asking().pipelines.stages.append(self)
 
-        return made
+        return init_stage
 
     replace(base, "__init__", init)
     for name in ("_forward_metadata_inference", "_backward_metadata_inference"):
-        replace(base, name, unrecorded)
+        replace(base, name, disable_recording)
     replace(base, "_send_meta", send)
     replace(base, "_recv_meta", recv)
     replace(base, "_warmup_forward_vote", own_vote)

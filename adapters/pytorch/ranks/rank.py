@@ -20,11 +20,11 @@ from ..steps.context import StepContext
 from ..steps.path import StepPath
 from ..tracing.records import tensors_in
 from ..training import _loss
-from .layout import batches_of, mesh_of, unwrapped
+from .layout import batches_of, mesh_of, unwrap_model
 from .pipelines import SHAPES_LEARNT_BEFORE, Waits
 from .sequences import ON_CPU
+from .world import as_rank
 from .world import install as install
-from .world import standing
 
 ONE_PROCESS_RAN_AS_EACH = (
     "one process ran as each rank on a process group that sends nothing: what other ranks send is this rank's own data, so work "
@@ -70,15 +70,15 @@ class RankStep:
     def run(self, rank: int, world: int, exchange: str, ready: Callable[[], Any]) -> None:
         """Run it, of the program that ``ready`` imports. Raises FactoryError for a program that cannot be used."""
         torch.manual_seed(0)
-        with standing(rank, world, exchange) as seen:
+        with as_rank(rank, world, exchange) as seen:
             self.pair = ready()
             at_import = bool(seen.where or seen.lines)
             model = self.pair.build_torch({})
             arguments = self._arguments()
-            modules = [unwrapped(model)] if isinstance(model, torch.nn.Module) else []
+            modules = [unwrap_model(model)] if isinstance(model, torch.nn.Module) else []
             self.context = context = StepContext(modules, self.nested)
             seen.pipelines.recorder = context.recorder
-            context.recorder.path.parts([unwrapped(stage.submod) for stage in seen.pipelines.stages])
+            context.recorder.path.parts([unwrap_model(stage.submod) for stage in seen.pipelines.stages])
             read = Read(context.recorder)
             step = self._step(model, arguments)
             context.enter()
@@ -98,7 +98,7 @@ class RankStep:
                 "asked": seen.lines,
                 "where": seen.where,
                 "at_import": at_import,
-                "batches": batches_of([model] if modules else _called(context.recorder.path)),
+                "batches": batches_of([model] if modules else _called_modules(context.recorder.path)),
                 "sequences": seen.sequences,
                 "read": read.elements,
                 "given": self._given(arguments) if modules else "",
@@ -106,10 +106,10 @@ class RankStep:
 
     def _arguments(self) -> nested.Arguments:
         made = Inputs(self.device)
-        return nested.changed(self.pair.arguments({}), is_leaf, made.tensor)
+        return nested.change_leaves(self.pair.arguments({}), is_leaf, made.tensor)
 
     def _given(self, arguments: nested.Arguments) -> str:
-        return nested.described(arguments, is_leaf, _tell)
+        return nested.describe_arguments(arguments, is_leaf, _tell)
 
     def _step(self, model: Any, arguments: nested.Arguments) -> Callable[[], Any]:
         positional, named = arguments
@@ -174,7 +174,7 @@ def _without_gradients(call: Callable[[], Any]) -> Any:
         return call()
 
 
-def _called(path: StepPath) -> list[torch.nn.Module]:
+def _called_modules(path: StepPath) -> list[torch.nn.Module]:
     """The modules that the step called, and no other module did."""
     return list(path._calls) or list(path._names)
 

@@ -33,19 +33,21 @@ ON_CPU = (
 """Note of such a step."""
 
 
-def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]) -> None:
+def follow_context_parallelism(
+    replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]
+) -> None:
     """Let each use of context parallelism tell its line of ranks, and run on the CPU."""
 
-    def followed(held: Any) -> Any:
-        def called(mesh: Any, *args: Any, **kwargs: Any) -> Any:
+    def follow_mesh(held: Any) -> Any:
+        def call_with_mesh(mesh: Any, *args: Any, **kwargs: Any) -> Any:
             line = distributed.get_process_group_ranks(mesh.get_group())
             if line not in asking().sequences:
                 asking().sequences.append(line)
             return held(mesh, *args, **kwargs)
 
-        return called
+        return call_with_mesh
 
-    def enabled(held: Any) -> Any:
+    def enable_on_cpu(held: Any) -> Any:
         def enable() -> None:
             held()
             _rules()
@@ -58,13 +60,13 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
         except ImportError:
             continue
         for start in STARTS:
-            replace(module, start, followed)
+            replace(module, start, follow_mesh)
     try:
         ring = import_module(RING)
         ring.custom_ops.update(dict.fromkeys(TENSORS, partial(_ring, asking)))
     except (ImportError, AttributeError):
         return
-    replace(ring, "_enable_cp_dtensor_dispatcher", enabled)
+    replace(ring, "_enable_cp_dtensor_dispatcher", enable_on_cpu)
 
 
 def _rules() -> None:

@@ -18,11 +18,11 @@ from torch.utils._python_dispatch import _disable_current_modes
 FUNCTIONS = "torch.distributed._functional_collectives"
 
 
-def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]) -> None:
+def replace_all_to_all(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]) -> None:
     """Let each call of all_to_all_single give what a rank gets there."""
 
     def functional(held: Any) -> Any:
-        def passed(given: Any, takes: Any, gives: Any, group: Any, *args: Any, **kwargs: Any) -> Any:
+        def pass_tokens(given: Any, takes: Any, gives: Any, group: Any, *args: Any, **kwargs: Any) -> Any:
             out = held(given, takes, gives, group, *args, **kwargs)
             found = resolve(group)
             if isinstance(found, str):
@@ -30,10 +30,10 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
             _fill(asking, getattr(out, "elem", out), given, takes, gives, found)
             return out
 
-        return passed
+        return pass_tokens
 
     def inplace(held: Any) -> Any:
-        def passed(
+        def pass_tokens(
             output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None,
             async_op: bool = False,
         ) -> Any:  # fmt: skip
@@ -41,7 +41,7 @@ def put(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Calla
             _fill(asking, output, input, output_split_sizes, input_split_sizes, group)
             return work
 
-        return passed
+        return pass_tokens
 
     functions: Any = import_module(FUNCTIONS)
     resolve: Any = getattr(functions, "_resolve_group", None)  # of a mesh, too

@@ -68,39 +68,39 @@ def install() -> None:
     except ImportError as error:
         raise FactoryError(RANKS_NEED_DISTRIBUTED % torch.__version__) from error
 
-    def passed(held: Any) -> Any:
+    def pass_through(held: Any) -> Any:
         return lambda *args, **kwargs: None if _current else held(*args, **kwargs)
 
     for module in (distributed, distributed.distributed_c10d):
-        put(module, "init_process_group", passed)
-        put(module, "destroy_process_group", passed)
-        put(module, "get_rank", _rank)
-    put(distributed.ProcessGroup, "rank", _group_rank)
-    put(DeviceMesh, "__init__", _mesh)
+        patch(module, "init_process_group", pass_through)
+        patch(module, "destroy_process_group", pass_through)
+        patch(module, "get_rank", _rank)
+    patch(distributed.ProcessGroup, "rank", _group_rank)
+    patch(DeviceMesh, "__init__", _mesh)
     for name in ("get_local_rank", "get_rank", "get_coordinate"):
-        put(DeviceMesh, name, _place)
-    put(os._Environ, "__getitem__", _variable)
-    sequences.put(put, asking)
-    data_parallel.put(put)
-    fsdp.put(put)
-    pipelines.put(put, asking)
-    tokens.put(put, asking)
+        patch(DeviceMesh, name, _place)
+    patch(os._Environ, "__getitem__", _variable)
+    sequences.follow_context_parallelism(patch, current_rank)
+    data_parallel.replace_reducer(patch)
+    fsdp.keep_on_meta(patch)
+    pipelines.replace_exchanges(patch, current_rank)
+    tokens.replace_all_to_all(patch, current_rank)
 
 
-def put(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
+def patch(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
     """Replace this function of PyTorch's."""
     held = getattr(owner, name, None)
     if held is not None:
         setattr(owner, name, wraps(held)(made(held)))
 
 
-def asking() -> Seen:
+def current_rank() -> Seen:
     """The rank that this process is now."""
     return _current[-1] if _current else Seen()
 
 
 @contextmanager
-def standing(rank: int, size: int, exchange: str) -> Iterator[Seen]:
+def as_rank(rank: int, size: int, exchange: str) -> Iterator[Seen]:
     """Meanwhile this process is the rank of that number in a world of that size. ``exchange`` is a folder in which the stages
     of a pipeline leave the shapes that they send."""
     from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -126,7 +126,7 @@ def standing(rank: int, size: int, exchange: str) -> Iterator[Seen]:
 def _rank(held: Any) -> Any:
     def get_rank(group: Any = None) -> Any:
         place = held(group)
-        asking().asked(lambda: None if group is None or place < 0 else distributed.get_process_group_ranks(group))
+        current_rank().asked(lambda: None if group is None or place < 0 else distributed.get_process_group_ranks(group))
         return place
 
     return get_rank
@@ -134,7 +134,7 @@ def _rank(held: Any) -> Any:
 
 def _group_rank(held: Any) -> Any:
     def rank(group: Any) -> Any:
-        asking().asked(lambda: distributed.get_process_group_ranks(group))
+        current_rank().asked(lambda: distributed.get_process_group_ranks(group))
         return held(group)
 
     return rank
@@ -142,27 +142,27 @@ def _group_rank(held: Any) -> Any:
 
 def _mesh(held: Any) -> Any:
     def init(mesh: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
-        if _lacking(device_type):
-            asking().lacking.add(device_type)
+        if _is_lacking(device_type):
+            current_rank().lacking.add(device_type)
             device_type = "cpu"
         held(mesh, device_type, *args, **kwargs)
-        asking().meshes.append(mesh)
+        current_rank().meshes.append(mesh)
 
     return init
 
 
-def _lacking(kind: str) -> bool:
+def _is_lacking(kind: str) -> bool:
     """Whether these are devices that PyTorch knows, and this machine has none of."""
     handle: Any = getattr(torch, kind, None)
     return hasattr(handle, "is_available") and not handle.is_available()
 
 
 def _place(held: Any) -> Any:
-    def asked(mesh: Any, *args: Any, **kwargs: Any) -> Any:
+    def note_mesh_query(mesh: Any, *args: Any, **kwargs: Any) -> Any:
         place = held(mesh, *args, **kwargs)
         dim = args[0] if args else kwargs.get("mesh_dim")
         whole = dim is None and mesh.ndim > 1
-        asking().asked(
+        current_rank().asked(
             lambda: (
                 list(map(int, mesh.mesh.flatten().tolist()))
                 if whole
@@ -171,14 +171,14 @@ def _place(held: Any) -> Any:
         )
         return place
 
-    return asked
+    return note_mesh_query
 
 
 def _variable(held: Any) -> Any:
     def getitem(environ: Any, name: Any) -> Any:
         value = held(environ, name)
         if name in PLACES:
-            asking().asked(lambda: None)
+            current_rank().asked(lambda: None)
         return value
 
     return getitem

@@ -28,14 +28,14 @@ def uncompiled_branches(met: Callable[[str], None]) -> Iterator[None]:
         yield
         return
 
-    def called(function: Any, args: Any, kwargs: Any = None) -> Any:
+    def call_uncompiled(function: Any, args: Any, kwargs: Any = None) -> Any:
         if getattr(function, "__name__", "") != CONDITION:
             return function(*args, **(kwargs or {}))
         predicate, if_true, if_false, operands = args
         met("cond")
         return (if_true if predicate else if_false)(*operands)
 
-    setattr(module, COMPILES, called)
+    setattr(module, COMPILES, call_uncompiled)
     try:
         yield
     finally:

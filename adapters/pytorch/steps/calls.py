@@ -16,7 +16,7 @@ DEEPEST = 4
 """An object in a batch is looked into this far."""
 
 
-def described(value: Any, name: str = "", depth: int = 0) -> Iterator[str]:
+def describe_tensors(value: Any, name: str = "", depth: int = 0) -> Iterator[str]:
     """Every tensor of a call or a batch by its type and shape, and the words and whole numbers that stand beside them.
 
     Numbers and words within lists are data, and so are fractions: they are left out.
@@ -26,17 +26,17 @@ def described(value: Any, name: str = "", depth: int = 0) -> Iterator[str]:
         yield f"{name}{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}{gradients}"
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from described(item, f"{name}{key} ", depth + 1)
+            yield from describe_tensors(item, f"{name}{key} ", depth + 1)
     elif isinstance(value, (list, tuple)):
         if depth:
             yield f"{name}{len(value)} of:"
         for item in value:
             if not isinstance(item, PLAIN):
-                yield from described(item, name, depth + 1)
+                yield from describe_tensors(item, name, depth + 1)
     elif isinstance(value, PLAIN):
         yield f"{name}{value!r}"
     elif depth < DEEPEST and hasattr(value, "__dict__") and not callable(value):
-        yield from described(vars(value), f"{name}{type(value).__name__} ", depth + 1)
+        yield from describe_tensors(vars(value), f"{name}{type(value).__name__} ", depth + 1)
 
 
 def outermost(model: torch.nn.Module) -> Iterator[torch.nn.Module]:
@@ -102,7 +102,7 @@ class Calls:
 
         call = OptimizedModule.__call__
 
-        def called(compiled: Any, *args: Any, **kwargs: Any) -> Any:
+        def call_compiled(compiled: Any, *args: Any, **kwargs: Any) -> Any:
             if compiled._orig_mod is not self._model or self._compiled:
                 return call(compiled, *args, **kwargs)
             self._tell(args, kwargs, lambda _step: None)  # its context is told of this call
@@ -115,7 +115,7 @@ class Calls:
         def back() -> None:
             OptimizedModule.__call__ = call
 
-        OptimizedModule.__call__ = called
+        OptimizedModule.__call__ = call_compiled
         return back
 
     def _before(self, module: torch.nn.Module, args: Any, kwargs: Any) -> None:
@@ -126,7 +126,7 @@ class Calls:
 
     def _tell(self, args: Any, kwargs: Any, inside: Callable[[Any], None]) -> None:
         mode = () if torch.is_grad_enabled() else ("no_grad",)
-        self._called((*described(args), *described(kwargs), *mode), inside)
+        self._called((*describe_tensors(args), *describe_tensors(kwargs), *mode), inside)
 
     def _stepping(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         self._cold.append(not optimizer.state)

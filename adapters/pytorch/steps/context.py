@@ -16,12 +16,12 @@ from ....core.message import text_of
 from ....core.records import CALLED_WITH, OWN_STEP, Problem, Trace
 from ...shared.refusal import BeyondCounter
 from ..model import versions
-from ..trace import finished
-from ..tracing.elsewhere import noticed
-from ..tracing.higher_order import uncompiled
+from ..trace import finish_trace
+from ..tracing.elsewhere import notice_unseen
+from ..tracing.higher_order import disable_compilation
 from ..tracing.outside import LEAVING, MAKING
 from ..tracing.records import tensors_in
-from ..tracing.threads import followed as threads_followed
+from ..tracing.threads import record_new_threads as threads_followed
 from ..training import ENGINE, RAN_ON_ANOTHER_THREAD, Unrecorded
 from .at_rest import AtRest
 from .branches import uncompiled_branches
@@ -63,11 +63,11 @@ def crossings(recorder: StepRecorder) -> Iterator[None]:
             return
 
         @wraps(function)
-        def watched(*args: Any, **kwargs: Any) -> Any:
+        def run_watched(*args: Any, **kwargs: Any) -> Any:
             return seen.call(function, args, kwargs, recorder.path.current, leaves=owner is torch.Tensor)
 
         replaced.append((owner, name, name in vars(owner), function))
-        setattr(owner, name, watched)
+        setattr(owner, name, run_watched)
 
     for name in LEAVING:
         watch(torch.Tensor, name)
@@ -85,12 +85,14 @@ def backward_passes(recorder: StepRecorder) -> Iterator[None]:
     """Meanwhile the recorder follows every backward pass."""
     run = getattr(torch.autograd, ENGINE)
 
-    def watched(roots: Any, grad_tensors: Any, retain_graph: Any, create_graph: Any, *args: Any, **kwargs: Any) -> Any:
+    def run_backward(
+        roots: Any, grad_tensors: Any, retain_graph: Any, create_graph: Any, *args: Any, **kwargs: Any
+    ) -> Any:
         recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
         with recorder.passing(bool(create_graph)):
             return run(roots, grad_tensors, retain_graph, create_graph, *args, **kwargs)
 
-    setattr(torch.autograd, ENGINE, watched)
+    setattr(torch.autograd, ENGINE, run_backward)
     try:
         yield
     finally:
@@ -128,7 +130,7 @@ def eager() -> Iterator[None]:
         return
     with ExitStack() as stack:
 
-        def compiled(*args: Any, **kwargs: Any) -> Any:
+        def call_eagerly(*args: Any, **kwargs: Any) -> Any:
             made = compile_(*args, **kwargs)
             as_written()
             return made
@@ -144,7 +146,7 @@ def eager() -> Iterator[None]:
         if "torch._dynamo" in sys.modules:
             as_written()
         else:  # it takes seconds to import, so only where the program does
-            torch.compile = compiled
+            torch.compile = call_eagerly
         try:
             yield
         finally:
@@ -180,10 +182,10 @@ class StepContext:
         recorder.unfollowed = RAN_ON_ANOTHER_THREAD
         with ExitStack() as stack:
             for each in (
-                noticed(path, recorder.elsewhere, recorder.remarks, self._loads),
+                notice_unseen(path, recorder.elsewhere, recorder.remarks, self._loads),
                 recorder.memory.until_given_back(),
                 eager(),
-                uncompiled(),
+                disable_compilation(),
                 uncompiled_branches(recorder.opens),
                 backward_passes(recorder),
                 crossings(recorder),
@@ -260,7 +262,7 @@ class StepContext:
         """The trace of the step."""
         recorder = self.recorder
         notes = (self.told(), *self.called_with(), *self.notes, *([COMPILE_WAS_OFF] if self.compiled() else []))
-        return finished(recorder, self.device, notes)._replace(versions=self.versions())
+        return finish_trace(recorder, self.device, notes)._replace(versions=self.versions())
 
     def compiled(self) -> bool:
         """Whether torch.compile had compiled a model of the step, or a part of one."""

@@ -15,7 +15,7 @@ import torch
 from ....core.records import BACKWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, WEIGHT_GRADIENT, Op
 from ..phases import TrainingRecorder
 from ..tracing.followed_calls import is_transformed
-from ..tracing.nodes import TrainingPath, is_leaf, newest, recomputing
+from ..tracing.nodes import TrainingPath, is_leaf, is_recomputing, newest
 from .path import StepPath
 from .signature import Signed
 
@@ -67,7 +67,7 @@ class PassRecorder(TrainingRecorder):
 
     def _again(self) -> bool:
         """Whether what runs now is recomputed; a pass whose gradients are followed turns gradients on, too."""
-        return recomputing() and not (self._running and self._running[-1].followed)
+        return is_recomputing() and not (self._running and self._running[-1].followed)
 
     def _phase_at_leaf(self, node: Any) -> str:
         return INPUT_GRADIENT if id(node.variable) in self._detached else WEIGHT_GRADIENT

@@ -17,18 +17,18 @@ WRAPPING = ("_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module")
 """Names by which PyTorch's wrappers hold the module that they wrap: torch.compile, checkpoints, FSDP."""
 
 
-def named(models: Sequence[torch.nn.Module]) -> dict[torch.nn.Module, str]:
+def name_modules(models: Sequence[torch.nn.Module]) -> dict[torch.nn.Module, str]:
     """Every module of these models with its path: below the class's name where there are several models."""
     found: dict[torch.nn.Module, str] = {}
     if len(models) == 1:
         _add(found, models[0], "")
         return found
     for model in models:
-        _add(found, model, _unused(type(model).__name__, found))
+        _add(found, model, _unused_name(type(model).__name__, found))
     return found
 
 
-def _unused(name: str, taken: Mapping[torch.nn.Module, str]) -> str:
+def _unused_name(name: str, taken: Mapping[torch.nn.Module, str]) -> str:
     """``Net``, or ``Net#2`` where that is another model's."""
     used, number = set(taken.values()), 1
     while (name if number == 1 else f"{name}#{number}") in used:
@@ -60,7 +60,7 @@ class StepPath(TrainingPath):
     ) -> None:
         super().__init__(models[0] if models else torch.nn.Module())
         self.given = bool(models)
-        self._names = named(models) if models else {}
+        self._names = name_modules(models) if models else {}
         self._hooked = {m for m in self._names if m._forward_pre_hooks or m._forward_hooks}
         self._met, self._called, self._left = met, called, left
         self.losing = False  # whether a loss may be taken now
@@ -114,7 +114,7 @@ class StepPath(TrainingPath):
             first = not self.given and not any(name != LOSS_LAYER for name in self._names.values())
             name = "" if first and next(module.parameters(), None) is not None else type(module).__name__
             added = {}
-            _add(added, module, _unused(name, self._names) if name else "")
+            _add(added, module, _unused_name(name, self._names) if name else "")
         self._names.update(added)
         for each in added:
             if each is not module and (each._forward_pre_hooks or each._forward_hooks):

@@ -20,7 +20,7 @@ def call_key(op: Op, layer: str) -> tuple[Any, ...]:
     return layer, op.op, op.inputs, repr(sorted(attrs.items()))
 
 
-def drawn(pool: Counter[T], calls: int) -> tuple[list[tuple[T, int]], int]:
+def draw_calls(pool: Counter[T], calls: int) -> tuple[list[tuple[T, int]], int]:
     """Take what as many calls saw out of the pool: each with its calls, and the calls for which nothing is left."""
     found = []
     for seen in list(pool):

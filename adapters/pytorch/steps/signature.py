@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ....core.records import Op
-from ..tracing.call_records import dispatched
+from ..tracing.call_records import record_dispatch
 from ..tracing.records import tensors_in
 
 PLAIN = frozenset((type(None), bool, int, float, str))
@@ -58,9 +58,9 @@ class Signatures:
         except TypeError:  # an argument that has no hash
             signed.key = None
         if signed.key is None:
-            return dispatched(func, args, kwargs, out, "", layer)
+            return record_dispatch(func, args, kwargs, out, "", layer)
         if op is None:
-            op = self._held[signed.key] = dispatched(func, args, kwargs, out, "", "")
+            op = self._held[signed.key] = record_dispatch(func, args, kwargs, out, "", "")
         found = self._layered.get((id(op), layer))
         if found is None:
             found = self._layered[id(op), layer] = op._replace(layer=layer)

@@ -33,7 +33,7 @@ MARK = "reconcile/run"
 
 
 @contextmanager
-def marked() -> Iterator[None]:
+def mark_kernels() -> Iterator[None]:
     """Meanwhile Nsight Compute counts, and each kernel stands in ranges that name the operators around it with their sizes."""
     torch.cuda.synchronize()
     torch.cuda.profiler.start()
@@ -45,7 +45,7 @@ def marked() -> Iterator[None]:
         torch.cuda.profiler.stop()
 
 
-def met() -> str:
+def group_word() -> str:
     """A word that all processes of this group share, and those of no other run: the first of them leaves it in the store by
     which they met. '' without a group, or once its store is gone."""
     if not (distributed.is_available() and distributed.is_initialized()):
@@ -120,9 +120,9 @@ class Watch:
             self.below = NO_GPU
             self.done(None)
             return
-        self.run = met()  # now: the process that keeps the store may end before this one's step does
+        self.run = group_word()  # now: the process that keeps the store may end before this one's step does
         if self.marks is not None:
-            self.marks.enter_context(marked())
+            self.marks.enter_context(mark_kernels())
         self.context = StepContext((), self.nested, optimizers_told=True)
         self.context.enter()
         self.context.recorder.path._push(module, inputs)
@@ -160,7 +160,7 @@ class Watch:
         self.context.leave()
         if self.marks is not None:
             self.marks.close()
-        self.run = self.run or met()
+        self.run = self.run or group_word()
         if self.left_out:
             self.context.notes.append(LEFT_OUT % (self.left_out, "" if self.left_out == 1 else "s"))
         self.done(self.context)

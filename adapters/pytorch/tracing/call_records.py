@@ -23,10 +23,10 @@ from .groups import PROCESSES, with_group
 from .outside import numbers_of
 from .records import (
     is_in_place,
-    meeting,
+    meeting_pairs,
     plain,
     registered_flops,
-    stored,
+    stored_values,
     tensor_record,
     tensors_in,
 )
@@ -45,7 +45,7 @@ def op_name(func: Any) -> str:
     return space + "." + (name[:-1] if name.endswith("_") and not name.endswith("__") else name)
 
 
-def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, id: str, layer: str) -> Op:
+def record_dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, id: str, layer: str) -> Op:
     """A dispatched call as a record: tensors in signature order, other arguments by their schema names."""
     inputs: list[Tensor] = []
     attrs: dict[str, Any] = {}
@@ -58,10 +58,10 @@ def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: An
         found = tensors_in(value)
         if found:
             inputs.extend(tensor_record(t) for t in found)
-            kept.extend(stored(t) for t in found)
+            kept.extend(stored_values(t) for t in found)
         elif given or value is not None or of_tensors:
             attrs[argument] = plain(value)
-        weight = unpacked(value)
+        weight = unpack_weight(value)
         if weight is not None:
             packed.append(weight)
     if func.namespace == "aten" and args and isinstance(args[0], (list, tuple)) and not func._schema.returns:
@@ -69,7 +69,7 @@ def dispatched(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: An
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
     if any(count is not None for count in kept):
         attrs[STORED] = kept
-        pairs = meeting(tensors_in(list(args)), out) if func._schema.name in OF_TWO_SPARSE else None
+        pairs = meeting_pairs(tensors_in(list(args)), out) if func._schema.name in OF_TWO_SPARSE else None
         if pairs is not None:
             attrs[MEETING] = pairs
     if func._schema.name in OF_SEQUENCES and getattr(args[0], "is_nested", False):
@@ -139,7 +139,7 @@ def lengths_of(given: dict[str, Any], kwargs: dict[str, Any]) -> list[list[int]]
     return None
 
 
-def unpacked(value: Any) -> Tensor | None:
+def unpack_weight(value: Any) -> Tensor | None:
     """The weight in what a quantised layer or convolution keeps packed; None of anything else."""
     if not isinstance(value, torch.ScriptObject) or not value._has_method("unpack"):
         return None

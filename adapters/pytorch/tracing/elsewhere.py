@@ -65,7 +65,7 @@ RECEIVING = tuple(
 
 
 @contextmanager
-def noticed(
+def notice_unseen(
     path: ModulePath, problems: list[Problem], notes: list[str], apart: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
     """Meanwhile, keep as problems or notes of the trace what runs where no mode reaches; ``apart()`` says that what a process
@@ -76,7 +76,7 @@ def noticed(
         if not apart() and not is_launching():
             layers.append(path.current)
 
-    with _profiled(path, problems, notes), _processes(note):
+    with _profile_block(path, problems, notes), _processes(note):
         yield
     problems.extend(Problem(layer, PROCESS, layer, PROCESS_STARTED) for layer in dict.fromkeys(layers))
 
@@ -85,7 +85,7 @@ def noticed(
 
 
 @contextmanager
-def _profiled(path: ModulePath, problems: list[Problem], notes: list[str]) -> Iterator[None]:
+def _profile_block(path: ModulePath, problems: list[Problem], notes: list[str]) -> Iterator[None]:
     """Meanwhile a profiler looks at threads that were there before and at a GPU, if there are any."""
     others = [thread for thread in threading.enumerate() if not _is_own(thread)]
     on_gpu = torch.cuda.is_initialized()
@@ -186,20 +186,20 @@ def _processes(note: Callable[[], Any]) -> Iterator[None]:
         if function is None:
             return
 
-        def watched(*args: Any, **kwargs: Any) -> Any:
+        def start_watched(*args: Any, **kwargs: Any) -> Any:
             if told():
                 note()
             return function(*args, **kwargs)
 
         for attribute in ("__module__", "__name__", "__qualname__"):  # they are sent to other processes by name
-            setattr(watched, attribute, getattr(function, attribute, None) or name)
+            setattr(start_watched, attribute, getattr(function, attribute, None) or name)
         replaced.append((owner, name, function))
-        setattr(owner, name, watched)
+        setattr(owner, name, start_watched)
 
     try:
         for owner, names in STARTING:
             for name in names:
-                watch(owner, name, lambda: not _importing())
+                watch(owner, name, lambda: not _is_importing())
         for name in RECEIVING:
             watch(reductions, name, lambda: True)
         yield
@@ -208,7 +208,7 @@ def _processes(note: Callable[[], Any]) -> Iterator[None]:
             setattr(owner, name, function)
 
 
-def _importing() -> bool:
+def _is_importing() -> bool:
     """Whether a module is being imported: some ask the system by another program what they can use."""
     frame: Any = sys._getframe()
     files: set[str] = set()

@@ -29,7 +29,7 @@ from ....core.records import (
 from ..phases import TrainingRecorder
 from ..trace import FusedCalls
 from .followed_calls import is_followed, is_transformed
-from .nodes import recomputing
+from .nodes import is_recomputing
 from .records import tensor_record, tensors_in
 
 ATTENTION = ("query", "key", "value", "mask")
@@ -102,7 +102,7 @@ class _Inner:
     def __init__(self, compute: Callable[..., Any], tensors: tuple[torch.Tensor, ...]) -> None:
         self.tensors = [t.detach().requires_grad_(t.requires_grad) for t in tensors]
         # a checkpoint counts what is saved in it: of the call that is what _Opaque saves, and none of this
-        with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(_kept, _kept):
+        with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(_keep_tensor, _keep_tensor):
             self.out = compute(*self.tensors)
 
     def gradients(self, arrived: torch.Tensor) -> list[Any]:
@@ -113,7 +113,7 @@ class _Inner:
         return [next(made) if t.requires_grad else None for t in self.tensors]
 
 
-def _kept(tensor: torch.Tensor) -> torch.Tensor:
+def _keep_tensor(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
@@ -147,7 +147,7 @@ class TrainedFusedCalls(FusedCalls):
 
     @property
     def wanted(self) -> bool:
-        return not self.recorder.paused and (self.recorder.phase == FORWARD or recomputing())
+        return not self.recorder.paused and (self.recorder.phase == FORWARD or is_recomputing())
 
     def stands(self, tensors: list[torch.Tensor]) -> bool:
         """Whether one op may stand for a call on these tensors, and others for its gradients."""
@@ -184,11 +184,11 @@ class TrainedFusedCalls(FusedCalls):
             self.recorder.paused = False
 
     def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
-        phase = RECOMPUTATION if recomputing() else FORWARD
+        phase = RECOMPUTATION if is_recomputing() else FORWARD
         layer = self.recorder.where()
 
-        def made(out: Any) -> Op:
+        def make_op(out: Any) -> Op:
             return record(out)._replace(layer=layer, phase=phase)
 
         followed = tensors[0].device.type != "meta" and is_followed(tensors)
-        return _Opaque.apply(self.recorder, compute, made, self.at_once, followed, *tensors)
+        return _Opaque.apply(self.recorder, compute, make_op, self.at_once, followed, *tensors)

@@ -42,7 +42,7 @@ def is_higher_order(func: Any) -> bool:
 
 
 @contextmanager
-def uncompiled() -> Iterator[None]:
+def disable_compilation() -> Iterator[None]:
     """Meanwhile flex_attention is called as it is: PyTorch would compile it, which it does not do beneath a recorder."""
     try:  # now: a model that imports it where it calls it would find the switch as PyTorch sets it
         from torch.nn.attention import flex_attention as module
@@ -60,7 +60,7 @@ def uncompiled() -> Iterator[None]:
         setattr(module, DIRECT, held)
 
 
-def opened(func: Any, args: tuple[Any, ...]) -> Callable[[], Any] | None:
+def open_operator(func: Any, args: tuple[Any, ...]) -> Callable[[], Any] | None:
     """What runs the functions of this operator one by one, so that their own ops can be recorded; None for an operator that is
     recorded whole."""
     runs: dict[str, Callable[..., Any]] = {

@@ -71,10 +71,10 @@ def unsee() -> None:
 
 def _doors() -> list[tuple[Any, str, Callable[..., Any]]]:
     """Each class and its method that launches, and what makes an operator of that."""
-    kernels = [(kind, "run", _seen) for kind in (_classes() if may_launch() else [])]
+    kernels = [(kind, "run", _watch_run) for kind in (_classes() if may_launch() else [])]
     programs = [(kind, name, _program) for kind in _runners() for name in ("run", "boxed_run")]
     others = [(torch.cuda.CUDAGraph, "replay", _replay)]
-    back = [(torch._C, "_from_dlpack", _lifted), (torch, "frombuffer", _lifted)]
+    back = [(torch._C, "_from_dlpack", _lift_maker), (torch, "frombuffer", _lift_maker)]
     away = [(owner, name, _capsule) for owner, name in capsules()]
     return [*kernels, *programs, *others, *back, *away]
 
@@ -99,8 +99,8 @@ def _runners() -> list[Any]:
     return [kind for kind in vars(module).values() if isinstance(kind, type) and "run" in vars(kind)] if module else []
 
 
-def _seen(run: Callable[..., Any]) -> Callable[..., Any]:
-    def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _watch_run(run: Callable[..., Any]) -> Callable[..., Any]:
+    def run_seen(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("warmup") or is_launching():
             return run(self, *args, **kwargs)
         given = dict(zip(self.arg_names, args), **{k: v for k, v in kwargs.items() if k in self.arg_names})
@@ -108,35 +108,35 @@ def _seen(run: Callable[..., Any]) -> Callable[..., Any]:
         known = {name: value for name, value in given.items() if _kind(value)}
         return _as_operator(SPACE, _name(self), known, lambda: run(self, *args, **kwargs))
 
-    return seen
+    return run_seen
 
 
 def _program(run: Callable[..., Any]) -> Callable[..., Any]:
-    def seen(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def run_seen(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         if is_launching():
             return run(self, inputs, *args, **kwargs)
         tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
         return _as_operator("aoti", "program", {"inputs": tensors}, lambda: run(self, inputs, *args, **kwargs))
 
-    return seen
+    return run_seen
 
 
 def _replay(replay: Callable[..., Any]) -> Callable[..., Any]:
-    def seen(self: Any) -> Any:
+    def replay_seen(self: Any) -> Any:
         return replay(self) if is_launching() else _as_operator("cuda_graph", "replay", {}, lambda: replay(self))
 
-    return seen
+    return replay_seen
 
 
-def _lifted(make: Callable[..., Any]) -> Callable[..., Any]:
-    def seen(*args: Any, **kwargs: Any) -> Any:
+def _lift_maker(make: Callable[..., Any]) -> Callable[..., Any]:
+    def make_seen(*args: Any, **kwargs: Any) -> Any:
         return torch.ops.aten.lift_fresh.default(make(*args, **kwargs))
 
-    return seen
+    return make_seen
 
 
 def _capsule(export: Callable[..., Any]) -> Callable[..., Any]:
-    def seen(tensor: Any, **kwargs: Any) -> Any:
+    def make_seen(tensor: Any, **kwargs: Any) -> Any:
         if kwargs or getattr(_now, "exporting", False):  # within __dlpack__
             return export(tensor, **kwargs)
         _now.exporting = True
@@ -145,18 +145,18 @@ def _capsule(export: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             _now.exporting = False
 
-    return seen
+    return make_seen
 
 
 def _as_operator(space: str, name: str, given: dict[str, Any], launch: Callable[[], Any]) -> Any:
     """What ``launch`` returns, called by an operator of that name with these arguments."""
     results: list[Any] = []
 
-    def launched() -> Any:
+    def launch_program() -> Any:
         results.append(launch())
         return results[0]
 
-    _now.launch = launched
+    _now.launch = launch_program
     try:
         _call(space, name, given)
     finally:
@@ -200,7 +200,7 @@ def _call(space: str, name: str, given: dict[str, Any]) -> None:
         overload = f"of{len(_operators)}"
         library = torch.library.Library(space, "FRAGMENT")
         library.define(f"{name}.{overload}({schema}) -> Tensor[]")
-        library.impl(f"{name}.{overload}", _launched, "CompositeExplicitAutograd")
+        library.impl(f"{name}.{overload}", _note_launch, "CompositeExplicitAutograd")
         library.impl(f"{name}.{overload}", torch.library.fallthrough_kernel, "Autograd")  # gradients pass it by, too
         _libraries.append(library)  # an operator lives as long as its library
         operator = getattr(getattr(getattr(torch.ops, space), name), overload)
@@ -208,6 +208,6 @@ def _call(space: str, name: str, given: dict[str, Any]) -> None:
     operator(*given.values())
 
 
-def _launched(*_: Any) -> list[torch.Tensor]:
+def _note_launch(*_: Any) -> list[torch.Tensor]:
     made = _now.launch()
     return [value for value in made if isinstance(value, torch.Tensor)] if isinstance(made, (list, tuple)) else []

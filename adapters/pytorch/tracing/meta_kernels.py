@@ -48,12 +48,12 @@ def traceable() -> Iterator[None]:
         flags = (False, False, False, True)  # benchmark, deterministic, cudnn_enabled, allow_tf32
         return torch.ops.aten._convolution.default(*(args + flags))
 
-    def traced(*args: Any) -> Any:
+    def call_traced(*args: Any) -> Any:
         return meta_conv(*args[:9])
 
     try:
         library.impl("convolution", convolution, "Meta", allow_override=True)
-        library.impl("_convolution", traced, "Meta", allow_override=True)
+        library.impl("_convolution", call_traced, "Meta", allow_override=True)
     except TypeError:  # before PyTorch 2.5
         pass
     try:

@@ -18,14 +18,14 @@ PLAIN = (torch.Tensor, torch.nn.Parameter, type(None))
 
 
 @contextmanager
-def taken() -> Iterator[None]:
+def keep_fast_path() -> Iterator[None]:
     """Meanwhile a mode alone does not keep an encoder from nested tensors, nor attention from those that it is given."""
     encoder = getattr(torch.nn, "TransformerEncoder", None)
     attention = torch.nn.MultiheadAttention.forward.__code__
     packing = None if encoder is None else encoder.forward.__code__
     real = torch.overrides.has_torch_function
 
-    def answered(tensors: Any) -> bool:
+    def answer_query(tensors: Any) -> bool:
         caller = sys._getframe(1).f_code
         if caller in (packing, attention) and all(type(tensor) in PLAIN for tensor in tensors):
             first = tensors[0]  # what the encoder packs, which no other device than a real one can, or the query
@@ -33,7 +33,7 @@ def taken() -> Iterator[None]:
                 return False
         return real(tensors)
 
-    torch.overrides.has_torch_function = answered
+    torch.overrides.has_torch_function = answer_query
     try:
         yield
     finally:

@@ -77,7 +77,7 @@ class TrainingPath(ModulePath):
         layer = self.inner
 
         @wraps(function)
-        def recomputed(*args: Any) -> None:
+        def run_again(*args: Any) -> None:
             depth = len(self.running)
             self._again.append(layer)
             try:
@@ -86,7 +86,7 @@ class TrainingPath(ModulePath):
                 self._again.pop()
                 self.unwind(depth)
 
-        return recomputed
+        return run_again
 
     def _push(self, module: torch.nn.Module, inputs: Any) -> None:
         super()._push(module, inputs)
@@ -112,7 +112,7 @@ def newest() -> int:
     return int(torch.autograd._get_sequence_nr())
 
 
-def recomputing() -> bool:
+def is_recomputing() -> bool:
     """Whether what runs now is recomputed for the backward pass: nothing else turns gradients on inside of it, and a
     checkpoint with use_reentrant=True, which may turn them off again for one inside of it, does nothing else."""
     node = torch._C._current_autograd_node()

@@ -68,15 +68,15 @@ def numbers_kept() -> Iterator[None]:
     held = [(name, getattr(torch, name)) for name in MAKING if hasattr(torch, name)]
     try:
         for name, make in held:
-            setattr(torch, name, _keeping(make))
+            setattr(torch, name, _keep_made(make))
         yield
     finally:
         for name, make in held:
             setattr(torch, name, make)
 
 
-def _keeping(make: Callable[..., Any]) -> Callable[..., Any]:
-    def kept(*args: Any, **kwargs: Any) -> Any:
+def _keep_made(make: Callable[..., Any]) -> Callable[..., Any]:
+    def make_kept(*args: Any, **kwargs: Any) -> Any:
         made = make(*args, **kwargs)
         numbers = args[0] if args and isinstance(args[0], (list, tuple)) else (None,)
         if made.is_meta and not made.is_floating_point() and all(isinstance(number, int) for number in numbers):
@@ -84,7 +84,7 @@ def _keeping(make: Callable[..., Any]) -> Callable[..., Any]:
                 setattr(made, NUMBERS, (tuple(numbers), made._version))
         return made
 
-    return kept
+    return make_kept
 
 
 def numbers_of(tensor: torch.Tensor) -> list[int] | None:

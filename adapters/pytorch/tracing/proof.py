@@ -59,7 +59,7 @@ NOT_RUN_BESIDE_META = (
 """Note of a trace on meta: what such a run cannot show."""
 
 
-def recorded(
+def record_model(
     record: Callable[[TorchModel, str], R], model: TorchModel, died: tuple[str, ...]
 ) -> tuple[R, str, tuple[str, ...]]:
     """What ``record`` records of a model; the device; notes of why it is another one than the model's, and what that hides.
@@ -155,7 +155,7 @@ def apart(ops: Iterable[Op], others: Iterable[Op]) -> str:
     one, other = list(ops), list(others)
     trains = any(op.phase != FORWARD for op in one + other)
     kernels = {op.layer for op in one + other if trains and _is_kernel(op)}
-    of_one, of_other = _done(one, kernels), _done(other, kernels)
+    of_one, of_other = _work_done(one, kernels), _work_done(other, kernels)
     for where, more in (("the CPU", of_other - of_one), ("meta", of_one - of_other)):
         for (name, layer, _, shapes), times in more.items():
             at = f" at layer {layer}" if layer else ""
@@ -163,7 +163,7 @@ def apart(ops: Iterable[Op], others: Iterable[Op]) -> str:
     return ""
 
 
-def _done(ops: Iterable[Op], kernels: set[str]) -> Counter[tuple[str, str, str, tuple[Shape, ...]]]:
+def _work_done(ops: Iterable[Op], kernels: set[str]) -> Counter[tuple[str, str, str, tuple[Shape, ...]]]:
     """Gradients follow from the forward ops; ops that hooks add to them are compared by their products."""
     found: Counter[tuple[str, str, str, tuple[Shape, ...]]] = Counter()
     for op in ops:

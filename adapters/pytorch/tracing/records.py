@@ -49,7 +49,7 @@ SPARSE = frozenset(
 )
 
 
-def stored(tensor: torch.Tensor) -> Optional[int]:
+def stored_values(tensor: torch.Tensor) -> Optional[int]:
     """How many values a sparse tensor keeps; None of a dense one."""
     if tensor.layout not in SPARSE:
         return None
@@ -57,7 +57,7 @@ def stored(tensor: torch.Tensor) -> Optional[int]:
     return int(values.numel())
 
 
-def meeting(tensors: List[torch.Tensor], out: Any) -> Optional[List[int]]:
+def meeting_pairs(tensors: List[torch.Tensor], out: Any) -> Optional[List[int]]:
     """For a product of two sparse matrices, the last two of these: how many pairs of values have the column of the first and
     the row of the second in common, and how many results their products add up to.  None of other tensors."""
     factors = tensors[-2:]
@@ -65,7 +65,7 @@ def meeting(tensors: List[torch.Tensor], out: Any) -> Optional[List[int]]:
         return None
     with _unseen():
         pairs = int((_per_line(factors[0], 1) * _per_line(factors[1], 0)).sum())
-        results = stored(out)
+        results = stored_values(out)
     return [pairs, pairs if results is None else min(pairs, results)]
 
 

@@ -9,11 +9,11 @@ from typing import Any, Callable
 
 
 @contextmanager
-def followed(beside: Callable[[], Any]) -> Iterator[None]:
+def record_new_threads(beside: Callable[[], Any]) -> Iterator[None]:
     """Meanwhile every thread that is started runs within a context of its own, which ``beside()`` makes where it is started."""
     start = threading.Thread.start
 
-    def started(thread: threading.Thread) -> None:
+    def start_thread(thread: threading.Thread) -> None:
         run, context = thread.run, beside()
 
         def within() -> None:
@@ -23,7 +23,7 @@ def followed(beside: Callable[[], Any]) -> Iterator[None]:
         thread.run = within  # type: ignore[method-assign]
         start(thread)
 
-    threading.Thread.start = started  # type: ignore[method-assign,assignment]
+    threading.Thread.start = start_thread  # type: ignore[method-assign,assignment]
     try:
         yield
     finally:

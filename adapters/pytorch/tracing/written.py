@@ -38,7 +38,7 @@ LOOKS = ("size", "stride", "storage_offset", "numel", "is_contiguous", "record_s
 
 
 @cache
-def making() -> dict[Any, int]:
+def making_operators() -> dict[Any, int]:
     """The operators that make memory, and each byte that it then has."""
     packets = [(getattr(torch.ops.aten, name), byte) for byte, names in MAKING.items() for name in names]
     return {getattr(packet, kind): byte for packet, byte in packets for kind in packet.overloads() if kind != "out"}
@@ -59,7 +59,7 @@ class Written:
 
     def __init__(self, layer: Callable[[], str]) -> None:
         self.layer = layer
-        self.making = making()
+        self.making = making_operators()
         self.made: dict[int, Made] = {}
         self.unseen: list[str] = []  # layers that made memory which got values from no operator
 
@@ -88,11 +88,11 @@ class Written:
         own, resize = "resize_" in vars(kind), kind.resize_
 
         @wraps(resize)
-        def resized(storage: Any, *args: Any, **kwargs: Any) -> Any:
+        def resize_storage(storage: Any, *args: Any, **kwargs: Any) -> Any:
             self.made.pop(storage._cdata, None)
             return resize(storage, *args, **kwargs)
 
-        kind.resize_ = resized
+        kind.resize_ = resize_storage
         try:
             yield
         finally:

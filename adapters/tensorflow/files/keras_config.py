@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...shared.model_file import FileError, shown
+from ...shared.model_file import FileError, show_name
 
 CODE = frozenset([
     "Lambda", "TorchModuleWrapper", "JaxLayer", "FlaxLayer", "TFSMLayer", "__lambda__", "__typespec__",
@@ -59,14 +59,14 @@ def check_config(where: str, config: Any) -> None:
     for node in _nodes(config):
         if isinstance(node.get("vocabulary"), str):
             raise FileError(
-                f"{where} makes Keras read the file {shown(node['vocabulary'])}; pass --trust-file to allow it."
+                f"{where} makes Keras read the file {show_name(node['vocabulary'])}; pass --trust-file to allow it."
             )
         name = node.get("class_name")
         if name is None:
             continue
         if str(name).rpartition(">")[2] in CODE:
             raise FileError(
-                f"{where} holds a {shown(name)}, which runs code from the file; pass --trust-file to allow it."
+                f"{where} holds a {show_name(name)}, which runs code from the file; pass --trust-file to allow it."
             )
         if name == "function":
             allowed = _is_function(node, functions)
@@ -76,7 +76,7 @@ def check_config(where: str, config: Any) -> None:
             allowed = _is_class(keras, node, classes)
         if not allowed:
             raise FileError(
-                f"{where} needs {_named(node)}, which is not part of Keras. Write a factory that imports it and loads the file."
+                f"{where} needs {_name_of(node)}, which is not part of Keras. Write a factory that imports it and loads the file."
             )
 
 
@@ -92,11 +92,11 @@ def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
             pending.extend(item)
 
 
-def _named(node: Mapping[str, Any]) -> str:
+def _name_of(node: Mapping[str, Any]) -> str:
     """The name in a node, for a sentence."""
     if node["class_name"] == "function":
-        return f"the function {shown(node.get('config'))}"
-    return f"the class {shown(node.get('registered_name') or node['class_name'])}"
+        return f"the function {show_name(node.get('config'))}"
+    return f"the class {show_name(node.get('registered_name') or node['class_name'])}"
 
 
 def _registered_as(node: Mapping[str, Any], *names: Any) -> bool:

@@ -10,9 +10,9 @@ from ....core.protocol import ModelFile
 from ...shared.model_file import (
     FileError,
     Wanted,
-    matched,
+    match_inputs,
     member,
-    shown,
+    show_name,
 )
 from ...shared.nested import Arguments
 from ..graphs import graph as tf_graph
@@ -89,18 +89,18 @@ def graph_def(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Argu
             f"{where} is not frozen: it holds variables without their values. Freeze it, or save a SavedModel."
         )
     holders = [node for node in definition.node if node.op == "Placeholder"]
-    inputs = matched(where, [_placeholder(where, node) for node in holders], given)
-    model, left = imported(
+    inputs = match_inputs(where, [_placeholder(where, node) for node in holders], given)
+    model, left = import_graph(
         definition, [node.name for node in holders], inputs, lambda g: chosen_outputs(where, g, file.signature)
     )
     if left:
         model.notes += (
-            f"no other node uses {listed(left)}, so they count as dead (choose other outputs with --signature)",
+            f"no other node uses {list_names(left)}, so they count as dead (choose other outputs with --signature)",
         )
     return model, (tuple(inputs), {})
 
 
-def imported(
+def import_graph(
     definition: Any, names: Sequence[str], inputs: Sequence[Any], choose: Callable[[Any], tuple[list[str], list[str]]]
 ) -> tuple[Graph, list[str]]:
     """A frozen graph with the shapes of ``inputs``, and the nodes that ``choose`` names besides the outputs."""
@@ -118,12 +118,12 @@ def imported(
     tensors = [tensor for name in outputs for tensor in graph.get_operation_by_name(name).outputs]
     feeds = [graph.get_tensor_by_name(name + ":0") for name in names]
     concrete = wrapped.prune(feeds, tensors)
-    model = Graph(concrete, scopes_of(graph), (f"from {listed(names)} to {listed(outputs)}",))
+    model = Graph(concrete, scopes_of(graph), (f"from {list_names(names)} to {list_names(outputs)}",))
     model.in_file = (graph, feeds, tensors)
     return model, left
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """The first few of these names."""
     shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     return shown or "none"
@@ -136,9 +136,11 @@ def _placeholder(where: str, node: Any) -> Wanted:
         shape = dims(tf.TensorShape(node.attr["shape"].shape if "shape" in node.attr else None))
         dtype = tf.as_dtype(node.attr["dtype"].type).name
     except (TypeError, ValueError) as error:
-        raise FileError(f"{where} is damaged: its placeholder {shown(node.name)} has no type or no shape.") from error
+        raise FileError(
+            f"{where} is damaged: its placeholder {show_name(node.name)} has no type or no shape."
+        ) from error
     if any(size is not None and size < 0 for size in shape or ()):
-        raise FileError(f"{where} is damaged: its placeholder {shown(node.name)} has a size below 0.")
+        raise FileError(f"{where} is damaged: its placeholder {show_name(node.name)} has a size below 0.")
     return Wanted(node.name, shape, dtype)
 
 

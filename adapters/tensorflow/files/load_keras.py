@@ -19,9 +19,9 @@ from ....core.protocol import ModelFile
 from ...shared.model_file import (
     FileError,
     Wanted,
-    matched,
+    match_inputs,
     member,
-    shown,
+    show_name,
 )
 from ...shared.nested import Arguments
 from ...shared.repacked import fresh
@@ -40,12 +40,12 @@ def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
 
     where = member(file.path)
     options = {} if not hasattr(tf.keras, "version") else {"safe_mode": not file.trusted}
-    with _checked(where, file) as path:
+    with _check_file(where, file) as path:
         model = tf.keras.models.load_model(path, compile=False, **options)
     if getattr(model, "inputs", None) is None:
         raise FileError(f"{where} does not say what its inputs are. Write a factory that loads it.")
     wanted = [Wanted(t.name.split(":")[0], _dims(t.shape), _dtype(t)) for t in model.inputs]
-    inputs = matched(where, wanted, given)
+    inputs = match_inputs(where, wanted, given)
     if isinstance(getattr(model, "input", None), dict):
         return model, ((), {i.name: i for i in inputs})
     return model, (tuple(inputs), {})
@@ -60,7 +60,7 @@ def _dtype(tensor: Any) -> str:
 
 
 @contextlib.contextmanager
-def _checked(where: str, file: ModelFile) -> Iterator[str]:
+def _check_file(where: str, file: ModelFile) -> Iterator[str]:
     """The path that Keras may read: the file, or a temporary archive of the members that were checked. Raises FileError."""
     if file.kind == "keras" and not file.trusted:
         with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +131,7 @@ def _size(where: str, root: Any) -> int:
         group = pending.pop()
         for name in group:
             seen += 1
-            inside = shown(f"{group.name.rstrip('/')}/{name}")
+            inside = show_name(f"{group.name.rstrip('/')}/{name}")
             link = group.get(name, getlink=True)
             if not isinstance(link, h5py.HardLink):
                 raise FileError(f"{where} holds a link, {inside}, in place of a tensor or a group.")

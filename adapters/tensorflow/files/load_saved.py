@@ -9,7 +9,7 @@ from ....core.protocol import ModelFile
 from ...shared.model_file import (
     FileError,
     Wanted,
-    matched,
+    match_inputs,
     member,
     plain,
 )
@@ -18,8 +18,8 @@ from . import saved_checks
 from .load_graph import (
     Graph,
     dims,
-    imported,
-    listed,
+    import_graph,
+    list_names,
     scopes_of,
 )
 
@@ -32,13 +32,13 @@ def saved_model(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Ar
     if file.trusted:
         loaded = tf.saved_model.load(file.path)
     else:
-        with saved_checks.checked(where, file.path) as folder:
+        with saved_checks.check_saved_model(where, file.path) as folder:
             loaded = tf.saved_model.load(folder)
     name = choose_signature(where, list(loaded.signatures), file.signature)
     concrete = loaded.signatures[name]
     specs = concrete.structured_input_signature[1]
     wanted = [Wanted(key, dims(spec.shape), spec.dtype.name) for key, spec in specs.items()]
-    inputs = matched(where, wanted, given)
+    inputs = match_inputs(where, wanted, given)
     is_open = any(w.shape is None or None in w.shape for w in wanted)
     if is_open and any(operation.type in ("Variable", "VariableV2") for operation in concrete.graph.get_operations()):
         # variables of TensorFlow 1 are values of a graph: freeze them and read the graph back with the given shapes
@@ -49,7 +49,7 @@ def saved_model(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Ar
         ends = list(dict.fromkeys(tensor.op.name for tensor in function.outputs))
         by_name = {plain(i.name): i for i in inputs}
         known = [by_name.get(plain(name), i) for name, i in zip(names, inputs)]  # noqa: B905
-        model, _ = imported(definition, list(names), known, lambda _graph: (ends, []))
+        model, _ = import_graph(definition, list(names), known, lambda _graph: (ends, []))
         return model, (tuple(known), {})
     if is_open:
         signature = concrete
@@ -68,10 +68,10 @@ def choose_signature(where: str, names: Sequence[str], asked: str) -> str:
     """The requested signature, else the default one for serving, else the only one. Raises FileError."""
     if asked:
         if asked not in names:
-            raise FileError(f"{where} has no signature {asked!r}; it has {listed(names)}.")
+            raise FileError(f"{where} has no signature {asked!r}; it has {list_names(names)}.")
         return asked
     if "serving_default" in names:
         return "serving_default"
     if len(names) != 1:
-        raise FileError(f"{where} has the signatures {listed(names)}: choose one with --signature.")
+        raise FileError(f"{where} has the signatures {list_names(names)}: choose one with --signature.")
     return names[0]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...shared.model_file import shown
+from ...shared.model_file import show_name
 from .op_names import COMPUTING
 
 ENCODINGS = frozenset(
@@ -46,8 +46,8 @@ def forbidden(node: Any, functions: frozenset[str] = frozenset(), more: frozense
     from tensorflow.python.framework import op_def_registry
 
     if not HERE.fullmatch(node.device):
-        device = shown(node.device)
-        return f"places {shown(node.name)} on {device}, which is not a device of this machine; pass --trust-file to allow it"
+        device = show_name(node.device)
+        return f"places {show_name(node.name)} on {device}, which is not a device of this machine; pass --trust-file to allow it"
     if node.op in COMPUTING or node.op in more:
         return None if _harmless(node) else _refusal(node.op)
     if op_def_registry.get(node.op) is not None:
@@ -55,7 +55,7 @@ def forbidden(node: Any, functions: frozenset[str] = frozenset(), more: frozense
     if node.op in functions:
         return None
     return (
-        f"holds the op {shown(node.op)}, which this TensorFlow does not have: it comes from a library that a factory can "
+        f"holds the op {show_name(node.op)}, which this TensorFlow does not have: it comes from a library that a factory can "
         "load first"
     )
 

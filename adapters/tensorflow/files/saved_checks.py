@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...shared.model_file import FileError, shown
+from ...shared.model_file import FileError, show_name
 from . import ops as tf_ops
 
 SAVING = frozenset(["Save", "SaveSlices", "SaveV2", "ShardedFilename", "ShardedFilespec", "MergeV2Checkpoints"])
@@ -24,9 +24,9 @@ FILE_NAMES = frozenset(["Const", "Placeholder", "PlaceholderWithDefault"])
 
 
 @contextlib.contextmanager
-def checked(where: str, path: str) -> Iterator[str]:
+def check_saved_model(where: str, path: str) -> Iterator[str]:
     """A temporary folder with the part of a SavedModel that may be loaded. Raises FileError."""
-    saved = _parsed(where, path)
+    saved = _parse_model(where, path)
     for meta in saved.meta_graphs:
         if len(saved.meta_graphs) == 1 and meta.HasField("object_graph_def"):  # TensorFlow reads this
             _check_objects(where, meta)
@@ -52,7 +52,7 @@ def _copy(variables: Path, to: Path) -> None:
                 shutil.copyfile(file, to / file.name)
 
 
-def _parsed(where: str, path: str) -> Any:
+def _parse_model(where: str, path: str) -> Any:
     from google.protobuf.message import DecodeError
     from tensorflow.core.protobuf import saved_model_pb2
 
@@ -70,8 +70,10 @@ def _check_objects(where: str, meta: Any) -> None:
     graph.node.extend(constants)
     known = _names(where, [f.signature.name for f in graph.library.function])
     why = {f.signature.name: tf_ops.first_forbidden(f.node_def, known) for f in graph.library.function}
-    calls = {f.signature.name: {c for n in f.node_def for c in _called(n)} & known for f in graph.library.function}
-    _spread(why, calls)
+    calls = {
+        f.signature.name: {c for n in f.node_def for c in _called_functions(n)} & known for f in graph.library.function
+    }
+    _spread_reasons(why, calls)
     objects = meta.object_graph_def
     named = set(objects.concrete_functions)
     for each in objects.nodes:
@@ -94,7 +96,7 @@ def _check_graph(where: str, meta: Any) -> None:
     if forbidden:
         raise FileError(f"{where} {forbidden}.")
     why = {n.name: tf_ops.forbidden(n) if n.op in SAVING else None for n in graph.node}
-    _spread(why, {n.name: [_node(name) for name in n.input] for n in graph.node})
+    _spread_reasons(why, {n.name: [_node(name) for name in n.input] for n in graph.node})
     ends = [tensor.name for signature in meta.signature_def.values() for tensor in signature.outputs.values()]
     ends += [name for collection in meta.collection_def.values() for name in collection.node_list.value]
     _refuse(where, why, [_node(name) for name in (saver.restore_op_name, *ends)])
@@ -109,7 +111,7 @@ def _names(where: str, names: list[str]) -> frozenset[str]:
     unique = frozenset(names)
     if len(unique) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise FileError(f"{where} is damaged: the name {shown(twice)} occurs in it twice.")
+        raise FileError(f"{where} is damaged: the name {show_name(twice)} occurs in it twice.")
     return unique
 
 
@@ -120,7 +122,7 @@ def _fix_file_name(where: str, nodes: Mapping[str, Any], name: str) -> None:
         source = nodes.get(_node(node.input[0])) if node.input else None
         if source is None or source.name != name or source.op not in FILE_NAMES:
             raise FileError(
-                f"{where} restores {shown(node.name)} from a file that the model chooses; "
+                f"{where} restores {show_name(node.name)} from a file that the model chooses; "
                 "pass --trust-file to allow it."
             )
     if restoring:
@@ -133,7 +135,7 @@ def _fix_file_name(where: str, nodes: Mapping[str, Any], name: str) -> None:
         made.attr["dtype"].type = types_pb2.DT_STRING
 
 
-def _spread(why: dict[str, str | None], needs: Mapping[str, Any]) -> None:
+def _spread_reasons(why: dict[str, str | None], needs: Mapping[str, Any]) -> None:
     """Copy the reason to every name that needs one that must not run, in place."""
     users: dict[str, list[str]] = {}
     for name, needed in needs.items():
@@ -160,7 +162,7 @@ def _node(name: str) -> str:
     return name.lstrip("^").split(":")[0]
 
 
-def _called(node: Any) -> list[str]:
+def _called_functions(node: Any) -> list[str]:
     """Names of functions that a node calls: by its type, or in its attributes."""
     names = [node.op]
     for value in node.attr.values():

@@ -7,7 +7,7 @@ loops.py.  Python 3.6, TensorFlow 1.12 and later.
 
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
-from .loops import Constants, bounded, strip
+from .loops import Constants, bounded_iterations, strip
 
 ROOT = ""
 
@@ -79,11 +79,11 @@ class Frames:
         if test.op.type == "LogicalAnd":
             sides = [self._terms(strip(t)) for t in test.op.inputs]
             return None if None in sides else min(s for s in sides if s is not None)
-        return bounded(test, self._start, self._step, self._constant)
+        return bounded_iterations(test, self._start, self._step, self._constant)
 
     def _constant(self, tensor: Any) -> Optional[int]:
         tensor = strip(tensor)
-        while tensor.op.type == "Enter" or _unchanged(tensor.op):
+        while tensor.op.type == "Enter" or _is_unchanged(tensor.op):
             tensor = strip(tensor.op.inputs[0])
         return self.constants.value(tensor, None)
 
@@ -107,7 +107,7 @@ class Frames:
         return None
 
 
-def _unchanged(op: Any) -> bool:
+def _is_unchanged(op: Any) -> bool:
     """Whether an op is the Merge of a loop variable that every iteration passes on unchanged; its first input enters it."""
     if op.type != "Merge" or len(op.inputs) != 2 or op.inputs[1].op.type != "NextIteration":
         return False

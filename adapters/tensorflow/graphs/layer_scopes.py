@@ -11,8 +11,8 @@ def recorded_scopes(model: Any, scopes: Dict[str, str]) -> ContextManager[None]:
     import tensorflow as tf
 
     @contextmanager
-    def noted(layer: Any, path: str) -> Iterator[None]:
+    def note_scope(layer: Any, path: str) -> Iterator[None]:
         scopes.setdefault(str(tf.compat.v1.get_default_graph().get_name_scope()), path)
         yield
 
-    return within_calls(model, noted)
+    return within_calls(model, note_scope)

@@ -82,14 +82,14 @@ def _evaluate(tensor: Any) -> Optional[int]:
 
     value = tensor_util.constant_value(tensor)
     if value is None:
-        value = _run(tensor)
+        value = _run_constant(tensor)
     if value is None or getattr(value, "size", 1) != 1:
         return None
     number = value.item() if hasattr(value, "item") else value
     return int(number) if number == int(number) else None
 
 
-def _run(tensor: Any) -> Any:
+def _run_constant(tensor: Any) -> Any:
     """Evaluate a constant subgraph in a session of its own; None if it depends on anything that is not constant, or if
     TensorFlow cannot evaluate it."""
     import tensorflow as tf
@@ -168,12 +168,12 @@ def _terms(test: Any, call: Any, cond: Any, body: Any, outer: Optional[Frame], c
         return None if position is None else step_of(body, position, constants)
 
     def limit(tensor: Any) -> Optional[int]:
-        return _bound(strip(tensor), call, cond, body, outer, constants)
+        return _find_bound(strip(tensor), call, cond, body, outer, constants)
 
-    return bounded(test, start, step, limit)
+    return bounded_iterations(test, start, step, limit)
 
 
-def bounded(
+def bounded_iterations(
     test: Any,
     start_of: Callable[[Any], Optional[int]],
     step_of_variable: Callable[[Any], Optional[int]],
@@ -194,7 +194,9 @@ def bounded(
     return max(0, -((start - limit - closed) // step))
 
 
-def _bound(tensor: Any, call: Any, cond: Any, body: Any, outer: Optional[Frame], constants: Constants) -> Optional[int]:
+def _find_bound(
+    tensor: Any, call: Any, cond: Any, body: Any, outer: Optional[Frame], constants: Constants
+) -> Optional[int]:
     position = place_of(cond, tensor)
     if position is None:
         return constants.value(tensor, None)

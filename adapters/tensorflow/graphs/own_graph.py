@@ -34,7 +34,7 @@ HEADS = ("Graph execution error", "Detected at node", "Node:", "2 root error", "
 SHOWN = 160
 
 
-def run(own: OwnGraph, wanted: Any, feeds: Dict[str, Any], metadata: Any = None, every_node: bool = False) -> Any:
+def run_graph(own: OwnGraph, wanted: Any, feeds: Dict[str, Any], metadata: Any = None, every_node: bool = False) -> Any:
     """The values of ``wanted`` from one run on the CPU; with ``metadata`` the run is traced.
 
     ``every_node`` is that of ``session_of``.

@@ -31,7 +31,7 @@ def sizes(tensor: Any) -> Sizes:
     return tuple(getattr(d, "value", d) for d in tensor.shape.dims)
 
 
-def met(own: Sizes, handed: Sizes) -> Sizes:
+def merge_sizes(own: Sizes, handed: Sizes) -> Sizes:
     """The sizes that either shape knows. If they contradict each other, the first."""
     if isinstance(own, bytes) and isinstance(handed, bytes):
         return own if _contents(own) == _contents(handed) else handed
@@ -75,7 +75,7 @@ class Bodies:
         """The body of a call, with the shapes of its operands."""
         if not self._available:
             return body
-        wanted = [met(sizes(parameter), sizes(operand)) for parameter, operand in zip(body.inputs, operands)]
+        wanted = [merge_sizes(sizes(parameter), sizes(operand)) for parameter, operand in zip(body.inputs, operands)]
         return self._with(graph, name, body, wanted)
 
     def loop(self, graph: Any, names: Tuple[str, str], cond: Any, body: Any, operands: Sequence[Any]) -> List[Any]:
@@ -83,7 +83,7 @@ class Bodies:
         if not self._available:
             return [cond, body]
         own = [sizes(tensor) for tensor in body.inputs]
-        wanted = [met(size, sizes(operand)) for size, operand in zip(own, operands)]
+        wanted = [merge_sizes(size, sizes(operand)) for size, operand in zip(own, operands)]
         while True:
             made = self._with(graph, names[1], body, wanted)
             grows = [i for i, out in enumerate(made.outputs) if wanted[i] != own[i] and sizes(out) != wanted[i]]
@@ -97,11 +97,11 @@ class Bodies:
             return body
         key = (id(graph), name, tuple(wanted))
         if key not in self._made:
-            self._made[key] = (graph, _made(graph, name, body, wanted))
+            self._made[key] = (graph, _make_body(graph, name, body, wanted))
         return self._made[key][1]
 
 
-def _made(graph: Any, name: str, body: Any, wanted: List[Sizes]) -> Any:
+def _make_body(graph: Any, name: str, body: Any, wanted: List[Sizes]) -> Any:
     """The function's graph built again with these input shapes."""
     import tensorflow as tf
     from tensorflow.python.framework import function_def_to_graph as convert
@@ -115,7 +115,7 @@ def _made(graph: Any, name: str, body: Any, wanted: List[Sizes]) -> Any:
         made = FuncGraph(name)
         made.shaped_from = body
         inside, flat = convert.function_def_to_graph_def(function)
-        _uncolocated(inside)
+        _drop_colocation(inside)
     arguments = function.signature.input_arg
     shapes = {a.name: tf.TensorShape(s).as_proto() for a, s in zip(arguments, wanted) if not isinstance(s, bytes)}
     holders = {}
@@ -151,7 +151,7 @@ LOC = b"loc:@"
 """What a colocation begins with."""
 
 
-def _uncolocated(graph_def: Any) -> None:
+def _drop_colocation(graph_def: Any) -> None:
     """Drop the wish of a node to be beside one that is not there, of which no graph is made.
 
     Keras 2.15 exports an Embedding so: beside a handle that has another number in the file.

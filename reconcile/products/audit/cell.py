@@ -19,7 +19,7 @@ from ...launch.request import Point, RunRequest, run_request
 from ...launch.runner import collect_at
 from ...launch.workers.supervisor import Event
 from ...model_zoo.loading import zoo_names
-from ..decode.gather import SHIPPED, saved
+from ..decode.gather import SHIPPED, load_saved_sources
 from ..decode.grammar import Candidate, Source, candidates
 from ..decode.readings import LAYER
 from ..sweep import cell, cells
@@ -39,32 +39,32 @@ def main() -> None:
 
 def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The answer of a sweep's cell without counters, and with the trace's ``readings``."""
-    place = cells.read(request)[0].place
+    place = cells.read_cell(request)[0].place
     everywhere = collect_at if place is None else collect_at_in(place)
 
     def take(asked: RunRequest, progress: Callable[[Event], None]) -> Collected:
         (collected,) = everywhere(asked, [Point(asked.overrides, asked.inputs)], progress, False)
         return collected
 
-    def read(collected: Collected) -> dict[str, Any]:
+    def read_reading(collected: Collected) -> dict[str, Any]:
         source = Source(CURRENT if place is None else place.name, collected)
-        return {"readings": readings([source, *_saved(request["cell"]["model"])])}
+        return {"readings": readings([source, *_load_baselines(request["cell"]["model"])])}
 
-    return cell.answer(request, folder, take, read)
+    return cell.answer(request, folder, take, read_reading)
 
 
-def _saved(model: str) -> list[Source]:
+def _load_baselines(model: str) -> list[Source]:
     """What the counters of other environments reported of a pair of the zoo: its installed baselines."""
-    return saved(run_request(model=model), [SHIPPED]) if model in zoo_names() else []
+    return load_saved_sources(run_request(model=model), [SHIPPED]) if model in zoo_names() else []
 
 
 def readings(sources: Sequence[Source]) -> list[dict[str, Any]]:
     """The readings of a whole model as JSON data: no published figure of a model is one layer's."""
     found, _notes = candidates(sources, BUILT_IN)
-    return [kept(c) for c in found if c.rank < LAYER]
+    return [reading_to_json(c) for c in found if c.rank < LAYER]
 
 
-def kept(reading: Candidate) -> dict[str, Any]:
+def reading_to_json(reading: Candidate) -> dict[str, Any]:
     """One reading as JSON data."""
     names = ("value", "rank", "unit", "what", "how", "note", "family")
     return {name: getattr(reading, name) for name in names}

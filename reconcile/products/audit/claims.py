@@ -56,7 +56,7 @@ class Claim:
         return f"{self.figure} {self.claim}".strip()
 
 
-def read(path: Path) -> list[Claim]:
+def read_claims(path: Path) -> list[Claim]:
     """The rows of the file, which may be what an audit wrote. Raises UsageError for one that cannot be read, and for a head
     without the columns."""
     lines = csv.reader(io.StringIO(user_files.text(path, "the claims"), newline=""))

@@ -84,7 +84,7 @@ def audit(
     from ..sweep import store
     from ..sweep.cells import request_of
     from . import cell, html, page, variants
-    from .claims import Claim, read
+    from .claims import Claim, read_claims
     from .models import cells_of
     from .verdict import State, by_chance, verdicts
 
@@ -92,7 +92,7 @@ def audit(
     if environment not in known:
         raise unknown("environment", environment, known)
     atomic.prepare(out)
-    rows: list[Claim] = read(_table(claims, known, out))
+    rows: list[Claim] = read_claims(_table(claims, known, out))
     cells, wrong = cells_of(rows, known, environment)
     load_formulas()
     paths = python_path()
@@ -109,7 +109,7 @@ def audit(
         judged, found = verdicts(rows, of_row, wrong)
         explained[:] = [one.state is State.EXPLAINED for one in judged]
         if others:
-            judged = variants.hinted(judged, {row: outcomes[one.name] for row, one in more.items()})
+            judged = variants.add_hints(judged, {row: outcomes[one.name] for row, one in more.items()})
         more.update(variants.again(judged, cells))
         drawn = by_chance(judged, of_row)
         text = page.to_markdown(judged, drawn, command, found)

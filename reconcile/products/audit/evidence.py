@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..decode.chance import SPAN, printed
+from ..decode.chance import SPAN, printed_range
 from ..decode.figure import PrintedFigure
 from ..decode.grammar import Candidate
 
@@ -72,7 +72,7 @@ def row_of(number: int, text: str, wanted: PrintedFigure, table: Sequence[Candid
     """A figure among the readings of its model. A figure of zero says nothing: it has every reading's chance."""
     if not wanted.digits:
         return Row(number, text, frozenset(), 1.0)
-    low, high = printed(wanted.digits, wanted.unit, wanted.length)
+    low, high = printed_range(wanted.digits, wanted.unit, wanted.length)
     readings = frozenset(c.what for c in table if c.value and (wanted.exact or not c.exact) and wanted.holds(c.value))
     share = math.log(high / low) / (2 * math.log(SPAN))
     return Row(number, text, readings, min(1.0, max(LEAST, share)))
@@ -97,7 +97,7 @@ def _weigh(
     counts = Counter(what for row in rows for what in row.readings)
     tried = sorted((what for what in counts if counts[what] >= OTHERS), key=lambda what: (ranks[what], what))
     least = math.log(ODDS * max(1, len(counts)))
-    chosen = _chosen(rows, tried, least)
+    chosen = _choose_readings(rows, tried, least)
     if not chosen:
         return
     shares, each = _fit(rows, chosen)
@@ -124,7 +124,7 @@ def _weigh(
     ]
 
 
-def _chosen(rows: Sequence[Row], tried: Sequence[str], least: float) -> list[str]:
+def _choose_readings(rows: Sequence[Row], tried: Sequence[str], least: float) -> list[str]:
     """The readings, one at a time: the one that makes the figures likeliest, as long as it makes them likelier by ``least``, the
     logarithm of a factor."""
     chosen: list[str] = []

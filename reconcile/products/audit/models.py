@@ -57,7 +57,7 @@ def _cell(claim: Claim, known: Mapping[str, Environment], usual: str) -> Cell:
         raise unknown("environment", place, known)
     inputs = user_models.read_inputs([text.strip() for text in claim.input.split(BETWEEN) if text.strip()])
     name = " ".join(part for part in (claim.model, claim.input) if part)
-    model, arguments = _called(claim.model)
+    model, arguments = _parse_factory_call(claim.model)
     framework, where = _factory(model)
     if framework:
         _here(model, place)
@@ -72,7 +72,7 @@ def _cell(claim: Claim, known: Mapping[str, Environment], usual: str) -> Cell:
     return placed
 
 
-def _called(text: str) -> tuple[str, dict[str, Any]]:
+def _parse_factory_call(text: str) -> tuple[str, dict[str, Any]]:
     """The model and the arguments of its factory: ``timm:NAME(img_size=256)``. Raises UsageError for what is no such text."""
     model, bracket, rest = text.partition("(")
     if not bracket:
@@ -120,5 +120,5 @@ def _factory(model: str) -> tuple[str, str]:
 def _here(model: str, place: str) -> None:
     """Raise UsageError for a library that the running interpreter lacks, where its models are to be made."""
     library = model.partition(":")[0]
-    if place == CURRENT and library in listing.listed() and not is_there(library, ()):
-        raise UsageError(listing.missing(library))
+    if place == CURRENT and library in listing.list_packages() and not is_there(library, ()):
+        raise UsageError(listing.describe_missing(library))

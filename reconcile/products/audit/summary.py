@@ -87,7 +87,7 @@ def times(found: Found) -> str:
     return f"10^{found.power:,.0f}"
 
 
-def explained(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def select_explained(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """The figures that a reading rounds to."""
     return [v for v in verdicts if v.state is State.EXPLAINED]
 
@@ -107,7 +107,7 @@ def proves(verdicts: Sequence[Verdict], drawn: tuple[int, int]) -> tuple[str, ..
     looked = [verdict for verdict in verdicts if verdict.macs]
     if not looked:
         return ()
-    found, (hits, draws) = explained(verdicts), drawn
+    found, (hits, draws) = select_explained(verdicts), drawn
     alone = sum(v.numbers == 1 for v in found)
     return (
         f"Of the {number(len(looked))} whose model ran, {percent(len(found), len(looked))} are explained. Of {number(draws)} "
@@ -121,7 +121,7 @@ def proves(verdicts: Sequence[Verdict], drawn: tuple[int, int]) -> tuple[str, ..
 
 def kinds(verdicts: Sequence[Verdict]) -> list[Line]:
     """What the explained figures count, and what they leave out."""
-    found = explained(verdicts)
+    found = select_explained(verdicts)
     units = Counter(v.best.unit for v in found if v.best is not None)
     wrong = Counter((v.claim.claim, v.best.unit) for v in found if v.best is not None and v.contradicts)
     causes = Counter(cause for v in found if (cause := cause_of(v)))
@@ -139,7 +139,7 @@ def cause_of(verdict: Verdict) -> str:
 
 def readings(verdicts: Sequence[Verdict]) -> list[tuple[Line, int]]:
     """The readings that explain figures, the most frequent first; and how many of each agree with no other number."""
-    found = explained(verdicts)
+    found = select_explained(verdicts)
     counts = Counter(v.best.what for v in found if v.best is not None)
     alone = Counter(v.best.what for v in found if v.best is not None and v.numbers == 1)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

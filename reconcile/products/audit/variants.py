@@ -21,15 +21,15 @@ from ...launch.request import Point, RunRequest
 from ...launch.workers.supervisor import Event
 from ..decode import variants
 from ..decode.chance import by_chance
-from ..decode.elsewhere import sibling, versions
+from ..decode.elsewhere import find_sibling, versions
 from ..decode.figure import PrintedFigure, figure
 from ..decode.grammar import Candidate
 from ..decode.readings import WORK
-from ..decode.search import compared
+from ..decode.search import select_comparable
 from ..gallery.run import ran
 from ..sweep import cell, cells
 from ..sweep.cells import Cell
-from .cell import kept
+from .cell import reading_to_json
 from .verdict import State, Verdict
 
 SHOWN = 2
@@ -48,20 +48,24 @@ def main() -> None:
 
 def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The answer of a sweep's cell without counters, and with the readings of its ``variants``."""
-    place = cells.read(request)[0].place
+    place = cells.read_cell(request)[0].place
     there = None if place is None else collect_at_in(place)
     found: list[variants.Ran] = []
 
     def take(asked: RunRequest, progress: Callable[[Event], None]) -> Collected:
-        first, several = variants.run(asked, variants.tried(asked), there, progress)
+        first, several = variants.run_variants(asked, variants.list_variants(asked), there, progress)
         found.extend(several)
         return first
 
-    return cell.answer(request, folder, take, lambda _collected: {"variants": [_kept(one) for one in found]})
+    return cell.answer(request, folder, take, lambda _collected: {"variants": [_variant_to_json(one) for one in found]})
 
 
-def _kept(one: variants.Ran) -> dict[str, Any]:
-    return {"what": one.variant.what, "fused": one.variant.point.fused, "readings": list(map(kept, one.readings))}
+def _variant_to_json(one: variants.Ran) -> dict[str, Any]:
+    return {
+        "what": one.variant.what,
+        "fused": one.variant.point.fused,
+        "readings": list(map(reading_to_json, one.readings)),
+    }
 
 
 def ran_of(outcome: Mapping[str, Any]) -> list[variants.Ran]:
@@ -84,11 +88,11 @@ def again(verdicts: Sequence[Verdict], of_row: Mapping[int, Cell]) -> dict[int, 
     }
 
 
-def hinted(verdicts: Sequence[Verdict], outcomes: Mapping[int, Mapping[str, Any]]) -> list[Verdict]:
+def add_hints(verdicts: Sequence[Verdict], outcomes: Mapping[int, Mapping[str, Any]]) -> list[Verdict]:
     """The verdicts, with what was found for those that are not explained; ``outcomes`` are those of ``again``, by row."""
     known, zoo = _table(verdicts), ran()
     return [
-        replace(v, reason=". ".join([v.reason, *_found(v, outcomes.get(v.claim.row, {}), known, zoo)]))
+        replace(v, reason=". ".join([v.reason, *_describe_findings(v, outcomes.get(v.claim.row, {}), known, zoo)]))
         if v.state is State.OPEN
         else v
         for v in verdicts
@@ -104,7 +108,7 @@ def _table(verdicts: Sequence[Verdict]) -> dict[str, Candidate]:
     }
 
 
-def _found(
+def _describe_findings(
     verdict: Verdict,
     outcome: Mapping[str, Any],
     known: Mapping[str, Candidate],
@@ -117,17 +121,17 @@ def _found(
         f"The network {hit.variant.what} has {number(hit.reading.value)}: {hit.reading.what}"
         for hit in variants.hits(several, wanted)[:SHOWN]
     ]
-    version = sibling(claim.model, wanted, zoo)
+    version = find_sibling(claim.model, wanted, zoo)
     if version is not None:
         said.append(f"{version[0]} of the zoo, another version of it, runs {number(version[2])} {version[1]}")
     others = versions(claim.model, zoo)
-    family = {name: c for name, c in known.items() if c.value != verdict.macs and related(name, claim.model)}
+    family = {name: c for name, c in known.items() if c.value != verdict.macs and are_related(name, claim.model)}
     near = [(name, c.value) for name, c in family.items() if wanted.holds(c.value)]
     said += [
         f"{name} of the same family runs {number(value)} MACs"
         for name, value in sorted(near, key=lambda one: (abs(one[1] - wanted.value), one[0]))[:SHOWN]
     ]
-    table = [c for one in several for c in compared(one.readings, wanted)] + list(family.values())
+    table = [c for one in several for c in select_comparable(one.readings, wanted)] + list(family.values())
     table += [Candidate(value, WORK, "FLOP", "") for numbers in others.values() for value in numbers.values()]
     share = _chance(table, wanted, verdict.macs)
     if said and share is not None:
@@ -141,7 +145,7 @@ def _chance(table: Sequence[Candidate], wanted: PrintedFigure, macs: int) -> str
     return None if share is None else f"{100 * share:.2g} %"
 
 
-def related(name: str, model: str) -> bool:
+def are_related(name: str, model: str) -> bool:
     """Whether two models are of one library and one family: the letters that their names begin with are the same."""
     return name.partition(" ")[0] != model and _family(name) == _family(model) != ("", "")
 

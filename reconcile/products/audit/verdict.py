@@ -17,7 +17,7 @@ from ...core.text import number
 from ..decode.figure import PrintedFigure, figure
 from ..decode.grammar import Candidate
 from ..decode.nearest import nearest
-from ..decode.search import agreeing, compared
+from ..decode.search import find_agreeing, select_comparable
 from .cell import candidates_of
 from .claims import Claim
 from .evidence import Found, Known, Row, row_of, weigh
@@ -114,14 +114,23 @@ def verdict(claim: Claim, outcome: Mapping[str, Any] | None, wrong: str = "", kn
         return Verdict(claim, State.NOT_RUN, reason=_why_not(outcome))
     among, (matches, cut) = _compare(table, wanted, claim, known)
     if not matches:
-        return Verdict(claim, State.OPEN, macs=macs, reason=_far(among, wanted), known=known, lost=_lost(table))
+        return Verdict(
+            claim,
+            State.OPEN,
+            macs=macs,
+            reason=_far(among, wanted),
+            known=known,
+            lost=_products_outside_attention(table),
+        )
     place = {one.what: number for number, one in enumerate(known)}
-    best = min(matches, key=lambda c: (not _named(c, claim), place.get(c.what, len(place))))
+    best = min(matches, key=lambda c: (not _is_named_counter(c, claim), place.get(c.what, len(place))))
     rivals = [c for c in among if c.rank <= best.rank]
     numbers = len({c.value for c in matches})
     state = State.CUT if cut else State.EXPLAINED
     share = chance(rivals, wanted, macs, cut=cut)
-    return Verdict(claim, state, best, len(matches), numbers, share, macs, known=known, lost=_lost(table))
+    return Verdict(
+        claim, state, best, len(matches), numbers, share, macs, known=known, lost=_products_outside_attention(table)
+    )
 
 
 def _macs(table: Sequence[Candidate]) -> int:
@@ -129,7 +138,7 @@ def _macs(table: Sequence[Candidate]) -> int:
     return next((c.value for c in table if c.plain), 0)
 
 
-def _lost(table: Sequence[Candidate]) -> int:
+def _products_outside_attention(table: Sequence[Candidate]) -> int:
     """The products without those of fused attention, 0 where none ran."""
     return next((c.value for c in table if c.note.startswith(Cause.ATTENTION_LEFT_OUT.value) and c.unit == MAC), 0)
 
@@ -144,24 +153,24 @@ def _compare(
     by itself it would agree with most of the list.  One that misses these may be printed in the other unit: a table that mixes
     MACs and FLOPs has the same readings twice as large, or half.
     """
-    usual = compared(table, wanted)
+    usual = select_comparable(table, wanted)
     whats = {one.what for one in known}
-    mine = [c for c in table if _named(c, claim) or c.what in whats]
+    mine = [c for c in table if _is_named_counter(c, claim) or c.what in whats]
     if not (known and wanted.few):
         among = (*usual, *(c for c in mine if c not in usual))
-        return among, agreeing(among, wanted)
+        return among, find_agreeing(among, wanted)
     among = tuple(dict.fromkeys([*(c for c in usual if c.plain), *mine]))
-    found = agreeing(among, wanted)
+    found = find_agreeing(among, wanted)
     if not found[0] or found[1]:
-        others = _turned(among, table)
-        turned = agreeing(others, wanted)
+        others = _convert_readings(among, table)
+        turned = find_agreeing(others, wanted)
         if turned[0] and not turned[1]:
             return (*among, *others), turned
         among = (*among, *others) if not found[0] else among
     return among, found
 
 
-def _turned(readings: Iterable[Candidate], table: Iterable[Candidate]) -> tuple[Candidate, ...]:
+def _convert_readings(readings: Iterable[Candidate], table: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """These readings in the other unit, as the table names them if it has them."""
     named = {(c.value, c.unit): c for c in sorted(table, key=lambda c: (c.rank, c.doubled), reverse=True)}
     made = [
@@ -174,7 +183,7 @@ def _turned(readings: Iterable[Candidate], table: Iterable[Candidate]) -> tuple[
     return tuple(named.get((c.value, c.unit), c) for c in made)
 
 
-def _named(candidate: Candidate, claim: Claim) -> bool:
+def _is_named_counter(candidate: Candidate, claim: Claim) -> bool:
     """Whether it is a reading of the counter that the source names."""
     return bool(candidate.family) and candidate.family.lower() in claim.counter.lower()
 

@@ -149,8 +149,10 @@ def _checks(title: str, collected: Collected, elsewhere: bool) -> Iterator[Check
     for convention in BUILT_IN.values():
         result = settle(collected, Conventions(convention))
         yield Check(title, f"residual 0 ({convention.name})", _open(result))
-        yield Check(title, f"amounts follow from evidence ({convention.name})", _unfounded(result, collected))
-    yield Check(title, "a number added to an entry is the residual there", _fitted(collected, ledger, trace))
+        yield Check(
+            title, f"amounts follow from evidence ({convention.name})", _find_unfounded_amount(result, collected)
+        )
+    yield Check(title, "a number added to an entry is the residual there", _find_fitted_entry(collected, ledger, trace))
 
 
 def _open(result: Answer) -> str:
@@ -173,7 +175,7 @@ def _open(result: Answer) -> str:
     return f"residual {statement.residual:+,}; at {where.layer or 'the root'}: {where.reason}"
 
 
-def _unfounded(result: Answer, collected: Collected) -> str:
+def _find_unfounded_amount(result: Answer, collected: Collected) -> str:
     """The first amount that does not follow from its evidence."""
     traces = [t for t in collected.traces if isinstance(t, Trace)]
     ledgers = [x for x in collected.ledgers if isinstance(x, Ledger)]
@@ -190,7 +192,7 @@ def _unfounded(result: Answer, collected: Collected) -> str:
     return ""
 
 
-def _fitted(collected: Collected, ledger: Ledger, trace: Trace) -> str:
+def _find_fitted_entry(collected: Collected, ledger: Ledger, trace: Trace) -> str:
     """The first entry that an explanation depends on."""
     align = Alignment([Layer.from_list(row) for row in collected.meta["layers"]])
     before = reconcile_ledger(ledger, trace, align, MATMUL)

@@ -41,12 +41,12 @@ def new_counter(folder: Path) -> None:
     for path, template in COUNTER.items():
         target = folder / path.replace("THE_COUNTER", name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write_file(target, _filled(f"counter/{template}", "THE_COUNTER", name), new=True)
+        atomic.write_file(target, _fill_template(f"counter/{template}", "THE_COUNTER", name), new=True)
     say(f"wrote {folder}. Install it with: pip install -e {folder}")
     say(f"Then run it with: reconcile run --model gru_demo --counter {name}")
 
 
-def _filled(template: str, word: str, name: str) -> str:
+def _fill_template(template: str, word: str, name: str) -> str:
     path = Path(__file__).parent / "templates" / f"{template}.txt"
     return path.read_text(encoding="utf-8").replace(word, name)
 
@@ -66,7 +66,7 @@ def new_pair(file: Path) -> None:
     if not target.stem.isidentifier():
         raise UsageError(f"{target.stem!r} cannot name a Python module. Use letters, digits and _.")
     try:
-        atomic.write_file(target, _filled("pair", "THE_PAIR", target.stem), new=True)
+        atomic.write_file(target, _fill_template("pair", "THE_PAIR", target.stem), new=True)
     except FileExistsError:
         raise UsageError(f"{target} already exists. Choose another name.") from None
     say(f"wrote {target}. Run it with: reconcile run --model {target if target.is_absolute() else f'./{target}'}")

@@ -127,8 +127,8 @@ def program(counter: str, case: str, take: Take = collect) -> str:
             f"{counter} counts {case} as it ran, {number(shown.ran)} {record.unit}s: there is nothing to show. "
             f"`reconcile counter reproduce {counter}` lists the cases in which it differs."
         )
-    (lines,) = spelled([case], made_in(record), template.batch)
-    return written(case, shown, template, lines)
+    (lines,) = spell_layers([case], made_in(record), template.batch)
+    return write_program(case, shown, template, lines)
 
 
 def alone(counter: Counter, case: str, take: Take = collect, batch: int = BATCH) -> Sight:
@@ -155,12 +155,12 @@ def sight(result: Answer, counter: str, reported: int, layer: str | None = None)
     return Sight(record, ledger.versions.get(record.versions_key, ""), reported, ran, tuple(rows), tuple(lines))
 
 
-def written(case: str, shown: Sight, template: Template, lines: Sequence[str]) -> str:
+def write_program(case: str, shown: Sight, template: Template, lines: Sequence[str]) -> str:
     """The program, from the lines that make the layer."""
     also = [line for word, line in template.after.items() if any(word in made for made in lines)]
-    body = _filled(template.text, [*lines, *also]).rstrip("\n").splitlines()
+    body = _fill_template(template.text, [*lines, *also]).rstrip("\n").splitlines()
     ends = ['print("reported", reported)', 'print("expected", expected)', ""]
-    return "\n".join([*_head(case, shown, template), *body, "", *_expected(shown), *ends])
+    return "\n".join([*_head(case, shown, template), *body, "", *_list_expected_work(shown), *ends])
 
 
 def check_case(case: str) -> None:
@@ -204,13 +204,13 @@ def _without_program(counter: Counter) -> UsageError:
     )
 
 
-def _filled(text: str, lines: Sequence[str]) -> str:
+def _fill_template(text: str, lines: Sequence[str]) -> str:
     """The template with the model's lines; a class stands two lines below the imports."""
     start = "\n" if lines[0].startswith("class ") else ""
     return text.replace(MODEL, start + "\n".join(lines))
 
 
-def spelled(cases: Sequence[str], framework: str, batch: int = BATCH) -> list[list[str]]:
+def spell_layers(cases: Sequence[str], framework: str, batch: int = BATCH) -> list[list[str]]:
     """The lines that build each layer, from a process that has its framework."""
     command = [sys.executable, "-c", SPELL, str(Path(__file__).parents[3]), framework, str(batch), *cases]
     done = subprocess.run(
@@ -260,7 +260,7 @@ def _comment(text: str) -> list[str]:
     )  # fmt: skip
 
 
-def _expected(shown: Sight) -> list[str]:
+def _list_expected_work(shown: Sight) -> list[str]:
     """The work that ran as code: a term per kind of op, each with a comment that says what is multiplied."""
     terms: dict[tuple[str, str], int] = {}
     for row in shown.rows:
@@ -286,7 +286,7 @@ def closed_form(row: TraceRow) -> tuple[str, str]:
 
 
 def _form(row: TraceRow, macs: int) -> tuple[str, str]:
-    outputs, inputs = _known(row.outputs[:1]), _known(row.inputs)
+    outputs, inputs = _known_shapes(row.outputs[:1]), _known_shapes(row.inputs)
     for shape, name in [(size, "output") for size in outputs] + [(size, "input") for size in inputs[:1]]:
         for factor in (1, 2):
             for sizes in _slices(inputs):
@@ -308,7 +308,7 @@ def _form(row: TraceRow, macs: int) -> tuple[str, str]:
     return str(macs), f"inputs {inputs}, outputs {outputs}"
 
 
-def _known(tensors: Sequence[Tensor]) -> list[tuple[int, ...]]:
+def _known_shapes(tensors: Sequence[Tensor]) -> list[tuple[int, ...]]:
     """The shapes that are known."""
     shapes = [tuple(size for size in t.shape or () if size is not None) for t in tensors]
     return [shape for shape, t in zip(shapes, tensors, strict=True) if t.shape and len(shape) == len(t.shape)]

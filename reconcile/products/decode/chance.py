@@ -23,7 +23,7 @@ def by_chance(table: Sequence[Candidate], wanted: PrintedFigure, macs: int = 0) 
     if wanted.exact or not macs:
         return None
     figures = {figure for c in table if c.value and not c.exact for figure in _figures(c, wanted)}
-    return covered((printed(*figure, wanted.length) for figure in figures), macs)
+    return covered_share((printed_range(*figure, wanted.length) for figure in figures), macs)
 
 
 def _figures(candidate: Candidate, wanted: PrintedFigure) -> Iterable[tuple[int, int]]:
@@ -38,13 +38,13 @@ def _figures(candidate: Candidate, wanted: PrintedFigure) -> Iterable[tuple[int,
         yield (digits // 10, unit * 10) if digits >= 10**length else (digits, unit)
 
 
-def printed(digits: int, unit: int, length: int) -> tuple[float, float]:
+def printed_range(digits: int, unit: int, length: int) -> tuple[float, float]:
     """The numbers that are printed as this figure. Those below a power of ten have a digit more to be told by."""
     below = unit / 20 if digits == 10 ** (length - 1) and unit > 1 else unit / 2
     return digits * unit - below, digits * unit + unit / 2
 
 
-def covered(ranges: Iterable[tuple[float, float]], macs: int) -> float:
+def covered_share(ranges: Iterable[tuple[float, float]], macs: int) -> float:
     """The share that these ranges have of the numbers between a tenth and ten times ``macs``, by their logarithms."""
     low, high = math.log(macs / SPAN), math.log(macs * SPAN)
     logarithms = sorted((max(low, math.log(first)), min(high, math.log(last))) for first, last in ranges if first > 0)

@@ -93,7 +93,7 @@ def decode(
     from ...launch.request import models_of, run_request
     from . import gather as data
     from .figure import figure
-    from .printed import said
+    from .printed import format_decoded
     from .search import search
 
     wanted = figure(number)
@@ -124,10 +124,10 @@ def decode(
             )
         name = sources[0].collected.meta["name"]
         decoded = search(name, wanted, sources, conventions.every, notes)
-        for line in said(decoded, quiet=quiet, verbose=verbose):  # before what takes longer
+        for line in format_decoded(decoded, quiet=quiet, verbose=verbose):  # before what takes longer
             say(line)
         if not quiet:
-            kept = data.saved(request, (*folders, *data.folders_of(request.model)))
+            kept = data.load_saved_sources(request, (*folders, *data.folders_of(request.model)))
             for line in _hints(ctx, decoded, request, sources, known, kept):
                 say(line)
     ctx.exit(decoded.exit_code)
@@ -156,10 +156,10 @@ def _hints(
     from ...cli.options import again
     from ...core.text import number, quote_words
     from ...launch.options import flags
-    from .elsewhere import origin, reading, sibling, unseen
+    from .elsewhere import find_reading, find_sibling, origin, unseen
     from .readings import LAYER
     from .releases import bounds
-    from .releases import said as of_releases
+    from .releases import describe_releases as of_releases
     from .stages import LITTLE
 
     if decoded.close:
@@ -183,11 +183,11 @@ def _hints(
         more = [word for name in names for word in ("--environment", name)]
         return again(ctx, wanted, *more, decoded.figure.text, bare=False)
 
-    there = reading(decoded.model, decoded.figure, kept, sources)
+    there = find_reading(decoded.model, decoded.figure, kept, sources)
     if there is not None:
         name, candidate = there
         return ["", f"The saved data of {name} has it: {candidate.what}. Look there: {command_in(name)}"]
-    version = None if decoded.matches else sibling(decoded.model, decoded.figure, _measured_pairs())
+    version = None if decoded.matches else find_sibling(decoded.model, decoded.figure, _measured_pairs())
     if version is not None:
         other_name, unit, work = version
         look = quote_words(["reconcile", "decode", "--model", other_name, decoded.figure.text])
@@ -229,7 +229,7 @@ def _variants(ctx: click.Context, decoded: Decoded, request: RunRequest, known: 
     there = None if name == CURRENT else collect_at_in(known[name])
     try:
         with progress(quiet=False, verbose=bool(ctx.params["verbose"])) as tell:
-            _, ran = variants.run(request, variants.tried(request), there, tell)
+            _, ran = variants.run_variants(request, variants.list_variants(request), there, tell)
     except UsageError:  # the run has said why the model does not run
         return []
     wanted = flags(lambda option: option.report)

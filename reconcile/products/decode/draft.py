@@ -90,7 +90,7 @@ def _distinct(cases: Sequence[Case]) -> list[Case]:
 def _fit(names: tuple[str, ...], cases: Sequence[Case]) -> Reading | None:
     """The reading of exactly these quantities, if one and only one fits every case with small coefficients."""
     rows = [[Fraction(case.quantities[name]) for name in names] + [Fraction(case.value)] for case in cases]
-    factors = _solved(rows, len(names))
+    factors = _solve_equations(rows, len(names))
     if factors is None or not all(map(_small, factors)):
         return None
     return Reading(tuple(zip(names, factors, strict=True)))
@@ -100,7 +100,7 @@ def _small(factor: Fraction) -> bool:
     return 0 < abs(factor.numerator) <= LARGEST_FACTOR and factor.denominator <= LARGEST_DIVISOR
 
 
-def _solved(rows: list[list[Fraction]], unknowns: int) -> list[Fraction] | None:
+def _solve_equations(rows: list[list[Fraction]], unknowns: int) -> list[Fraction] | None:
     """The one solution of the equations; None if there is none, or more than one. Gauss-Jordan elimination."""
     rows = [list(row) for row in rows]
     for column in range(unknowns):

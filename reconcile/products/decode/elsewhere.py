@@ -12,7 +12,7 @@ from .grammar import Candidate, Source
 from .search import search
 
 
-def reading(
+def find_reading(
     model: str, wanted: PrintedFigure, kept: Sequence[Source], looked_at: Sequence[Source]
 ) -> tuple[str, Candidate] | None:
     """The environment whose saved data has a total with these digits, and that total, if the search left it out."""
@@ -65,7 +65,9 @@ def versions(model: str, totals: Mapping[str, Mapping[str, int]]) -> dict[str, M
     }
 
 
-def sibling(model: str, wanted: PrintedFigure, totals: Mapping[str, Mapping[str, int]]) -> tuple[str, str, int] | None:
+def find_sibling(
+    model: str, wanted: PrintedFigure, totals: Mapping[str, Mapping[str, int]]
+) -> tuple[str, str, int] | None:
     """Another version of this network in which a number ran that the figure is, with its unit, and that number: the first of
     ``versions``."""
     for name, numbers in versions(model, totals).items():

@@ -37,7 +37,7 @@ def folders_of(model: str) -> tuple[Path, ...]:
     return (baselines.FOLDER, SHIPPED) if model in zoo_names() else (baselines.FOLDER,)
 
 
-def saved(request: RunRequest, folders: Iterable[Path]) -> list[Source]:
+def load_saved_sources(request: RunRequest, folders: Iterable[Path]) -> list[Source]:
     """All baselines of the model, named after their files, with the ledgers of the counters that the request names, or all.
 
     Of two with the same name, the first folder's is read.
@@ -52,7 +52,9 @@ def saved(request: RunRequest, folders: Iterable[Path]) -> list[Source]:
         if request.counters:
             ledgers = tuple(ledger for ledger in collected.ledgers if counter_of(ledger) in request.counters)
             collected = replace(collected, ledgers=ledgers)
-        sources.append(Source(stem, collected, SAVED + _changed(collected.meta["params"], request.overrides)))
+        sources.append(
+            Source(stem, collected, SAVED + _list_changed_params(collected.meta["params"], request.overrides))
+        )
     return sources
 
 
@@ -87,7 +89,7 @@ def gather(
         if counter not in known_counters():
             raise unknown("counter", counter, known_counters())
     known = load_environments() if known is None else known
-    kept = saved(request, folders)
+    kept = load_saved_sources(request, folders)
     stems = {_stem(source) for source in kept}
     for name in names:
         if name not in known and name not in stems:
@@ -141,7 +143,7 @@ def gather(
 
 def claims(model: str, collected: Collected, folders: Iterable[Path]) -> tuple[Claim, ...]:
     """The figures that the pair lists as published, each looked up in this run and in the model's saved baselines."""
-    sources = [Source(CURRENT, collected), *saved(run_request(model=model), folders)]
+    sources = [Source(CURRENT, collected), *load_saved_sources(run_request(model=model), folders)]
     looked_up = []
     for text, claim, where in collected.meta["published"]:
         matches = search(model, figure(text), sources).matches
@@ -156,7 +158,7 @@ def _stem(source: Source) -> str:
     return source.name.partition("@")[0]
 
 
-def _changed(params: Mapping[str, Any], overrides: Mapping[str, str]) -> str:
+def _list_changed_params(params: Mapping[str, Any], overrides: Mapping[str, str]) -> str:
     """The parameters of saved data that differ from the requested ones."""
     other = [f"{k}={params.get(k)}" for k, v in overrides.items() if str(params.get(k)).lower() != v.lower()]
     return f" with {', '.join(other)}" if other else ""

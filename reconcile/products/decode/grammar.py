@@ -15,7 +15,7 @@ from ...core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Layer
 from ...core.registry import known_counters
 from ...core.text import number
 from ...engine.settle import Collected
-from .readings import DERIVED, LAYER, PART, REPORTED, WORK, listed
+from .readings import DERIVED, LAYER, PART, REPORTED, WORK, list_names
 from .trace_readings import of_trace, product_layers, same
 
 ROLES = {
@@ -139,16 +139,16 @@ def of_ledger(ledger: Ledger, source: Source, layers: Sequence[str]) -> Iterator
     name, total, parts = ledger.counter, ledger.total, _roles(ledger)
     unit = " (it counts MACs)" if ledger.unit == MAC else ""
     note = _left_out(ledger, source.align, layers)
-    split = _split(ledger, parts) if len(parts) > 1 or (parts and LIVE not in parts) else ""
+    split = _split_by_parts(ledger, parts) if len(parts) > 1 or (parts and LIVE not in parts) else ""
     yield Candidate(total, REPORTED, ledger.unit, f"{name}, as reported{unit}", split, note, printed=True)
     if not total:
         return
-    for candidate in (*_scaled(ledger, source.batch, unit), *_by_role(ledger, parts), *_built_again(ledger)):
+    for candidate in (*_scale_ledger(ledger, source.batch, unit), *_by_role(ledger, parts), *_built_again(ledger)):
         yield replace(candidate, note=candidate.note or note)
     yield from _layers(ledger, source.align)
 
 
-def _scaled(ledger: Ledger, batch: int, unit: str) -> Iterator[Candidate]:
+def _scale_ledger(ledger: Ledger, batch: int, unit: str) -> Iterator[Candidate]:
     """Doubled (users of a MAC counter do this, others do it by mistake), halved, and per sample."""
     name, total = ledger.counter, ledger.total
     twice = REPORTED if ledger.unit == MAC else PART
@@ -222,14 +222,14 @@ def _roles(ledger: Ledger) -> dict[str, dict[str, int]]:
     return {role: sums[role] for role in (*ROLES, *(r for r in sums if r not in ROLES)) if role in sums}
 
 
-def _split(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> str:
+def _split_by_parts(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> str:
     terms = [f"{number(sum(ops.values()))} {ROLES.get(role, role)} ({_kinds(ops)})" for role, ops in parts.items()]
     return f"{' + '.join(terms)} = {number(ledger.total)}"
 
 
 def _kinds(ops: Mapping[str, int]) -> str:
     ranked = sorted(ops, key=lambda op: (-ops[op], op))
-    return listed([op if len(ops) == 1 else f"{op} {number(ops[op])}" for op in ranked])
+    return list_names([op if len(ops) == 1 else f"{op} {number(ops[op])}" for op in ranked])
 
 
 def _ops(ops: Mapping[str, int], value: int) -> str:
@@ -250,4 +250,4 @@ def _left_out(ledger: Ledger, align: Alignment, layers: Sequence[str]) -> str:
     if len(absent) == len(layers):
         return f"Nothing of the {len(layers)} layers that convolve or multiply matrices is in it."
     are = "are" if len(absent) > 1 else "is"
-    return f"{len(absent)} of the {len(layers)} layers that convolve or multiply matrices {are} not in it: {listed(absent)}."
+    return f"{len(absent)} of the {len(layers)} layers that convolve or multiply matrices {are} not in it: {list_names(absent)}."

@@ -22,7 +22,7 @@ HOW_BRANCHES_ARE_FUSED = (
 """How a fused form is made."""
 
 
-def said(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> list[str]:
+def format_decoded(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> list[str]:
     """What to print: the verdict, the readings with their arithmetic, and what could not be looked at.
 
     With ``quiet`` it is one line, with the simplest reading in it.
@@ -38,7 +38,7 @@ def said(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> lis
         lines += ["", "Nearest candidates that it is not:"]
         lines += [f"  {c.value:,}  {c.what} [{_places(c, verbose)}]" for c in decoded.near]
     if not decoded.matches or (decoded.cut and decoded.merged):
-        lines += _compared(decoded)
+        lines += _format_work_that_ran(decoded)
     if not decoded.matches or decoded.doubtful or verbose:
         lines += ["", f"Looked at: {', '.join(dict.fromkeys(decoded.environments))}."]
         lines += [f"Not looked at: {note}" for note in decoded.notes]
@@ -82,7 +82,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
 
 
-def _compared(decoded: Decoded) -> list[str]:
+def _format_work_that_ran(decoded: Decoded) -> list[str]:
     """The multiply-adds that ran, for a figure that nothing explains."""
     macs = [f"{value:,}" for value in dict.fromkeys(c.value for c in decoded.plain)]
     if len(macs) != 1 or decoded.figure.exact:
@@ -98,7 +98,7 @@ def verdict(decoded: Decoded) -> str:
     if not decoded.matches:
         meets = "is this number" if figure.exact else "rounds to it" + ("" if figure.few else ", or is cut off to it")
         rounded = figure.exact and figure.digits and figure.digits % 1000 == 0
-        hint = f" If it is rounded, write it so: {_rounded(figure.digits)}." if rounded else ""
+        hint = f" If it is rounded, write it so: {_round_value(figure.digits)}." if rounded else ""
         return f"{name} for {decoded.model} is not explained: none of {decoded.searched:,} candidates {meets}.{hint}"
     unit = {MAC: "MACs", FLOP: "FLOPs"}.get(figure.counts, "")
     other = f" No reading in {unit} agrees; these are in another unit." if decoded.other_unit else ""
@@ -121,7 +121,7 @@ def verdict(decoded: Decoded) -> str:
     return f"{name} for {decoded.model} is explained: {held}{', all' if count > 1 else ','} {values[0]:,}:{other}"
 
 
-def _rounded(value: int) -> str:
+def _round_value(value: int) -> str:
     digits = str(value).rstrip("0")
     mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
     return f"{mantissa}e{len(str(value)) - 1}"

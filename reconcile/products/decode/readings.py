@@ -26,6 +26,6 @@ SHOWN = 3
 """The number of names of a list that are shown."""
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """The first few names."""
     return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

@@ -34,7 +34,7 @@ def bounds(candidate: Candidate, sources: Sequence[Source]) -> tuple[str, str, s
     return key, str(before or ""), str(after or "")
 
 
-def said(package: str, before: str, after: str) -> str:
+def describe_releases(package: str, before: str, after: str) -> str:
     """``Of the releases of thop looked at, only those before 0.0.31.post2005241907 give it.``; '' without bounds."""
     if not before and not after:
         return ""

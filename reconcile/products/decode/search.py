@@ -104,8 +104,8 @@ def search(
     Of readings of one rank that are the same number, one that a counter printed comes before arithmetic.
     """
     table, left_out = candidates(sources, conventions)
-    table = compared(table, wanted)
-    matches, cut = agreeing(table, wanted)
+    table = select_comparable(table, wanted)
+    matches, cut = find_agreeing(table, wanted)
     target = wanted.value
     near = sorted((c for c in table if c not in matches), key=lambda c: (abs(c.value - target), c.rank))
     return Decoded(
@@ -125,13 +125,13 @@ def search(
     )
 
 
-def compared(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[Candidate, ...]:
+def select_comparable(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[Candidate, ...]:
     """The candidates that a figure of this number of digits is compared with."""
     limit = LAYER + 1 if not wanted.few else DERIVED if wanted.length == FEW else PART
     return tuple(c for c in table if c.rank < limit)
 
 
-def agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tuple[Candidate, ...], bool]:
+def find_agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tuple[Candidate, ...], bool]:
     """Those of ``compared`` that are the figure, the simplest first; and whether they have its digits only if the others are cut
     off."""
     target = wanted.value

@@ -71,7 +71,7 @@ def run_here(
     traced = Source(CURRENT, collected)
     if not all(isinstance(trace, Trace) or trace.state is State.SKIPPED for trace in collected.traces):
         return None
-    counted = replace(request, counters=_unasked(request, collected), trace=False)
+    counted = replace(request, counters=_counters_to_run(request, collected), trace=False)
     macs = max((c.value for c in candidates([traced])[0] if c.plain), default=0)
     if close([*before, traced]):
         return traced, request
@@ -90,7 +90,7 @@ def run_here(
     return Source(CURRENT, replace(collected, ledgers=ledgers)), request
 
 
-def _unasked(request: RunRequest, collected: Collected) -> tuple[str, ...]:
+def _counters_to_run(request: RunRequest, collected: Collected) -> tuple[str, ...]:
     """The counters to run here: those that run unasked, and every other that takes the model as it is. What the libraries of a
     processor write is nobody's figure."""
     sides = collected.meta["frameworks"]

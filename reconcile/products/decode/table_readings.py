@@ -14,7 +14,7 @@ from ...core.causes import Cause
 from ...core.records import FLOP, FORWARD, MAC, Op
 from ...core.text import number
 from ...work import Work
-from .readings import DERIVED, PART, Reading, listed
+from .readings import DERIVED, PART, Reading, list_names
 
 ATTENTION = "aten.scaled_dot_product_attention"
 """One op of a trace, whatever kernel ran."""
@@ -93,7 +93,7 @@ def _note(cause: Cause, ops: Sequence[tuple[Op, int]]) -> str:
     layers = list(dict.fromkeys(op.layer for op, _ in ops))
     are = "layers" if len(layers) > 1 else "layer"
     lost = sum(count for _, count in ops)
-    return f"{cause.value}: {number(lost)} products of {number(len(layers))} {are} are not in it: {listed(layers)}."
+    return f"{cause.value}: {number(lost)} products of {number(len(layers))} {are} are not in it: {list_names(layers)}."
 
 
 def _beside(op: Op, work: Work) -> int:

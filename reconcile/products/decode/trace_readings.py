@@ -11,7 +11,7 @@ from ...core.records import FLOP, FORWARD, MAC, Op, Trace
 from ...core.text import number
 from ...core.work import SINGLE
 from ...work import COMPONENTS, ZERO, UnknownWork, Work, known_part, numel
-from .readings import DERIVED, LAYER, PART, WORK, Reading, listed
+from .readings import DERIVED, LAYER, PART, WORK, Reading, list_names
 from .table_readings import of_tables
 
 BIASED = frozenset(
@@ -54,8 +54,8 @@ def of_trace(
     if unknown:
         if complete:
             yield from _whole(known, batch, complete)
-        under = f" but under {listed(list(complete))}" if complete else ""
-        ops = listed([f"{op} ({why})" for op, why in sorted({op: why for op, _, why in reversed(unknown)}.items())])
+        under = f" but under {list_names(list(complete))}" if complete else ""
+        ops = list_names([f"{op} ({why})" for op, why in sorted({op: why for op, _, why in reversed(unknown)}.items())])
         notes.append(
             f"trace@{trace.framework} in {source} is incomplete: the work of {ops} is unknown. Its total cannot be read{under}, "
             "nor can the layers that have such an op; its other layers are read, and so is every counter."
@@ -110,7 +110,7 @@ def _conventional(parts: Parts, conventions: Mapping[str, Convention], rank: int
     for name, convention in conventions.items():
         value = convention.flops(parts.work)
         if value > 0:
-            how = spelled(parts.work, convention)
+            how = spell_work(parts.work, convention)
             yield Reading(value, rank, FLOP, f"{what}, in FLOPs by the convention {name}", how)
 
 
@@ -151,7 +151,7 @@ def _unconventional(parts: Parts, conventions: Mapping[str, Convention]) -> Iter
             yield Reading(value - bias, DERIVED, FLOP, f"{what}, without biases", how)
 
 
-def spelled(work: Work, convention: Convention) -> str:
+def spell_work(work: Work, convention: Convention) -> str:
     """``2 × 3,600 MACs + 144 add = 7,344``."""
     text = ""
     for name, count in work.items():
@@ -208,7 +208,7 @@ def same(sums: Mapping[str, int]) -> dict[int, str]:
         if value > 0:
             groups.setdefault(value, []).append(layer)
     return {
-        value: f"layer {names[0]}" if len(names) == 1 else f"each of {len(names)} layers: {listed(names)}"
+        value: f"layer {names[0]}" if len(names) == 1 else f"each of {len(names)} layers: {list_names(names)}"
         for value, names in groups.items()
     }
 

@@ -22,7 +22,7 @@ from .chance import by_chance
 from .figure import PrintedFigure
 from .grammar import Candidate, Source, candidates
 from .readings import LAYER, WORK
-from .search import compared
+from .search import select_comparable
 
 SIDES = (128, 160, 192, 224, 240, 256, 288, 299, 320, 384, 448, 480, 512, 640)
 """Sides of pictures that networks are published at."""
@@ -110,7 +110,7 @@ def of_inputs(inputs: Sequence[Input]) -> list[Variant]:
     found = []
     for held, others in _sizes(inputs):
         for other in others:
-            changed = tuple(i._replace(shape=_changed(i.shape, held, other)) for i in inputs)
+            changed = tuple(i._replace(shape=_change_shape(i.shape, held, other)) for i in inputs)
             words = tuple(word for given in changed for word in ("--input", text_of(given)))
             found.append(Variant(f"at {other} in place of {held}", words, Point({}, changed)))
     return [Variant(FUSED, (), Point({}, tuple(inputs), fused=True)), *found]
@@ -126,17 +126,17 @@ def _sizes(inputs: Sequence[Input]) -> Iterator[tuple[int, tuple[int, ...]]]:
         yield held, tuple(length for length in LENGTHS if length != held)
 
 
-def _changed(shape: Sequence[int], held: int, other: int) -> tuple[int, ...]:
+def _change_shape(shape: Sequence[int], held: int, other: int) -> tuple[int, ...]:
     return (shape[0], *(other if size == held else size for size in shape[1:])) if shape else ()
 
 
-def run(
+def run_variants(
     request: RunRequest, variants: Sequence[Variant], there: CollectAt | None, progress: Callable[[Event], None]
 ) -> tuple[Collected, list[Ran]]:
     """Run the variants beside one framework, on meta; those that the model refuses are left out, and so is every number that the
     network itself has as a whole. The network as it is runs first, as a worker gives up where its first point is refused, and is
     returned with them. Raises UsageError as a run does."""
-    asked = replace(request, device="meta", counters=_placed(request), training="", context=None)
+    asked = replace(request, device="meta", counters=_counters_on_meta(request), training="", context=None)
     points = [Point(request.overrides, request.inputs), *(variant.point for variant in variants)]
     first, *collected = (there or collect_at)(asked, points, progress, False)
     own = {c.value for c in candidates([Source("", first)])[0] if c.rank <= WORK}
@@ -148,7 +148,7 @@ def run(
     return first, ran
 
 
-def _placed(request: RunRequest) -> tuple[str, ...]:
+def _counters_on_meta(request: RunRequest) -> tuple[str, ...]:
     """A counter of one framework that makes tensors without memory, so that no other framework runs; () for a model that is the
     user's own, whose framework is named, and where the pair has no such side."""
     if request.factories:
@@ -170,7 +170,7 @@ def hits(ran: Sequence[Ran], wanted: PrintedFigure) -> list[Hit]:
     nearest to it."""
     found = []
     for one in ran:
-        agreeing = [c for c in compared(one.readings, wanted) if wanted.holds(c.value)]
+        agreeing = [c for c in select_comparable(one.readings, wanted) if wanted.holds(c.value)]
         if agreeing:
             found.append(Hit(one.variant, min(agreeing, key=lambda c: (c.unit != (wanted.counts or c.unit), c.rank))))
     return sorted(
@@ -186,10 +186,10 @@ def hits(ran: Sequence[Ran], wanted: PrintedFigure) -> list[Hit]:
 def chance(ran: Sequence[Ran], wanted: PrintedFigure, macs: int) -> float | None:
     """The share of random figures of as many digits that one of these variants has (chance.by_chance), around the ``macs`` of the
     network as it is; None for an exact one."""
-    return by_chance([c for one in ran for c in compared(one.readings, wanted)], wanted, macs)
+    return by_chance([c for one in ran for c in select_comparable(one.readings, wanted)], wanted, macs)
 
 
-def tried(request: RunRequest) -> list[Variant]:
+def list_variants(request: RunRequest) -> list[Variant]:
     """The variants of a request's model; none of a model that is a file, whose sizes were chosen when it was written."""
     if request.files:
         return []

@@ -68,7 +68,7 @@ class Runs:
             failed = next((trace for trace in result.traces if trace.state is State.FAILED), None)
             if failed is not None:
                 raise UsageError(
-                    f"the model does not run at {named(self.variables, at)}: {failed.reason.rstrip('.')}. Name the sizes at "
+                    f"the model does not run at {name_point(self.variables, at)}: {failed.reason.rstrip('.')}. Name the sizes at "
                     "which it runs: --at takes NAME=LO..HI/STEP, and lists such as T=16,32,64,128,256."
                 )
         return runs
@@ -88,7 +88,7 @@ class Fit:
     ran: Table
 
 
-def named(variables: Sequence[Variable], at: At) -> str:
+def name_point(variables: Sequence[Variable], at: At) -> str:
     """A point as text: ``B=1, T=16``."""
     return ", ".join(f"{v.name}={value}" for v, value in zip(variables, at, strict=True))
 
@@ -129,14 +129,14 @@ def polynomial(
     variables: Sequence[Variable], axes: Sequence[Sequence[int]], fitted: Mapping[Powers, At], table: Table, key: Key
 ) -> Polynomial | None:
     """The polynomial of a count through the fitted points, None if a point has no count or the polynomial misses one."""
-    values = known(table, key)
+    values = known_counts(table, key)
     if values is None:
         return None
     through = interpolate([v.name for v in variables], axes, {powers: values[at] for powers, at in fitted.items()})
     return through if all(through.at(at) == value for at, value in values.items()) else None
 
 
-def known(table: Table, key: Key) -> dict[At, int] | None:
+def known_counts(table: Table, key: Key) -> dict[At, int] | None:
     """The count at every point, None if a point has none."""
     values = {at: value for at, value in table.values(key).items() if value is not None}
     return values if len(values) == len(table.points) else None

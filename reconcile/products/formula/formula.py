@@ -83,7 +83,7 @@ def formula(template: Template, take: Take) -> Formula:
     """The polynomials of a model. Raises UsageError if it does not run at a point, and for ranges with too few points."""
     runs = Runs(template, take)
     done = scan(runs, fit(runs))
-    refused = _refused(runs, done)
+    refused = _list_refused(runs, done)
     by_name = {}
     for name in done.table.names:
         layers = {
@@ -115,7 +115,7 @@ def _exit_code(results: list[Answer], refused: list[NotPolynomial]) -> int:
     return EXIT_FAILED if EXIT_FAILED in codes else EXIT_OK
 
 
-def _refused(runs: Runs, done: Fit) -> list[NotPolynomial]:
+def _list_refused(runs: Runs, done: Fit) -> list[NotPolynomial]:
     """Every count without a polynomial, with the reason."""
     keys = [key for key, found in done.polynomials.items() if found is None and any(done.table.values(key).values())]
     keys += [key for key in done.polynomials if key.layer is None and done.table.reason(key.of)]

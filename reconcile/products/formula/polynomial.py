@@ -52,11 +52,11 @@ def interpolate(variables: Sequence[str], nodes: Sequence[Sequence[int]], values
     the value of (1, 2) is that at nodes[0][1], nodes[1][2]."""
     differences = {powers: Fraction(value) for powers, value in values.items()}
     for axis in range(len(variables)):
-        differences = _divided(differences, axis, nodes[axis])
+        differences = _divide_differences(differences, axis, nodes[axis])
     terms: dict[Powers, Fraction] = {}
     for powers, coefficient in differences.items():
         if coefficient:
-            for expanded, factor in _expanded(powers, nodes).items():
+            for expanded, factor in _expand_newton_basis(powers, nodes).items():
                 terms[expanded] = terms.get(expanded, Fraction(0)) + coefficient * factor
     return Polynomial(tuple(variables), {powers: c for powers, c in terms.items() if c})
 
@@ -67,7 +67,7 @@ def degree(nodes: Sequence[int], values: Sequence[int]) -> int:
     return max((power for (power,) in line.terms), default=0)
 
 
-def _divided(values: Mapping[Powers, Fraction], axis: int, nodes: Sequence[int]) -> dict[Powers, Fraction]:
+def _divide_differences(values: Mapping[Powers, Fraction], axis: int, nodes: Sequence[int]) -> dict[Powers, Fraction]:
     """Newton's divided differences along one axis."""
     differences = dict(values)
     for order in range(1, 1 + max(powers[axis] for powers in values)):
@@ -79,7 +79,7 @@ def _divided(values: Mapping[Powers, Fraction], axis: int, nodes: Sequence[int])
     return differences
 
 
-def _expanded(powers: Powers, nodes: Sequence[Sequence[int]]) -> dict[Powers, int]:
+def _expand_newton_basis(powers: Powers, nodes: Sequence[Sequence[int]]) -> dict[Powers, int]:
     """The product over the variables of (x - node 0) ... (x - node k - 1), as powers -> integer."""
     terms: dict[Powers, int] = {(): 1}
     for power, axis in zip(powers, nodes, strict=True):

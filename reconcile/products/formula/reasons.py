@@ -8,7 +8,7 @@ from functools import cached_property
 from ...core.registry import frameworks, known_counters
 from ...core.text import number
 from .edges import after_the_first, without_the_first
-from .fit import Fit, Runs, highest, known, named, polynomial
+from .fit import Fit, Runs, highest, known_counts, name_point, polynomial
 from .patterns import cuts, offsets, period
 from .polynomial import interpolate
 from .scan import MOST, of_traces, size
@@ -39,7 +39,7 @@ class Reasons:
             others = f" and {len(below) - SHOWN} others" if len(below) > SHOWN else ""
             return [("", f"it is the sum of its layers, among them {', '.join(below[:SHOWN])}{others}")]
         if lacking:
-            return [("", f"there is no count at {named(self.runs.variables, lacking[0])}")]
+            return [("", f"there is no count at {name_point(self.runs.variables, lacking[0])}")]
         return self._patterns(key) or [("", self._miss(key))]
 
     def _patterns(self, key: Key) -> list[tuple[str, str]]:
@@ -49,7 +49,7 @@ class Reasons:
         found = []
         layer = Key(_trace(key.of), key.layer)
         for op in self.done.table.ops(layer):
-            if known(self.done.table, op) is None or self._fits(op):
+            if known_counts(self.done.table, op) is None or self._fits(op):
                 continue
             for index, variable in enumerate(self.runs.variables):
                 repeats = self._period(index, op)
@@ -78,13 +78,13 @@ class Reasons:
 
     def _miss(self, key: Key) -> str:
         """The sentence for a count that differs from the polynomial through the fitted points."""
-        values = known(self.done.table, key)
+        values = known_counts(self.done.table, key)
         assert values is not None
         names = [v.name for v in self.runs.variables]
         through = interpolate(names, self.done.axes, {powers: values[at] for powers, at in self.done.fitted.items()})
         at = next(at for at, value in values.items() if through.at(at) != value)
         edge = after_the_first(self.runs.variables, values)
-        ran = known(self.done.ran, Key(_trace(key.of), key.layer))
+        ran = known_counts(self.done.ran, Key(_trace(key.of), key.layer))
         if edge is not None and (ran is None or without_the_first(self.runs.variables, edge, ran)):
             name, sizes = self.runs.variables[edge].name, self.runs.variables[edge].values
             few = [f"; without {name}={sizes[0]} it lies on one polynomial: give sizes of {name} from {sizes[1]} on"]
@@ -92,7 +92,7 @@ class Reasons:
             few = self._beginning(key) or self._few()
         return (
             f"the polynomial through {len(self.done.fitted)} points gives {_rational(through.at(at))} at "
-            f"{named(self.runs.variables, at)}, where it is {number(values[at])}{''.join(few)}"
+            f"{name_point(self.runs.variables, at)}, where it is {number(values[at])}{''.join(few)}"
         )
 
     def _beginning(self, key: Key) -> list[str]:

@@ -42,11 +42,11 @@ def text(formula: Formula, *, layers: bool = True) -> str:
         if layers:
             lines += [f"    {layer}: {plain(found)}" for layer, found in counted.layers.items()]
     if formula.not_polynomial:
-        lines += ["", f"  No polynomials for {_ranges(formula)}:", *_refused(formula.not_polynomial)]
-    return "\n".join([*lines, "", f"  {checked(formula)}"]) + "\n"
+        lines += ["", f"  No polynomials for {_ranges(formula)}:", *_list_refused(formula.not_polynomial)]
+    return "\n".join([*lines, "", f"  {describe_checks(formula)}"]) + "\n"
 
 
-def checked(formula: Formula) -> str:
+def describe_checks(formula: Formula) -> str:
     """How the polynomials were found and checked, in a sentence."""
     points = "; ".join(_point(formula, at) for at in formula.held_out)
     fitted = f"Fitted to the counts at {_points(len(formula.fitted))}, and checked at {formula.checked} that were not fitted to"
@@ -66,7 +66,7 @@ def _points(count: int) -> str:
     return "1 point" if count == 1 else f"{count} points"
 
 
-def _refused(refused: Iterable[NotPolynomial]) -> Iterator[str]:
+def _list_refused(refused: Iterable[NotPolynomial]) -> Iterator[str]:
     """A line per layer, op and reason, with all counts there."""
     together: dict[tuple[str, str, str], list[str]] = {}
     for none in refused:
@@ -111,33 +111,36 @@ def _sum(
 
 def _latex(formula: Formula) -> str:
     lines = [f"% {formula.model}: FLOPs ({formula.convention}, {formula.pass_}), for {_ranges(formula)}."]
-    lines += [f"% {checked(formula)}", *_aligned((n, p.total) for n, p in formula.polynomials.items() if p.total)]
+    lines += [
+        f"% {describe_checks(formula)}",
+        *_align_rows((n, p.total) for n, p in formula.polynomials.items() if p.total),
+    ]
     for name, counted in formula.polynomials.items():
         if counted.layers:
-            lines += [f"% layers of {name}", *_aligned(counted.layers.items())]
+            lines += [f"% layers of {name}", *_align_rows(counted.layers.items())]
     return "\n".join(lines) + "\n"
 
 
-def _aligned(rows: Iterable[tuple[str, Polynomial]]) -> list[str]:
-    equations = [f"  \\text{{{_escaped(name)}}} &= {_typeset(p)}" for name, p in rows]
+def _align_rows(rows: Iterable[tuple[str, Polynomial]]) -> list[str]:
+    equations = [f"  \\text{{{_escape_name(name)}}} &= {_typeset(p)}" for name, p in rows]
     return [r"\begin{align*}", " \\\\\n".join(equations), r"\end{align*}"] if equations else []
 
 
-def _escaped(name: str) -> str:
+def _escape_name(name: str) -> str:
     special = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
     return "".join(special.get(c, f"\\{c}" if c in "_#$%&{}" else c) for c in name)
 
 
 def _typeset(polynomial: Polynomial) -> str:
     def power_of(name: str, power: int) -> str:
-        letter = name if len(name) == 1 else f"\\mathit{{{_escaped(name)}}}"
+        letter = name if len(name) == 1 else f"\\mathit{{{_escape_name(name)}}}"
         return letter if power == 1 else f"{letter}^{{{power}}}"
 
-    def shown(value: Fraction) -> str:
+    def show_value(value: Fraction) -> str:
         top, bottom = (number(n).replace(",", "{,}") for n in (value.numerator, value.denominator))
         return top if value.denominator == 1 else f"\\frac{{{top}}}{{{bottom}}}"
 
-    return _sum(polynomial, power_of, shown, r"\,")
+    return _sum(polynomial, power_of, show_value, r"\,")
 
 
 def _python(formula: Formula) -> str:
@@ -145,17 +148,17 @@ def _python(formula: Formula) -> str:
     about = f"FLOPs of {formula.model} ({formula.convention}, {formula.pass_}), for {_ranges(formula)}."
     totals = {name: p.total for name, p in formula.polynomials.items() if p.total is not None}
     lines = [
-        _docstring(f"{about}\n\n{checked(formula)}\n"), "", "",
-        f"def total({names}):", f"    {_docstring('The total of what ran, of each counter and of each cause.')}",
+        _docstring_of(f"{about}\n\n{describe_checks(formula)}\n"), "", "",
+        f"def total({names}):", f"    {_docstring_of('The total of what ran, of each counter and of each cause.')}",
         "    return {", *_entries(totals, 8), "    }", "", "",
-        f"def layers({names}):", f"    {_docstring('The same by layer; a layer that counts 0 is left out.')}", "    return {",
+        f"def layers({names}):", f"    {_docstring_of('The same by layer; a layer that counts 0 is left out.')}", "    return {",
     ]  # fmt: skip
     for name, counted in formula.polynomials.items():
         lines += [f"        {json.dumps(name)}: {{", *_entries(counted.layers, 12), "        },"]
     return "\n".join([*lines, "    }"]) + "\n"
 
 
-def _docstring(sentence: str) -> str:
+def _docstring_of(sentence: str) -> str:
     escaped = sentence.replace("\\", "\\\\").replace('"', '\\"')
     return f'"""{escaped}"""'
 

@@ -61,11 +61,11 @@ def points(variables: Sequence[Variable], first: Collection[At]) -> list[At]:
     if size(variables) <= MOST:
         return list(itertools.product(*(v.values for v in variables)))
     chosen = dict.fromkeys(first)
-    drawn = _drawn(variables, random.Random(0))
+    drawn = _draw_points(variables, random.Random(0))
     ends = [tuple(v.values[k] for v in variables) for k in (0, -1)][: len(variables)]
     for index, variable in enumerate(variables):
         for end in ends:
-            for value in _thinned(variable.values, MOST // (2 * len(variables) * len(ends))):
+            for value in _thin_values(variable.values, MOST // (2 * len(variables) * len(ends))):
                 at = (*end[:index], value, *end[index + 1 :])
                 chosen[at] = None
     for at in itertools.islice(drawn, MOST * MOST):
@@ -80,7 +80,7 @@ def size(variables: Sequence[Variable]) -> int:
     return math.prod(len(v.values) for v in variables)
 
 
-def _thinned(values: Sequence[int], most: int) -> list[int]:
+def _thin_values(values: Sequence[int], most: int) -> list[int]:
     """All values, or about this many drawn from them."""
     if len(values) <= most:
         return list(values)
@@ -88,7 +88,7 @@ def _thinned(values: Sequence[int], most: int) -> list[int]:
     return sorted({values[dice.randrange(len(values))] for _ in range(most)})
 
 
-def _drawn(variables: Sequence[Variable], dice: random.Random) -> Iterator[At]:
+def _draw_points(variables: Sequence[Variable], dice: random.Random) -> Iterator[At]:
     while True:
         yield tuple(v.values[dice.randrange(len(v.values))] for v in variables)
 

@@ -32,7 +32,7 @@ class Amounts:
 def amounts(result: Answer) -> dict[str, Amounts]:
     """``trace@torch``, every counter, and ``cause:NAME:COUNTER``: the amount to add to that counter to get the work that ran."""
     named = {trace.name: _ran(trace, result) for trace in result.traces}
-    named |= {ledger.counter: _reported(ledger, result) for ledger in result.ledgers}
+    named |= {ledger.counter: _reported_amounts(ledger, result) for ledger in result.ledgers}
     for statement in result.statements:
         if _to_the_work(statement):
             named.update(_causes(statement))
@@ -48,7 +48,7 @@ def _ran(trace: TraceResult, result: Answer) -> Amounts:
     return made
 
 
-def _reported(ledger: LedgerResult, result: Answer) -> Amounts:
+def _reported_amounts(ledger: LedgerResult, result: Answer) -> Amounts:
     made = Amounts(ledger.normalised_total, ledger.reason)
     if ledger.normalised_total is not None:
         made.layers = {
@@ -81,6 +81,6 @@ def _causes(statement: Statement) -> Mapping[str, Amounts]:
     return named
 
 
-def closed(result: Answer) -> set[str]:
+def find_closed(result: Answer) -> set[str]:
     """The counters and traces from which a statement leads to the work: a layer without a cause there needs none."""
     return {statement.from_ for statement in result.statements if _to_the_work(statement)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...engine.answer import Answer
-from .series import CAUSE, Amounts, amounts, closed
+from .series import CAUSE, Amounts, amounts, find_closed
 from .variables import At
 
 
@@ -24,7 +24,7 @@ class Table:
     def __init__(self, runs: Mapping[At, Answer]) -> None:
         self.points = tuple(runs)
         self._amounts = {at: amounts(result) for at, result in runs.items()}
-        self._closed = {at: closed(result) for at, result in runs.items()}
+        self._closed = {at: find_closed(result) for at, result in runs.items()}
         self.names = tuple(dict.fromkeys(name for named in self._amounts.values() for name in named))
 
     def values(self, key: Key, points: Sequence[At] = ()) -> dict[At, int | None]:

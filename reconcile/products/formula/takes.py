@@ -23,11 +23,11 @@ def in_workers(request: RunRequest, tell: Callable[[Event], None], there: Collec
     """In one worker per framework, or ``there``, in another environment. Each event names its point."""
 
     def take(points: Sequence[Point], counting: bool) -> Sequence[tuple[Collected, Answer]]:
-        def telling(event: Event) -> None:
+        def tell_event(event: Event) -> None:
             task, index = point_of(event.task)
             tell(replace(event, task=f"{task}, {index + 1} of {len(points)}" if task else ""))
 
-        return run_at(request, points, telling, there, counting=counting)
+        return run_at(request, points, tell_event, there, counting=counting)
 
     return take
 

@@ -47,7 +47,7 @@ def read_variables(texts: Sequence[str]) -> tuple[Variable, ...]:
         raise UsageError(
             "name a size that varies: give --at T=16..96, and T as a size of --input or as a value of --set."
         )
-    variables = tuple(map(_read, texts))
+    variables = tuple(map(_parse_variable, texts))
     names = [variable.name for variable in variables]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
@@ -66,7 +66,7 @@ def _text(sizes: object) -> str:
     return ",".join(map(str, sizes)) if isinstance(sizes, Iterable) and not isinstance(sizes, str) else str(sizes)
 
 
-def _read(text: str) -> Variable:
+def _parse_variable(text: str) -> Variable:
     def wrong(why: str) -> UsageError:
         return UsageError(f"--at {short(text)} cannot be read: {why}. {FORM_OF_RANGES}")
 

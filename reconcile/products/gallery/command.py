@@ -48,14 +48,14 @@ def gallery(
     from ...core.errors import unknown
     from ...model_zoo.loading import zoo_names
     from ...report.pictures import charts as pictures
-    from .rows import build, dump, reconciled
+    from .rows import build, dump, is_reconciled
 
     pictures.require()
     names = zoo_names()
     for name in models:
         if name not in names:
             raise unknown("model", name, names)
-    page = _training() if pass_ == "training" else _calls()
+    page = _training_page() if pass_ == "training" else _calls()
     path = data or out / page.file
     atomic.prepare(out)
     atomic.prepare(path.parent)
@@ -73,7 +73,7 @@ def gallery(
     missing = {name: "not measured yet" for name in names if name not in rows}
     written = page.write(out, rows, missing)
     codes = {code for row in rows.values() for code in row.states.values()}
-    clean = sum(reconciled(row) for row in rows.values())
+    clean = sum(is_reconciled(row) for row in rows.values())
     say(f"{clean} of {len(names)} pairs reconciled; wrote {written} and {path}")
     ctx.exit(next((code for code in (EXIT_UNEXPLAINED, EXIT_FAILED) if code in codes), EXIT_OK))
 
@@ -103,10 +103,10 @@ def _calls() -> _Page:
         atomic.write(out, page.PICTURE, {"svg": page.to_svg(rows)})
         return atomic.write(out, "README", {"md": page.to_markdown(rows, missing)})[0]
 
-    return _Page(rows_.FILE.name, rows_.read, rows_.measure, report, whole)
+    return _Page(rows_.FILE.name, rows_.read_gallery, rows_.measure, report, whole)
 
 
-def _training() -> _Page:
+def _training_page() -> _Page:
     """training.md: a training step of every pair."""
     from ...core import atomic
     from ...report import reports
@@ -125,10 +125,10 @@ def _training() -> _Page:
     def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
         return atomic.write(out, page.PAGE, {"md": page.to_markdown(rows, missing)})[0]
 
-    return _Page(training.FILE.name, training.read, training.measure, report, whole)
+    return _Page(training.FILE.name, training.read_training, training.measure, report, whole)
 
 
 def _verdict(row: ZooRow) -> str:
-    from .rows import reconciled
+    from .rows import is_reconciled
 
-    return CLEAN if reconciled(row) and not row.open else "; ".join(row.open[:1]) or "not reconciled"
+    return CLEAN if is_reconciled(row) and not row.open else "; ".join(row.open[:1]) or "not reconciled"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...core.text import markdown, number, ratio
-from .rows import CounterCell, R, reconciled
+from .rows import CounterCell, R, is_reconciled
 from .run import GalleryRow
 
 FAMILY = "family_"
@@ -40,7 +40,7 @@ def parity(row: GalleryRow) -> str:
     return ("0" if row.error == 0 else f"{row.error:.0e}") + ("*" if row.proven_at else "")
 
 
-def grouped(rows: Mapping[str, R]) -> list[tuple[str, tuple[R, ...]]]:
+def group_rows(rows: Mapping[str, R]) -> list[tuple[str, tuple[R, ...]]]:
     """The networks and the layer families, under their titles."""
     families = tuple(row for name, row in sorted(rows.items()) if name.startswith(FAMILY))
     networks = tuple(row for name, row in sorted(rows.items()) if not name.startswith(FAMILY))
@@ -49,7 +49,7 @@ def grouped(rows: Mapping[str, R]) -> list[tuple[str, tuple[R, ...]]]:
 
 def to_markdown(rows: Mapping[str, GalleryRow], missing: Mapping[str, str]) -> str:
     """``reports/README.md``; ``missing`` maps models that the zoo should have to the reason why they are missing."""
-    clean = sum(reconciled(row) for row in rows.values())
+    clean = sum(is_reconciled(row) for row in rows.values())
     lines = [
         "# The gallery",
         "",
@@ -69,9 +69,9 @@ def to_markdown(rows: Mapping[str, GalleryRow], missing: Mapping[str, str]) -> s
         "`reconcile zoo gallery` writes a page to open in a browser beside each report; [gru_demo.html](gru_demo.html) is kept "
         "here. What a training step of each takes stands in [training.md](training.md).",
     ]
-    for title, group in grouped(rows):
+    for title, group in group_rows(rows):
         lines += ["", f"## {title}", "", *_table(group)]
-    lines += ["", *_declared(rows), *not_closed(rows, missing), "## Published figures", "", *_published(rows)]
+    lines += ["", *_list_declared(rows), *not_closed(rows, missing), "## Published figures", "", *_list_published(rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -79,7 +79,7 @@ def to_svg(rows: Mapping[str, GalleryRow]) -> str | bytes:
     """``reports/gallery.svg``: the networks' ratios as colours."""
     from ...report.pictures import drawing
 
-    networks = {row.model: row for _, group in grouped(rows)[:1] for row in group}
+    networks = {row.model: row for _, group in group_rows(rows)[:1] for row in group}
     near = {"1.000": "≈ 1", "0.000": "≈ 0"}
     texts = {
         model: {
@@ -104,7 +104,7 @@ def _table(rows: Iterable[GalleryRow]) -> Iterable[str]:
     yield "|:--|--:|--:|--:|" + "--:|" * len(counters)
     for row in rows:
         weights = "" if row.weights is None else number(row.weights)
-        name = f"[{markdown(row.model)}]({row.model}.md)" + ("" if reconciled(row) else "<br>not reconciled")
+        name = f"[{markdown(row.model)}]({row.model}.md)" + ("" if is_reconciled(row) else "<br>not reconciled")
         cells = " | ".join(cell(row.cells.get(counter)) for counter in counters)
         yield f"| {name}<br>{_settings(row)} | {weights} | {work(row)} | {markdown(parity(row))} | {cells} |"
 
@@ -113,7 +113,7 @@ def _settings(row: GalleryRow) -> str:
     return markdown(", ".join(f"{name} {value}" for name, value in row.settings.items()))
 
 
-def _declared(rows: Mapping[str, GalleryRow]) -> Iterable[str]:
+def _list_declared(rows: Mapping[str, GalleryRow]) -> Iterable[str]:
     declared = [(name, row.declared) for name, row in sorted(rows.items()) if row.declared]
     if declared:
         yield from ("## Pairs that are meant to differ", "")
@@ -131,7 +131,7 @@ def not_closed(rows: Mapping[str, R], missing: Mapping[str, str]) -> Iterable[st
             yield ""
 
 
-def _published(rows: Mapping[str, GalleryRow]) -> Iterable[str]:
+def _list_published(rows: Mapping[str, GalleryRow]) -> Iterable[str]:
     yield "What people print for these models, and the simplest reading of it here (`reconcile decode` gives all of them)."
     yield ""
     yield "| model | figure | said to be | where | what it is here |"

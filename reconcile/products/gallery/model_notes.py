@@ -5,12 +5,12 @@ from __future__ import annotations
 from ...model_zoo.loading import zoo_names
 from .markdown import parity
 from .rows import source_of
-from .run import GalleryRow, read
+from .run import GalleryRow, read_gallery
 
 
 def model_notes() -> dict[str, str]:
     """A note for every pair of the zoo: its weights, its work, and how far its two outputs are apart."""
-    rows = read()
+    rows = read_gallery()
     return {name: describe_row(rows[name]) if name in rows else "not measured yet" for name in zoo_names()}
 
 

@@ -30,17 +30,17 @@ def proof(model: str) -> dict[str, Any]:
 
     pair = loading.load_pair(loading.pair_path(model))
 
-    def compared(overrides: dict[str, str]) -> tuple[Both, Any]:
+    def compare_pair(overrides: dict[str, str]) -> tuple[Both, Any]:
         both = Both(pair, pairs.Params(loading.resolve(pair, overrides)))
         both.enliven()
         return both, both.compare()
 
-    both, comparison = compared({})
+    both, comparison = compare_pair({})
     weights = sum(parameter.numel() for parameter in both.torch_model.parameters())
     at: dict[str, str] = {}
     if (comparison.spread < VARIES or comparison.error < ROUNDING) and pair.proof:
         at = dict(pair.proof)
-        _, comparison = compared(at)
+        _, comparison = compare_pair(at)
     return {
         "error": float(f"{comparison.error:.1g}"),
         "varies": comparison.spread >= VARIES,

@@ -18,8 +18,8 @@ from ...core.results import Statement
 from ...core.text import markdown, multiple, number
 from ...engine.answer import Answer
 from ...report.reports import stem
-from .markdown import cell, grouped, not_closed
-from .rows import CounterCell, reconciled
+from .markdown import cell, group_rows, not_closed
+from .rows import CounterCell, is_reconciled
 from .training import TrainingRow
 
 COLUMNS = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)
@@ -49,7 +49,7 @@ def _ends() -> tuple[str, str]:
 
 def to_markdown(rows: Mapping[str, TrainingRow], missing: Mapping[str, str]) -> str:
     """``reports/training.md``; ``missing`` maps models that the zoo should have to the reason why they are missing."""
-    clean = sum(reconciled(row) for row in rows.values())
+    clean = sum(is_reconciled(row) for row in rows.values())
     lines = [
         "# Training steps of the gallery",
         "",
@@ -65,10 +65,10 @@ def to_markdown(rows: Mapping[str, TrainingRow], missing: Mapping[str, str]) -> 
         "multiplied. A model's name leads to its report, which has the same ratio for every layer. The counters' cells are "
         "ratios to the whole step's work under `matmul`: **1** is exact; below it stands the largest cause of the "
         "difference.",
-        *_unseeing(rows),
+        *_explain_missing_columns(rows),
     ]
-    seeing = _seeing(rows)
-    for heading, group in grouped(rows):
+    seeing = _counters_with_numbers(rows)
+    for heading, group in group_rows(rows):
         lines += ["", f"## {heading}", "", *_table(list(group), seeing)]
     lines += ["", *not_closed(rows, missing)]
     return "\n".join(lines).rstrip() + "\n"
@@ -83,7 +83,7 @@ def _table(rows: list[TrainingRow], counters: list[str]) -> Iterable[str]:
         first = f"[{markdown(row.model)}]({stem(row.model, training=True)}.md)"
         first += "".join(f"<br>{markdown(name)} {markdown(value)}" for name, value in row.at.items())
         first += f"<br>on {row.device}" if row.device != "cpu" else ""
-        first += "" if reconciled(row) else "<br>not reconciled"
+        first += "" if is_reconciled(row) else "<br>not reconciled"
         cells = [cell(row.cells.get(counter)) for counter in counters]
         for group in _sides(row):
             work = row.work[group[0]]
@@ -96,7 +96,7 @@ def _table(rows: list[TrainingRow], counters: list[str]) -> Iterable[str]:
             yield f"| {first} | unknown | " + " | ".join([*[""] * (len(columns) + 3), *cells]) + " |"
 
 
-def _seeing(rows: Mapping[str, TrainingRow]) -> list[str]:
+def _counters_with_numbers(rows: Mapping[str, TrainingRow]) -> list[str]:
     """Counters that have a number for at least one of the models."""
     return list(dict.fromkeys(name for row in rows.values() for name, entry in row.cells.items() if _sees(entry)))
 
@@ -105,9 +105,9 @@ def _sees(entry: CounterCell) -> bool:
     return entry.total is not None or entry.state != State.NOT_COMPARABLE.value
 
 
-def _unseeing(rows: Mapping[str, TrainingRow]) -> Iterable[str]:
+def _explain_missing_columns(rows: Mapping[str, TrainingRow]) -> Iterable[str]:
     """A sentence on the counters without a column, with the reasons."""
-    seeing = _seeing(rows)
+    seeing = _counters_with_numbers(rows)
     why = {name: entry.reason for row in rows.values() for name, entry in row.cells.items() if name not in seeing}
     if why:
         yield ""

@@ -59,7 +59,7 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 
-def reconciled(row: ZooRow) -> bool:
+def is_reconciled(row: ZooRow) -> bool:
     """Whether every statement under every built-in convention has residual 0, and nothing failed."""
     return not any(row.states.values())
 
@@ -129,12 +129,12 @@ def at_once(
     load()
     done: dict[K, T] = {}
 
-    def run(name: K) -> T:
+    def run_one(name: K) -> T:
         begun(name)
         return work(name)
 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = {pool.submit(run, name): name for name in names}
+        futures = {pool.submit(run_one, name): name for name in names}
         try:
             for future in as_completed(futures):
                 name = futures[future]
@@ -152,12 +152,12 @@ def dump(rows: Iterable[Any]) -> str:
 
 
 def write_lines(schema: int, rows: Mapping[str, Any]) -> str:
-    """The text of a file that ``read`` reads: rows by name, a line each, so that a row that moves is one line of a diff."""
+    """The text of a file that ``read_rows`` reads: rows by name, a line each, so that a row that moves is one line of a diff."""
     lines = [f"  {json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(rows)]
     return f'{{"schema": {schema}, "rows": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
-def read(path: Path, row: Callable[[dict[str, Any]], T], again: str = MAKE_GALLERY_AGAIN) -> dict[str, T]:
+def read_rows(path: Path, row: Callable[[dict[str, Any]], T], again: str = MAKE_GALLERY_AGAIN) -> dict[str, T]:
     """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
     if not exists(path):
         return {}

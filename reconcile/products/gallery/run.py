@@ -26,11 +26,11 @@ from ...launch.runner import collect
 from ...model_zoo import loading
 from ...worker.introspect import documentation
 from ..decode.figure import figure
-from ..decode.gather import saved
+from ..decode.gather import load_saved_sources
 from ..decode.grammar import Source
 from ..decode.search import search
 from .rows import CounterCell, cell, source_of
-from .rows import read as read_rows
+from .rows import read_rows as read_rows
 
 FILE = Path(loading.HERE) / "gallery.json"
 PROVE = (
@@ -142,7 +142,7 @@ def _doubts(both: Mapping[str, Any], declared: str) -> Iterable[str]:
 
 
 def _readings(model: str, collected: Collected, baselines: Path) -> Iterable[PublishedReading]:
-    sources = [Source(CURRENT, collected), *saved(run_request(model=model), (baselines,))]
+    sources = [Source(CURRENT, collected), *load_saved_sources(run_request(model=model), (baselines,))]
     for text, claim, where in collected.meta["published"]:
         try:
             wanted = figure(text)
@@ -171,7 +171,7 @@ def _proof(model: str) -> dict[str, Any]:
     return data
 
 
-def read(path: Path = FILE) -> dict[str, GalleryRow]:
+def read_gallery(path: Path = FILE) -> dict[str, GalleryRow]:
     """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
     return read_rows(path, _row)
 
@@ -187,5 +187,5 @@ def ran() -> dict[str, dict[str, int]]:
     units = (("MACs", 2), ("FLOPs", 1))
     return {
         name: {f"{unit} ({framework})": work // by for unit, by in units for framework, work in row.work.items()}
-        for name, row in read().items()
+        for name, row in read_gallery().items()
     }

@@ -23,7 +23,7 @@ from ...launch.runner import collect
 from ...model_zoo import loading
 from ..decode.gather import claims
 from .rows import CounterCell, cell, source_of
-from .rows import read as read_rows
+from .rows import read_rows as read_rows
 
 FILE = Path(loading.HERE) / "steps.json"
 DEVICE = "device"
@@ -105,7 +105,7 @@ def settings_of(model: str) -> tuple[dict[str, str], str]:
     return at, at.pop(DEVICE, "cpu")
 
 
-def read(path: Path = FILE) -> dict[str, TrainingRow]:
+def read_training(path: Path = FILE) -> dict[str, TrainingRow]:
     """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
     return read_rows(path, _step)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from .ncu import Launch
-from .tiles import Case, Product, Shape, Tile, by_grid, padded, product, tile, up
+from .tiles import Case, Product, Shape, Tile, by_grid, padded_product, product, tile, up
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def implicit(launch: Launch, case: Case) -> Product | None:
     if made is None or case.backward == (kind == "fprop"):
         return None
     macs = made(launch, s, t)
-    return None if macs is None else padded(s.macs, macs, t)
+    return None if macs is None else padded_product(s.macs, macs, t)
 
 
 def _tiles(launch: Launch, t: Tile, rows: int, columns: int) -> int:

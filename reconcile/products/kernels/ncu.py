@@ -68,7 +68,7 @@ class Counted:
     fma: int
 
 
-def read(path: Path) -> tuple[Counted, ...]:
+def read_launches(path: Path) -> tuple[Counted, ...]:
     """The launches of a file, in order. Raises UsageError, which says what is wrong and how to record such a file."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -89,7 +89,7 @@ def read(path: Path) -> tuple[Counted, ...]:
     if ranges is None or not tensor or len(fma) < len(FMA):
         raise UsageError(f"{brief(path)} has no column of {lacks or 'FFMA and DFMA'}: {HOW_TO_RECORD}.")
     body = [row for row in rows[rows.index(head) + 1 :] if len(row) == len(head) and row[0]]
-    found = tuple(_counted(path, head, row, ranges, tensor, fma) for row in body)
+    found = tuple(_count_launch(path, head, row, ranges, tensor, fma) for row in body)
     if not found:
         raise UsageError(
             f"{brief(path)} lists no kernel: call torch.cuda.profiler.start() before what you want counted."
@@ -99,7 +99,7 @@ def read(path: Path) -> tuple[Counted, ...]:
     return found
 
 
-def _counted(
+def _count_launch(
     path: Path, head: Sequence[str], row: Sequence[str], ranges: int, tensor: Sequence[int], fma: Sequence[int]
 ) -> Counted:
     name, grid = row[head.index("Kernel Name")], row[head.index("Grid Size")]

@@ -32,7 +32,7 @@ def file(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--ncu", type=click.Path(path_type=Path), metavar="FILE.csv", help=text)(function)
 
 
-def witnessed(request: RunRequest) -> RunRequest:
+def with_witnesses(request: RunRequest) -> RunRequest:
     """The request with the counters that bear witness beside those that it has. Raises UsageError as a run does."""
     from ...core.registry import choose_leading, known_counters, title
     from ...launch.choose import choose_counters
@@ -46,11 +46,11 @@ def witnessed(request: RunRequest) -> RunRequest:
     return replace(request, counters=tuple(dict.fromkeys([*choose_counters(request), *able])))
 
 
-def read(path: Path) -> tuple[Counted, ...]:
+def read_launch_file(path: Path) -> tuple[Counted, ...]:
     """The launches of the file, before anything runs. Raises UsageError."""
     from . import ncu
 
-    return ncu.read(path)
+    return ncu.read_launches(path)
 
 
 def compare(
@@ -100,8 +100,8 @@ class KernelOptions(RunOptions):
     def prepare(self, call: RunCall) -> RunCall:
         """See RunOptions. Reads the file before anything runs, and adds the counters that bear witness."""
         ncu, witness = call.given["ncu"], call.given.get("witness")
-        counted = () if ncu is None else read(ncu)
-        request = witnessed(call.request) if witness else call.request
+        counted = () if ncu is None else read_launch_file(ncu)
+        request = with_witnesses(call.request) if witness else call.request
         return replace(call, request=request, given={**call.given, "counted": counted})
 
     def repeated(self, call: RunCall) -> list[str]:

@@ -85,7 +85,7 @@ def by_grid(launch: Launch) -> bool:
     return launch.short.startswith("nvjet") or "segment_k" in launch.short or "_strided_" in launch.short
 
 
-def padded(share: int, macs: int, what: object) -> Product:
+def padded_product(share: int, macs: int, what: object) -> Product:
     """A share that tiles make larger."""
     return Product(share, ((Cause.TILE_PADDING, macs - share, f"tiles of {what}"),) if macs != share else ())
 
@@ -111,9 +111,9 @@ def product(launch: Launch, batch: int, rows: int, columns: int, depth: int) -> 
     if "_split_k_kernel" in launch.short:
         return Product(0, ((Cause.OUTSIDE_CONVENTION, results, RESULT_IS_SCALED),))
     if by_grid(launch):
-        return padded(share, prod(launch.grid) * t.rows * t.columns * up(depth, t.depth), t)
+        return padded_product(share, prod(launch.grid) * t.rows * t.columns * up(depth, t.depth), t)
     parts = launch.grid[2] if batch == 1 and len(launch.grid) > 2 else 1
-    made = padded(share, results * parts * up(ceil(depth / parts), t.depth), t)
+    made = padded_product(share, results * parts * up(ceil(depth / parts), t.depth), t)
     scales = "_ffma_" in launch.short and parts == 1
     return Product(share, (*made.more, (Cause.OUTSIDE_CONVENTION, results, RESULT_IS_SCALED))) if scales else made
 

@@ -108,7 +108,7 @@ def witness(trace: TraceResult, counted: Sequence[Counted]) -> Witness:
         ran = calls.get(key, {})
         wanted = sum(group.calls for group in of_key)
         if ran and len(ran) != wanted:
-            rows.append(_miscounted(key, of_key, ran, wanted))
+            rows.append(_miscounted_row(key, of_key, ran, wanted))
             continue
         left = [ran[number] for number in sorted(ran)]
         for group in of_key:
@@ -155,7 +155,7 @@ def _flops(one: Counted) -> int:
     return 2 * one.fma if rules.PRODUCTS.search(one.launch.short) else 0
 
 
-def _added(kernels: Iterable[Counted]) -> tuple[int, tuple[str, ...]]:
+def _add_flops(kernels: Iterable[Counted]) -> tuple[int, tuple[str, ...]]:
     """FLOPs of products of these kernels, and the names of those that have some."""
     made = [(one.launch.short, flops) for one in kernels if (flops := _flops(one))]
     return sum(flops for _, flops in made), tuple(dict.fromkeys(name for name, _ in made))
@@ -163,11 +163,11 @@ def _added(kernels: Iterable[Counted]) -> tuple[int, tuple[str, ...]]:
 
 def _row(key: Key, group: _Group, calls: Sequence[Sequence[Counted]]) -> Row:
     first = group.rows[0]
-    gpu, names = _added(one for call in calls for one in call)
+    gpu, names = _add_flops(one for call in calls for one in call)
     if not names:
         reason = "no kernel of the file ran for it: it is not witnessed"
         return Row(first.layer, first.op, group.calls, 0, group.flops, (), (), group.flops, reason)
-    said = [_said(call, key, group) for call in calls]
+    said = [_apply_rules(call, key, group) for call in calls]
     lines: Counter[tuple[Cause, str]] = Counter()
     for each in said:
         for cause, amount, why in each if not isinstance(each, str) else ():
@@ -180,7 +180,7 @@ def _row(key: Key, group: _Group, calls: Sequence[Sequence[Counted]]) -> Row:
     return Row(first.layer, first.op, group.calls, gpu, group.flops, names, kept, residual, reason if residual else "")
 
 
-def _said(call: Sequence[Counted], key: Key, group: _Group) -> list[tuple[Cause, int, str]] | str:
+def _apply_rules(call: Sequence[Counted], key: Key, group: _Group) -> list[tuple[Cause, int, str]] | str:
     """What the rules say of the kernels of one call, in multiply-adds by cause; a sentence if they say nothing."""
     row, times = group.rows[0], group.calls
     macs, masked = (sum(getattr(r.work, part) for r in group.rows) // times for part in ("mac", "masked"))
@@ -203,10 +203,10 @@ def _said(call: Sequence[Counted], key: Key, group: _Group) -> list[tuple[Cause,
     return more if share == macs else "its kernels, taken together, are not the products of this operator"
 
 
-def _miscounted(key: Key, groups: Sequence[_Group], ran: dict[int, list[Counted]], wanted: int) -> Row:
+def _miscounted_row(key: Key, groups: Sequence[_Group], ran: dict[int, list[Counted]], wanted: int) -> Row:
     """An operator that did not run as often as in the trace: one row for all its layers."""
     reason = f"{key[0]} on these sizes ran {len(ran)} times on the GPU and {wanted} times in the trace"
-    gpu, kernels = _added(one for call in ran.values() for one in call)
+    gpu, kernels = _add_flops(one for call in ran.values() for one in call)
     trace = sum(group.flops for group in groups)
     layers = ", ".join(dict.fromkeys(group.rows[0].layer or "(model)" for group in groups))
     return Row(layers, key[0], wanted, gpu, trace, kernels, (), trace - gpu, reason)
@@ -220,7 +220,7 @@ def _foreign(kernels: Sequence[Counted]) -> Iterable[Row]:
 
     for op, some in groupby(sorted(kernels, key=operator), operator):
         ran = list(some)
-        gpu, names = _added(ran)
+        gpu, names = _add_flops(ran)
         yield Row(FOREIGN, op, len(ran), gpu, 0, names, (), -gpu, "the trace has no such operator on these sizes")
 
 

@@ -137,9 +137,9 @@ def llm(
     Raises UsageError, with one sentence, for what cannot be used, and NotInResult if what ran is not known.
     """
     from ...launch import in_workers
-    from .asked import asked, found
+    from .asked import make_page, read_request
 
     tell, paths = progress or (lambda _event: None), in_workers.paths()
     sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch, "lora": str(lora or "")}
     sizes.update(images=images, image_size=image_size)
-    return LanguageModel(found(*asked(model, **sizes, pass_=pass_, inputs=inputs, paths=paths), tell))
+    return LanguageModel(make_page(*read_request(model, **sizes, pass_=pass_, inputs=inputs, paths=paths), tell))

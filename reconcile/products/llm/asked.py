@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.conventions import MATMUL, NAMED, Conventions
 from ...core.errors import NotInResult, UsageError, short
-from .config import configured, framework
+from .config import framework, read_configuration
 from .page import Page, facts_of, page
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CONFIG = "config.json"
 
 
-def found(
+def make_page(
     request: RunRequest,
     name: str,
     take: Callable[[RunRequest, Callable[[Event], None]], Collected],
@@ -40,7 +40,7 @@ def found(
     return page(result, facts, name)
 
 
-def asked(
+def read_request(
     model: Any,
     *,
     batch: int | None = None,
@@ -78,7 +78,9 @@ def asked(
             raise UsageError("adapters are trained: leave --lora or --pass out.")
         documents = lengths_of(lengths)
         tokens = sum(documents) or seq or 0
-        return configured(configuration, batch or 1, tokens, pass_, documents, lora, images or 0, pixels_of(image_size))
+        return read_configuration(
+            configuration, batch or 1, tokens, pass_, documents, lora, images or 0, pixels_of(image_size)
+        )
     told = model if isinstance(model, str) else "a model"
     if batch or seq or lengths or images or image_size:
         given = "--lengths" if lengths else "--images and --image-size" if images or image_size else "--seq and --batch"

@@ -107,11 +107,11 @@ def llm(
     from ...cli.progress import progress
     from ...core.errors import NotInResult
     from . import told
-    from .asked import asked, found
+    from .asked import make_page, read_request
 
     try:
         with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
-            request = asked(
+            request = read_request(
                 model,
                 batch=batch,
                 seq=seq,
@@ -121,7 +121,7 @@ def llm(
                 lora=lora,
                 pass_=pass_,
             )
-            page = found(*request, tell)
+            page = make_page(*request, tell)
     except NotInResult as error:
         say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)

@@ -38,7 +38,7 @@ def adapters(text: str) -> Lora | None:
     return Lora(int(rank), targets)
 
 
-def configured(
+def read_configuration(
     source: Path | Mapping[str, Any],
     batch: int,
     seq: int = 0,

@@ -22,7 +22,7 @@ def ratio(page: Page, flops: int) -> str:
     return multiple(flops, page.once)
 
 
-def scanned(page: Page) -> list[str]:
+def recurrence_note(page: Page) -> list[str]:
     """What of the work is a recurrence, as the model's own code computes it, in a sentence."""
     if not page.recurrent:
         return []
@@ -33,7 +33,7 @@ def scanned(page: Page) -> list[str]:
     ]
 
 
-def packed(page: Page) -> list[str]:
+def packing_note(page: Page) -> list[str]:
     """How packed documents were run, in a sentence."""
     if not page.lengths:
         return []
@@ -54,7 +54,7 @@ def both(page: Page) -> list[str]:
     ]
 
 
-def pictured(page: Page) -> list[str]:
+def image_note(page: Page) -> list[str]:
     """What a formula's token is of a model of images, or where the images of a language model stand, in a sentence."""
     if page.pictures:
         counted = any(quote.name == ELEMENTS and quote.step is not None for quote in page.quotes)
@@ -72,7 +72,7 @@ def pictured(page: Page) -> list[str]:
     ]
 
 
-def spread(page: Page) -> list[str]:
+def capacity_note(page: Page) -> list[str]:
     """How experts with a capacity shared the tokens, in a sentence."""
     if not page.capacity:
         return []
@@ -113,4 +113,8 @@ def sparse(page: Page) -> list[str]:
 
 def notes(page: Page) -> list[str]:
     """What a reader of this model's numbers has to know, each in a sentence."""
-    return [line for told in (packed, scanned, both, pictured, spread, further, sparse) for line in told(page)]
+    return [
+        line
+        for told in (packing_note, recurrence_note, both, image_note, capacity_note, further, sparse)
+        for line in told(page)
+    ]

@@ -173,7 +173,7 @@ def facts_of(collected: Collected) -> Mapping[str, Any] | None:
     ``trained``; and the FLOPs that are ``recurrent``, those of an ``indexer``, and those of ``attention`` on all keys. None if no
     formula could read the model."""
     from ...adapters.counters.formulas.terms import attention
-    from ...adapters.counters.formulas.ties import attended, indexes, products, recurrent
+    from ...adapters.counters.formulas.ties import attention_products, indexes, products, recurrent
 
     ledgers = (ledger for ledger in collected.ledgers if isinstance(ledger, Ledger) and ledger.sightings)
     read = [sighting.op.attrs for sighting in next((ledger.sightings for ledger in ledgers), ())]
@@ -183,7 +183,7 @@ def facts_of(collected: Collected) -> Mapping[str, Any] | None:
     weights = {held["name"]: held for held in read if "numel" in held}.values()
     counts = {"parameters": weights, "trained": [held for held in weights if held["trainable"]]}
     (trace,) = (t for t in collected.traces if isinstance(t, Trace))
-    scores = attended(layers, trace)
+    scores = attention_products(layers, trace)
     whole = {"n", "dqk", "dv"} <= set(facts) and _flops(scores, FORWARD) == 2 * len(layers) * attention(
         dict(facts, window=0)
     )

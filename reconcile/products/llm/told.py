@@ -15,7 +15,7 @@ SCHEMA = 1
 WIDTH = 79
 
 
-def _rounded(page: Page, flops: int) -> str:
+def _round_flops(page: Page, flops: int) -> str:
     """The same without the FLOPs, for a narrow column."""
     return ratio(page, flops).partition(" ")[0]
 
@@ -36,7 +36,7 @@ def numerators(page: Page) -> list[str]:
     if not page.training:
         return [
             f"Forward: {per_token(page, page.once)} FLOPs per {page.unit}, whole attention.",
-            *_kept(page, "your number"),
+            *_describe_unmasked_work(page, "your number"),
         ]
     once, ran = (
         f"{per_token(page, flops)} FLOPs per {page.unit} ({number(flops)} per step)" for flops in (page.once, page.ran)
@@ -44,10 +44,10 @@ def numerators(page: Page) -> list[str]:
     mfu = f"MFU: {once}, whole attention, as in PaLM's definition."
     hfu = f"HFU: {ran}"
     more = f", of them {per_token(page, page.again)} for activations that are computed again." if page.again else ""
-    return [mfu, hfu + (more or ", the same: nothing is computed again."), *_kept(page, "your MFU")]
+    return [mfu, hfu + (more or ", the same: nothing is computed again."), *_describe_unmasked_work(page, "your MFU")]
 
 
-def _kept(page: Page, yours: str) -> list[str]:
+def _describe_unmasked_work(page: Page, yours: str) -> list[str]:
     """The work that no causal mask discards, if that is less or not known."""
     if page.causal is None:
         return [f"Without masked products: not known, {page.unseen}."]
@@ -71,30 +71,30 @@ def text(page: Page, *, verbose: bool = False) -> str:
     """The page for a terminal of 80 columns; ``verbose`` opens every cause of every formula, in FLOPs per step."""
     wide = max(len(page.row), *(len(q.name) for q in page.quotes))
     lines = [
-        _wrapped(f"{page.model}: {page.step}, FLOPs per {page.unit}"),
+        _wrap_line(f"{page.model}: {page.step}, FLOPs per {page.unit}"),
         "",
         f"{'':{wide}}  {'per ' + page.unit:>17}  {'of it':>7}  why",
         f"{page.row:{wide}}  {per_token(page, page.once):>17}  {'1':>7}",
     ]
     if page.again:
-        lines.append(f"{AGAIN:{wide}}  {per_token(page, page.again):>17}  {_rounded(page, page.again):>7}")
+        lines.append(f"{AGAIN:{wide}}  {per_token(page, page.again):>17}  {_round_flops(page, page.again):>7}")
     if page.causal is not None and not page.unseen and not (page.pictures and page.causal == page.once):
-        lines.append(f"{'not masked':{wide}}  {per_token(page, page.causal):>17}  {_rounded(page, page.causal):>7}")
+        lines.append(f"{'not masked':{wide}}  {per_token(page, page.causal):>17}  {_round_flops(page, page.causal):>7}")
     lines.append("")
     for quote in page.quotes:
         if quote.step is not None:
             why = _largest(page, quote)
             lines.append(
-                f"{quote.name:{wide}}  {per_token(page, quote.step):>17}  {_rounded(page, quote.step):>7}  {why}"
+                f"{quote.name:{wide}}  {per_token(page, quote.step):>17}  {_round_flops(page, quote.step):>7}  {why}"
             )
             if verbose:
                 lines += [
                     f"{'':{wide}}  {format_signed(amount):>17}           {name}, per step"
-                    for name, amount in _ordered(quote)
+                    for name, amount in _order_causes(quote)
                 ]
     if not verbose and any(len(quote.causes) > 1 for quote in page.quotes):
         lines += ["", "(+ 2: two more causes; -v shows each with its amount)"]
-    lines += ["", *(_wrapped(f"{', '.join(names)}: {reason}") for reason, names in page.refused.items())]
+    lines += ["", *(_wrap_line(f"{', '.join(names)}: {reason}") for reason, names in page.refused.items())]
     sentences = [
         "",
         choice(page),
@@ -104,7 +104,7 @@ def text(page: Page, *, verbose: bool = False) -> str:
         "",
         f"To publish: {cite(page)}",
     ]
-    return "\n".join([*lines, *map(_wrapped, sentences)]) + "\n"
+    return "\n".join([*lines, *map(_wrap_line, sentences)]) + "\n"
 
 
 def _largest(page: Page, quote: Quote) -> str:
@@ -113,11 +113,11 @@ def _largest(page: Page, quote: Quote) -> str:
         return f"residual {format_signed(quote.residual)}"
     if not quote.causes:
         return "exact"
-    (largest, _), *others = _ordered(quote)
+    (largest, _), *others = _order_causes(quote)
     return largest + (f" + {len(others)}" if others else "")
 
 
-def _ordered(quote: Quote) -> list[tuple[str, int]]:
+def _order_causes(quote: Quote) -> list[tuple[str, int]]:
     """The causes with their amounts, the largest first."""
     return sorted(quote.causes.items(), key=lambda item: -abs(item[1]))
 
@@ -129,7 +129,7 @@ def why(quote: Quote) -> str:
     return "; ".join(f"{name} {format_signed(amount)}" for name, amount in quote.causes.items()) or "exact"
 
 
-def _wrapped(line: str) -> str:
+def _wrap_line(line: str) -> str:
     return textwrap.fill(line, WIDTH, break_on_hyphens=False)
 
 

@@ -9,27 +9,29 @@ from typing import Any
 
 from ...core.errors import UsageError
 from ..llm.config import SEQ
-from .peaks import find, given
-from .printed import Printed, count, printed, rate, share, work
-from .setup import Setup, stated, throughput
+from .peaks import find, stated_peak
+from .printed import Printed, count, rate, read_number, share, work
+from .setup import Setup, stated_numerator, throughput
 from .shapes import Numerator
 
 
 def setup_of(asked: Mapping[str, Any], peaked: bool = True, rated: bool = True) -> Setup:
     """The setup. ``peaked`` and ``rated``: a peak and a rate are needed. Raises UsageError for what does not go together."""
 
-    def read(name: str, how: Callable[[str, str], Printed] = printed) -> Printed | None:
+    def read_option(name: str, how: Callable[[str, str], Printed] = read_number) -> Printed | None:
         text = asked.get(name)
         return None if text is None else how(str(text), f"--{name.replace('_', '-')}")
 
     device = find(str(asked["device"])) if asked.get("device") else None
     dtype = str(asked.get("dtype") or "bf16")
-    own = read("peak", rate)
-    peak = given(dtype, own) if own is not None else device.peak(dtype) if device is not None else None
+    own = read_option("peak", rate)
+    peak = stated_peak(dtype, own) if own is not None else device.peak(dtype) if device is not None else None
     if peaked and peak is None:
         raise UsageError("a utilisation needs the peak of a device: give --device, or its FLOP/s with --peak.")
-    flops = read("flops_per_second", rate)
-    tokens = throughput(read("tokens_per_second"), read("step_seconds"), read("tokens_per_step", count))
+    flops = read_option("flops_per_second", rate)
+    tokens = throughput(
+        read_option("tokens_per_second"), read_option("step_seconds"), read_option("tokens_per_step", count)
+    )
     if rated and flops is None and tokens is None:
         raise UsageError(
             "no throughput is stated: give --flops-per-second, or --tokens-per-second (or --step-seconds and "
@@ -45,7 +47,7 @@ def setup_of(asked: Mapping[str, Any], peaked: bool = True, rated: bool = True) 
         peak=peak,
         flops=flops,
         tokens=tokens,
-        numerators=_numerators(asked, read("flops_per_token", work)) if tokens is not None or spoken else (),
+        numerators=_numerators(asked, read_option("flops_per_token", work)) if tokens is not None or spoken else (),
         splits=tuple((name, int(asked[name])) for name in ("tp", "cp", "pp") if (asked.get(name) or 1) > 1),
         accumulation=int(asked.get("accumulation") or 1),
         padding=Fraction(0) if padding is None else share(str(padding), "--padding"),
@@ -60,7 +62,7 @@ def _numerators(asked: Mapping[str, Any], per_token: Printed | None) -> tuple[Nu
     if per_token is not None:
         if asked.get("seq") or asked.get("formula"):
             raise UsageError("--seq and --formula go with --config.")
-        return (stated("stated", per_token),)
+        return (stated_numerator("stated", per_token),)
     from .models import formulas
 
     return formulas(Path(str(config)), int(asked.get("seq") or SEQ), str(asked.get("formula") or "palm"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...core import table, user_files
 from ...core.errors import UsageError, brief, short
-from .printed import Claim, Printed, claim, printed
+from .printed import Claim, Printed, claim, read_number
 from .setup import throughput
 from .shapes import Shape
 
@@ -78,7 +78,7 @@ class Row:
         return "HFU" in self["claimed_kind"].upper()
 
 
-def read(path: Path) -> list[Row]:
+def read_claims(path: Path) -> list[Row]:
     """The rows of the file. Raises UsageError for a file that cannot be read, and for a head without the columns."""
     lines = csv.reader(io.StringIO(user_files.text(path, "the claims"), newline=""))
     try:
@@ -99,22 +99,22 @@ def _row(number: int, head: list[str], cells: list[str]) -> Row:
     if long:
         return Row(number, {name: text[:80] for name, text in given.items()}, wrong=f"its {long} is too long")
     try:
-        return _read(number, given)
+        return _read_row(number, given)
     except UsageError as error:
         return Row(number, given, wrong=str(error).rstrip("."))
 
 
-def _read(number: int, given: Mapping[str, str]) -> Row:
+def _read_row(number: int, given: Mapping[str, str]) -> Row:
     """The row with its numbers. Raises UsageError for one that is none."""
 
     def figure(name: str) -> Printed | None:
-        return printed(given[name], f"its {name}") if given.get(name) else None
+        return read_number(given[name], f"its {name}") if given.get(name) else None
 
     def whole(name: str) -> int:
         value = figure(name)
         return int(value.value) if value is not None else 0
 
-    wanted = claimed(given["claimed"], given["claimed_kind"])
+    wanted = parse_claim(given["claimed"], given["claimed_kind"])
     devices = whole("devices")
     shape = Shape(*(whole(name) for name in ("params", "layers", "hidden", "vocab", "seq", "heads")))
     tokens, each = figure("tokens_per_second"), figure("tokens_per_second_per_device")
@@ -133,17 +133,17 @@ def _rate(note: str) -> Printed | None:
     for pattern in _PRINTED:
         match = pattern.search(note)
         if match:
-            value = printed(match["rate"], "its note")
+            value = read_number(match["rate"], "its note")
             return Printed(f"{match['rate']} TFLOP/s", value.value * 10**12, value.half * 10**12)
     return None
 
 
-def claimed(text: str, kind: str) -> Claim:
+def parse_claim(text: str, kind: str) -> Claim:
     """The claim of a row: a share, a range of shares, or the rate of a device. Raises UsageError."""
     plain = text.strip()
     between = _RANGE.fullmatch(plain)
     if between and "%" in plain:
-        ends = [printed(end, "the claim") for end in between.groups()]
+        ends = [read_number(end, "the claim") for end in between.groups()]
         low, high = (ends[0].low / 100, ends[1].high / 100)
         return Claim(Printed(plain, (low + high) / 2, (high - low) / 2), "share")
     scale = next((letter for letter in "TPG" if f"{letter}FLOP" in kind.upper()), "")

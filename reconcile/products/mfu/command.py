@@ -111,15 +111,15 @@ def _other(word: str, files: list[Path], formats: str) -> int:
     from . import listing
 
     if word == COMPARE:
-        from .compare import compared
+        from .compare import compare_files
 
-        result = compared(*files)
+        result = compare_files(*files)
         say(result.data() if formats == "json" else result.text(), nl=False)
         return EXIT_OK if result.closed else EXIT_UNEXPLAINED
     if word == TRAINERS and files:
-        from .source_tables import read, to_markdown
+        from .source_tables import read_peaks, to_markdown
 
-        say(to_markdown(read(files[0]), files[0].name), nl=False)
+        say(to_markdown(read_peaks(files[0]), files[0].name), nl=False)
     else:
         say(listing.text() if word == PEAKS else listing.trainers(), nl=False)
     return EXIT_OK
@@ -131,14 +131,14 @@ def _table(claims: Path, out: Path | None) -> int:
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
     from ...core.text import quote_words
     from . import table, table_page
-    from .claims import read
+    from .claims import read_claims
 
     if out is None:
         raise UsageError("--table needs --out DIR, the folder for README.md and mfu.csv.")
-    verdicts = table.verdicts(read(claims))
+    verdicts = table.verdicts(read_claims(claims))
     atomic.prepare(out)
     command = quote_words(["reconcile", "mfu", "--table", claims.name, "--out", out.name])
     atomic.write(out, "README", {"md": table_page.to_markdown(verdicts, command)})
     atomic.write(out, "mfu", {"csv": table_page.to_csv(verdicts)})
     say(f"{table_page.states(verdicts)} Wrote {out / 'README.md'}")
-    return EXIT_OK if table_page.closed(verdicts) else EXIT_UNEXPLAINED
+    return EXIT_OK if table_page.are_all_explained(verdicts) else EXIT_UNEXPLAINED

@@ -136,7 +136,7 @@ def side(path: Path) -> Side:
     return Side(path.stem, setup, wanted.figure, wanted.kind != "share")
 
 
-def compared(one: Path, other: Path) -> Compared:
+def compare_files(one: Path, other: Path) -> Compared:
     """From the utilisation of one file to that of the other. Raises UsageError."""
     first, second = side(one), side(other)
     for what, mine, others in (

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from .chance import BEST, CUT, ROUNDING, agreement, by_chance
 from .claims import Row
-from .peaks import TERA, Device, Peak, devices, fitting, tera
+from .peaks import TERA, Device, Peak, devices, find_devices, tera
 from .printed import Printed
 from .shapes import FORMS, Form, Numerator
 
@@ -77,10 +77,10 @@ def denominators(row: Row) -> list[Denominator]:
     assert row.claim is not None
     if row.claim.kind == "rate":
         return [Denominator(1, "")]
-    return list({d.flops: d for d in (*_stated(row["peak_stated"]), *_own(row))[::-1]}.values())[::-1]
+    return list({d.flops: d for d in (*_stated_conventions(row["peak_stated"]), *_own(row))[::-1]}.values())[::-1]
 
 
-def _stated(text: str) -> Iterator[Denominator]:
+def _stated_conventions(text: str) -> Iterator[Denominator]:
     """What a source states; not what the collector of the table inferred from the claim."""
     if "implied" in text:
         return
@@ -110,7 +110,7 @@ def dtypes(text: str) -> list[str]:
 def candidates(text: str) -> tuple[Device, ...]:
     """The devices that a cell may mean: those that its words fit, else those whose product it names."""
     words = re.sub(r"[(].*|\?", " ", text).replace("_", " ")
-    found = fitting(words)
+    found = find_devices(words)
     if found:
         return tuple(found)
     spoken = set(re.findall(r"[a-z0-9]+", words.lower()))

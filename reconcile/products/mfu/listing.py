@@ -8,7 +8,7 @@ from fractions import Fraction
 from ...core.text import markdown
 from .page import decimal
 from .peaks import Device, devices, tera
-from .readings import cited
+from .readings import cite_device
 from .trainers import Entry, every
 
 
@@ -23,7 +23,7 @@ def _lines(device: Device) -> Iterator[str]:
     for peak in device.peaks:
         sparse = f", with sparsity {tera(peak.sparse)}" if peak.sparse is not None else ""
         yield f"  {f'{peak.dtype} {_sums(peak.sums)}'.strip():18} {tera(peak.dense)}{sparse}"
-    yield f"  {cited(device, device.peaks[0])}"
+    yield f"  {cite_device(device, device.peaks[0])}"
     yield ""
 
 

@@ -10,7 +10,7 @@ from ...core.errors import UsageError, unknown
 from ...core.registry import known_counters
 from ...engine.settle import settle
 from ..llm import page as report
-from ..llm.config import configured
+from ..llm.config import read_configuration
 from .setup import first
 from .shapes import Numerator
 
@@ -23,7 +23,7 @@ FAR = 2
 def formulas(config: Path, seq: int, stated: str) -> tuple[Numerator, ...]:
     """FLOPs per token by formula, the stated one first; ``ran`` is what the step takes, and ``ran-causal`` the part of it that no
     causal mask discards. Raises UsageError for a formula that has no number for this model."""
-    request, name, take = configured(config, 1, seq)
+    request, name, take = read_configuration(config, 1, seq)
     collected = take(request, lambda _event: None)
     result = settle(collected, Conventions(MATMUL, NAMED))
     (trace,) = result.traces
@@ -44,7 +44,7 @@ def numerators(page: report.Page) -> list[Numerator]:
     found = [Numerator(RAN, "what ran", "recorded op by op", {"what ran": Fraction(page.once, each)})]
     if page.causal is not None and not page.unseen:
         found.append(
-            _made(
+            _make_numerator(
                 page, KEPT, "what ran, without masked products", "recorded op by op", {"mask": page.once - page.causal}
             )
         )
@@ -52,17 +52,19 @@ def numerators(page: report.Page) -> list[Numerator]:
         if quote.step is not None:
             causes = {**quote.causes, "residual": quote.residual or 0}
             source = known_counters()[report.PREFIX + quote.name].summary
-            made = _made(page, quote.name, quote.name, source, causes)
+            made = _make_numerator(page, quote.name, quote.name, source, causes)
             over = Fraction(quote.step, each) - made.total  # recomputed activations, if the trace has them
             found.append(
                 made
                 if not over
-                else _made(page, quote.name, quote.name, source, {**causes, "recomputation": int(-over * each)})
+                else _make_numerator(
+                    page, quote.name, quote.name, source, {**causes, "recomputation": int(-over * each)}
+                )
             )
     return found
 
 
-def _made(page: report.Page, name: str, title: str, source: str, causes: dict[str, int]) -> Numerator:
+def _make_numerator(page: report.Page, name: str, title: str, source: str, causes: dict[str, int]) -> Numerator:
     parts = {cause: Fraction(-amount, page.tokens) for cause, amount in causes.items() if amount}
     cost = 0 if name in KNOWN else FAR
     return Numerator(name, title, source, {"what ran": Fraction(page.once, page.tokens), **parts}, cost)

@@ -6,7 +6,7 @@ import json
 from fractions import Fraction
 
 from .peaks import TERA, tera
-from .readings import cited
+from .readings import cite_device
 from .search import Outcome
 
 SCHEMA = 1
@@ -20,7 +20,7 @@ def text(outcome: Outcome) -> str:
 def headline(outcome: Outcome) -> str:
     """The answer in a sentence."""
     claim = outcome.claim.text
-    readings = said(outcome)
+    readings = describe_readings(outcome)
     if outcome.explained:
         return f"{claim} is explained: {readings or 'it is what the stated figures give'}."
     if outcome.fits:
@@ -33,7 +33,7 @@ def headline(outcome: Outcome) -> str:
     return f"{claim} is not explained: the nearest product leaves a factor of {decimal((low + high) / 2)}."
 
 
-def said(outcome: Outcome) -> str:
+def describe_readings(outcome: Outcome) -> str:
     """The readings of the product, one after the other."""
     return "; ".join(factor.reading for factor in outcome.best.factors)
 
@@ -41,10 +41,10 @@ def said(outcome: Outcome) -> str:
 def statement(outcome: Outcome) -> list[str]:
     """claimed = stated x factor x factor, remainder 1."""
     best = outcome.best
-    rows = [(shown(best.stated.value, outcome), f"stated: {formula(outcome)}")]
+    rows = [(format_value(best.stated.value, outcome), f"stated: {formula(outcome)}")]
     for factor in best.factors:
         rows.append((f"x {number(factor.factor)}", factor.reading))
-        rows += [("", f"    {name} {signed(amount)} per token") for name, amount in factor.causes]
+        rows += [("", f"    {name} {format_signed(amount)} per token") for name, amount in factor.causes]
     rows.append((outcome.claim.text, "claimed"))
     low, high = outcome.remainder
     inside = low <= 1 <= high
@@ -77,7 +77,7 @@ def notes(outcome: Outcome) -> list[str]:
         how = f" ({best.how})" if best.how else ""
         peak = best.peak if best.peak > 1 else setup.peak.dense
         lines.append(
-            f"Peak: {tera(peak)}{how}, {setup.peak.dtype} dense, {setup.device.title}; {cited(setup.device, setup.peak)}."
+            f"Peak: {tera(peak)}{how}, {setup.peak.dtype} dense, {setup.device.title}; {cite_device(setup.device, setup.peak)}."
         )
     lines += [f"Source of x {number(factor.factor)}: {factor.source}." for factor in best.factors]
     lines += [
@@ -132,7 +132,7 @@ def data(outcome: Outcome) -> str:
             "dtype": setup.peak.dtype,
             "flops_per_second": str(best.peak if best.peak > 1 else setup.peak.dense),
             "printed": best.how,
-            "datasheet": cited(setup.device, setup.peak),
+            "datasheet": cite_device(setup.device, setup.peak),
         },
     }
     return json.dumps(content, indent=1) + "\n"
@@ -151,7 +151,7 @@ def decimal(value: Fraction) -> str:
     return f"{float(value):.5g}"
 
 
-def signed(value: Fraction) -> str:
+def format_signed(value: Fraction) -> str:
     """An amount of FLOPs with a sign."""
     return f"{int(value):+,}" if value.denominator == 1 else f"{float(value):+,.2f}"
 
@@ -161,7 +161,7 @@ def share(value: Fraction) -> str:
     return f"{float(100 * value):.2f} %"
 
 
-def shown(value: Fraction, outcome: Outcome) -> str:
+def format_value(value: Fraction, outcome: Outcome) -> str:
     """A share as a percentage, a rate in TFLOP/s."""
     return share(value) if outcome.claim.kind == "share" else f"{float(value / TERA):,.6g} TFLOP/s"
 

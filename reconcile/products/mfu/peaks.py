@@ -164,7 +164,7 @@ def _is(asked: str, word: str) -> bool:
     return asked == word or (asked.isalpha() and word.startswith(asked) and word[len(asked) :].isdigit())
 
 
-def fitting(name: str, among: Sequence[Device] | None = None) -> list[Device]:
+def find_devices(name: str, among: Sequence[Device] | None = None) -> list[Device]:
     """The devices that a name fits: those that print this very name, else those that have each of its words.
 
     A product whose own name is given whole goes before others: ``RTX 3090`` is no ``RTX 3090 Ti``.
@@ -189,7 +189,7 @@ def find(name: str) -> Device:
     cpu = processor(name)
     if cpu is not None:
         return cpu
-    found = fitting(name)
+    found = find_devices(name)
     if len(found) == 1:
         return found[0]
     if found:
@@ -201,7 +201,7 @@ def find(name: str) -> Device:
     )
 
 
-def given(dtype: str, flops: Printed) -> Peak:
+def stated_peak(dtype: str, flops: Printed) -> Peak:
     """A peak that you state yourself."""
     return Peak(DTYPES.get(dtype, dtype), int(flops.value), None, "", STATED, "")
 

@@ -65,44 +65,44 @@ def exact(value: Fraction | int, text: str = "") -> Printed:
     return Printed(text or str(value), Fraction(value), Fraction(0))
 
 
-def printed(text: str, what: str) -> Printed:
+def read_number(text: str, what: str) -> Printed:
     """Read a number of a positive size with an optional K, M, G, B, T, P or E. ``what`` names it in messages."""
-    number, rest = _split(text, what)
+    number, rest = _split_unit(text, what)
     suffix = rest.strip().lower()
     if suffix not in _POWERS:
         raise UsageError(f"{what} {short(text)} is not a number. Write it as 1545.38, 9.6e3, 4,550 or 46.87G.")
-    return _scaled(text, number, _POWERS[suffix], what)
+    return _scale_number(text, number, _POWERS[suffix], what)
 
 
 def count(text: str, what: str) -> Printed:
     """Read a number of things: exact if all of its digits are written (8,192), as printed with a suffix (4M)."""
-    found = printed(text, what)
+    found = read_number(text, what)
     return exact(found.value, found.text) if re.fullmatch(r"[\d,_]+", found.text, re.ASCII) else found
 
 
 def rate(text: str, what: str) -> Printed:
     """Read FLOP/s: ``1545.38T``, ``1545.38 TFLOP/s``, ``1.5e15``, ``430 TFLOPS``. Raises UsageError for FLOPs without a time."""
-    number, rest = _split(text, what)
+    number, rest = _split_unit(text, what)
     scale, per, spoken = _unit(rest.strip(), text, what)
     if spoken and not per and not rest.strip().endswith(("S", "s")):
         raise UsageError(
             f"{what} {short(text)} is an amount of work, but a rate is wanted. Write FLOP/s, such as 1545.38TFLOP/s."
         )
-    return _scaled(text, number, scale, what)
+    return _scale_number(text, number, scale, what)
 
 
 def work(text: str, what: str) -> Printed:
     """Read FLOPs: ``46.87G``, ``51.48 GFLOP``, ``874944921600``. Raises UsageError for a rate."""
-    number, rest = _split(text, what)
+    number, rest = _split_unit(text, what)
     scale, per, _ = _unit(rest.strip(), text, what)
     if "second" in per:
         raise UsageError(
             f"{what} {short(text)} is a rate, but an amount of work is wanted. Write FLOPs, such as 51.48GFLOP."
         )
-    return _scaled(text, number, scale, what)
+    return _scale_number(text, number, scale, what)
 
 
-def _split(text: str, what: str) -> tuple[Printed, str]:
+def _split_unit(text: str, what: str) -> tuple[Printed, str]:
     plain = text.strip()
     match = _NUMBER.fullmatch(plain) if len(text) <= LONGEST else None
     if match is None:
@@ -133,7 +133,7 @@ def _unit(rest: str, text: str, what: str) -> tuple[int, tuple[str, ...], bool]:
     return _POWERS[suffix], named, match is not None
 
 
-def _scaled(text: str, number: Printed, power: int, what: str) -> Printed:
+def _scale_number(text: str, number: Printed, power: int, what: str) -> Printed:
     if number.value <= 0:
         raise UsageError(f"{what} is {short(text)}, but a number above 0 is wanted.")
     scale = Fraction(10) ** power
@@ -155,7 +155,7 @@ class Claim:
 
 def share(text: str, what: str) -> Fraction:
     """Read a share below 1: ``12%`` or ``0.12``."""
-    number, rest = _split(text, what)
+    number, rest = _split_unit(text, what)
     value = number.value / 100 if rest.strip() == "%" else number.value
     if rest.strip() not in ("", "%") or not 0 < value < 1:
         raise UsageError(f"{what} {short(text)} is not a share above 0 and below 1. Write it as 12% or 0.12.")
@@ -165,13 +165,13 @@ def share(text: str, what: str) -> Fraction:
 def claim(text: str) -> Claim:
     """Read ``156.18%``, ``0.46`` or ``430 TFLOP/s`` (of one device). Raises UsageError."""
     what = "the claim"
-    number, rest = _split(text, what)
+    number, rest = _split_unit(text, what)
     rest = rest.strip()
     if rest in ("%", "percent"):
-        scaled = _scaled(text, number, 0, what)
+        scaled = _scale_number(text, number, 0, what)
         return Claim(Printed(text.strip(), scaled.value / 100, scaled.half / 100), "share")
     if not rest:
-        scaled = _scaled(text, number, 0, what)
+        scaled = _scale_number(text, number, 0, what)
         if scaled.value > 20:
             raise UsageError(
                 f"{what} {short(text)} has no unit: write {text.strip()}% for a utilisation, or "

@@ -86,26 +86,26 @@ def _peaks(device: Device, peak: Peak) -> Iterator[Factor]:
         return Factor(_simple(Fraction(peak.dense, flops)), reading, source, "peak", cost)
 
     if peak.sparse is not None:
-        yield own(peak.sparse, f"the peak with sparsity, {tera(peak.sparse)}", cited(device, peak))
+        yield own(peak.sparse, f"the peak with sparsity, {tera(peak.sparse)}", cite_device(device, peak))
         yield Factor(Fraction(2), "the dense peak halved once more", "OLMo-core pull request 614", "peak", FAR)
     for other in device.peaks:
         if other.dense and (other.dtype, other.sums) != (peak.dtype, peak.sums):
             name = f"{other.dtype} {other.sums}".strip() if other.dtype == peak.dtype else other.dtype
-            yield own(other.dense, f"the peak of {name}, {tera(other.dense)}", cited(device, other))
+            yield own(other.dense, f"the peak of {name}, {tera(other.dense)}", cite_device(device, other))
             if other.sparse and other.dtype == "fp8":
-                yield own(other.sparse, f"the peak of {name} with sparsity", cited(device, other), FAR)
+                yield own(other.sparse, f"the peak of {name} with sparsity", cite_device(device, other), FAR)
     printed = [flops for flops, _ in peak.prints]
     for entry in entries(device.product, peak.dtype):
         if entry.flops in printed:
             continue
-        yield over(entry.flops, said(entry), entry.source, FAR if entry.host else NEAR)
+        yield over(entry.flops, describe_entry(entry), entry.source, FAR if entry.host else NEAR)
     for other_device in devices():
         if other_device.title == device.title:
             continue
         same = other_device.product == device.product
         for other in other_device.rates(peak.dtype):
             reading = f"the peak of {other_device.title}, {tera(other.dense)}"
-            yield over(other.dense, reading, cited(other_device, other), NEAR if same else DISTANT)
+            yield over(other.dense, reading, cite_device(other_device, other), NEAR if same else DISTANT)
 
 
 def _simple(factor: Fraction) -> Fraction:
@@ -117,12 +117,12 @@ def _simple(factor: Fraction) -> Fraction:
     return factor
 
 
-def said(entry: Entry) -> str:
+def describe_entry(entry: Entry) -> str:
     """A trainer's number in words."""
     return f"{entry.trainer}'s peak, {tera(entry.flops)}: {entry.why}"
 
 
-def cited(device: Device, peak: Peak) -> str:
+def cite_device(device: Device, peak: Peak) -> str:
     """The datasheet, or who states the figure."""
     page = f", {peak.page}" if peak.page else ""
     return f"{peak.datasheet}{page}" if peak.datasheet else f"no datasheet found; read in {device.read}"

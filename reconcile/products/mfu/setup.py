@@ -88,7 +88,7 @@ def throughput(
     return Printed(f"{per_step.text} / {step.text} s", (low + high) / 2, (high - low) / 2)
 
 
-def stated(name: str, per_token: Printed) -> Numerator:
+def stated_numerator(name: str, per_token: Printed) -> Numerator:
     """FLOPs per token that you state, as a formula of one part."""
     return Numerator(name, f"{per_token.text} per token", "stated", {"stated": per_token.value})
 

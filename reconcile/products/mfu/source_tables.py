@@ -17,7 +17,7 @@ from ...core.text import markdown
 from ...core.user_files import text
 from .page import decimal
 from .peaks import TERA, Device, Peak, devices, tera
-from .readings import cited
+from .readings import cite_device
 
 DTYPES = ("bf16", "fp16")
 """What such a table is taken to hold: the first of these that a device has."""
@@ -43,7 +43,7 @@ class Given:
         return self.flops / self.peak.dense
 
 
-def read(path: Path) -> list[Given]:
+def read_peaks(path: Path) -> list[Given]:
     """What the file gives for every device that it has a number for. Raises UsageError."""
     try:
         tree = ast.parse(text(path, "the source"))
@@ -81,7 +81,7 @@ def _of(
             yield Given(device, name, peak, *found[1:])
             return
     for body in bodies:
-        taken = _taken(body, name, known)
+        taken = _find_number(body, name, known)
         if taken is not None:
             yield Given(device, name, peak, *taken)
             return
@@ -93,12 +93,12 @@ def _from_chain(node: ast.AST, chains: set[int]) -> Sequence[ast.stmt]:
     return next((b[at:] for b in blocks for at, inside in enumerate(b) if id(inside) in chains), ())
 
 
-def _taken(body: Sequence[ast.stmt], name: str, known: Mapping[str, Fraction]) -> tuple[Fraction, int] | None:
+def _find_number(body: Sequence[ast.stmt], name: str, known: Mapping[str, Fraction]) -> tuple[Fraction, int] | None:
     """The first number that these statements return or assign for the name."""
     for node in body:
         if isinstance(node, ast.If):
             branch = node.body if _holds(node.test, name) else node.orelse
-            found = _taken(branch, name, known)
+            found = _find_number(branch, name, known)
         elif isinstance(node, (ast.Return, ast.Assign)) and node.value is not None:
             value = _number(node.value, known)
             found = None if value is None or value < TERA else (value, node.lineno)
@@ -168,7 +168,7 @@ def _table(node: ast.AST) -> _Table:
     found: _Table = []
     pairs = zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ()
     for key, value in pairs:
-        flops = _peak(_typed(value) or value)
+        flops = _peak(_find_dtype_value(value) or value)
         if isinstance(key, ast.Constant) and isinstance(key.value, str) and flops is not None:
             found.append(((key.value,), flops, value.lineno))
     if {parts for parts, _, _ in found} <= {(spelt,) for spelt in SPELT}:
@@ -192,7 +192,7 @@ def _rows(node: ast.AST) -> _Table:
     return found
 
 
-def _typed(node: ast.expr) -> ast.expr | None:
+def _find_dtype_value(node: ast.expr) -> ast.expr | None:
     """The value of a dict by dtype for the first of the dtypes that it has: ``torch.bfloat16`` or a text."""
     if not isinstance(node, ast.Dict):
         return None
@@ -223,7 +223,7 @@ def to_markdown(given: Sequence[Given], source: str) -> str:
     for one in sorted(wrong, key=lambda one: one.factor):
         cells = (
             one.device.title, one.name, f"L{one.line}", tera(int(one.flops)), f"{tera(one.peak.dense)} {one.peak.dtype}",
-            decimal(one.factor), cited(one.device, one.peak),
+            decimal(one.factor), cite_device(one.device, one.peak),
         )  # fmt: skip
         lines.append(f"| {' | '.join(map(markdown, cells))} |")
     lines += [

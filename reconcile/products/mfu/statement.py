@@ -7,7 +7,7 @@ from .conventions import Reading, denominators, work
 from .printed import Printed
 
 
-def lacking(row: Row) -> list[str]:
+def list_lacking_sizes(row: Row) -> list[str]:
     """What a row does not state that the formulas need."""
     found = []
     if row.tokens is None:
@@ -22,7 +22,7 @@ def lacking(row: Row) -> list[str]:
     return found
 
 
-def said(row: Row, reading: Reading) -> str:
+def describe_reading(row: Row, reading: Reading) -> str:
     """``515,636 tokens/s x (6N + 12LhT = 392 GFLOPs) / (512 x 989.4 TFLOP/s of ...)``."""
     peak = reading.denominator.label
     if reading.convention.form is None:
@@ -35,7 +35,7 @@ def said(row: Row, reading: Reading) -> str:
     return f"{row.tokens.text} tokens/s x ({made.title} = {float(made.total / 10**9):,.4g} GFLOPs){again} / {below}"
 
 
-def shown(row: Row, value: Printed) -> str:
+def format_value(row: Row, value: Printed) -> str:
     """A share as a percentage, a rate in TFLOP/s."""
     share = row.claim is not None and row.claim.kind == "share"
     return f"{float(100 * value.value):.4g} %" if share else f"{float(value.value / 10**12):.4g} TFLOP/s"

@@ -15,7 +15,7 @@ from .conventions import ALWAYS, CONVENTIONS, HARDWARE, RATE, Convention, Readin
 from .search import search
 from .setup import Setup, first
 from .shapes import FORMS, numerators
-from .statement import lacking, said, shown
+from .statement import describe_reading, format_value, list_lacking_sizes
 
 
 class State(Enum):
@@ -64,7 +64,7 @@ STATED = (
 """What a cell formula_stated says, as far as it names a formula of ours."""
 
 
-def named(row: Row) -> str:
+def stated_formula(row: Row) -> str:
     """The formula that the row states, '' if it states none that is known here."""
     return next((name for pattern, name in STATED if re.search(pattern, row["formula_stated"])), "")
 
@@ -85,7 +85,7 @@ def _source(rows: Sequence[Row]) -> Iterator[Verdict]:
         if row.wrong or row.claim is None:
             yield Verdict(row, State.NOT_READ, reason=row.wrong)
         elif not (made := readings(row)):
-            yield Verdict(row, State.TOO_LITTLE, reason=f"it states no {' and no '.join(lacking(row))}")
+            yield Verdict(row, State.TOO_LITTLE, reason=f"it states no {' and no '.join(list_lacking_sizes(row))}")
         else:
             known[row.number] = made
     open_ = {row.number: row for row in rows if row.number in known}
@@ -97,7 +97,7 @@ def _source(rows: Sequence[Row]) -> Iterator[Verdict]:
         if not fits:
             break
         convention, fitting = max(fits.items(), key=lambda item: _speaks(item[0], item[1]))
-        mine = [row for row in fitting if _named(row, convention)]
+        mine = [row for row in fitting if _states_formula(row, convention)]
         if not mine and lucky(convention, fitting, list(open_.values()), known) > LUCK:
             refused.add(convention)
             continue
@@ -109,7 +109,7 @@ def _source(rows: Sequence[Row]) -> Iterator[Verdict]:
             del open_[row.number]
             reading = min(fitting[row], key=lambda one: (one.rank, -labels[one.denominator.label]))
             labels[reading.denominator.label] += 1
-            yield _fitting(row, reading, [one for one in known[row.number] if one.convention in used])
+            yield _explain_by_convention(row, reading, [one for one in known[row.number] if one.convention in used])
     for row in open_.values():
         yield _open(row, known[row.number], used)
 
@@ -129,7 +129,7 @@ def _fits(rows: Iterable[Row], known: dict[int, list[Reading]], refused: set[Con
 
 def _speaks(convention: Convention, fitting: Fits) -> tuple[int, int, int]:
     """How many rows agree with a convention; how many of them state it or agree to the digits; and how simple it is."""
-    stated = sum(4 * _named(row, convention) + _says(row, convention) for row in fitting)
+    stated = sum(4 * _states_formula(row, convention) + _says(row, convention) for row in fitting)
     digits = sum(min(one.rank for one in found) == 0 for found in fitting.values())
     return len(fitting), stated + digits, -ORDER.index(convention)
 
@@ -148,9 +148,9 @@ def lucky(convention: Convention, fitting: Fits, rows: Sequence[Row], known: dic
     return len(ORDER) * comb(len(rows), len(fitting)) * prod(each)
 
 
-def _named(row: Row, convention: Convention) -> bool:
+def _states_formula(row: Row, convention: Convention) -> bool:
     """Whether the row states the formula; one that states none is taken to mean MFU as PaLM defines it."""
-    stated = named(row) or ("" if row.hardware else DEFINITION)
+    stated = stated_formula(row) or ("" if row.hardware else DEFINITION)
     return convention.form is not None and convention.form.name == stated and convention.mode != ALWAYS
 
 
@@ -163,23 +163,23 @@ def _says(row: Row, convention: Convention) -> int:
     return int(causal) + int(row.hardware and row["recompute"] == "full" and convention.mode == HARDWARE)
 
 
-def _fitting(row: Row, reading: Reading, tried: Sequence[Reading]) -> Verdict:
+def _explain_by_convention(row: Row, reading: Reading, tried: Sequence[Reading]) -> Verdict:
     """A row that a convention of its source gives; ``tried`` are its values under the conventions of the source."""
     share = chance(row, list(tried))
     if reading.convention == RATE and row.claim is not None and row.claim.kind == "share" and reading.value.value > 1:
         return _above(row, reading, share)
-    other = FORM[named(row)].title if named(row) and reading.convention.form is not None else ""
-    differs = other and reading.convention.form is not None and reading.convention.form.name != named(row)
+    other = FORM[stated_formula(row)].title if stated_formula(row) and reading.convention.form is not None else ""
+    differs = other and reading.convention.form is not None and reading.convention.form.name != stated_formula(row)
     reason = f"the source states {other}" if differs else ""
     return Verdict(
-        row, State.EXPLAINED, said(row, reading), Fraction(1), reading.convention.title, reading.agrees, share, reason,
-        reading.denominator.label,
+        row, State.EXPLAINED, describe_reading(row, reading), Fraction(1), reading.convention.title, reading.agrees, share,
+        reason, reading.denominator.label,
     )  # fmt: skip
 
 
 def _above(row: Row, reading: Reading, share: float) -> Verdict:
     """More than the peak: the printed rate is that of all devices, counted as one."""
-    text = said(row, reading)
+    text = describe_reading(row, reading)
     if row.devices < 2:
         return Verdict(
             row, State.CONTRADICTED, text, None, "the printed rate", "", share, "no device does more than its peak"
@@ -196,18 +196,20 @@ def _factor(row: Row, reading: Reading) -> Fraction:
 def _open(row: Row, every: Sequence[Reading], used: Sequence[Convention]) -> Verdict:
     """A row that no convention gives: a product of readings, or else contradicted by the convention of its source."""
     own = [one for one in every if one.convention in used] or [
-        one for one in every if one.convention.form is not None and one.convention.form.name == named(row)
+        one for one in every if one.convention.form is not None and one.convention.form.name == stated_formula(row)
     ] or [one for one in every if one.convention != RATE] or list(every)  # fmt: skip
     base = min(own, key=lambda one: used.index(one.convention) if one.convention in used else 0)
-    lacks = lacking(row)
+    lacks = list_lacking_sizes(row)
     if lacks and base.convention != RATE:
         return Verdict(row, State.TOO_LITTLE, reason=f"it states no {' and no '.join(lacks)}")
     outcome = _product(row, base)
     if outcome is not None:
         return outcome
     factor = _factor(row, base)
-    reason = f"{base.convention.title} gives {shown(row, base.value)}, and the claim is {float(factor):.5g} times that"
-    return Verdict(row, State.CONTRADICTED, said(row, base), factor, base.convention.title, "", None, reason)
+    reason = f"{base.convention.title} gives {format_value(row, base.value)}, and the claim is {float(factor):.5g} times that"
+    return Verdict(
+        row, State.CONTRADICTED, describe_reading(row, base), factor, base.convention.title, "", None, reason
+    )
 
 
 def _product(row: Row, base: Reading) -> Verdict | None:
@@ -231,6 +233,6 @@ def _product(row: Row, base: Reading) -> Verdict | None:
         return None
     factors = "; ".join(f"x {float(f.factor):.5g} ({f.reading})" for f in outcome.best.factors)
     return Verdict(
-        row, State.EXPLAINED, f"{said(row, base)} {factors}", outcome.best.multiple, base.convention.title, outcome.agrees,
-        outcome.chance,
+        row, State.EXPLAINED, f"{describe_reading(row, base)} {factors}", outcome.best.multiple, base.convention.title,
+        outcome.agrees, outcome.chance,
     )  # fmt: skip

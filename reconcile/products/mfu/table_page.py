@@ -38,7 +38,7 @@ def states(verdicts: Sequence[Verdict]) -> str:
     return f"{number(len(verdicts))} rows: " + "; ".join(f"{number(found[s])} {s.value}" for s in State) + "."
 
 
-def closed(verdicts: Sequence[Verdict]) -> bool:
+def are_all_explained(verdicts: Sequence[Verdict]) -> bool:
     """Whether every row is explained."""
     return not [v for v in verdicts if v.state is not State.EXPLAINED]
 
@@ -140,11 +140,11 @@ def _open(verdicts: Sequence[Verdict]) -> Iterator[str]:
     yield "|:--|--:|:--|--:|:--|"
     for v in sorted(rest, key=lambda v: list(State).index(v.state)):
         factor = "" if v.factor is None else five(v.factor)
-        yield f"| {markdown(v.row.key)} | {markdown(said(v))} | {v.state.value} | {factor} | {markdown(v.reason)} |"
+        yield f"| {markdown(v.row.key)} | {markdown(claim_text(v))} | {v.state.value} | {factor} | {markdown(v.reason)} |"
     yield ""
 
 
-def said(v: Verdict) -> str:
+def claim_text(v: Verdict) -> str:
     """The claim with its kind."""
     return f"{v.row['claimed']} {v.row['claimed_kind']}"
 
@@ -168,7 +168,8 @@ def _every(verdicts: Sequence[Verdict]) -> Iterator[str]:
     yield "|:--|--:|:--|:--|--:|"
     for v in good:
         also = f"; {v.reason}" if v.reason else ""
-        yield f"| {markdown(v.row.key)} | {markdown(said(v))} | {markdown(v.statement + also)} | {v.agrees} | {_chance(v)} |"
+        told = (markdown(v.row.key), markdown(claim_text(v)), markdown(v.statement + also), v.agrees, _chance(v))
+        yield "| " + " | ".join(map(str, told)) + " |"
     yield ""
     yield "`by chance` is the share of random claims of as many digits that a convention of the row's source gives."
     yield ""

@@ -75,11 +75,11 @@ def _in_blocks(cell: Cell) -> bool:
 
 
 def _scores(row: TraceRow) -> int:
-    query, key, _ = _attended(row)
+    query, key, _ = _attention_shapes(row)
     return query[-2] * key[-2]
 
 
-def _attended(row: TraceRow) -> list[tuple[int, ...]]:
+def _attention_shapes(row: TraceRow) -> list[tuple[int, ...]]:
     """The shapes of query, key and value; a gradient stands before them."""
     first = 1 if row.op.endswith(GRADIENT) else 0
     return list(_shapes(row))[first : first + 3]
@@ -92,7 +92,7 @@ def _score(one: Sequence[TraceRow], phase: str) -> Work | None:
         groups.setdefault((row.op, row.inputs), []).append(row)
     found: set[tuple[int, ...]] = set()
     for rows in groups.values():
-        shapes, causal = _attended(rows[0]), any(row.work.masked for row in rows)
+        shapes, causal = _attention_shapes(rows[0]), any(row.work.masked for row in rows)
         if sum((row.work for row in rows), ZERO) != _attention(shapes, phase, causal) * rows[0].calls:
             return None
         widths = [shape[-1] for shape in shapes]

@@ -119,7 +119,7 @@ def _keys(cell: Cell) -> list[Key]:
         for op, (ones, others) in by_op.items()
         for one in ones
         for other in others
-        if (key := _differing(one, other)) is not None
+        if (key := _find_differing_rows(one, other)) is not None
     }
     every = [*cell.one, *(row for rows in cell.parts.values() for row in rows)]
     unsure = {
@@ -128,7 +128,7 @@ def _keys(cell: Cell) -> list[Key]:
     return sorted(keys - unsure, key=repr)
 
 
-def _differing(one: Shapes, other: Shapes) -> tuple[Sizes, ...] | None:
+def _find_differing_rows(one: Shapes, other: Shapes) -> tuple[Sizes, ...] | None:
     """The shapes with None for the number of rows, if these differ in one number alone."""
     if [len(shape or ()) for shape in one] != [len(shape or ()) for shape in other]:
         return None

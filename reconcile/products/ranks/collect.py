@@ -38,11 +38,11 @@ def collect(request: RunRequest, world: int, chosen: Sequence[int] = (), against
     if wrong is not None:
         raise UsageError(f"--rank {wrong} is none of --ranks {world}: give numbers from 0 to {world - 1}.")
     counters = _counters(framework, request.counters)
-    told, ranks = _run(request, framework, counters, world, list(chosen))
+    told, ranks = _run_world(request, framework, counters, world, list(chosen))
     one = None
     if against:
         other = replace(request, factories={framework.name: against})
-        _, (one,) = _run(other, framework, counters, 1, [0])
+        _, (one,) = _run_world(other, framework, counters, 1, [0])
     return World(world, Mesh(**told["mesh"]), tuple(ranks), tuple(sorted(map(int, told["ran"]))), one, bool(chosen))
 
 
@@ -76,7 +76,7 @@ def _framework(request: RunRequest) -> Framework:
     return frameworks()[next(iter(request.factories))]
 
 
-def _run(
+def _run_world(
     request: RunRequest, framework: Framework, counters: Sequence[str], world: int, ranks: list[int]
 ) -> tuple[dict[str, Any], list[Rank]]:
     with passed_on(), scratch() as folder:
@@ -101,10 +101,10 @@ def _run(
         if not (out / "ranks.json").exists():
             raise ReconcileError(f"the worker of the ranks ended without a result (status {status}).")
         told = json.loads((out / "ranks.json").read_text())
-        return told, [_read(out, request, framework, counters, told, *fold) for fold in told["folded"]]
+        return told, [_read_rank(out, request, framework, counters, told, *fold) for fold in told["folded"]]
 
 
-def _read(
+def _read_rank(
     out: Path,
     request: RunRequest,
     framework: Framework,

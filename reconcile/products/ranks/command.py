@@ -33,7 +33,7 @@ def ranks(ctx: click.Context, /, folder: Path, quiet: bool) -> None:
     from . import files
     from .screen import together as show
 
-    found = files.read(folder)
+    found = files.read_reports(folder)
     kept = atomic.write(folder, found.stem, {"ranks.json": json.dumps(files.to_dict(found), indent=1) + "\n"})
     print_safely(lambda console: show(found, console, kept, quiet=quiet))
     ctx.exit(found.exit_code)

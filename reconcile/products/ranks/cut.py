@@ -51,10 +51,10 @@ def sums(cell: Cell, counts: Sequence[int], times: Fraction, op: str) -> Sums | 
     elif (
         op == SUMS
         and names == ["add"]
-        and not beyond(_read, times)
-        and ranks.add - one.add * times == -beyond(_made, times)
+        and not beyond(_bytes_read, times)
+        and ranks.add - one.add * times == -beyond(_bytes_made, times)
     ):
-        size, work = _made, Work(add=-1)
+        size, work = _bytes_made, Work(add=-1)
     else:
         return None
     more, extra = beyond(size, times), beyond(size, Fraction(1))
@@ -106,11 +106,11 @@ def _accumulators(row: TraceRow) -> int:
     return row.work.accumulators
 
 
-def _read(row: TraceRow) -> int:
+def _bytes_read(row: TraceRow) -> int:
     return _elements(row.inputs) * row.calls
 
 
-def _made(row: TraceRow) -> int:
+def _bytes_made(row: TraceRow) -> int:
     return _elements(row.outputs) * row.calls
 
 

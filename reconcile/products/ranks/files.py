@@ -82,7 +82,7 @@ class Together:
         return max(*codes, 1 if self.convention not in self.sum else 0)
 
 
-def read(folder: Path) -> Together:
+def read_reports(folder: Path) -> Together:
     """The reports of ranks in a folder. Raises UsageError if there are none, or of several steps, and for damaged ones."""
     if not folder.is_dir():
         raise UsageError(f"{brief(folder)} is no folder: give the one that the ranks wrote to ({HOW}).")
@@ -117,7 +117,7 @@ def _report(path: Path) -> dict[str, Any]:
     raise UsageError(f"{brief(path)} is no report of a rank: let that rank write it again.")
 
 
-def missing(together: Together) -> str:
+def describe_missing(together: Together) -> str:
     """A sentence that names the ranks that are not there; ''."""
     ranks = together.missing
     if not ranks:
@@ -131,7 +131,7 @@ def _some(ranks: Sequence[int]) -> str:
     return f"{'rank' if len(ranks) == 1 else 'ranks'} {some}"
 
 
-def mixed(together: Together) -> str:
+def describe_mixed(together: Together) -> str:
     """A sentence that names the ranks whose reports are of another run, or may be; ''."""
     said = []
     known = [_some(ranks) for run, ranks in together.runs.items() if run]

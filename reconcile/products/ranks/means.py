@@ -16,18 +16,18 @@ Reduced = tuple[str, str, tuple[Tensor, ...]]
 """A layer, a phase, and a tensor that a collective takes there."""
 
 
-def reduced(rows: Iterable[TraceRow]) -> frozenset[Reduced]:
+def reduced_tensors(rows: Iterable[TraceRow]) -> frozenset[Reduced]:
     """The tensors that collectives take, with their layers and phases."""
     return frozenset((row.layer, phase_of(row), (t,)) for row in rows if is_collective(row.op) for t in row.inputs)
 
 
-def named(row: TraceRow, tensors: frozenset[Reduced]) -> str:
+def name_op(row: TraceRow, tensors: frozenset[Reduced]) -> str:
     """The op, or a name of its own for one that scales such a tensor: gradients in a row, as DistributedDataParallel has them."""
     flat = all(len(tensor.shape or ()) == 1 for tensor in row.outputs)
     return MEANS if flat and phase_of(row) == BACKWARD and _scales(row, tensors) else row.op
 
 
-def averaged(cell: Cell, tensors: frozenset[Reduced]) -> bool:
+def is_averaged(cell: Cell, tensors: frozenset[Reduced]) -> bool:
     """Whether ranks scale such tensors, and one device has nothing here."""
     return not cell.one and all(_scales(row, tensors) for rows in cell.parts.values() for row in rows)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from ...core.records import WEIGHT_GRADIENT, Tensor
 from ...core.results import TraceRow
-from .moved import Cell, kept
+from .moved import Cell, is_kept_part
 
 ADDED = "aten.add of gradients"
 """A place of its own for these among the additions of a layer."""
@@ -25,7 +25,7 @@ def adds_gradients(row: TraceRow) -> bool:
     return row.op == "aten.add" and row.phase == WEIGHT_GRADIENT and len(row.inputs) == 2 and len(shapes) == 1
 
 
-def added(parts: Iterable[Sequence[TraceRow]], one: Sequence[TraceRow]) -> frozenset[tuple[Tensor, ...]]:
+def added_gradients(parts: Iterable[Sequence[TraceRow]], one: Sequence[TraceRow]) -> frozenset[tuple[Tensor, ...]]:
     """The gradients that some rank adds more often than the one device does."""
     alone = _additions(one)
     return frozenset(
@@ -53,11 +53,11 @@ def _additions(rows: Iterable[TraceRow]) -> Counter[tuple[Tensor, ...]]:
     return calls
 
 
-def scaled(cell: Cell, gradients: frozenset[tuple[Tensor, ...]]) -> bool:
+def are_gradients_scaled(cell: Cell, gradients: frozenset[tuple[Tensor, ...]]) -> bool:
     """Whether ranks scale gradients that they added, or the parts of them that they keep; one device scales none."""
     rows = [row for rows in cell.parts.values() for row in rows]
     shapes = [tuple(tensor.shape for tensor in gradient) for gradient in gradients]
     return not cell.one and all(
-        row.op in _SCALINGS and any(kept(tuple(t.shape for t in row.outputs), whole) for whole in shapes)
+        row.op in _SCALINGS and any(is_kept_part(tuple(t.shape for t in row.outputs), whole) for whole in shapes)
         for row in rows
     )

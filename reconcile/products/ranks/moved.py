@@ -48,7 +48,7 @@ class Cell:
         return found
 
 
-def matched(
+def match_cells(
     cells: Iterable[tuple[Place, Cell]],
     ranks: Sequence[int],
     beyond: Callable[[Place, Cell], int],
@@ -91,7 +91,7 @@ def _whole(cell: Cell, ranks: Sequence[int]) -> list[TraceRow] | None:
         own = Counter[Shapes]()
         for row in cell.parts.get(index, []):
             own[shapes_of(row)] += row.calls
-        given = _given(calls, own, sum(ranks))
+        given = _count_whole_calls(calls, own, sum(ranks))
         if given is None or found not in (None, given):
             return None
         found = given
@@ -102,7 +102,7 @@ def _whole(cell: Cell, ranks: Sequence[int]) -> list[TraceRow] | None:
     ]
 
 
-def _given(one: Mapping[Shapes, int], own: Mapping[Shapes, int], world: int) -> dict[Shapes, int] | None:
+def _count_whole_calls(one: Mapping[Shapes, int], own: Mapping[Shapes, int], world: int) -> dict[Shapes, int] | None:
     """How often a rank's calls are whole calls of one device, by shapes, if all calls of both are matched in one way only."""
     todo, left, found = dict(own), dict(one), Counter[Shapes]()
     while todo:
@@ -128,7 +128,7 @@ def _given(one: Mapping[Shapes, int], own: Mapping[Shapes, int], world: int) -> 
     return None if left else dict(found)
 
 
-def copied(cell: Cell, ranks: Sequence[int], parts: int) -> bool:
+def are_parts_copied(cell: Cell, ranks: Sequence[int], parts: int) -> bool:
     """Whether each rank does every call of one device on one of ``parts`` equal parts of one dimension."""
     for index in range(len(ranks)):
         left = Counter({(row.op, shapes_of(row)): 0 for row in cell.one})
@@ -165,7 +165,7 @@ def parts_of(rank: Shapes, one: Shapes) -> int:
     return size // part if part and size % part == 0 else 0
 
 
-def kept(rank: Shapes, one: Shapes) -> bool:
+def is_kept_part(rank: Shapes, one: Shapes) -> bool:
     """Whether these are all of the other shapes, or what one of several ranks keeps: an equal part or a shorter last one."""
     if [len(shape or ()) for shape in rank] != [len(shape or ()) for shape in one]:
         return False

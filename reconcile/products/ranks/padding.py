@@ -11,7 +11,7 @@ from ...core.results import TraceRow
 from .moved import Cell
 
 
-def padding(
+def padding_flops(
     cell: Cell, counts: Sequence[int], batches: int, work: Callable[[TraceRow], Fraction], chosen: Sequence[int] = ()
 ) -> Fraction:
     """The FLOPs that the ranks do for padding: 0 unless their ops have the one device's shapes but for one dimension, which is
@@ -27,7 +27,7 @@ def padding(
             like = rows[index] if len(rows) == len(cell.one) else None
             if like is None or like.op != row.op or like.calls != row.calls:
                 return Fraction(0)
-            found = _differing(row, like)
+            found = _differing_sizes(row, like)
             if len(found) != 1:
                 return Fraction(0)
             ((whole, local),) = found
@@ -42,7 +42,7 @@ def padding(
     return padded
 
 
-def _differing(one: TraceRow, rank: TraceRow) -> set[tuple[int, int]]:
+def _differing_sizes(one: TraceRow, rank: TraceRow) -> set[tuple[int, int]]:
     """The sizes of dimensions that differ, as (one device's, the rank's)."""
     pairs = zip_longest((*one.inputs, *one.outputs), (*rank.inputs, *rank.outputs))
     found: set[tuple[int, int]] = set()

@@ -16,7 +16,7 @@ from .moved import Cell, Place, Shapes, parts_of, shapes_of
 Flops = Callable[[TraceRow], int]
 
 
-def doing(cell: Cell, counts: Sequence[int], share: Fraction) -> int | None:
+def count_ranks(cell: Cell, counts: Sequence[int], share: Fraction) -> int | None:
     """How many ranks do the one device's calls, each for its whole ``share`` of the batch, part by part; None if the calls of
     some rank are others. ``counts`` are how many ranks each part of the world has."""
     taking = 0
@@ -67,7 +67,9 @@ def times_done(
     found: dict[tuple[str, str], dict[Shapes, int]] = {}
     for key, group in groups.items():
         cell, each = Cell.of(group), times(("", *key))
-        done = {shapes: calls / each for shapes, calls in (covered(cell, counts, key[0] not in batches) or {}).items()}
+        done = {
+            shapes: calls / each for shapes, calls in (covered_calls(cell, counts, key[0] not in batches) or {}).items()
+        }
         alone = sum(done[shapes_of(row)] * work(row) for row in cell.one) if done else 0
         together = sum(counts[index] * work(row) for index, rows in cell.parts.items() for row in rows)
         if done and together == each * alone and all(often.denominator == 1 <= often for often in done.values()):
@@ -75,7 +77,7 @@ def times_done(
     return found
 
 
-def covered(cell: Cell, counts: Sequence[int], once: bool) -> dict[Shapes, Fraction] | None:
+def covered_calls(cell: Cell, counts: Sequence[int], once: bool) -> dict[Shapes, Fraction] | None:
     """By shapes of one device's calls, how often the ranks do them, whole or part by part: None if some call of theirs is a part
     of none or of several. ``once`` says that a rank does its part in one call, so that there are as many parts as some ranks."""
     alone, done = Counter[Shapes](), defaultdict[Shapes, Fraction](Fraction)

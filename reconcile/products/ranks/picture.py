@@ -66,10 +66,10 @@ def pictures(result: Ranked) -> Iterator[Picture]:
             sums[mesh.places[rank][dim]] += total
         if len(mesh.sizes) > 1 and len(set(sums.values())) > 1:
             title = f"All ranks at each place of {mesh.names[dim]}"
-            yield _picture(title, _folded(sums), Fraction(result.totals[name], size))
+            yield _picture(title, _fold_places(sums), Fraction(result.totals[name], size))
 
 
-def _folded(sums: dict[int, int]) -> list[tuple[str, int]]:
+def _fold_places(sums: dict[int, int]) -> list[tuple[str, int]]:
     """Places with equal work share a row."""
     found: dict[int, list[int]] = {}
     for place, total in sums.items():

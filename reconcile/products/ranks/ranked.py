@@ -150,7 +150,7 @@ class Ranked:
         return [Traffic(*key, *value) for key, value in found.items()]
 
 
-def run(request: RunRequest, world: int, chosen: Sequence[int] = (), against: str = "") -> Ranked:
+def run_ranks(request: RunRequest, world: int, chosen: Sequence[int] = (), against: str = "") -> Ranked:
     """Run the ranks and reconcile each of them. Raises UsageError as ``collect`` does."""
     found = collect(request, world, chosen, against)
     folds = [Fold(rank.ranks, _answer(request, rank)) for rank in found.ranks]

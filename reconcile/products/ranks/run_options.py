@@ -81,7 +81,7 @@ class RankOptions(RunOptions):
 
         atomic.prepare(call.out)
         one = factory("", against, "--against") if against else ""
-        result = ranked.run(call.request, world, chosen or (), one)
+        result = ranked.run_ranks(call.request, world, chosen or (), one)
         stem = reports.stem(result.folds[0].answer.model, training=bool(call.request.training))
         command = again(call.ctx, (), *words(world, chosen or (), against))
         kept = atomic.write(call.out, stem, report.render(result, call.formats, command))

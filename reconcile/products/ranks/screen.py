@@ -99,7 +99,7 @@ def together(found: Together, console: Console, kept: Sequence[Path] = (), *, qu
     if not quiet:
         title = f"{found.stem}, {number(found.world)} ranks, convention {name}"
         parts += [Text(clean(title), style="bold"), Text(), _table(rows, console.width), Text()]
-    parts += [Text(clean(line)) for line in words.told(found)]
+    parts += [Text(clean(line)) for line in words.describe_counters(found)]
     style = "bold green" if found.exit_code == 0 else "bold red"
     parts.append(Text(clean(words.sum_of(found)), style=style))
     if kept and not quiet:

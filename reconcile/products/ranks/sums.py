@@ -33,8 +33,8 @@ from ...work.collectives import is_collective
 from . import capacity, cut, means, micro, parts
 from .blocks import in_blocks
 from .lists import alike
-from .moved import Cell, Place, Shapes, copied, matched, phase_of, shapes_of
-from .padding import padding
+from .moved import Cell, Place, Shapes, are_parts_copied, match_cells, phase_of, shapes_of
+from .padding import padding_flops
 
 SUM = "sum of ranks"
 ONE = "one device"
@@ -174,7 +174,7 @@ class Sum:
             more = sum((copies[shapes_of(row)] - 1) * self.flops(row.work) for row in cell.one) if copies else 0
             self._line(Cause.REPLICATED, place, -int(more * self._times(place)))
         left = [(place, cell) for place, cell in left if place[1:] not in known]
-        booked, rest = matched(left, self._counts, lambda place, cell: self._more(place, cell)[1], self._if_whole)
+        booked, rest = match_cells(left, self._counts, lambda place, cell: self._more(place, cell)[1], self._if_whole)
         for place, beyond in booked:
             self._line(Cause.REPLICATED, place, -beyond)
         layers: dict[tuple[str, str], int] = defaultdict(int)
@@ -214,7 +214,7 @@ class Sum:
     def _causes(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         if all(is_collective(row.op) for rows in cell.parts.values() for row in rows) and not self._work(cell.one):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
-        if means.averaged(cell, self._reduced):
+        if means.is_averaged(cell, self._reduced):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
         if place[1] == RECOMPUTATION and not self._work(cell.one) and parts.ran_before(cell, self._forward):
             return {Cause.RECOMPUTED: beyond}
@@ -223,26 +223,26 @@ class Sum:
         if place[2] and (found := self._cut(place, cell, beyond) or self._in_parts(place, cell, beyond)):
             return found
         rate, chosen = self._times(place), capacity.choices(self.one.rows)
-        padded = padding(cell, self._counts, self.batches, lambda row: self.flops(row.work) * rate, chosen)
+        padded = padding_flops(cell, self._counts, self.batches, lambda row: self.flops(row.work) * rate, chosen)
         return {Cause.PADDED_SHARD: beyond} if padded == beyond > 0 else {}
 
     @cached_property
     def _added(self) -> frozenset[tuple[Tensor, ...]]:
         """The gradients that ranks add, of several micro-batches, and one device does not."""
-        return micro.added([part.trace.rows for part in self.parts], self.one.rows)
+        return micro.added_gradients([part.trace.rows for part in self.parts], self.one.rows)
 
     def _op(self, row: TraceRow) -> str:
-        return micro.ADDED if self._added and micro.adds_gradients(row) else means.named(row, self._reduced)
+        return micro.ADDED if self._added and micro.adds_gradients(row) else means.name_op(row, self._reduced)
 
     def _in_parts(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         """What a step with micro-batches does for each of them, or to put them together, on one rank or on several."""
         if not self._added:
             return {}
         adds = place[2] == micro.ADDED and micro.fewer_than_made(cell, [part.trace.rows for part in self.parts])
-        if beyond > 0 and (adds or micro.scaled(cell, self._added)):
+        if beyond > 0 and (adds or micro.are_gradients_scaled(cell, self._added)):
             return {Cause.MICRO_BATCHES: beyond}
         times, share = self._times(place), self.share if place[1] in _OF_BATCHES else Fraction(1)
-        ranks = parts.doing(cell, self._counts, share)
+        ranks = parts.count_ranks(cell, self._counts, share)
         if ranks is None or ranks * share % times:
             return {}
         copies = (ranks * share - times) * self._work(cell.one)
@@ -261,7 +261,7 @@ class Sum:
 
     @cached_property
     def _reduced(self) -> frozenset[means.Reduced]:
-        return means.reduced(row for part in self.parts for row in part.trace.rows)
+        return means.reduced_tensors(row for part in self.parts for row in part.trace.rows)
 
     def _cut(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         found = cut.sums(cell, self._counts, self._times(place), place[2])
@@ -281,7 +281,7 @@ class Sum:
         apart = place[1] in _OF_BATCHES and not self.one_batch
         if apart or not whole or beyond % whole or world % (beyond // whole + 1):
             return False
-        return copied(cell, self._counts, world // (beyond // whole + 1))
+        return are_parts_copied(cell, self._counts, world // (beyond // whole + 1))
 
     def _if_whole(self, place: Place, rows: Sequence[TraceRow]) -> int:
         """What the ranks do beyond one device if each of them does the whole of these rows; -1 where they could be of several

@@ -9,7 +9,7 @@ from ...core.records import CALLED_WITH
 from ...core.text import format_signed, number, percent
 from ...engine.citation import META
 from ...report import view
-from .files import Together, missing, mixed
+from .files import Together, describe_missing, describe_mixed
 from .ranked import ONLY_SOME_RANKS_RAN, Fold, Ranked, Traffic
 
 TRAFFIC = ("ranks", "collective", "group", "calls", "bytes sent")
@@ -115,7 +115,7 @@ def summary(result: Ranked) -> str:
     return f"Not reconciled: {total}{gap} {view.as_sentence(first)}"
 
 
-def told(found: Together) -> Iterator[str]:
+def describe_counters(found: Together) -> Iterator[str]:
     """What each counter said, and why the number of a rank is withheld; ranks of which it says the same share a line."""
     lines: dict[tuple[str, str], list[int]] = {}
     for rank, report in sorted(found.reports.items()):
@@ -132,7 +132,7 @@ def told(found: Together) -> Iterator[str]:
 def sum_of(found: Together) -> str:
     """The last line."""
     if found.missing or found.mixed:
-        return " ".join(filter(None, (missing(found), mixed(found))))
+        return " ".join(filter(None, (describe_missing(found), describe_mixed(found))))
     if found.convention not in found.sum:
         return "Withheld: the number of a rank is not known, so there is no sum."
     total = f"{number(found.world)} ranks do {number(found.sum[found.convention])} FLOPs together ({found.convention})."

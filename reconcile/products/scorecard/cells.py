@@ -28,7 +28,7 @@ from ...engine.settle import Collected
 from ...engine.traces import layer_work
 from ...model_zoo import loading
 from ...work import Work
-from ..gallery.rows import read as read_rows
+from ..gallery.rows import read_rows as read_rows
 from ..gallery.rows import write_lines
 
 FILE = Path(loading.HERE) / "scorecard.json"
@@ -256,7 +256,7 @@ def _plain(cell: Cell) -> dict[str, Any]:
     }
 
 
-def read(path: Path = FILE) -> dict[str, Card]:
+def read_cards(path: Path = FILE) -> dict[str, Card]:
     """The cards in this file; none if there is no such file. Raises UsageError if it cannot be read."""
     return read_rows(path, _card, MAKE_SCORECARD_AGAIN)
 

@@ -79,7 +79,7 @@ def scorecard(
     path = data or out / cards_.FILE.name
     atomic.prepare(out)
     atomic.prepare(path.parent)
-    kept = {name: card for name, card in cards_.read(path).items() if card.family in all_families()}
+    kept = {name: card for name, card in cards_.read_cards(path).items() if card.family in all_families()}
     default = [*every_counter(), *(card.counter for card in kept.values() if card.counter in known_counters())]
     batches = scoring.stale(
         counters or tuple(dict.fromkeys(default)), families or all_families(), passes or PASSES, kept

@@ -252,12 +252,12 @@ def _layer(board: Board, family: str, layer: str) -> Iterator[str]:
             if not opens(cell):
                 exact += [f"{name} ({pass_})"] if cell.verdict is Verdict.EXACT else []
                 continue
-            yield f"- **{markdown(name)}**, {pass_}: {_opened(card, layer, cell)}"
+            yield f"- **{markdown(name)}**, {pass_}: {_open_section(card, layer, cell)}"
     if exact:
         yield f"- exact: {markdown(', '.join(exact))}"
 
 
-def _opened(card: Card, layer: str, cell: Cell) -> str:
+def _open_section(card: Card, layer: str, cell: Cell) -> str:
     parts = [f"{cell.verdict.value if cell.counted is None else text(cell)}. {markdown(counted_text(cell))}"]
     parts += [f"Evidence: {markdown('; '.join(cell.rules))}."] if cell.rules else []
     shown = [f"`{line}`" for line in commands(card, layer, cell)]

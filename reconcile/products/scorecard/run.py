@@ -99,12 +99,16 @@ def make(
         ensure(place, say)
         return collect_in(place, say)(request, lambda _event: None)
 
-    def measured(batch: Batch) -> list[Card]:
+    def measure_batch(batch: Batch) -> list[Card]:
         return list(measure(batch, take))
 
     with warm():
         done = at_once(
-            batches, jobs, measured, lambda batch, cards: each(batch.title, cards), lambda batch: begun(batch.title)
+            batches,
+            jobs,
+            measure_batch,
+            lambda batch, cards: each(batch.title, cards),
+            lambda batch: begun(batch.title),
         )
     return {card.name: card for cards in done.values() for card in cards}
 
@@ -113,19 +117,19 @@ def measure(batch: Batch, take: Take) -> Iterator[Card]:
     """Run a batch. If a counter stops at the family as a whole, it runs on each of its layers alone."""
     layers = layers_of(batch.family)
     try:
-        yield from _measured(batch, layers, take)
+        yield from _measure_layers(batch, layers, take)
     except EnvironmentError_ as error:
         absent = dict.fromkeys(layers, Cell(Verdict.ABSENT, reason=f"its environment cannot be made: {error}"))
         for name in batch.counters:
             yield _card(batch.family, batch.pass_, known_counters()[name], absent, {})
 
 
-def _measured(batch: Batch, layers: Sequence[str], take: Take) -> Iterator[Card]:
+def _measure_layers(batch: Batch, layers: Sequence[str], take: Take) -> Iterator[Card]:
     counters = [known_counters()[name] for name in batch.counters]
     seeing = [c for c in counters if not (batch.pass_ == "training" and c.blind)]
     collected: Collected | str = ""
     if seeing:
-        collected = _taken(batch, seeing, batch.family, take)
+        collected = _take_result(batch, seeing, batch.family, take)
     stopped = [c for c in seeing if isinstance(collected, str) or _stops(collected, c.name)]
     alone = _alone(batch, stopped, layers, take)
     for counter in counters:
@@ -142,7 +146,7 @@ def _measured(batch: Batch, layers: Sequence[str], take: Take) -> Iterator[Card]
         )
 
 
-def _taken(batch: Batch, counters: Sequence[Counter], model: str, take: Take) -> Collected | str:
+def _take_result(batch: Batch, counters: Sequence[Counter], model: str, take: Take) -> Collected | str:
     """The result of a run, or one sentence if the model could not be run at all."""
     at, device = settings(batch.family, batch.pass_)
     request = run_request(
@@ -172,7 +176,7 @@ def _alone(
         for layer in layers:
             file = Path(folder, f"{layer}.py")
             file.write_text(ONE_LAYER.format(family=batch.family, layer=layer), encoding="utf-8")
-            collected = _taken(batch, counters, str(file), take)
+            collected = _take_result(batch, counters, str(file), take)
             for counter in counters:
                 if isinstance(collected, str):
                     tables[counter.name][layer] = Cell(Verdict.FAILS, reason=collected)
@@ -213,8 +217,8 @@ def _card(family: str, pass_: str, counter: Counter, table: Mapping[str, Cell], 
         unit=counter.unit,
         source=_source(family),
         code=code_of(counter.module),
-        version=" ".join(counter.requirements) or installed((counter.distribution,)),
-        framework_version=installed(record.distributions or (record.package,)),
+        version=" ".join(counter.requirements) or installed_version((counter.distribution,)),
+        framework_version=installed_version(record.distributions or (record.package,)),
         versions=dict(versions),
         settings=at,
         device=device,
@@ -239,7 +243,7 @@ def code_of(module: str) -> str:
 
 
 @cache
-def installed(distributions: Iterable[str]) -> str:
+def installed_version(distributions: Iterable[str]) -> str:
     """The version of the first of these distributions that is installed beside home; '' if none is."""
     for name in distributions:
         try:

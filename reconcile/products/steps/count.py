@@ -95,7 +95,7 @@ class Step(Found):
         self._peak = peak
         self._framework, self._models, self._request = framework, tuple(models), request
         self._name = name or (type(models[0]).__name__ if models else "step")
-        self._counters = nested(framework, request.counters)
+        self._counters = make_nested(framework, request.counters)
         self.context: Any = None
         self._collected: Collected | None = None
         self._answer: Answer | None = None
@@ -237,7 +237,7 @@ def chosen_counters(framework: Framework, asked: Sequence[str]) -> list[str]:
     return [name for name, counter in known.items() if name in asked or (not asked and counter.default)]
 
 
-def nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
+def make_nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
     """The same with what makes each, which imports the framework."""
     from importlib import import_module
 

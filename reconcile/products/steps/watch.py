@@ -71,12 +71,12 @@ def watch(script: Script, request: RunRequest) -> Answer:
     """Run the script and reconcile what was counted. Raises UsageError for a script that ends or fails before that."""
     from ... import workflow
 
-    collected, run = _run(script, request)
+    collected, run = _run_script(script, request)
     answer = workflow.run(replace(request, every_convention=True), take=lambda *_: collected)
     return replace(answer, run=run)
 
 
-def _run(script: Script, request: RunRequest) -> tuple[Collected, str]:
+def _run_script(script: Script, request: RunRequest) -> tuple[Collected, str]:
     if not script.module and not Path(script.name).is_file():
         raise UsageError(f"{script.name} is no file: give the script that you run, or its module's name after -m.")
     if script.version and tuple(map(int, script.version.split("."))) < OLDEST:
@@ -86,7 +86,7 @@ def _run(script: Script, request: RunRequest) -> tuple[Collected, str]:
     counters = _counters([record.name for record in recording], request.counters)
     with passed_on(), scratch() as folder:
         asked = {
-            "frameworks": [_told(record, counters[record.name]) for record in recording],
+            "frameworks": [_read_record(record, counters[record.name]) for record in recording],
             "out": str(folder),
             "script": script.name,
             "arguments": list(script.arguments),
@@ -97,10 +97,10 @@ def _run(script: Script, request: RunRequest) -> tuple[Collected, str]:
             "marks": script.marks,
         }
         alone.run_worker(asked, folder, WATCH, script.python)
-        return _read(script, folder, counters, request.counters)
+        return _read_collected(script, folder, counters, request.counters)
 
 
-def _told(record: Framework, counters: Sequence[str]) -> dict[str, Any]:
+def _read_record(record: Framework, counters: Sequence[str]) -> dict[str, Any]:
     return {
         "framework": record._asdict(),
         "counters": counters_of_request(counters),
@@ -135,7 +135,9 @@ def _counts_steps(counter: Counter) -> bool:
     return not counter.blind and not counter.variables  # those are read before the framework is imported
 
 
-def _read(script: Script, folder: Path, counters: dict[str, list[str]], asked: Sequence[str]) -> tuple[Collected, str]:
+def _read_collected(
+    script: Script, folder: Path, counters: dict[str, list[str]], asked: Sequence[str]
+) -> tuple[Collected, str]:
     """What the program left, and the word that processes of its run share. Raises UsageError where it ended before its step."""
     seen = written.read_watched(folder)
     if seen is None or not seen.get("done"):

@@ -38,8 +38,8 @@ from ...launch.workers.exits import death_of
 from ...report import reports
 from ...workflow import Job, run_steps
 from . import cells
-from .nurseries import offered
-from .outcome import outcome_of, refused
+from .nurseries import offer_nurseries
+from .outcome import outcome_of, refused_outcome
 
 START = (
     "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
@@ -74,7 +74,7 @@ def run_cell(text: str, module: str = __name__) -> str:
     request = json.loads(text)
     began = time.monotonic()
     folder = tempfile.mkdtemp(prefix="reconcile-cell-")
-    nurseries = {name: (one.control.fileno(), one.python) for name, one in offered(request).items()}
+    nurseries = {name: (one.control.fileno(), one.python) for name, one in offer_nurseries(request).items()}
     with scratch.hold_folder(Path(folder)), tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "-c", START, HERE, folder, module, json.dumps(nurseries)],
@@ -141,7 +141,7 @@ def answer(
 ) -> dict[str, Any]:
     """Run it here; ``folder`` is for the files that came along, and ``take`` is another way to run it (launch/runner.py), in its
     environment or in none. ``more`` is what the outcome has besides, made of what was collected."""
-    cell, manner = cells.read(request)
+    cell, manner = cells.read_cell(request)
     texts: Mapping[str, str | bytes] = {}
     interrupted = ""
     try:
@@ -154,10 +154,10 @@ def answer(
             outcome.update(more(job.collected))
         if found is not None:
             texts = reports.render(found, manner.formats, None, command_of(cell, manner))
-            interrupted = _interrupted(found)
+            interrupted = _describe_interruption(found)
     except Exception as error:
         sentence, code = _fault(error)
-        outcome = {**refused(cell.name, {"": sentence}), "exit_code": code}
+        outcome = {**refused_outcome(cell.name, {"": sentence}), "exit_code": code}
         interrupted = sentence if KILLED in sentence else ""
     return {
         "key": request["key"],
@@ -212,7 +212,7 @@ def _same(request: Mapping[str, Any], cell: cells.Cell) -> None:
 
 
 def _request(cell: cells.Cell, manner: cells.Manner, paths: list[str], folder: Path) -> RunRequest:
-    def laid(option: str) -> tuple[Path, ...]:
+    def lay_out_paths(option: str) -> tuple[Path, ...]:
         place = folder / option
         place.mkdir(exist_ok=True)
         files = {place / name: text for name, text in manner.texts[option].items()}
@@ -220,7 +220,7 @@ def _request(cell: cells.Cell, manner: cells.Manner, paths: list[str], folder: P
             path.write_text(text, encoding="utf-8")
         return tuple(files)
 
-    asked = {**cell.factories, **manner.options, **{option: laid(option) for option in manner.texts}}
+    asked = {**cell.factories, **manner.options, **{option: lay_out_paths(option) for option in manner.texts}}
     request = run_request(model=cell.model, overrides=cell.overrides, formats=manner.formats, **asked)
     return replace(request, arguments=cell.arguments, inputs=cells.inputs_of(cell), paths=tuple(paths))
 
@@ -253,7 +253,7 @@ def _those_of(factories: Mapping[str, str], counters: tuple[str, ...]) -> tuple[
     return tuple(name for name in counters if known_counters()[name].framework in factories)
 
 
-def _interrupted(found: Answer) -> str:
+def _describe_interruption(found: Answer) -> str:
     """What ended a worker from outside, if anything did: another try may go through."""
     reasons = [trace.reason for trace in found.traces] + [ledger.reason for ledger in found.ledgers]
     reasons += [note for trace in found.traces for note in trace.notes]

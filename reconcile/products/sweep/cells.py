@@ -139,7 +139,7 @@ def request_of(cell: Cell, manner: Manner, paths: Sequence[str]) -> dict[str, An
     return {**body, "key": key, "tool": source_digest(), "meets": meets, "folder": os.getcwd(), "paths": list(paths)}
 
 
-def read(request: Mapping[str, Any]) -> tuple[Cell, Manner]:
+def read_cell(request: Mapping[str, Any]) -> tuple[Cell, Manner]:
     """The cell and the manner of such an object, as JSON brings it back."""
     fields = dict(request["cell"])
     fields["inputs"] = tuple((name, tuple(shape), dtype) for name, shape, dtype in fields["inputs"])
@@ -162,7 +162,7 @@ def versions(cell: Cell) -> dict[str, str]:
     found: dict[str, str] = {}
     while waiting:
         name = canonicalize_name(waiting.pop())
-        version, requires = _installed(name)
+        version, requires = _installed_distribution(name)
         if name not in found and version:
             found[name] = version
             waiting += requires
@@ -175,7 +175,7 @@ def _providers() -> Mapping[str, list[str]]:
 
 
 @cache
-def _installed(name: str) -> tuple[str, tuple[str, ...]]:
+def _installed_distribution(name: str) -> tuple[str, tuple[str, ...]]:
     """Version of a distribution, '' if it is not there, and the names of those it requires."""
     try:
         dist = distribution(name)

@@ -52,7 +52,7 @@ class Cluster:
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Cluster]:
+def connect_cluster(address: str) -> Iterator[Cluster]:
     """The cluster whose scheduler is at that address.
 
     Raises UsageError, within ``PATIENCE`` and little more, for an address that cannot be one or where no scheduler answers,
@@ -65,7 +65,7 @@ def connected(address: str) -> Iterator[Cluster]:
     if not ADDRESS.fullmatch(address):
         raise UsageError(f"--dask takes an address such as tcp://10.0.0.1:8786, not {short(clean(address))}.")
     scheme = address.partition("://")[0]
-    if scheme in SECURED and not _certified():
+    if scheme in SECURED and not _has_certificates():
         raise UsageError(
             f"--dask {scheme}:// needs certificates: name them in Dask's configuration (distributed.comm.tls: ca-file and "
             "client.cert and client.key), or give a tcp:// address."
@@ -79,7 +79,7 @@ def connected(address: str) -> Iterator[Cluster]:
             client.close(timeout=PATIENCE)
 
 
-def _certified() -> bool:
+def _has_certificates() -> bool:
     """Whether Dask's configuration names certificates that can be used."""
     from distributed import Security
 

@@ -138,11 +138,11 @@ def _cells(
     places = [there[name] for name in dict.fromkeys(names or (CURRENT,))]
     given = user_models.read_inputs(inputs)
     python = _python(places)
-    chosen = listing.named([part.strip() for part in among.split(",")]) if among else ()
+    chosen = listing.select_frameworks([part.strip() for part in among.split(",")]) if among else ()
     found: list[Cell] = []
     for word in what:
         if word.endswith(LIST):
-            found += listfile.read(Path(word), there, places, paths, chosen, python)
+            found += listfile.read_list(Path(word), there, places, paths, chosen, python)
         else:
             for cell in listing.cells_of(word, given, paths, chosen, python):
                 found += in_environments(cell, places)

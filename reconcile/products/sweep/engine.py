@@ -18,7 +18,7 @@ from typing import Any
 
 from ...core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, UsageError
 from . import cell, form, store
-from .outcome import refused
+from .outcome import refused_outcome
 
 TRIES = 2
 POLL = 0.5
@@ -93,7 +93,7 @@ def sweep(
     done: dict[str, Finished] = {}
     with store.alone(folder, [name_of(request) for request in requests]):
         for request in () if fresh else requests:
-            held = _held(folder, request, again)
+            held = _load_finished(folder, request, again)
             if held is not None:
                 done[held.name] = held
                 each(held)
@@ -114,7 +114,7 @@ def sweep(
     return found
 
 
-def _held(folder: Path, request: Mapping[str, Any], again: Callable[[str, str], None]) -> Finished | None:
+def _load_finished(folder: Path, request: Mapping[str, Any], again: Callable[[str, str], None]) -> Finished | None:
     """The finished cell of that request; None, and ``again`` hears why, where what is kept of it cannot be relied on."""
     try:
         data = store.find(folder, name_of(request), request["key"])
@@ -154,7 +154,7 @@ def _answers(
         try:
             waiting[executor.submit(run, json.dumps(request))] = request, tries
         except RuntimeError as error:  # it was shut down, or is broken
-            raise _gone(str(error).strip().rstrip(".") or type(error).__name__) from error
+            raise _folder_gone(str(error).strip().rstrip(".") or type(error).__name__) from error
 
     try:
         for request in requests:
@@ -163,7 +163,7 @@ def _answers(
             over = _next(waiting, started, begun)
             if over is None:
                 if why := lost():
-                    raise _gone(why)
+                    raise _folder_gone(why)
                 continue
             request, tries, answer = over
             if answer["interrupted"] and tries > 1:
@@ -199,10 +199,10 @@ def _next(
 def _answer(request: Mapping[str, Any], future: Future[str]) -> dict[str, Any]:
     """What the executor hands back, or a failed cell that says why there is nothing."""
     try:
-        answer: dict[str, Any] = form.read(future.result())
+        answer: dict[str, Any] = form.parse_json(future.result())
         form.check_answer(answer, name_of(request))
     except CancelledError as error:
-        raise _gone("it has cancelled what it was given") from error
+        raise _folder_gone("it has cancelled what it was given") from error
     except form.Malformed as error:
         answer = {"died": f"what its process handed back {error}", "log": ""}
     except Exception as error:  # a process of the pool that broke, a machine that went away too often
@@ -211,9 +211,9 @@ def _answer(request: Mapping[str, Any], future: Future[str]) -> dict[str, Any]:
         return answer
     last = next((line for line in reversed(answer["log"].splitlines()) if line.strip()), "")
     sentence = answer["died"] + (f"; its last words: {last[:200]}" if last else "")
-    failed = {**refused(name_of(request), {"": sentence}), "exit_code": EXIT_FAILED}
+    failed = {**refused_outcome(name_of(request), {"": sentence}), "exit_code": EXIT_FAILED}
     return {"outcome": failed, "texts": {}, "cost": {}, "interrupted": sentence}
 
 
-def _gone(why: str) -> UsageError:
+def _folder_gone(why: str) -> UsageError:
     return UsageError(f"lost the executor ({why}). Finished models are saved; run the command again to resume.")

@@ -55,9 +55,9 @@ def run_all(
     with _executor(jobs, dask) as (executor, lost), bar(len(requests), quiet) as (begun, tell):
         return engine.sweep(
             requests, out, executor, fresh=fresh, last=last, lost=lost, run=run,
-            begun=lambda name: _shown(begun, name),
-            each=lambda one: _shown(tell, one.name, page.verdict(one)),
-            again=lambda name, why: _shown(_warn, f"{name} runs again: {why}."),
+            begun=lambda name: _show_words(begun, name),
+            each=lambda one: _show_words(tell, one.name, page.verdict(one)),
+            again=lambda name, why: _show_words(_warn, f"{name} runs again: {why}."),
         )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def before(finished: Sequence[Finished]) -> str:
     return f", {held} of them before" if held else ""
 
 
-def _shown(tell: Callable[..., None], *words: str) -> None:
+def _show_words(tell: Callable[..., None], *words: str) -> None:
     """Call that with these words, made to show as they are; a closed terminal is ignored."""
     from ...core.text import clean
 
@@ -87,7 +87,7 @@ def _executor(jobs: int | None, dask: str | None) -> Iterator[tuple[Executor, Ca
     """
     from ...core.errors import UsageError
     from ...launch.workers.warm import warm
-    from .cluster import connected
+    from .cluster import connect_cluster
     from .engine import Processes
 
     if dask is None:
@@ -98,5 +98,5 @@ def _executor(jobs: int | None, dask: str | None) -> Iterator[tuple[Executor, Ca
         raise UsageError(
             "--jobs is for this machine; a Dask cluster runs as many at a time as its workers have threads."
         )
-    with connected(dask) as cluster:
+    with connect_cluster(dask) as cluster:
         yield cluster.executor, cluster.lost

@@ -110,7 +110,7 @@ _ANSWER = _record(
 _DIED = _record({"died": _TEXT, "log": _TEXT}, {"key": _TEXT})
 
 
-def read(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """The data of a JSON text. Raises Malformed where it is none that a sweep writes, however it is damaged."""
     try:
         return json.loads(text, parse_constant=_no_number)

@@ -30,7 +30,7 @@ TEXT, LIST, TABLE = "a text", "a list of texts", "a table"
 SHAPES = {"set": TABLE, "arguments": TABLE, "environments": LIST, "inputs": LIST, "without": LIST, "frameworks": LIST}
 
 
-def read(
+def read_list(
     path: Path,
     environments: Mapping[str, Environment],
     default: Sequence[Environment],
@@ -92,12 +92,14 @@ def _plain(value: object) -> bool:
 
 def _cells(entry: Mapping[str, Any], paths: Sequence[str], among: Sequence[str], python: str) -> list[Cell]:
     if "zoo" in entry:
-        said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in _set(entry)}
+        said = {
+            key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in _parse_settings(entry)
+        }
         return [listing.pair(entry["zoo"], said, entry.get("name", ""))]
     inputs = user_models.read_inputs(entry.get("inputs", ()))
     arguments = entry.get("arguments", {})
     makers = listing.makers()
-    chosen = listing.named(entry["frameworks"]) if "frameworks" in entry else among or listing.both()
+    chosen = listing.select_frameworks(entry["frameworks"]) if "frameworks" in entry else among or listing.both()
     if "package" in entry:
         return listing.package(entry["package"], chosen, arguments, inputs, entry.get("without", ()), paths, python)
     one = dict.fromkeys(chosen, entry["factory"]) if "factory" in entry else {}
@@ -105,7 +107,7 @@ def _cells(entry: Mapping[str, Any], paths: Sequence[str], among: Sequence[str],
     return [listing.factory(factories, arguments, inputs, entry.get("name", ""))]
 
 
-def _set(entry: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _parse_settings(entry: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return list(entry.get("set", {}).items())
 
 

@@ -72,7 +72,7 @@ def both() -> tuple[str, ...]:
     return tuple(record.name for record in frameworks().values() if record.backend)[:2]
 
 
-def named(names: Sequence[str]) -> tuple[str, ...]:
+def select_frameworks(names: Sequence[str]) -> tuple[str, ...]:
     """These frameworks, each once, in the order of the registry. Raises UsageError for what makes no models."""
     if not names or set(names) - set(makers()):
         raise UsageError(f"frameworks are some of {', '.join(makers())}, not {short(', '.join(names))}.")
@@ -89,13 +89,13 @@ def libraries() -> dict[str, tuple[str, str]]:
     return {package: (record.name, module) for record in frameworks().values() for package, module in record.libraries}
 
 
-def listed() -> dict[str, tuple[str, str, str]]:
+def list_packages() -> dict[str, tuple[str, str, str]]:
     """Every package of which a module lists the models: its framework, the module that has them, and the one that lists them."""
     functions = {name: (r.name, there, by) for r in frameworks().values() for name, there, by in r.functions if by}
     return {**{name: (framework, name, lister) for name, (framework, lister) in libraries().items()}, **functions}
 
 
-def missing(library: str) -> str:
+def describe_missing(library: str) -> str:
     """What to say of a library that is not installed in the running interpreter."""
     pin = f"{library}=="
     places = [place for place in environments().values() if not place.counters]  # those of a counter are for that
@@ -122,8 +122,8 @@ def cells_of(
             f"{text!r} names no model: give a factory (net:make), a package (timm), a pair of the zoo, or a list (models.toml)."
         )
     library, colon, _ = where.partition(":")
-    if not equals and library in listed():
-        chosen = listed()[library][:1]
+    if not equals and library in list_packages():
+        chosen = list_packages()[library][:1]
     if not equals and (text == ZOO or text in zoo_names() or text.endswith(".py")):
         if inputs:
             raise UsageError(f"--input is for factories; {text} defines its own inputs.")
@@ -131,9 +131,9 @@ def cells_of(
     if colon:
         return [factory(dict.fromkeys(chosen, where), inputs=inputs)]
     if not python and "." not in where and not is_there(where, paths):
-        if where in listed():
-            raise UsageError(missing(where))
-        raise unknown("model", where, [*zoo_names(), ZOO, "keras.applications", *listed()])
+        if where in list_packages():
+            raise UsageError(describe_missing(where))
+        raise unknown("model", where, [*zoo_names(), ZOO, "keras.applications", *list_packages()])
     return package(where, chosen, inputs=inputs, paths=paths, python=python)
 
 
@@ -174,9 +174,9 @@ def package(
 
     The package is imported in a process of its own. Raises UsageError if it cannot be, or has no such function.
     """
-    framework, holder, lister = listed().get(module, ("", module, ""))
+    framework, holder, lister = list_packages().get(module, ("", module, ""))
     if lister and tuple(chosen) == (framework,):
-        names = _listed(module, lister, paths, python)
+        names = _list_models(module, lister, paths, python)
     else:
         holder, names = module, dict.fromkeys(public(module, chosen, paths, python), ())
     for name in without:
@@ -195,18 +195,18 @@ def public(module: str, chosen: Sequence[str], paths: Sequence[str], python: str
     """Names of a module's public functions that can be called without arguments, sorted. Raises UsageError."""
     user_models.factory(chosen[0], f"{module}:make", "the factories in")  # raises for what is no module's name
     backend = next((backend for name in chosen if (backend := frameworks()[name].backend)), "")
-    names: list[str] = _printed(module, python, PUBLIC, module, json.dumps([os.getcwd(), *paths]), backend)
+    names: list[str] = _run_lister(module, python, PUBLIC, module, json.dumps([os.getcwd(), *paths]), backend)
     return names
 
 
-def _listed(package: str, lister: str, paths: Sequence[str], python: str) -> dict[str, tuple[str, ...]]:
+def _list_models(package: str, lister: str, paths: Sequence[str], python: str) -> dict[str, tuple[str, ...]]:
     """The models of a library, each with its inputs as ``--input`` takes them. Raises UsageError."""
     root = str(Path(__file__).resolve().parents[3])
-    found = _printed(package, python, LISTED, absolute(lister), json.dumps([os.getcwd(), *paths]), root)
+    found = _run_lister(package, python, LISTED, absolute(lister), json.dumps([os.getcwd(), *paths]), root)
     return {one: () for one in found if isinstance(one, str)} or {name: tuple(inputs) for name, inputs in found}
 
 
-def _printed(module: str, python: str, program: str, *arguments: str) -> Any:
+def _run_lister(module: str, python: str, program: str, *arguments: str) -> Any:
     """The list that a program prints, which imports that module in a process of its own. Raises UsageError."""
     command = [python or sys.executable, "-c", program, *arguments]
     with scratch() as folder:  # whose folder is empty: nothing of theirs comes first

@@ -20,12 +20,12 @@ from ...launch.workers import warm
 from . import cells
 
 
-def offered(request: Mapping[str, Any]) -> dict[str, warm.Offered]:
+def offer_nurseries(request: Mapping[str, Any]) -> dict[str, warm.Offered]:
     """A nursery for each framework of the request's cell (cells.request_of), where it can have one."""
     nurseries = warm.find_nurseries()
     if nurseries is None:
         return {}
-    cell, manner = cells.read(request)
+    cell, manner = cells.read_cell(request)
     place = cell.place
     if place is not None and place.python != CURRENT:  # it may be too old
         return {}

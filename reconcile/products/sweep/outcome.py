@@ -17,7 +17,7 @@ from ...report.json_text import plain
 def outcome_of(name: str, result: Answer | None, refusals: Mapping[str, str]) -> dict[str, Any]:
     """A run as JSON data; ``refusals`` (framework -> why) are those in which the model's own code would not work."""
     if result is None:
-        return {**refused(name, refusals), "exit_code": EXIT_USAGE}
+        return {**refused_outcome(name, refusals), "exit_code": EXIT_USAGE}
     return {
         "name": name,
         "refused": dict(sorted(refusals.items())),
@@ -34,7 +34,7 @@ def outcome_of(name: str, result: Answer | None, refusals: Mapping[str, str]) ->
     }
 
 
-def refused(name: str, refusals: Mapping[str, str]) -> dict[str, Any]:
+def refused_outcome(name: str, refusals: Mapping[str, str]) -> dict[str, Any]:
     """A model of which nothing could be run; ``refusals`` by framework, '' for all."""
     return {"name": name, "refused": dict(refusals), "traces": [], "counters": [], "between": [], "open": []}
 
@@ -61,7 +61,7 @@ def _counter(result: Answer, ledger: LedgerResult) -> dict[str, Any]:
         "unit": ledger.unit,
         "reported": ledger.total,
         "normalised": ledger.normalised_total,
-        **_settled(statement, ledger.state, ledger.reason),
+        **_settle_statement(statement, ledger.state, ledger.reason),
     }
 
 
@@ -69,13 +69,13 @@ def _between(result: Answer) -> list[dict[str, Any]]:
     """The statements from trace to trace."""
     names = [trace.name for trace in result.traces]
     return [
-        {"from": s.from_, "to": s.to, **_settled(s, s.state, s.reason)}
+        {"from": s.from_, "to": s.to, **_settle_statement(s, s.state, s.reason)}
         for s in result.statements
         if s.from_ in names and s.to in names
     ]
 
 
-def _settled(statement: Statement | None, state: State, reason: str) -> dict[str, Any]:
+def _settle_statement(statement: Statement | None, state: State, reason: str) -> dict[str, Any]:
     if statement is None:
         return {"state": state.value, "reason": reason, "work": None, "residual": None, "causes": {}}
     return {

@@ -58,7 +58,7 @@ def find(folder: Path, name: str, key: str) -> Mapping[str, Any] | None:
     """
     path = _cell(folder, name)
     try:
-        data = form.read(_text(path))
+        data = form.parse_json(_text(path))
         if isinstance(data, dict) and isinstance(data.get("key"), str) and data["key"] != key:
             return None
         form.check_kept(data, name)

@@ -81,7 +81,7 @@ def upgrade(
         requests = [run_request(**asked, pass_=pass_, counters=chosen) for pass_ in passes or PASSES[:1]]
     else:
         requests = [*upgrades.of_families(families or all_families(), passes or PASSES, chosen)]
-    for done in upgrades.compared(requests, old, new):
+    for done in upgrades.compare_models(requests, old, new):
         step = f"{done.model}, {done.pass_}"
         if done.drift is None:
             failed += 1

@@ -26,7 +26,7 @@ from ...launch.environments.named import (
 )
 from ...launch.request import RunRequest, run_request
 from ...launch.user_models import name_of
-from ..scorecard.run import installed, settings
+from ..scorecard.run import installed_version, settings
 
 Take = Callable[[RunRequest], Collected]
 """Runs a request in one of the two environments. Raises UsageError if it cannot."""
@@ -58,7 +58,7 @@ def of_families(families: Sequence[str], passes: Sequence[str], counters: Sequen
             yield run_request(model=family, overrides=overrides, device=device, pass_=pass_, counters=tuple(counters))
 
 
-def compared(requests: Iterable[RunRequest], before: Take, after: Take) -> Iterator[Compared]:
+def compare_models(requests: Iterable[RunRequest], before: Take, after: Take) -> Iterator[Compared]:
     """Each model in its pass, as soon as it has run under both releases."""
     for request in requests:
         model, pass_ = request.model or name_of(request.factories), TRAINING if request.training else FORWARD
@@ -115,7 +115,9 @@ def _beside(env: Environment, requirements: Sequence[str], python: str, counters
         return replace(env, requirements=tuple(requirements), over=CURRENT)
     beside = sorted({known[name].distribution for name in counters})
     pins = (
-        f"{name}=={installed((name,))}" for name in beside if installed((name,)) and not packages_of([name]) & asked
+        f"{name}=={installed_version((name,))}"
+        for name in beside
+        if installed_version((name,)) and not packages_of([name]) & asked
     )
     return replace(env, requirements=(*env.requirements, *pins))
 

@@ -91,9 +91,9 @@ def test_unasked_run_those_that_the_committed_reports_are_about() -> None:
 def test_the_committed_reports_are_about_those_that_run_unasked() -> None:
     """To make another one run unasked is to regenerate these."""
     everything = [*UNASKED["tf"], *UNASKED["torch"]]
-    held = {model: list(row.cells) for model, row in gallery.read().items()}
+    held = {model: list(row.cells) for model, row in gallery.read_gallery().items()}
     assert {model: names for model, names in held.items() if names != everything} == {}
-    steps = {model: list(row.cells) for model, row in training.read().items()}
+    steps = {model: list(row.cells) for model, row in training.read_training().items()}
     assert {model: names for model, names in steps.items() if names != everything} == {}
     report = json.loads((REPORTS / "gru_demo.json").read_text())
     assert [ledger["counter"] for ledger in report["ledgers"]] == everything

@@ -178,4 +178,4 @@ def test_an_error_of_the_model_stays_one_of_the_model() -> None:
     from reconcile.adapters.counters.torchinfo import capture
 
     with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
-        capture.run(nn.Linear(3, 4), [torch.ones(2, 5)])
+        capture.run_torchinfo(nn.Linear(3, 4), [torch.ones(2, 5)])

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from reconcile.adapters.onnx import expansion
-from reconcile.adapters.onnx.load import read, ready
+from reconcile.adapters.onnx.load import read_model, ready
 from reconcile.adapters.shared.model_file import FileError
 
 OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
@@ -46,12 +46,12 @@ def test_more_nodes_than_fit_are_refused_before_they_are_made(depth: int, times:
     with pytest.raises(
         FileError, match=rf"^net\.onnx has {times**depth:,} nodes if its functions are written out, more"
     ):
-        read(nested(depth, times).SerializeToString(), "net.onnx", None)
+        read_model(nested(depth, times).SerializeToString(), "net.onnx", None)
 
 
 def test_those_that_fit_are_written_out() -> None:
     ready()
-    made, _ = read(nested(3, 4).SerializeToString(), "net.onnx", None)
+    made, _ = read_model(nested(3, 4).SerializeToString(), "net.onnx", None)
     assert [node.op_type for node in made.proto.graph.node] == ["Relu"] * 4**3
 
 

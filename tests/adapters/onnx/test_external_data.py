@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from reconcile.adapters.onnx.load import read, ready
+from reconcile.adapters.onnx.load import read_model, ready
 from reconcile.adapters.onnx.trace import trace
 from reconcile.adapters.shared.model_file import FileError
 
@@ -141,7 +141,7 @@ def said(made: Any) -> Any:
     """The model as it is read and its trace, or the sentence that refuses it."""
     ready()
     try:
-        read_, _ = read(made.SerializeToString(), "m.onnx", None)
+        read_, _ = read_model(made.SerializeToString(), "m.onnx", None)
         return read_.proto.SerializeToString(deterministic=True), trace(read_)
     except FileError as error:
         return str(error)
@@ -171,7 +171,7 @@ def test_weights_elsewhere_keep_their_shape() -> None:
         model([node("MatMul", "x", "far")], [far([6, 5], FLOAT)]),
         model([node("Constant", out="far", value=far([6, 5], FLOAT)), node("MatMul", "x", "far")]),
     ):
-        read_, _ = read(made.SerializeToString(), "m.onnx", None)
+        read_, _ = read_model(made.SerializeToString(), "m.onnx", None)
         (product,) = (op for op in trace(read_).ops if op.op == "onnx.MatMul")
         assert (product.inputs[1].shape, product.outputs[0].shape) == ((6, 5), (2, 5))
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import reconcile
-from reconcile.adapters.pytorch.decoding import unshared
+from reconcile.adapters.pytorch.decoding import copy_cache
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
 from reconcile.engine.answer import Answer
@@ -135,12 +135,12 @@ def test_the_results_name_the_pass() -> None:
 def test_a_call_appends_to_a_cache_of_its_own() -> None:
     cache = Cache()
     cache.append(torch.zeros(1, 2, 3), torch.zeros(1, 2, 3))
-    taken = unshared(cache)
+    taken = copy_cache(cache)
     taken.append(torch.zeros(1, 1, 3), torch.zeros(1, 1, 3))
     assert (cache.layers[0]["keys"].shape[1], taken.layers[0]["keys"].shape[1]) == (2, 3)
-    assert unshared(cache).layers[0]["keys"] is cache.layers[0]["keys"]
+    assert copy_cache(cache).layers[0]["keys"] is cache.layers[0]["keys"]
     for plain in (True, "text", torch.float32, None):
-        assert unshared(plain) is plain
+        assert copy_cache(plain) is plain
 
 
 @pytest.mark.parametrize(

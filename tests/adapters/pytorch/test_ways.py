@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import reconcile  # noqa: E402
-from reconcile.adapters.counters.limits import Limit, counting  # noqa: E402
+from reconcile.adapters.counters.limits import Limit, explain_limits  # noqa: E402
 from reconcile.adapters.pytorch import compiled  # noqa: E402
 from reconcile.adapters.shared.refusal import BeyondCounter  # noqa: E402
 from reconcile.core.causes import State  # noqa: E402
@@ -129,20 +129,20 @@ def from_user() -> None:
 
 def test_an_error_of_a_library_is_a_limit_of_the_counter() -> None:
     limits = (Limit(("size",), "it does not know that"),)
-    with pytest.raises(BeyondCounter, match=r"^it does not know that$"), counting(limits, lambda: None):
+    with pytest.raises(BeyondCounter, match=r"^it does not know that$"), explain_limits(limits, lambda: None):
         from_library()
     with (
         pytest.raises(BeyondCounter, match=r"^its own code stops on this model, .* \(RuntimeError: .*\)$"),
-        counting((), lambda: None),
+        explain_limits((), lambda: None),
     ):
         from_library()
 
 
 def test_a_counter_that_counts_nothing_has_failed() -> None:
-    with pytest.raises(RuntimeError, match="inconsistent tensor size"), counting((), from_library):
+    with pytest.raises(RuntimeError, match="inconsistent tensor size"), explain_limits((), from_library):
         from_library()
 
 
 def test_an_error_that_users_code_raises_stays_theirs() -> None:
-    with pytest.raises(ValueError, match="no"), counting((), lambda: None):
+    with pytest.raises(ValueError, match="no"), explain_limits((), lambda: None):
         from_user()

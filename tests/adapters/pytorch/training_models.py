@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 from reconcile.adapters.counters.flop_counter.capture import capture
 from reconcile.adapters.pytorch import training
-from reconcile.adapters.pytorch.trace import finished
+from reconcile.adapters.pytorch.trace import finish_trace
 from reconcile.align.alignment import Alignment
 from reconcile.core.conventions import BUILT_IN
 from reconcile.engine.ledger import reconcile_ledger
@@ -40,7 +40,7 @@ class Model:
 
 def traced(model):
     """The trace of its training step on the device that the model is for, where its counters run."""
-    return finished(training.record(model, model.device), model.device, ())
+    return finish_trace(training.record(model, model.device), model.device, ())
 
 
 def explained(model):

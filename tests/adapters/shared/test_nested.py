@@ -31,4 +31,4 @@ def test_arguments_in_one_line(positional: Any, named: Any, line: str) -> None:
     def number(value: Any) -> bool:
         return type(value) is int
 
-    assert nested.described((positional, named), number, lambda value: f"<{value}>") == line
+    assert nested.describe_arguments((positional, named), number, lambda value: f"<{value}>") == line

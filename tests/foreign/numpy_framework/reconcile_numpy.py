@@ -42,14 +42,14 @@ class Capture(adapter.Capture):
         import numpy
 
         ops = []
-        with adapter.trying(self.pair, *self._plain(params)):
+        with adapter.blame_model(self.pair, *self._plain(params)):
             model, positional, named = self._arrays(params)
             with recorded(numpy, ops):
                 model(*positional, **named)
         versions = {"numpy": numpy.__version__}
         layers = tuple(dict.fromkeys(op.layer for op in ops))
         trace = Trace(self.request.framework.name, versions, "cpu", tuple(ops), (), (), layers, ())
-        return adapter.noted(trace, self.pair, lambda: self.called_with(positional, named))
+        return adapter.add_call_notes(trace, self.pair, lambda: self.called_with(positional, named))
 
     def plain_call(self, params):
         """A call with no notes taken."""
@@ -65,7 +65,7 @@ class Capture(adapter.Capture):
 
         model, positional, named = self.made(params)
         ones = (numpy.ones(leaf.shape, str(leaf.dtype)) for leaf in nested.leaves((positional, named), adapter.is_leaf))
-        return (model, *nested.filled((positional, named), adapter.is_leaf, ones))
+        return (model, *nested.fill_leaves((positional, named), adapter.is_leaf, ones))
 
 
 @contextmanager

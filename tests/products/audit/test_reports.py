@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.table import format_csv
-from reconcile.products.audit.claims import COLUMNS, read
+from reconcile.products.audit.claims import COLUMNS, read_claims
 from reconcile.products.audit.verdict import State
 
 AUDITS = Path(__file__).resolve().parents[3] / "reports" / "audit"
@@ -78,7 +78,7 @@ def test_the_page_of_all_audits_is_not_stale() -> None:
 @pytest.mark.matrix
 def test_an_audit_of_today_says_the_same_of_a_part(tmp_path: Path) -> None:
     """`make audit` writes all of it. The environment pins the libraries."""
-    chosen = [claim for claim in read(TORCHVISION / "audit.csv") if claim.model in PART]
+    chosen = [claim for claim in read_claims(TORCHVISION / "audit.csv") if claim.model in PART]
     (tmp_path / "claims.csv").write_text(format_csv([COLUMNS, *([getattr(c, n) for n in COLUMNS] for c in chosen)]))
     words = [sys.executable, "-m", "reconcile", "audit", "claims.csv", "--out", "out"]
     there = {**os.environ, "PYTHONPATH": str(AUDITS.parents[1])}

@@ -34,7 +34,7 @@ def ran(what: str, value: int, fused: bool = False) -> dict[str, Any]:
 
 
 def reason(figure: str, outcome: dict[str, Any], *others: Verdict) -> str:
-    first, *_ = variants.hinted([row(1, "timm:repvgg_a1", figure, A1), *others], {1: outcome})
+    first, *_ = variants.add_hints([row(1, "timm:repvgg_a1", figure, A1), *others], {1: outcome})
     return first.reason
 
 
@@ -60,7 +60,7 @@ def test_a_relative_in_the_table_is_named() -> None:
 
 def test_a_version_in_the_zoo_is_named() -> None:
     """ResNet-50 with its stride in the 3x3 of a block: 4,089,184,256 multiply-adds."""
-    (found,) = variants.hinted([row(1, "resnet50", "4.09", 3_857_973_248)], {})
+    (found,) = variants.add_hints([row(1, "resnet50", "4.09", 3_857_973_248)], {})
     assert "resnet50_v1_5 of the zoo, another version of it, runs 4,089,184,256 MACs (torch)" in found.reason
 
 
@@ -68,7 +68,7 @@ def test_only_rows_that_are_open_run_again_once_for_a_model() -> None:
     cells = {1: Cell("a"), 2: Cell("b"), 3: Cell("a")}
     rows = [row(1, "a", "1", 5), row(2, "b", "1", 5, State.EXPLAINED), row(3, "a", "2", 5)]
     assert variants.again(rows, cells) == {1: Cell("variants of a"), 3: Cell("variants of a")}
-    done = variants.hinted(rows, {})
+    done = variants.add_hints(rows, {})
     assert done[1] == rows[1]
 
 
@@ -85,7 +85,7 @@ def test_only_rows_that_are_open_run_again_once_for_a_model() -> None:
     ],
 )
 def test_families(name: str, model: str, is_one: bool) -> None:
-    assert variants.related(name, model) is is_one
+    assert variants.are_related(name, model) is is_one
 
 
 @pytest.mark.frameworks

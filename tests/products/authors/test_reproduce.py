@@ -138,12 +138,12 @@ def test_every_program_prints_the_ledgers_and_the_closed_number(name: str, famil
         return
     layers = {row.layer: row.counters[name] // (2 if counter.unit == MAC else 1) for row in result.layers}
     cases = [brick.name for brick in reproduce.one.bricks(family)]
-    lines = reproduce.spelled([f"{family}:{layer}" for layer in cases], counter.framework)
+    lines = reproduce.spell_layers([f"{family}:{layer}" for layer in cases], counter.framework)
     template = reproduce.template_of(counter)
     programs = {}
     for layer, made in zip(cases, lines, strict=True):
         shown = reproduce.sight(result, name, layers.get(layer, 0), layer)
-        programs[layer] = reproduce.written(f"{family}:{layer}", shown, template, made)
+        programs[layer] = reproduce.write_program(f"{family}:{layer}", shown, template, made)
     wanted = {layer: [f"reported {layers.get(layer, 0)}", f"expected {expected(counter, layer)}"] for layer in programs}
     prints = printed(programs, tmp_path)
     for layer in programs:

@@ -16,7 +16,7 @@ from reconcile.products.decode import search as searching
 from reconcile.products.decode.chance import by_chance
 from reconcile.products.decode.figure import figure
 from reconcile.products.decode.grammar import Candidate, Source, candidates
-from reconcile.products.decode.printed import percent, said
+from reconcile.products.decode.printed import format_decoded, percent
 from reconcile.products.decode.readings import PART, WORK
 from reconcile.work import load
 from tests.products.decode import data
@@ -106,7 +106,7 @@ def test_the_table_of_the_page_is_computed() -> None:
         table, _ = candidates(data.saved(model))
         cells = []
         for wanted in (figure(rounded(digits)) for digits in (2, 3, 4)):
-            strict, every = by_chance(searching.compared(table, wanted), wanted), by_chance(table, wanted)
+            strict, every = by_chance(searching.select_comparable(table, wanted), wanted), by_chance(table, wanted)
             assert strict is not None
             assert every is not None
             cells.append(f"{percent(strict)} ({percent(every)})")
@@ -118,8 +118,8 @@ def test_the_answer_says_it() -> None:
     macs = next(c.value for c in candidates(sources)[0] if c.plain)
     decoded = searching.search("resnet50", figure(f"{macs:.2e}"), sources)
     assert decoded.chance is not None
-    (line,) = (line for line in said(decoded) if "random figures" in line)
+    (line,) = (line for line in format_decoded(decoded) if "random figures" in line)
     assert line.startswith("Of random figures of 3 digits, between a tenth and ten times the multiply-adds that ran, ")
     assert f" {percent(decoded.chance)} are explained too" in line
     unexplained, exact = (searching.search("resnet50", figure(text), sources) for text in ("4.44e3", str(macs)))
-    assert [line for each in (unexplained, exact) for line in said(each) if "random figures" in line] == []
+    assert [line for each in (unexplained, exact) for line in format_decoded(each) if "random figures" in line] == []

@@ -17,7 +17,7 @@ from reconcile.launch.options import by_parameter, model_options
 from reconcile.launch.request import RunRequest
 from reconcile.products.decode import gather
 from reconcile.products.decode.figure import figure
-from reconcile.products.decode.printed import said, verdict
+from reconcile.products.decode.printed import format_decoded, verdict
 from reconcile.products.decode.search import search
 from tests.products.decode import data
 
@@ -146,7 +146,7 @@ def test_a_short_number_that_is_no_total_may_be_a_coincidence() -> None:
         decoded = search("net", figure(text), [work])
         assert (text, sentence in verdict(decoded)) == (text, doubtful)
         assert (text, f"{int(text):,} for net is explained:" == verdict(decoded)) == (text, not doubtful)
-        assert (text, "Looked at: old." in said(decoded)) == (text, doubtful)
+        assert (text, "Looked at: old." in format_decoded(decoded)) == (text, doubtful)
 
 
 def test_environments_that_were_not_looked_at_are_named() -> None:

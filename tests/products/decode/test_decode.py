@@ -64,7 +64,7 @@ def test_published(model: str, text: str, what: str, where: str) -> None:
 )
 def test_which_releases_it_can_come_from(text: str, sentence: str) -> None:
     sources = data.saved("gru_demo")
-    assert releases.said(*releases.bounds(decoded("gru_demo", text).matches[0], sources)) == sentence
+    assert releases.describe_releases(*releases.bounds(decoded("gru_demo", text).matches[0], sources)) == sentence
 
 
 def test_a_release_between_that_gives_another_number_is_no_bound() -> None:

@@ -7,7 +7,7 @@ import pytest
 from reconcile.core.records import DEAD, FLOP, INITIALIZER, MAC, Entry, Ledger, Op, Sighting
 from reconcile.launch.environments.named import load
 from reconcile.products.decode import search as searching
-from reconcile.products.decode.elsewhere import origin, reading, unseen
+from reconcile.products.decode.elsewhere import find_reading, origin, unseen
 from reconcile.products.decode.figure import figure
 from reconcile.products.decode.grammar import Candidate
 from reconcile.products.decode.readings import DERIVED, LAYER, PART, REPORTED, WORK
@@ -181,11 +181,11 @@ def test_readings_have_the_unit_that_they_are_in() -> None:
 def test_where_else_the_figure_is() -> None:
     kept = data.saved("gru_demo")
     here = [source for source in kept if source.name == "current"]
-    there = reading("gru_demo", figure("25150826"), kept, here)
+    there = find_reading("gru_demo", figure("25150826"), kept, here)
     assert there is not None
     assert (there[0], there[1].counter) == ("tf-1.12", "tf.profiler@session")
-    assert reading("gru_demo", figure("25150826"), kept, kept) is None
-    assert reading("gru_demo", figure("12345678"), kept, here) is None
+    assert find_reading("gru_demo", figure("25150826"), kept, kept) is None
+    assert find_reading("gru_demo", figure("12345678"), kept, here) is None
     known = load()
     assert origin(there[1], known) == "tf-1.12"
     assert origin(search("gru_demo", figure("250052032"), here).matches[0], known) == ""

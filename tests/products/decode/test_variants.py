@@ -73,7 +73,7 @@ def test_inputs_of_ones_own(inputs: tuple[str, ...], other: tuple[str, ...], cou
 
 
 def test_a_model_without_inputs_is_only_fused() -> None:
-    assert texts(variants.tried(run_request(torch="net:make"))) == [variants.FUSED]
+    assert texts(variants.list_variants(run_request(torch="net:make"))) == [variants.FUSED]
 
 
 def test_the_fused_form_comes_first_then_the_unit() -> None:
@@ -109,7 +109,7 @@ def test_a_number_that_the_network_itself_has_is_no_variants() -> None:
     traces = [as_it_is, heads, wider]
     several = [Variant(what, (), Point({}, ())) for what in ("with heads=24", "with width=12")]
     there = lambda *_: [data.source(trace, batch=1).collected for trace in traces]  # noqa: E731
-    _, ran = variants.run(run_request(torch="net:make"), several, there, lambda _event: None)
+    _, ran = variants.run_variants(run_request(torch="net:make"), several, there, lambda _event: None)
     assert [one.variant.what for one in ran] == ["with width=12"]
     assert [hit.variant.what for hit in variants.hits(ran, figure(str(5 * 8 * 4)))] == []
     assert [hit.variant.what for hit in variants.hits(ran, figure(str(5 * 8 * 12)))] == ["with width=12"]

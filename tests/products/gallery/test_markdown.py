@@ -15,7 +15,7 @@ from reconcile.products.gallery import rows
 from reconcile.products.gallery import run as gallery
 from reconcile.products.gallery.markdown import cell, ratio, to_markdown
 from reconcile.products.gallery.rows import CounterCell, dump
-from reconcile.products.gallery.run import GalleryRow, PublishedReading, read
+from reconcile.products.gallery.run import GalleryRow, PublishedReading, read_gallery
 from reconcile.report.pictures import charts as pictures
 
 EXACT, LOW = CounterCell("equal", 10, 10, "", ""), CounterCell("explained", 4, 10, "op-not-counted", "")
@@ -78,9 +78,9 @@ def test_the_page_says_what_is_missing_open_and_not_explained() -> None:
 
 def test_rows_come_back_from_the_file_as_they_were(tmp_path) -> None:
     path = tmp_path / "gallery.json"
-    assert read(path) == {}
+    assert read_gallery(path) == {}
     path.write_text(dump([ROW]))
-    assert read(path) == {"toy": ROW}
+    assert read_gallery(path) == {"toy": ROW}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 99, "rows": {}}', '{"schema": 1, "rows": {"a": {}}}'])
@@ -88,7 +88,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path, text: str) -> None:
     path = tmp_path / "gallery.json"
     path.write_text(text)
     with pytest.raises(UsageError, match="Make it again with `reconcile zoo gallery`"):
-        read(path)
+        read_gallery(path)
 
 
 def test_the_command_keeps_other_rows_and_exits_with_the_worst(tmp_path, monkeypatch) -> None:
@@ -100,7 +100,7 @@ def test_the_command_keeps_other_rows_and_exits_with_the_worst(tmp_path, monkeyp
     args = ["zoo", "gallery", "--model", "conv1x1", "--out", str(tmp_path), "--data", str(data), "--jobs", "1"]
     done = CliRunner().invoke(cli, args)
     assert done.exit_code == 3, done.output
-    assert set(read(data)) == {"conv1x1", "conv_only"}  # a pair that the zoo no longer has leaves the page
+    assert set(read_gallery(data)) == {"conv1x1", "conv_only"}  # a pair that the zoo no longer has leaves the page
     assert "conv1x1: reconciled" in done.stderr
     assert "- gru_demo: not measured yet" in (tmp_path / "README.md").read_text()
     assert (tmp_path / "gallery.svg").read_text() == "<svg>2</svg>"

@@ -18,7 +18,7 @@ from reconcile.model_zoo import loading
 from reconcile.products.gallery import training
 from reconcile.products.gallery.ratios import command, to_markdown
 from reconcile.products.gallery.rows import CounterCell, dump
-from reconcile.products.gallery.training import TrainingRow, read
+from reconcile.products.gallery.training import TrainingRow, read_training
 from reconcile.report.pictures import charts as pictures
 from tests.report import samples
 
@@ -108,14 +108,14 @@ def test_what_is_unknown_has_no_number() -> None:
 def test_rows_come_back_and_the_command_writes_the_page(tmp_path, monkeypatch) -> None:
     data = tmp_path / "steps.json"
     data.write_text(dump([ROW]))
-    assert read(data) == {"toy": ROW}
+    assert read_training(data) == {"toy": ROW}
     made = replace(ROW, model="conv1x1")
     monkeypatch.setattr(training, "measure", lambda _model, _baselines: (made, None))
     monkeypatch.setattr(pictures, "require", lambda: None)
     args = ["zoo", "gallery", "--pass", "training", "--model", "conv1x1", "--out", str(tmp_path)]
     done = CliRunner().invoke(cli, args)
     assert done.exit_code == 0, done.output
-    assert set(read(data)) == {"conv1x1"}
+    assert set(read_training(data)) == {"conv1x1"}
     assert (tmp_path / "training.md").read_text() == to_markdown(
         {"conv1x1": made}, {name: "not measured yet" for name in _names() if name != "conv1x1"}
     )

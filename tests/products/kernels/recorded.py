@@ -58,7 +58,7 @@ def model(name: str) -> tuple[TraceResult, tuple[ncu.Counted, ...]]:
                 Work(mac=op["mac"], masked=above),
             )
         )  # fmt: skip
-    return trace(rows), ncu.read(FOLDER / f"{name}.csv")
+    return trace(rows), ncu.read_launches(FOLDER / f"{name}.csv")
 
 
 def cases() -> dict[str, tuple[ncu.Counted, ...]]:
@@ -66,7 +66,7 @@ def cases() -> dict[str, tuple[ncu.Counted, ...]]:
     rows = list(csv.reader((FOLDER / "h100.csv").read_text().splitlines()))[2:]
     found: dict[str, list[ncu.Counted]] = {}
     name = ""
-    for row, counted in zip(rows, ncu.read(FOLDER / "h100.csv"), strict=True):
+    for row, counted in zip(rows, ncu.read_launches(FOLDER / "h100.csv"), strict=True):
         named = re.search(r"case:(\w+)", row[1])
         name = named[1] if named else name
         found.setdefault(name, []).append(counted)

@@ -71,33 +71,33 @@ def test_what_a_file_lacks_is_one_sentence(tmp_path: Path, text: str, said: str)
     path = tmp_path / "k.csv"
     path.write_text(text)
     with pytest.raises(UsageError, match=said) as refusal:
-        ncu.read(path)
+        ncu.read_launches(path)
     assert "\n" not in str(refusal.value)
 
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        ncu.read(tmp_path / "none.csv")
+        ncu.read_launches(tmp_path / "none.csv")
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="give the file that ncu --csv wrote"):
-        ncu.read(tmp_path / "bytes.csv")
+        ncu.read_launches(tmp_path / "bytes.csv")
 
 
 def test_commas_in_counts_and_lines_of_ncu_itself(tmp_path: Path) -> None:
     (tmp_path / "k.csv").write_text(
         f'==PROF== Connected to process 1\n{HEAD}{COLUMNS}\n"0",{RANGE},"gemm","(4, 2, 1)","1,234","5","6"\n'
     )
-    (one,) = ncu.read(tmp_path / "k.csv")
+    (one,) = ncu.read_launches(tmp_path / "k.csv")
     assert (one.tensor, one.fma, one.launch.grid) == (1234, 11, (4, 2, 1))
     assert one.launch.ranges == (ncu.Range("aten.mm", 1, ((2, 3), (3, 4))),)
 
 
 def test_every_recorded_file_is_read() -> None:
-    assert [path for path in FOLDER.glob("*.csv") if not ncu.read(path)] == []
+    assert [path for path in FOLDER.glob("*.csv") if not ncu.read_launches(path)] == []
 
 
 def test_a_column_that_is_a_part_of_another_is_not_added(tmp_path: Path) -> None:
     """Another GPU has FP16 with its results' types and with sparsity beside FP16: each operation stands in two columns."""
     more = ",".join(f'"sm__ops_path_tensor_src_fp16{end}.sum"' for end in ("_dst_fp32", "_sparsity_off"))
     (tmp_path / "k.csv").write_text(f'{HEAD}{COLUMNS},{more}\n"0",{RANGE},"gemm","(1, 1, 1)","64","0","0","64","64"\n')
-    assert [one.tensor for one in ncu.read(tmp_path / "k.csv")] == [64]
+    assert [one.tensor for one in ncu.read_launches(tmp_path / "k.csv")] == [64]

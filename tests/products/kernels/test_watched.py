@@ -53,7 +53,7 @@ def test_a_call_is_held_to_the_kernels(tmp_path: Path) -> None:
     (statement,) = found["statements"]
     work = 2 * 4 * (28 * 28 * 128 * 32 * 9 + 14 * 14 * 128 * 128 * 9 + 14 * 14 * 256 * 128)
     assert (statement["residual"], statement["to_total"]) == (0, work)
-    assert found["launches"] == len(ncu.read(counted))
+    assert found["launches"] == len(ncu.read_launches(counted))
     done = CliRunner().invoke(cli, [*line, "1", str(tmp_path / "infer.py")])  # the call of one sample
     assert done.exit_code != 0
 

@@ -49,7 +49,7 @@ def test_the_command_and_the_function_agree(found: Any, monkeypatch: pytest.Monk
         given.append(words)
         return run_request(counters=("formula:all",), pass_="training"), *asked._here(make, None)
 
-    monkeypatch.setattr(asked, "configured", configured)
+    monkeypatch.setattr(asked, "read_configuration", configured)
     file = tmp_path / "config.json"
     file.write_text("{}")
     done = CliRunner().invoke(cli, ["llm", str(tmp_path), "--seq", "6", "--batch", "2", "--format", "json"])
@@ -115,7 +115,7 @@ def test_lengths_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
             Documents(Decoder(), (T,) * B), ids
         )
 
-    monkeypatch.setattr(asked, "configured", configured)
+    monkeypatch.setattr(asked, "read_configuration", configured)
     lengths = (T,) * B
     packed = reconcile.llm("net.json", lengths=lengths)
     text = ",".join(map(str, lengths))
@@ -193,6 +193,6 @@ def test_what_ran_unknown_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def incomplete(*_args: Any, **_options: Any) -> Any:
         raise reconcile.NotInResult("net has no number: an op is not known")
 
-    monkeypatch.setattr(asked, "found", incomplete)
+    monkeypatch.setattr(asked, "make_page", incomplete)
     done = CliRunner().invoke(cli, ["llm", "net:make"])
     assert (done.exit_code, done.stderr) == (3, "Error: net has no number: an op is not known\n")

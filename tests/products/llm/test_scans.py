@@ -53,7 +53,7 @@ PAIRS = B * 2 * T * T * H
 def test_a_recurrence_is_said() -> None:
     page = reconcile.llm(Hybrid(), inputs=torch.zeros(B, T, dtype=torch.int64)).result
     assert (page.ran, page.recurrent) == (6 * (WEIGHTS + SCAN + PAIRS), 6 * SCAN)
-    (sentence,) = notes.scanned(page)
+    (sentence,) = notes.recurrence_note(page)
     assert f"Of what ran, {6 * SCAN // (B * T):,} FLOPs per token ({notes.ratio(page, 6 * SCAN)})" in sentence
     six = next(quote for quote in page.quotes if quote.name == "6n")
     assert six.causes == {

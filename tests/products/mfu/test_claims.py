@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.products.mfu.claims import claimed, read
+from reconcile.products.mfu.claims import parse_claim, read_claims
 from reconcile.products.mfu.table import State, verdicts
 
 
@@ -20,7 +20,7 @@ def table(folder: Path, text: str) -> Path:
 
 def test_a_row_is_its_numbers(tmp_path: Path) -> None:
     head = "claimed,claimed_kind,params,seq,tokens_per_second_per_device,devices,note"
-    (row,) = read(table(tmp_path, f"{head}\n40%,MFU,7000000000,2048,100,8,printed 400 TFLOP/s\n"))
+    (row,) = read_claims(table(tmp_path, f"{head}\n40%,MFU,7000000000,2048,100,8,printed 400 TFLOP/s\n"))
     assert row.claim is not None
     assert row.tokens is not None
     assert row.rate is not None
@@ -29,7 +29,7 @@ def test_a_row_is_its_numbers(tmp_path: Path) -> None:
 
 
 def test_a_step_and_its_tokens_are_a_rate(tmp_path: Path) -> None:
-    (row,) = read(table(tmp_path, "claimed,claimed_kind,step_seconds,batch_tokens\n40%,MFU,2.0,4096\n"))
+    (row,) = read_claims(table(tmp_path, "claimed,claimed_kind,step_seconds,batch_tokens\n40%,MFU,2.0,4096\n"))
     assert row.tokens is not None
     assert row.tokens.low <= 2048 <= row.tokens.high
     assert row.tokens.low == Fraction(4096) / Fraction(205, 100)
@@ -44,7 +44,7 @@ def test_a_step_and_its_tokens_are_a_rate(tmp_path: Path) -> None:
     ],
 )
 def test_a_claim_is_what_its_kind_says(text: str, kind: str, low: Fraction, high: Fraction) -> None:
-    figure = claimed(text, kind).figure
+    figure = parse_claim(text, kind).figure
     assert (figure.low, figure.high) == (low, high)
 
 
@@ -60,7 +60,7 @@ def test_a_claim_is_what_its_kind_says(text: str, kind: str, low: Fraction, high
 )
 def test_a_file_without_the_columns_is_refused(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=said):
-        read(table(tmp_path, text))
+        read_claims(table(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_file_without_the_columns_is_refused(text: str, said: str, tmp_path: P
 )
 def test_a_wrong_row_is_not_read_and_says_why(row: str, said: str, tmp_path: Path) -> None:
     head = "claimed,claimed_kind,params,seq"
-    wrong, right = verdicts(read(table(tmp_path, f"{head}\n{row}\n4%,MFU,1,2\n")))
+    wrong, right = verdicts(read_claims(table(tmp_path, f"{head}\n{row}\n4%,MFU,1,2\n")))
     assert wrong.state is State.NOT_READ
     assert said in wrong.reason
     assert right.state is State.TOO_LITTLE

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.core.errors import UsageError
-from reconcile.products.mfu.compare import Compared, compared
+from reconcile.products.mfu.compare import Compared, compare_files
 
 
 def of(folder: Path, first: str, second: str) -> Compared:
     (folder / "a.toml").write_text(first)
     (folder / "b.toml").write_text(second)
-    return compared(folder / "a.toml", folder / "b.toml")
+    return compare_files(folder / "a.toml", folder / "b.toml")
 
 
 def test_a_dtype_is_a_factor(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Found:
         made = {"torch": decoders.Decoder()}
         return request, "tiny", lambda r, tell: collect_live(made, ids, r.counters, "cpu", tell, "sgd", None)
 
-    monkeypatch.setattr(models, "configured", configured)
+    monkeypatch.setattr(models, "read_configuration", configured)
 
     def found(per_token: int, *more: str) -> tuple[int, dict[str, Any]]:
         words = [

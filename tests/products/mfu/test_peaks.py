@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.products.mfu.peaks import TERA, devices, find, fitting
+from reconcile.products.mfu.peaks import TERA, devices, find, find_devices
 
 OTHERWISE = {"L40S": "printed as 362.05 and 733", "B300": "fp4", "GB300": "fp4", "Trainium 2": "sparsity of 4 in 16"}
 """Products whose datasheets do not print twice the dense peak with sparsity."""
@@ -23,9 +23,9 @@ def test_every_device_has_names_of_its_own_and_a_source() -> None:
 
 
 def test_the_names_that_frameworks_print_find_their_device() -> None:
-    lost = [(name, d.title) for d in devices() for name in d.names if d not in fitting(name)]
+    lost = [(name, d.title) for d in devices() for name in d.names if d not in find_devices(name)]
     assert lost == []
-    several = [name for d in devices() for name in d.names if len({f.names for f in fitting(name)}) > 1]
+    several = [name for d in devices() for name in d.names if len({f.names for f in find_devices(name)}) > 1]
     assert [name for name in several if not _refused(name)] == []
 
 

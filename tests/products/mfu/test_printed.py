@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.core.errors import UsageError
-from reconcile.products.mfu.printed import claim, printed, rate, share, work
+from reconcile.products.mfu.printed import claim, rate, read_number, share, work
 
 TERA = 10**12
 
@@ -25,7 +25,7 @@ TERA = 10**12
     ],
 )
 def test_a_number_is_all_numbers_with_its_digits(text: str, value: Fraction, half: Fraction) -> None:
-    found = printed(text, "it")
+    found = read_number(text, "it")
     assert (found.value, found.half) == (value, half)
     assert (found.low, found.high) == (value - half, value + half)
 
@@ -36,14 +36,14 @@ def test_what_rounds_to_a_text_is_within_it(number: int, places: int) -> None:
     exact = Fraction(number, 10**6)
     text = f"{float(exact):.{places}f}"
     if Fraction(text):
-        found = printed(text, "it")
+        found = read_number(text, "it")
         assert found.low - Fraction(1, 10**9) <= exact <= found.high + Fraction(1, 10**9)
 
 
 @settings(deadline=None)
 @given(st.integers(1, 10**6), st.integers(0, 5))
 def test_zeros_at_the_end_may_be_rounded_but_not_two_digits(head: int, zeros: int) -> None:
-    found = printed(str(head * 10**zeros), "it")
+    found = read_number(str(head * 10**zeros), "it")
     loose = found.loose
     assert loose.value == found.value
     assert loose.half >= found.half
@@ -62,11 +62,11 @@ def test_one_rate_has_many_spellings(text: str) -> None:
         (rate, "400TFLOP", "is an amount of work, but a rate is wanted"),
         (rate, "400 TFLOP/h", "has an unknown unit"),
         (work, "3TFLOP/s", "is a rate, but an amount of work is wanted"),
-        (printed, "0", "but a number above 0 is wanted"),
-        (printed, "-5", "is negative"),
-        (printed, "five", "is not a number"),
-        (printed, "5 apples", "is not a number"),
-        (printed, "1" * 61, "is not a number"),
+        (read_number, "0", "but a number above 0 is wanted"),
+        (read_number, "-5", "is negative"),
+        (read_number, "five", "is not a number"),
+        (read_number, "5 apples", "is not a number"),
+        (read_number, "1" * 61, "is not a number"),
         (share, "120%", "is not a share above 0 and below 1"),
     ],
 )

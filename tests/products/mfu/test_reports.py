@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.products.mfu import table_page
-from reconcile.products.mfu.claims import read
+from reconcile.products.mfu.claims import read_claims
 from reconcile.products.mfu.table import State, Verdict, verdicts
 
 HERE = Path(__file__).resolve().parents[3] / "reports" / "mfu"
@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parents[3] / "reports" / "mfu"
 
 @pytest.fixture(scope="module")
 def found() -> list[Verdict]:
-    return verdicts(read(HERE / "claims.csv"))
+    return verdicts(read_claims(HERE / "claims.csv"))
 
 
 def test_most_rows_that_state_enough_are_explained(found: list[Verdict]) -> None:

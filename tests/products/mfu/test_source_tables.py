@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.products.mfu.source_tables import Given, read, to_markdown
+from reconcile.products.mfu.source_tables import Given, read_peaks, to_markdown
 
 CHAIN = """
 raise SystemExit("this file was run")
@@ -32,7 +32,7 @@ TABLE = 'FLOPS = {"h100": 989e12, "h100 nvl": 1979e12, "l4": 121e12, "v100": 125
 def given(folder: Path, text: str) -> dict[str, Given]:
     path = folder / "utils.py"
     path.write_text(text)
-    return {one.device.title: one for one in read(path)}
+    return {one.device.title: one for one in read_peaks(path)}
 
 
 def test_a_chain_gives_each_device_its_branch(tmp_path: Path) -> None:

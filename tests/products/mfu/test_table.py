@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.products.mfu.claims import COLUMNS, read
+from reconcile.products.mfu.claims import COLUMNS, read_claims
 from reconcile.products.mfu.shapes import FORMS, Shape
 from reconcile.products.mfu.table import State, Verdict, verdicts
-from reconcile.products.mfu.table_page import closed, complete, to_csv, to_markdown
+from reconcile.products.mfu.table_page import are_all_explained, complete, to_csv, to_markdown
 from tests.products.mfu.setups import LLAMA
 
 A100 = 312 * 10**12
@@ -39,7 +39,7 @@ def made(form: str, factor: Fraction = Fraction(1), kind: str = "MFU", recompute
 def of(folder: Path, rows: list[str]) -> list[Verdict]:
     path = folder / "claims.csv"
     path.write_text("\n".join([HEAD, *rows]) + "\n")
-    return verdicts(read(path))
+    return verdicts(read_claims(path))
 
 
 @pytest.mark.parametrize("form", ["palm", "6n", "palm-causal", "torchtitan", "megatron-causal", "kaplan-causal"])
@@ -47,7 +47,7 @@ def test_the_convention_of_a_source_is_inferred(form: str, tmp_path: Path) -> No
     found = of(tmp_path, made(form))
     (title,) = (f.title for f in FORMS if f.name == form)
     assert [(v.state, v.convention) for v in found] == [(State.EXPLAINED, title)] * len(SHAPES)
-    assert closed(found)
+    assert are_all_explained(found)
 
 
 def test_recomputation_is_a_convention_of_the_source(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_row_that_does_not_follow_its_source_is_contradicted(tmp_path: Path) -
     wrong = found[2]
     assert wrong.state is State.CONTRADICTED
     assert wrong.factor == pytest.approx(Fraction(1237, 1000), rel=1e-3)
-    assert not closed(found)
+    assert not are_all_explained(found)
     assert "times that" in to_markdown(found)
 
 
@@ -95,7 +95,7 @@ def test_the_table_has_every_column_and_the_page_every_row(tmp_path: Path) -> No
 def test_a_cell_of_a_stranger_is_no_formula_and_no_markup(tmp_path: Path) -> None:
     path = tmp_path / "claims.csv"
     path.write_text('id,claimed,claimed_kind,source\n"=HYPERLINK(1)",2%,MFU,"[x](javascript:y) | <b>"\n')
-    found = verdicts(read(path))
+    found = verdicts(read_claims(path))
     assert ",=HYPERLINK" not in to_csv(found)
     assert "<b>" not in to_markdown(found)
     assert "[x](javascript" not in to_markdown(found)

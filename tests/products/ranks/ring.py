@@ -97,7 +97,7 @@ def main(name: str, rank: int, world: int, store: str, out: str) -> None:
     from reconcile.adapters.pytorch.ranks import sequences
     from reconcile.adapters.pytorch.ranks import world as ranks
 
-    sequences.put(ranks.put, ranks.asking)
+    sequences.follow_context_parallelism(ranks.patch, ranks.current_rank)
     distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
     alone, shared = Net(), Net()
     one(alone)()

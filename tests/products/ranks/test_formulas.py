@@ -60,7 +60,7 @@ def test_6n_on_a_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
     (tmp_path / "parted.py").write_text(NET)
     monkeypatch.chdir(tmp_path)
     request = run_request(torch=f"parted:{name}", pass_="training", counters=["formula:6n"])
-    result = ranked.run(request, WORLD)
+    result = ranked.run_ranks(request, WORLD)
     (fold,) = result.folds
     (statement,) = fold.answer.statements
     assert result.exit_code == 0
@@ -89,7 +89,7 @@ def test_6n_of_what_a_rank_holds(
     (tmp_path / "parted.py").write_text(NET)
     monkeypatch.chdir(tmp_path)
     request = run_request(torch=f"parted:{name}", pass_="training", counters=["formula:6n"])
-    first, second = (fold.answer.statements[0] for fold in ranked.run(request, WORLD).folds)
+    first, second = (fold.answer.statements[0] for fold in ranked.run_ranks(request, WORLD).folds)
     bit = (2 * WEIGHT + NORM + between + 2 * last) // WORLD - WEIGHT
     assert [(each.residual, each.state) for each in (first, second)] == [(0, State.EXPLAINED)] * 2
     assert first.from_total == 3 * TOKEN * (WEIGHT + bit)

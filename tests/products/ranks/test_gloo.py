@@ -54,7 +54,7 @@ def really(name: str, folder: Path) -> list[list[list[object]]]:
 def test_a_fake_rank_multiplies_what_a_real_one_does(folder: Path, name: str) -> None:
     where = f"experts:{name}" if name.startswith("experts") else f"decoder:{name}"
     request = run_request(torch=where, pass_="forward" if name in STEPS else "training")
-    faked = ranked.run(request, WORLD, tuple(range(WORLD)))
+    faked = ranked.run_ranks(request, WORLD, tuple(range(WORLD)))
     rows = [
         [
             [row.layer, row.phase, row.op, [t.shape for t in row.inputs], [t.shape for t in row.outputs], row.calls]

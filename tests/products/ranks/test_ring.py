@@ -55,7 +55,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     shutil.copy(Path(__file__).with_name("ring.py"), tmp_path)
     monkeypatch.chdir(tmp_path)
 
-    return lambda name, world: ranked.run(run_request(torch=f"ring:{name}"), world, (), "ring:one")
+    return lambda name, world: ranked.run_ranks(run_request(torch=f"ring:{name}"), world, (), "ring:one")
 
 
 def causes(result: ranked.Ranked, convention: Convention) -> dict[str, int]:
@@ -126,7 +126,7 @@ def test_two_real_processes_run_the_same_ring(run: Run, tmp_path: Path, name: st
     for process in started:
         _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
-    faked = ranked.run(run_request(torch=f"ring:{name}"), 2, (0, 1))
+    faked = ranked.run_ranks(run_request(torch=f"ring:{name}"), 2, (0, 1))
     for fold in faked.folds:
         rows = [
             [row.op, [t.shape for t in row.inputs], [t.shape for t in row.outputs], row.calls]

@@ -28,7 +28,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(name: str, world: int, against: str, pass_: str = "training") -> ranked.Ranked:
-    return ranked.run(run_request(torch=f"ways:{name}", pass_=pass_), world, (), against)
+    return ranked.run_ranks(run_request(torch=f"ways:{name}", pass_=pass_), world, (), against)
 
 
 def notes(result: ranked.Ranked) -> str:

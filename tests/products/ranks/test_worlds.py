@@ -48,7 +48,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def ran(name: str, world: int, against: str, pass_: str = "forward", convention: str = "matmul") -> ranked.Ranked:
         module = "experts" if name.startswith("experts") else "decoder"
         request = run_request(torch=f"{module}:{name}", pass_=pass_, convention=convention)
-        return ranked.run(request, world, (), f"{module}:{against}")
+        return ranked.run_ranks(request, world, (), f"{module}:{against}")
 
     return ran
 
@@ -197,7 +197,7 @@ def test_two_of_eight_stages_are_on_each_of_four_ranks(
     (tmp_path / "deep.py").write_text(text.replace(shallow, deep))
     monkeypatch.chdir(tmp_path)
     name = "interleaved" + "_again" * again
-    result = ranked.run(run_request(torch=f"deep:{name}", pass_="forward"), 4, (), "deep:plain_step")
+    result = ranked.run_ranks(run_request(torch=f"deep:{name}", pass_="forward"), 4, (), "deep:plain_step")
     found, layer = each_convention(result), 3 * LAYER + again * AGAIN // d.LAYERS
     # The first rank has the table, whose first layer gets an input that is trained, and the last one the head.
     assert by_rank(result) == {0: 2 * layer, 1: 2 * layer, 2: 2 * layer, 3: 2 * layer + 3 * LOGITS}

@@ -30,13 +30,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["fsdp", "hsdp", "ddp"])
 def test_each_rank_reads_its_batch(name: str) -> None:
-    result = ranked.run(run_request(torch=f"zoo_llama:{name}", pass_="training"), RANKS, (), "zoo_llama:plain")
+    result = ranked.run_ranks(run_request(torch=f"zoo_llama:{name}", pass_="training"), RANKS, (), "zoo_llama:plain")
     assert by_rank(result) == dict.fromkeys(range(RANKS), STEP)
     found = each_convention(result)
     assert found["matmul"] == {"own-batch": -(RANKS - 1) * STEP}
 
 
 def test_its_dense_layers_are_cut() -> None:
-    result = ranked.run(run_request(torch="zoo_llama:tp", pass_="training"), RANKS, (), "zoo_llama:untied")
+    result = ranked.run_ranks(run_request(torch="zoo_llama:tp", pass_="training"), RANKS, (), "zoo_llama:untied")
     assert by_rank(result) == dict.fromkeys(range(RANKS), STEP - CUT + CUT // RANKS)
     assert each_convention(result)["matmul"] == {"replicated": -(RANKS - 1) * (STEP - CUT)}

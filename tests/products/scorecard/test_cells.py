@@ -33,7 +33,7 @@ from tests.zoo.family_forms import macs
 
 ROOT = Path(__file__).parents[3]
 PAGE = Path("reports/scorecard/README.md")
-CARDS = score.read()
+CARDS = score.read_cards()
 BOARD = pages.Board(CARDS)
 STALE = "stale: run `make scorecard` and commit what changed"
 DEFAULT = tuple(name for name, counter in known_counters().items() if counter.default)
@@ -83,9 +83,9 @@ def test_every_verdict_has_a_meaning_and_a_colour() -> None:
 
 def test_cards_come_back_from_the_file_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "cards.json"
-    assert score.read(path) == {}
+    assert score.read_cards(path) == {}
     path.write_text(score.dump(CARDS.values()))
-    assert score.read(path) == CARDS
+    assert score.read_cards(path) == CARDS
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"schema": 99, "rows": {}}', '{"schema": 1, "rows": {"a": {}}}'])
@@ -93,7 +93,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, text: str) -> None:
     path = tmp_path / "cards.json"
     path.write_text(text)
     with pytest.raises(UsageError, match="Make it again with `reconcile zoo scorecard`"):
-        score.read(path)
+        score.read_cards(path)
 
 
 # The committed scorecard.
@@ -144,7 +144,7 @@ def test_every_number_is_explained() -> None:
 def test_the_cells_of_a_call_add_up_to_the_totals_in_the_gallery() -> None:
     wrong = []
     for family in families():
-        for name, total in ((name, cell.total) for name, cell in gallery.read()[family].cells.items()):
+        for name, total in ((name, cell.total) for name, cell in gallery.read_gallery()[family].cells.items()):
             cells = CARDS[f"{family} forward {name}"].cells.values()
             if sum((cell.counted or 0) + cell.beside for cell in cells) != total:
                 wrong.append((family, name, total))

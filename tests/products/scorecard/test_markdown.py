@@ -21,7 +21,7 @@ from reconcile.products.scorecard import run as scoring
 from reconcile.products.scorecard.cells import Card, Cell, Verdict
 from reconcile.products.scorecard.run import Batch
 
-CARDS = score.read()
+CARDS = score.read_cards()
 STALE = "stale: run `make scorecard` and commit what changed"
 
 

@@ -20,7 +20,7 @@ from torch import nn
 from torch.utils._python_dispatch import _len_torch_dispatch_stack
 
 import reconcile
-from reconcile.adapters.pytorch.steps.calls import described
+from reconcile.adapters.pytorch.steps.calls import describe_tensors
 from reconcile.core.errors import UsageError
 from reconcile.products.steps.running import COMPUTES_BEFORE_CALL, MODEL_NOT_CALLED, Running
 
@@ -288,4 +288,4 @@ def test_wrong_options_are_refused_before_training() -> None:
     ],
 )
 def test_a_batch_is_described_by_its_shapes(value: Any, text: list[str]) -> None:
-    assert list(described(value)) == text
+    assert list(describe_tensors(value)) == text

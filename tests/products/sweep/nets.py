@@ -14,4 +14,4 @@ HERE = [THERE["current"]]
 
 def listed(folder: Path, text: str) -> list[Cell]:
     (folder / "list.toml").write_text(text)
-    return listfile.read(Path("list.toml"), THERE, HERE)
+    return listfile.read_list(Path("list.toml"), THERE, HERE)

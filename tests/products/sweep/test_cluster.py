@@ -94,7 +94,7 @@ def test_an_address_that_needs_certificates_says_so(
     dask(scheduler)
     monkeypatch.setitem(globals(), "CERTIFIED", False)
     with pytest.raises(UsageError, match=f"^--dask {scheme}:// needs certificates: .* or give a tcp:// address\\.$"):
-        cluster.connected(f"{scheme}://x:1").__enter__()
+        cluster.connect_cluster(f"{scheme}://x:1").__enter__()
 
 
 def scheduler() -> dict[str, str]:
@@ -126,7 +126,7 @@ def test_what_is_no_scheduler_is_a_sentence_soon(
 ) -> None:
     dask(says)
     began = time.monotonic()
-    with pytest.raises(UsageError) as caught, cluster.connected(PLACE):
+    with pytest.raises(UsageError) as caught, cluster.connect_cluster(PLACE):
         pass
     assert str(caught.value) == f"there is no Dask scheduler at {PLACE}: {said}."
     assert time.monotonic() - began < 500
@@ -138,14 +138,14 @@ def test_what_is_no_scheduler_is_a_sentence_soon(
 def test_what_is_no_address_is_a_sentence(dask: Callable[[Callable[[], Any]], None], address: str) -> None:
     dask(scheduler)
     with pytest.raises(UsageError, match="--dask takes an address such as tcp://10") as caught:
-        cluster.connected(address).__enter__()
+        cluster.connect_cluster(address).__enter__()
     assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("address", ["x:1", "tcp://10.0.0.1:8786", "tls://[::1]:8786"])
 def test_an_address(dask: Callable[[Callable[[], Any]], None], address: str) -> None:
     dask(scheduler)
-    with cluster.connected(address) as found:
+    with cluster.connect_cluster(address) as found:
         assert isinstance(found.executor, Executor)
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
 from reconcile.products.sweep import cell
-from reconcile.products.sweep.outcome import refused
+from reconcile.products.sweep.outcome import refused_outcome
 from tests.products.sweep.fakes import LOG, answer, counter, outcome
 
 
@@ -71,7 +71,7 @@ def test_the_exit_code_is_the_worst(
         name = said["outcome"]["name"]
         said["outcome"] = outcome(name, counter(), exit_code=left[name])
         if left[name] == 2:
-            said["outcome"] = {**refused(name, {"tf": "no", "torch": "no"}), "exit_code": 2}
+            said["outcome"] = {**refused_outcome(name, {"tf": "no", "torch": "no"}), "exit_code": 2}
         return json.dumps(said)
 
     monkeypatch.setattr(cell, "run_cell", ends)
@@ -97,7 +97,9 @@ def test_what_a_model_says_of_itself_is_shown_and_does_nothing(
     def hostile(text: str) -> str:
         said = json.loads(answer(text))
         name = said["outcome"]["name"]
-        return json.dumps({**said, "outcome": {**refused(name, {"torch": "\x1b[2J\nall is well"}), "exit_code": 2}})
+        return json.dumps(
+            {**said, "outcome": {**refused_outcome(name, {"torch": "\x1b[2J\nall is well"}), "exit_code": 2}}
+        )
 
     monkeypatch.setattr(cell, "run_cell", hostile)
     assert sweep("torch=net:make").stderr == "net.make: refused in PyTorch: \\x1b[2J\\nall is well\n"

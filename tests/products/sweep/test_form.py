@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reconcile.engine.answer import Answer
 from reconcile.products.sweep import form
 from reconcile.products.sweep.engine import Finished
-from reconcile.products.sweep.outcome import outcome_of, refused
+from reconcile.products.sweep.outcome import outcome_of, refused_outcome
 from reconcile.products.sweep.page import costs, to_csv, to_markdown, verdict
 from reconcile.report import reports
 from tests.products.sweep.fakes import counter, outcome
@@ -50,7 +50,7 @@ def test_the_table_beside_many_layers_is_a_report() -> None:
 
 
 def test_what_could_not_be_run_is_of_this_form() -> None:
-    form.check_kept(kept({**refused("x", {"tf": "no", "torch": "no"}), "exit_code": 2}), "x")
+    form.check_kept(kept({**refused_outcome("x", {"tf": "no", "torch": "no"}), "exit_code": 2}), "x")
     form.check_kept(kept(outcome_of("x", None, {"": "no"})), "x")
 
 
@@ -168,7 +168,7 @@ def _loosely(data: Any) -> str:
 def sentence_and_data(text: str) -> tuple[str, Any]:
     """Why a sweep runs the cell again, '' if it need not, and what it reads of it."""
     try:
-        data = form.read(text)
+        data = form.parse_json(text)
     except form.Malformed as error:
         return str(error), None
     return refusal(data), data

@@ -13,7 +13,16 @@ from reconcile.launch import user_models
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.model_zoo.pair import Input
 from reconcile.products.sweep import listfile, listing
-from reconcile.products.sweep.cells import Cell, Manner, distinct, in_environments, manner_of, read, request_of, sources
+from reconcile.products.sweep.cells import (
+    Cell,
+    Manner,
+    distinct,
+    in_environments,
+    manner_of,
+    read_cell,
+    request_of,
+    sources,
+)
 from tests.outside import NUMPY
 from tests.products.sweep.nets import HERE, THERE, listed
 
@@ -106,7 +115,7 @@ def test_only_two_frameworks_are_meant_by_one_definition(monkeypatch: pytest.Mon
 
 def test_one_definition_in_the_frameworks_that_are_asked_for(folder: Path) -> None:
     """Of a word and of an entry that names none; a word for one framework, and an entry with its own, say it themselves."""
-    three = listing.named(["jax", "tf", "torch", "jax"])
+    three = listing.select_frameworks(["jax", "tf", "torch", "jax"])
     assert three == ("tf", "torch", "jax")
     assert [list(cell.factories) for cell in listing.cells_of("net:make", among=three)] == [["tf", "torch", "jax"]]
     assert {tuple(cell.factories) for cell in listing.cells_of("nets", among=three)} == {three}
@@ -114,11 +123,11 @@ def test_one_definition_in_the_frameworks_that_are_asked_for(folder: Path) -> No
     (folder / "own.toml").write_text(
         "[[model]]\nfactory = 'a:b'\n[[model]]\nfactory = 'a:c'\nframeworks = ['jax', 'torch']"
     )
-    cells = listfile.read(Path("own.toml"), THERE, HERE, among=three)
+    cells = listfile.read_list(Path("own.toml"), THERE, HERE, among=three)
     assert [list(cell.factories) for cell in cells] == [["tf", "torch", "jax"], ["torch", "jax"]]
     for names in ([], ["tf", ""], ["keras"]):
         with pytest.raises(UsageError, match="frameworks are some of tf, torch, jax, not"):
-            listing.named(names)
+            listing.select_frameworks(names)
 
 
 def test_a_manner_has_the_options_that_are_not_at_their_defaults(folder: Path) -> None:
@@ -154,7 +163,7 @@ def test_what_travels_comes_back_as_it_was() -> None:
 
     (cell,) = in_environments(Cell("x", factories={"tf": "a:b"}, inputs=(("", (1, 2), ""),)), [THERE["tf-2.3.1"]])
     manner = Manner({"counters": ["tf.profiler@frozen"]}, {"formulas": {"0-f.py": "x = 1"}}, ("md", "csv"))
-    assert read(json.loads(json.dumps(request_of(cell, manner, ())))) == (cell, manner)
+    assert read_cell(json.loads(json.dumps(request_of(cell, manner, ())))) == (cell, manner)
 
 
 def test_a_key_says_what_determines_a_result(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def test_a_nursery_that_dies_is_made_again_once(net: Path) -> None:
             (nursery,) = processes()
             os.kill(nursery.pid, signal.SIGKILL)
             nursery.wait()
-        assert nurseries.offered(request()) == {}
+        assert nurseries.offer_nurseries(request()) == {}
         assert run()["outcome"]["exit_code"] == 0
         assert processes() == []
 
@@ -113,15 +113,15 @@ def test_a_module_of_the_users_is_not_imported_before_the_worker(tmp_path: Path,
 
 def test_who_has_a_nursery() -> None:
     """No process outside ``warm()``, no framework with threads of its own, and no environment that may be too old."""
-    assert nurseries.offered(request()) == {}
+    assert nurseries.offer_nurseries(request()) == {}
     with warm.warm():
-        assert list(nurseries.offered(request())) == ["torch"]
-        assert nurseries.offered(request(framework="jax")) == {}
+        assert list(nurseries.offer_nurseries(request())) == ["torch"]
+        assert nurseries.offer_nurseries(request(framework="jax")) == {}
         old = asdict(replace(load()["torch-1.10.1"], interpreter=None))
         old = {name: list(value) if isinstance(value, tuple) else value for name, value in old.items()}
         there = request()
         there["cell"] = {**there["cell"], "environment": {k: v for k, v in old.items() if k != "interpreter"}}
-        assert nurseries.offered(there) == {}
+        assert nurseries.offer_nurseries(there) == {}
         asked = of_worker("jax", tasks=("xla@lowered",))
         assert warm.nursery_of(asked, Interpreter()) is None
         assert warm.nursery_of(of_worker("torch", tasks=("thop",)), Interpreter()) is not None

@@ -274,7 +274,7 @@ def test_what_the_document_shows(tmp_path: Path) -> None:
     _, listed = re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)  # the first needs transformers
     (tmp_path / "list.toml").write_text(listed)
     there = environments.load(None)
-    cells = listfile.read(tmp_path / "list.toml", there, [there["current"]])
+    cells = listfile.read_list(tmp_path / "list.toml", there, [there["current"]])
     assert [cell.name for cell in cells[-4:]] == [
         "MobileNetV2 at 96", "net_tf.make+net.make", "gru_demo", "gru_demo@tf-2.3.1",
     ]  # fmt: skip

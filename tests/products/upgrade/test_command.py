@@ -34,7 +34,7 @@ def test_the_package_of_a_counter_goes_over_what_is_here() -> None:
 
 
 def test_a_framework_moves_the_counters_that_run_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upgrade, "installed", lambda names: "" if names[0] in ("", "fvcore") else "1.2")
+    monkeypatch.setattr(upgrade, "installed_version", lambda names: "" if names[0] in ("", "fvcore") else "1.2")
     _, after, counters = upgrade.sides(["torch==2.15.0"], [], CURRENT, ())
     assert (after.over, after.frameworks) == ("", ("torch",))
     assert counters == list_default_counters("torch")

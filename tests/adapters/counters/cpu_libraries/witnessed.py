@@ -14,7 +14,7 @@ from reconcile.adapters.counters.bridge import view
 from reconcile.adapters.counters.cpu_libraries.bridge import bridge
 from reconcile.adapters.counters.cpu_libraries.capture import capture
 from reconcile.adapters.counters.cpu_libraries.rules import products_of
-from reconcile.adapters.pytorch.trace import _record, finished
+from reconcile.adapters.pytorch.trace import _record, finish_trace
 from reconcile.adapters.pytorch.training import record
 from reconcile.core.records import Ledger, Op, Trace
 from reconcile.work import known_part
@@ -28,14 +28,14 @@ def model_of(net: torch.nn.Module, *inputs: torch.Tensor, training: str = "") ->
 def both(net: torch.nn.Module, *inputs: torch.Tensor) -> tuple[Ledger, Trace]:
     """The ledger of the log, and the trace, of one call each."""
     model = model_of(net, *inputs)
-    return capture("cpu_libraries", model), finished(_record(model, "cpu"), "cpu", ())
+    return capture("cpu_libraries", model), finish_trace(_record(model, "cpu"), "cpu", ())
 
 
 def trained(net: torch.nn.Module, *inputs: torch.Tensor, optimizer: str = "sgd") -> tuple[Ledger, Trace]:
     """The same of one training step each, of the same weights."""
     model = model_of(net, *inputs, training=optimizer)
     model.build = lambda _: deepcopy(net)
-    return capture("cpu_libraries", model), finished(record(model, "cpu"), "cpu", ())
+    return capture("cpu_libraries", model), finish_trace(record(model, "cpu"), "cpu", ())
 
 
 def gaps(ledger: Ledger, trace: Trace) -> list[str]:

@@ -11,7 +11,7 @@ from reconcile.core.causes import Cause
 from tests.adapters.counters.test_formulas import causes_of
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.facts import configured, matrices, parameters, stacks  # noqa: E402
+from reconcile.adapters.counters.formulas.facts import matrices, parameters, read_configuration, stacks  # noqa: E402
 from tests.adapters.counters.formula_decoders import B, Decoder, F, H, L, N, T  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
@@ -27,14 +27,14 @@ nn = torch.nn
     ],
 )
 def test_other_families_have_other_names(stated: dict[str, int], read: dict[str, int]) -> None:
-    assert read.items() <= configured(SimpleNamespace(**stated)).items()
+    assert read.items() <= read_configuration(SimpleNamespace(**stated)).items()
 
 
 def test_falcon_has_one_key_head_unless_its_architecture_is_new() -> None:
     stated = {"hidden_size": 8, "num_attention_heads": 4, "num_kv_heads": 4, "ffn_hidden_size": 20, "multi_query": True}
-    assert {"k": 1, "f": 20}.items() <= configured(SimpleNamespace(**stated)).items()
+    assert {"k": 1, "f": 20}.items() <= read_configuration(SimpleNamespace(**stated)).items()
     new = SimpleNamespace(**{**stated, "num_kv_heads": 2}, new_decoder_architecture=True)
-    assert configured(new)["k"] == 2
+    assert read_configuration(new)["k"] == 2
 
 
 @pytest.mark.parametrize(("rows", "is_one"), [(15, False), (16, True), (18, True), (19, False)])

@@ -160,11 +160,11 @@ def test_a_formula_of_active_experts_says_that_it_knows_no_share(formula: str) -
 
 
 def test_layers_and_shared_experts_are_no_experts() -> None:
-    from reconcile.adapters.counters.formulas.facts import parameters, unshared
+    from reconcile.adapters.counters.formulas.facts import find_unshared_parameter, parameters
 
     for kind in ("shared_experts", "blocks"):
-        assert unshared(parameters(Mixed(kind=kind), {}, [])) == "", kind
-    assert unshared(parameters(Mixed(), {"E": E, "a": A}, [])) == ""
+        assert find_unshared_parameter(parameters(Mixed(kind=kind), {}, [])) == "", kind
+    assert find_unshared_parameter(parameters(Mixed(), {"E": E, "a": A}, [])) == ""
 
 
 # verl goes by the type of the whole configuration

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconcile.adapters.counters.formulas.table import FORMULAS
-from reconcile.adapters.counters.formulas.terms import PARAMETER, WHOLE, assumed
+from reconcile.adapters.counters.formulas.terms import PARAMETER, WHOLE, assume_facts
 from reconcile.core.causes import Cause
 from tests.adapters.counters.test_formulas import causes_of
 
@@ -159,7 +159,7 @@ def counted(formula: str, facts: dict[str, Any], layers: list[dict[str, Any]] | 
         whole = term.kind in ("head", WHOLE)
         for own in [{}] if whole else layers or [{}] * facts["L"]:
             now = {**facts, **own}
-            count = term.count(assumed(term, now, len(term.assumes)))
+            count = term.count(assume_facts(term, now, len(term.assumes)))
             total += count * term.passes[1] * (1 if term.plain else 2)
     return total
 

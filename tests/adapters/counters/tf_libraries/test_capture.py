@@ -163,6 +163,6 @@ def test_a_process_with_no_log_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         capture.capture("tf_libraries", None)  # type: ignore[arg-type]
     for name, value in capture.COUNTERS[0].variables:
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(capture, "_heard", lambda run: [])
+    monkeypatch.setattr(capture, "_collect_lines", lambda run: [])
     with pytest.raises(BeyondCounter, match="writes nothing of a product here"):
         capture.capture("tf_libraries", None)  # type: ignore[arg-type]

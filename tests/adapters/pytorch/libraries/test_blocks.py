@@ -179,7 +179,7 @@ def test_as_many_dimensions_as_an_error_asks_for_are_tried_first() -> None:
     ],
 )
 def test_an_error_states_the_dimensions_an_input_should_have(message: str, given: int, wanted: int) -> None:
-    assert fitted.stated(message, given) == wanted
+    assert fitted.stated_dimensions(message, given) == wanted
 
 
 def test_what_an_annotation_takes_is_given() -> None:

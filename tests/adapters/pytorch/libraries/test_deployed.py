@@ -71,7 +71,7 @@ def fused(name: str) -> list[variants.Ran]:
     request = run_request(torch=f"branches:{name}", inputs=[SHAPE])
     form = variants.Variant(variants.FUSED, (), Point({}, request.inputs, fused=True))
     with prepare_conventions(request):
-        return variants.run(request, [form], None, lambda _event: None)[1]
+        return variants.run_variants(request, [form], None, lambda _event: None)[1]
 
 
 @pytest.mark.frameworks

@@ -11,7 +11,7 @@ from reconcile.adapters.shared.refusal import FactoryError
 from reconcile.core.causes import Cause
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.pytorch.libraries.lora import adapted  # noqa: E402
+from reconcile.adapters.pytorch.libraries.lora import add_adapters  # noqa: E402
 from tests.adapters.pytorch.configured import test_documents as plain  # noqa: E402
 from tests.adapters.pytorch.configured.test_documents import PAIR, WEIGHTS, B, F, H, L, T, V  # noqa: E402
 
@@ -37,7 +37,7 @@ class Decoder(plain.Decoder):
 
 def booked(formula: str, *targets: str) -> tuple[int, int, dict[str, int]]:
     """The total of a formula, what ran, and the causes; the residual is 0."""
-    model, ids = adapted(Decoder(), R, targets), torch.zeros(B, T, dtype=torch.int64)
+    model, ids = add_adapters(Decoder(), R, targets), torch.zeros(B, T, dtype=torch.int64)
     run = reconcile.run(torch=model, inputs=ids, counters=(f"formula:{formula}",), pass_="training", isolated=False)
     (statement,) = run.result.statements
     assert statement.residual == 0, statement.reason
@@ -78,7 +78,7 @@ def test_named_modules_alone_get_one() -> None:
 
 
 def test_a_new_adapter_has_the_products_of_the_paper() -> None:
-    model = adapted(Decoder(), R)
+    model = add_adapters(Decoder(), R)
     (q,) = {id(block.q): block.q for block in model.layers[:1]}.values()
     x = torch.randn(2, H)
     assert torch.allclose(q(x), x @ q.base_layer.weight.T + x @ q.lora_A.weight.T @ q.lora_B.weight.T)
@@ -91,8 +91,8 @@ def test_a_target_that_is_not_there_is_one_sentence() -> None:
     with pytest.raises(
         FactoryError, match=r"--lora names q_proj, and no nn\.Linear has this name: choose from down, k, o, q, up, v\."
     ):
-        adapted(Decoder(), R, ("q_proj",))
+        add_adapters(Decoder(), R, ("q_proj",))
     bare = Decoder()
     bare.layers = torch.nn.Sequential()
     with pytest.raises(FactoryError, match=r"no nn\.Linear but its head"):
-        adapted(bare, R)
+        add_adapters(bare, R)

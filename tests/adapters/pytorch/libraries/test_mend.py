@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from reconcile.adapters.pytorch.libraries import example, transformers
-from reconcile.adapters.pytorch.libraries.mend import mended
+from reconcile.adapters.pytorch.libraries.mend import add_mend
 
 from .test_shrink import Configuration, Net
 
@@ -55,26 +55,26 @@ def raised(call: Callable[[], Any]) -> Exception:
     ],
 )
 def test_numbers_that_have_to_agree(message: str, name: str, value: Any) -> None:
-    assert mended(ValueError(message), Whole(), {}) == {Part: {name: value}}
+    assert add_mend(ValueError(message), Whole(), {}) == {Part: {name: value}}
 
 
 def test_sections_of_a_head_keep_their_proportions() -> None:
     error = RuntimeError(
         "split_with_sizes expects split_sizes to sum exactly to 16 (at -1), but got split_sizes=[8, 12, 12]"
     )
-    [(name, rope)] = (mended(error, Whole(), {}) or {})[Part].items()
+    [(name, rope)] = (add_mend(error, Whole(), {}) or {})[Part].items()
     assert (name, rope["rope_type"], sum(rope["mrope_section"])) == ("rope_parameters", "default", 16)
     assert rope["mrope_section"] == [4, 6, 6]
 
 
 def test_an_attribute_that_the_code_reads_and_no_default_gives() -> None:
     error = raised(lambda: Part().shared_expert_intermediate_size)  # type: ignore[attr-defined]
-    assert set((mended(error, Whole(), {}) or {})[Part]) == {"shared_expert_intermediate_size"}
+    assert set((add_mend(error, Whole(), {}) or {})[Part]) == {"shared_expert_intermediate_size"}
 
 
 def test_parameters_by_the_kind_of_the_layer() -> None:
     error = raised(lambda: Part().rope_parameters["linear"])  # type: ignore[attr-defined]
-    [(name, rope)] = (mended(error, Whole(), {}) or {})[Part].items()
+    [(name, rope)] = (add_mend(error, Whole(), {}) or {})[Part].items()
     assert (name, sorted(rope)) == ("rope_parameters", ["full", "linear"])
 
 
@@ -86,7 +86,7 @@ def test_an_attribute_that_is_none_where_the_error_arose() -> None:
         return 2 * width + int(config.index_budget)
 
     error = raised(lambda: build(Part()))
-    assert mended(error, Whole(), {}) == {Part: {"experts_size": 64}}
+    assert add_mend(error, Whole(), {}) == {Part: {"experts_size": 64}}
 
 
 def test_a_placeholder_is_the_last_token_without_a_meaning() -> None:
@@ -95,15 +95,15 @@ def test_a_placeholder_is_the_last_token_without_a_meaning() -> None:
         return mask.unsqueeze(-1)
 
     error = raised(lambda: placeholders(Whole(eos_token_id=99)))
-    assert mended(error, Whole(), {}) == {Whole: {"image_token_id": 98}}
+    assert add_mend(error, Whole(), {}) == {Whole: {"image_token_id": 98}}
 
 
 def test_what_has_been_said_is_not_said_again() -> None:
     error = ValueError("adapter_size must be 0, got 128")
-    once = mended(error, Whole(), {})
+    once = add_mend(error, Whole(), {})
     assert once is not None
-    assert mended(error, Whole(), once) is None
-    assert mended(ValueError("no"), Whole(), {}) is None
+    assert add_mend(error, Whole(), once) is None
+    assert add_mend(ValueError("no"), Whole(), {}) is None
 
 
 def test_a_configuration_is_mended_until_the_model_takes_it() -> None:
@@ -170,7 +170,7 @@ def test_an_input_that_the_models_code_asks_for() -> None:
 
     error = raised(lambda: Masked.forward(None, 1))  # type: ignore[arg-type]
     model = Masked(Net.config_class())
-    assert [set(given) for given in example.completed(model, {"input_ids": 1}, error)] == [
+    assert [set(given) for given in example.complete_inputs(model, {"input_ids": 1}, error)] == [
         {"input_ids", "encoder_hidden_states"}
     ] * 2
     _, _, named = transformers.maker(Both)()

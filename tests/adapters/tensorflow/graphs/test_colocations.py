@@ -7,7 +7,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 pytestmark = pytest.mark.frameworks
 
-from reconcile.adapters.tensorflow.graphs.shapes import _uncolocated  # noqa: E402
+from reconcile.adapters.tensorflow.graphs.shapes import _drop_colocation  # noqa: E402
 
 
 def test_a_wish_is_dropped_where_no_graph_is_made_of_it() -> None:
@@ -18,7 +18,7 @@ def test_a_wish_is_dropped_where_no_graph_is_made_of_it() -> None:
             node.attr["_class"].list.s.append(beside.encode())
     with pytest.raises(ValueError, match="expects to be colocated with unknown node"), tf.Graph().as_default():
         tf.import_graph_def(definition, name="")
-    _uncolocated(definition)
+    _drop_colocation(definition)
     assert {node.name: list(node.attr["_class"].list.s) for node in definition.node if "_class" in node.attr} == {
         "b": [b"loc:@a"]
     }
