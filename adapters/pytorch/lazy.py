@@ -13,7 +13,7 @@ import torch
 from ..shared.refusal import FactoryError
 
 MODEL_RETURNS_LAZY = (
-    "the model returns a %s, which computes nothing until somebody %s: let it return what that gives, or count your own loop "
+    "the model returns a %s, which computes nothing until your code %s: let it return what that gives, or count your own loop "
     "with reconcile.count."
 )
 _FUTURES = (futures.Future,) + ((torch._C.Future,) if hasattr(torch._C, "Future") else ())
@@ -23,7 +23,7 @@ _LAZY = (Iterator,) + _FUTURES
 def take_lazy(outputs: Any) -> Any:
     """The outputs with all items of the iterators among them, and the results of futures; the same object if there are none.
 
-    Raises FactoryError for a coroutine, and for a function where no output is a tensor: nobody says what it is called with.
+    Raises FactoryError for a coroutine, and for a function where no output is a tensor: nothing says what it is called with.
     """
     if any(map(inspect.isawaitable, _parts(outputs))):
         raise FactoryError(MODEL_RETURNS_LAZY % ("coroutine", "awaits it"))

@@ -69,7 +69,7 @@ def _settle_conventions(
 
 
 def without_absent(collected: Collected, asked: Collection[str]) -> Collected:
-    """The same without the counters that nobody asked for and that are not installed: a note of their trace names them."""
+    """The same without the counters that were not asked for and are not installed: a note of their trace names them."""
     traced = {t.framework for t in collected.traces if isinstance(t, Trace)}
     gone = [
         x

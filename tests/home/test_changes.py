@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -77,14 +76,12 @@ print(json.dumps({
 
 
 def read_files(tree: Path) -> dict[str, str]:
-    """Every file of a copy; pages in docs/causes without the number of the cause in the booking order, which moves."""
+    """Every file of a copy."""
     texts = {}
     for folder in COPIED:
         for path in (tree / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 text = path.read_bytes().decode(errors="replace")
-                if path.parent.match("docs/causes"):
-                    text = re.sub(r"Number \d+ of \d+ in booking order\. .*", "", text)
                 texts[path.relative_to(tree).as_posix()] = text
     return texts
 

@@ -41,7 +41,7 @@ class Before(NamedTuple):
     dropped: Callable[[Key], int]
 
     def removed(self, key: Key, now: int) -> int:
-        """How many the compiler removed, of which it left so many."""
+        """How many the compiler removed, of which it left these."""
         return max(self.compiled(key) - now, 0) if self.compiled else 0
 
     def made(self, key: Key, now: int) -> int:
@@ -63,7 +63,7 @@ class Met:
         self.primitives = Counter[str]()
 
     def split(self, times: int) -> Met:
-        """So many of these, which are taken from here, those with the commonest name first."""
+        """That number of these, which are taken from here, those with the commonest name first."""
         taken = Met(self.op, self.rule, self.counted, self.missed)
         taken.times = times
         for name, has in self.primitives.most_common():

@@ -102,7 +102,7 @@ def _shares(found: Met | None, wanted: list[tuple[Op, Part]]) -> list[int]:
 
 
 def _own(found: Met, op: Op, part: Part, seen: int, times: int, view: View) -> Iterable[Item]:
-    """Instructions of a primitive that ran so many ``times``."""
+    """Instructions of a primitive that ran ``times`` times."""
     if WHOLE in op.attrs and view.counter != COMPILED:
         mine = of_one(found, op)
         if place(mine.op, mine.counted) != part.place:

@@ -68,7 +68,7 @@ class Written:
         floats = tensor.is_floating_point() or tensor.is_complex()
         if not floats or tensor.is_meta or tensor.layout is not torch.strided or not tensor.numel():
             return
-        if is_fake(type(tensor)):  # it has no memory, and PyTorch warns whoever asks for its address
+        if is_fake(type(tensor)):  # it has no memory, and PyTorch warns a caller that asks for its address
             return
         from torch.multiprocessing.reductions import StorageWeakRef  # a PyTorch without it makes no memory either
 
@@ -80,7 +80,7 @@ class Written:
     @contextmanager
     def until_given_back(self) -> Iterator[None]:
         """Meanwhile memory that the program gives back is followed no longer: FSDP takes other for the same tensor, which has the
-        values of whoever had it before, and may be at the same address."""
+        values of the owner before, and may be at the same address."""
         kind = getattr(torch, "UntypedStorage", None)
         if kind is None:  # an old PyTorch
             yield

@@ -92,7 +92,7 @@ def run_here(
 
 def _counters_to_run(request: RunRequest, collected: Collected) -> tuple[str, ...]:
     """The counters to run here: those that run unasked, and every other that takes the model as it is. What the libraries of a
-    processor write is nobody's figure."""
+    processor write is not a published figure."""
     sides = collected.meta["frameworks"]
     chosen = {
         *choose_counters(replace(request, counters=())),

@@ -123,7 +123,7 @@ def _beside(env: Environment, requirements: Sequence[str], python: str, counters
 
 
 def moved_by(requirements: Sequence[str]) -> tuple[str, ...]:
-    """The counters of these packages, which whoever upgrades them asks for."""
+    """The counters of these packages, which an upgrade of them asks for."""
     names = packages_of(requirements)
     return tuple(
         name
