@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 JOBS ?= 3
 SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 
-.PHONY: demo test proofs slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
+.PHONY: demo test removals measure proofs slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -201,6 +201,15 @@ bench: $(VENV)/.installed
 
 bench-gallery: $(VENV)/.installed
 	PYTHONPATH=. $(BIN)/python benchmarks/gallery.py
+
+# Each product, optional framework and optional counter is taken away from a copy, where the rest has to be green. PARTS="products.mfu
+# counters.xla all" takes these away; all is every part at once.
+removals: $(VENV)/.installed
+	PYTHONPATH=. JOBS=2 $(BIN)/python -m tests.home.removals $(PARTS)
+
+# How heavy the house is, in numbers.
+measure: $(VENV)/.installed
+	PYTHONPATH=. $(BIN)/python -m tests.home.measure
 
 # The home side without any framework, numpy or pandas, on the oldest and the newest Python.
 home-matrix: $(VENV)/.installed
