@@ -219,7 +219,7 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     import numpy
     import torch
 
-    def put_weight(parameter: Any, array: Any) -> None:
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
     def weights(name: str) -> Any:
@@ -227,11 +227,11 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
 
     def both(module: Any, name: str) -> None:
         first, second = weights(name)
-        put_weight(module.weight, first.T)
-        put_weight(module.bias, second)
+        put(module.weight, first.T)
+        put(module.bias, second)
 
     for name in ("word", "position", "segment"):
-        put_weight(getattr(torch_model, name).weight, weights(name)[0])
+        put(getattr(torch_model, name).weight, weights(name)[0])
     both(torch_model.embeddings_norm, "embeddings_norm")
     for index, layer in enumerate(torch_model.encoder):
         name = f"layer_{index}_"
@@ -239,12 +239,10 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
             name + "attention"
         )  # kernels (width, heads, per head), biases (heads, per head): query, key, value
         width = held[0].shape[0]
-        put_weight(
-            layer.self_attn.in_proj_weight, numpy.concatenate([held[i].reshape(width, width).T for i in (0, 2, 4)])
-        )
-        put_weight(layer.self_attn.in_proj_bias, numpy.concatenate([held[i].reshape(width) for i in (1, 3, 5)]))
-        put_weight(layer.self_attn.out_proj.weight, held[6].reshape(width, width).T)
-        put_weight(layer.self_attn.out_proj.bias, held[7])
+        put(layer.self_attn.in_proj_weight, numpy.concatenate([held[i].reshape(width, width).T for i in (0, 2, 4)]))
+        put(layer.self_attn.in_proj_bias, numpy.concatenate([held[i].reshape(width) for i in (1, 3, 5)]))
+        put(layer.self_attn.out_proj.weight, held[6].reshape(width, width).T)
+        put(layer.self_attn.out_proj.bias, held[7])
         both(layer.norm1, name + "attention_norm")
         both(layer.linear1, name + "ffn_inner")
         both(layer.linear2, name + "ffn_outer")

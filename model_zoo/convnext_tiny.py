@@ -176,6 +176,6 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
             continue
         module = getattr(torch_model, layer.name.removeprefix("convnext_tiny_"))
         if len(layer.weights) == 1:  # a LayerScale, whose variable has no name
-            weights.put_array(module.weight, layer.gamma.numpy())
+            weights.put(module.weight, layer.gamma.numpy())
         else:
             weights.of_kind(layer, module)

@@ -144,29 +144,29 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     import numpy
     import torch
 
-    def put_weight(parameter: Any, array: Any) -> None:
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
     for conv in CONVS:
         kernel, bias = tf_model.get_layer(conv.name).get_weights()
-        put_weight(getattr(torch_model, conv.name).weight, kernel.transpose(3, 2, 0, 1))
-        put_weight(getattr(torch_model, conv.name).bias, bias)
+        put(getattr(torch_model, conv.name).weight, kernel.transpose(3, 2, 0, 1))
+        put(getattr(torch_model, conv.name).bias, bias)
         if conv.norm:
             norm = getattr(torch_model, conv.name + "_bn")
             held = tf_model.get_layer(conv.name + "_bn").get_weights()
             for parameter, array in zip((norm.weight, norm.bias, norm.running_mean, norm.running_var), held):
-                put_weight(parameter, array)
+                put(parameter, array)
     for level in (0, 1):
         weights = tf_model.get_layer(f"gru_{level + 1}").get_weights()  # kernel, recurrent, biases: forward, backward
         for direction, end in enumerate(("", "_reverse")):
             kernel, recurrent, biases = weights[3 * direction : 3 * direction + 3]
-            put_weight(getattr(torch_model.gru, f"weight_ih_l{level}{end}"), _reorder(kernel).T)
-            put_weight(getattr(torch_model.gru, f"weight_hh_l{level}{end}"), _reorder(recurrent).T)
-            put_weight(getattr(torch_model.gru, f"bias_ih_l{level}{end}"), _reorder(biases[:1])[0])
-            put_weight(getattr(torch_model.gru, f"bias_hh_l{level}{end}"), _reorder(biases[1:])[0])
+            put(getattr(torch_model.gru, f"weight_ih_l{level}{end}"), _reorder(kernel).T)
+            put(getattr(torch_model.gru, f"weight_hh_l{level}{end}"), _reorder(recurrent).T)
+            put(getattr(torch_model.gru, f"bias_ih_l{level}{end}"), _reorder(biases[:1])[0])
+            put(getattr(torch_model.gru, f"bias_hh_l{level}{end}"), _reorder(biases[1:])[0])
     kernel, bias = tf_model.get_layer("dense").get_weights()
-    put_weight(torch_model.dense.weight, kernel.T)
-    put_weight(torch_model.dense.bias, bias)
+    put(torch_model.dense.weight, kernel.T)
+    put(torch_model.dense.bias, bias)
 
 
 def _reorder(gates: Any) -> Any:

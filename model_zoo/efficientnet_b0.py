@@ -139,7 +139,7 @@ def build_torch(p: Any) -> Any:
     import torch
     from torch import nn
 
-    def make_padding(side: int, kernel: int) -> nn.Module:
+    def padding(side: int, kernel: int) -> nn.Module:
         """TensorFlow's "same" before a kernel of stride 2."""
         before = kernel // 2 - (side % 2 == 0)
         return nn.ZeroPad2d((before, kernel // 2, before, kernel // 2))
@@ -181,7 +181,7 @@ def build_torch(p: Any) -> Any:
             side = p.size
             self.rescaling = Rescale()
             self.normalization = Normalize()
-            self.stem_conv_pad = make_padding(side, 3)
+            self.stem_conv_pad = padding(side, 3)
             side = (side + 1) // 2
             self._conv("stem_conv", "stem_bn", "stem_activation", 3, STEM, 3, stride=2)
             for block in blocks():
@@ -190,7 +190,7 @@ def build_torch(p: Any) -> Any:
                     made = (name + "expand_conv", name + "expand_bn", name + "expand_activation")
                     self._conv(*made, block.width, wide, 1)
                 if block.stride == 2:
-                    self.add_module(name + "dwconv_pad", make_padding(side, kernel))
+                    self.add_module(name + "dwconv_pad", padding(side, kernel))
                     side = (side + 1) // 2
                 inside = 0 if block.stride == 2 else kernel // 2
                 made = (name + "dwconv", name + "bn", name + "activation")
@@ -257,5 +257,5 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     rest = [layer for layer in tf_model.layers if layer.name != "normalization"]
     weights.by_name(rest, torch_model)
     mean, variance, _ = tf_model.get_layer("normalization").get_weights()
-    weights.put_array(torch_model.normalization.mean, mean)
-    weights.put_array(torch_model.normalization.variance, variance)
+    weights.put(torch_model.normalization.mean, mean)
+    weights.put(torch_model.normalization.variance, variance)

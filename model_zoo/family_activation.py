@@ -51,7 +51,7 @@ def prelu(name: str) -> Brick:
         return torch.nn.PReLU(shape[-1])
 
     def copy(layer: Any, found: Any) -> None:
-        weights.put_array(found.weight, layer.get_weights()[0].reshape(-1))
+        weights.put(found.weight, layer.get_weights()[0].reshape(-1))
 
     return Brick(name, SHAPE, tf, torch, copy, channels_first=True)
 

@@ -61,22 +61,22 @@ def multi_head(name: str, causal: bool = False, need_weights: bool = False, acro
         SHAPE,
         tf,
         torch,
-        join_projections,
+        joined,
         out=lambda shape: (2 if across else shape[0], shape[-1]),
         fits=lambda shape: fits(shape) and shape[0] >= 2,
     )
 
 
-def join_projections(layer: Any, module: Any) -> None:
+def joined(layer: Any, module: Any) -> None:
     """Keras' three projections (width, heads, per head) as PyTorch's one, and the output's."""
     import numpy
 
     held = layer.get_weights()  # kernel and bias of query, key, value and output
     width = held[0].shape[0]
-    weights.put_array(module.in_proj_weight, numpy.concatenate([held[i].reshape(width, -1).T for i in (0, 2, 4)]))
-    weights.put_array(module.in_proj_bias, numpy.concatenate([held[i].reshape(-1) for i in (1, 3, 5)]))
-    weights.put_array(module.out_proj.weight, held[6].reshape(-1, width).T)
-    weights.put_array(module.out_proj.bias, held[7])
+    weights.put(module.in_proj_weight, numpy.concatenate([held[i].reshape(width, -1).T for i in (0, 2, 4)]))
+    weights.put(module.in_proj_bias, numpy.concatenate([held[i].reshape(-1) for i in (1, 3, 5)]))
+    weights.put(module.out_proj.weight, held[6].reshape(-1, width).T)
+    weights.put(module.out_proj.bias, held[7])
 
 
 PROJECTIONS = ("query", "key", "value", "out")
@@ -96,11 +96,11 @@ def apart(layer: Any, module: Any) -> None:
     for index, name in enumerate(PROJECTIONS):
         kernel, bias = held[2 * index], held[2 * index + 1]
         linear = getattr(module, name)
-        weights.put_array(linear.weight, kernel.reshape(-1, kernel.shape[-1] if name == "out" else bias.size).T)
-        weights.put_array(linear.bias, bias.reshape(-1))
+        weights.put(linear.weight, kernel.reshape(-1, kernel.shape[-1] if name == "out" else bias.size).T)
+        weights.put(linear.bias, bias.reshape(-1))
 
 
-def grouped_attention(name: str, groups: int) -> Brick:
+def grouped(name: str, groups: int) -> Brick:
     """Queries of four heads that share the keys and values of ``groups``."""
     heads = 2 * HEADS
 
@@ -135,11 +135,11 @@ def written_out(name: str, causal: bool = False) -> Brick:
 
         width = shape[-1]
 
-        def split_heads(x: Any) -> Any:
+        def split(x: Any) -> Any:
             return tf.transpose(tf.reshape(x, (-1, x.shape[1], HEADS, width // HEADS)), (0, 2, 1, 3))
 
         def call(self: Any, x: Any) -> Any:
-            query, key, value = split_heads(self.query(x)), split_heads(self.key(x)), split_heads(self.value(x))
+            query, key, value = split(self.query(x)), split(self.key(x)), split(self.value(x))
             scores = tf.matmul(query, key, transpose_b=True) * (width // HEADS) ** -0.5
             if causal:
                 steps = x.shape[1]
@@ -167,7 +167,7 @@ def written_out(name: str, causal: bool = False) -> Brick:
     return Brick(name, SHAPE, tf, torch, apart, fits=fits)
 
 
-def fused_attention(name: str, causal: bool = False) -> Brick:
+def fused(name: str, causal: bool = False) -> Brick:
     """The input's attention to itself, without any weights: Keras' Attention, PyTorch's fused call."""
 
     def tf(name: str, _shape: Shape) -> Any:
@@ -190,12 +190,12 @@ BRICKS = (
     multi_head("multi_head_weights", need_weights=True),
     multi_head("multi_head_causal", causal=True),
     multi_head("multi_head_across", across=True),
-    grouped_attention("grouped_query", 2),
-    grouped_attention("multi_query", 1),
+    grouped("grouped_query", 2),
+    grouped("multi_query", 1),
     written_out("written_out"),
     written_out("written_out_causal", causal=True),
-    fused_attention("dot_product"),
-    fused_attention("dot_product_causal", causal=True),
+    fused("dot_product"),
+    fused("dot_product_causal", causal=True),
 )
 
 PAIR, inputs, build_tf, build_torch, copy_weights = pair(

@@ -175,7 +175,7 @@ def functional(name: str) -> Brick:
 
     def copy(layer: Any, found: Any) -> None:
         for part in parts:
-            weights.put_array(getattr(found, part), getattr(layer, part).numpy().T)
+            weights.put(getattr(found, part), getattr(layer, part).numpy().T)
 
     return Brick(name, SHAPE, tf, torch, copy)
 

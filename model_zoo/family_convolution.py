@@ -46,7 +46,7 @@ def paddings(shape: Shape, padding: str, kernel: int, stride: int, dilation: int
     return [same_padding(size, kernel, stride, dilation) for size in shape[:-1]]
 
 
-def pad_module(inner: Any, sides: list[tuple[int, int]]) -> Any:
+def padded(inner: Any, sides: list[tuple[int, int]]) -> Any:
     """A module after F.pad of (batch, channels, positions...): the last axis comes first there."""
     import torch
 
@@ -101,7 +101,7 @@ def convolution(
         sides = paddings(shape, padding, kernel, stride, dilation)
         if all(before == after for before, after in sides):
             return make(padding=tuple(before for before, _ in sides))
-        return pad_module(make(), sides)
+        return padded(make(), sides)
 
     return Brick(
         name,

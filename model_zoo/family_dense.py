@@ -52,13 +52,13 @@ def einsum_dense(name: str, shape: Shape, heads: int, width: int) -> Brick:
 
     def copy(layer: Any, found: Any) -> None:
         kernel, bias = layer.get_weights()
-        weights.put_array(found.kernel, kernel)
-        weights.put_array(found.bias, bias)
+        weights.put(found.kernel, kernel)
+        weights.put(found.bias, bias)
 
     return Brick(name, shape, tf, torch, copy, out=lambda shape: (shape[0], heads, width))
 
 
-def embedding_brick(name: str, shape: Shape, vocabulary: int, width: int) -> Brick:
+def embedding(name: str, shape: Shape, vocabulary: int, width: int) -> Brick:
     """Token ids (steps,) -> (steps, width)."""
 
     def tf(name: str, _shape: Shape) -> Any:
@@ -72,7 +72,7 @@ def embedding_brick(name: str, shape: Shape, vocabulary: int, width: int) -> Bri
         return torch.nn.Embedding(vocabulary, width)
 
     def copy(layer: Any, found: Any) -> None:
-        weights.put_array(found.weight, layer.get_weights()[0])
+        weights.put(found.weight, layer.get_weights()[0])
 
     return Brick(name, shape, tf, torch, copy, out=lambda shape: (*shape, width), dtype="int64")
 
@@ -85,7 +85,7 @@ BRICKS = (
     dense("dense_steps_no_bias", (5, 6), 4, bias=False),
     dense("dense_map", (3, 4, 5), 6),
     einsum_dense("einsum_dense", (5, 6), 3, 2),
-    embedding_brick("embedding", (5,), 4, 3),
+    embedding("embedding", (5,), 4, 3),
 )
 
 PAIR, inputs, build_keras, build_torch, copy_weights = pair(

@@ -100,7 +100,7 @@ def adaptive(name: str, kind: str, shape: Shape, size: Shape) -> Brick:
     )
 
 
-def upsampling_brick(name: str, shape: Shape, factor: int, mode: str = "nearest") -> Brick:
+def upsampling(name: str, shape: Shape, factor: int, mode: str = "nearest") -> Brick:
     """Make every axis of positions ``factor`` times as long."""
     axes = len(shape) - 1
 
@@ -143,10 +143,10 @@ BRICKS = (
     adaptive("adaptive_avg1d", "avg", ONE, (4,)),
     adaptive("adaptive_avg2d", "avg", TWO, (3, 2)),
     adaptive("adaptive_max2d", "max", TWO, (4, 3)),
-    upsampling_brick("nearest1d", ONE, 2),
-    upsampling_brick("nearest2d", TWO, 2),
-    upsampling_brick("nearest3d", THREE, 2),
-    upsampling_brick("bilinear2d", TWO, 2, "bilinear"),
+    upsampling("nearest1d", ONE, 2),
+    upsampling("nearest2d", TWO, 2),
+    upsampling("nearest3d", THREE, 2),
+    upsampling("bilinear2d", TWO, 2, "bilinear"),
 )
 
 PAIR, inputs, build_keras, build_torch, copy_weights = pair(

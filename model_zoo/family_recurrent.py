@@ -108,11 +108,11 @@ def reset_before(name: str, bias: bool = True) -> Brick:
 
     def copy(layer: Any, found: Any) -> None:
         kernel, hidden, *biases = layer.get_weights()
-        weights.put_array(found.inputs.weight, kernel.T)
-        weights.put_array(found.gates.weight, hidden[:, : 2 * UNITS].T)
-        weights.put_array(found.candidate.weight, hidden[:, 2 * UNITS :].T)
+        weights.put(found.inputs.weight, kernel.T)
+        weights.put(found.gates.weight, hidden[:, : 2 * UNITS].T)
+        weights.put(found.candidate.weight, hidden[:, 2 * UNITS :].T)
         for array in biases:
-            weights.put_array(found.inputs.bias, array)
+            weights.put(found.inputs.bias, array)
 
     return Brick(name, SHAPE, tf, torch, copy, out=lambda shape: (shape[0], UNITS))
 
@@ -170,7 +170,7 @@ BRICKS = (
 )
 
 
-def resize_steps(shape: Shape, p: Any) -> Shape:
+def resized(shape: Shape, p: Any) -> Shape:
     """The inputs with the pair's number of steps."""
     return (p.steps, *shape[1:])
 
@@ -183,5 +183,5 @@ PAIR, inputs, build_keras, build_torch, copy_weights = pair(
         "PyTorch's second bias per gate is 0 where Keras has none: one sum more per gate and step, equal outputs.",
     ),
     params={"steps": SHAPE[0]},
-    resized=resize_steps,
+    resized=resized,
 )

@@ -30,14 +30,14 @@ def sizes(shape: Shape, kernel: int, stride: int, padding: str) -> Shape:
     return tuple(size * stride + beyond for size in shape[:-1])
 
 
-def crop_module(inner: Any, size: Shape) -> Any:
+def cropped(inner: Any, size: Shape) -> Any:
     """A module, and of its output the first positions."""
 
     first = (slice(None), slice(None), *(slice(n) for n in size))
     return module(lambda self, x: self.inner(x)[first], inner=inner)
 
 
-def transposed_brick(
+def transposed(
     name: str, shape: Shape, filters: int, kernel: int, stride: int = 1, padding: str = "valid", bias: bool = True
 ) -> Brick:
     """A transposed convolution on as many axes as the shape has positions."""
@@ -56,7 +56,7 @@ def transposed_brick(
         options = {"stride": stride, "bias": bias}
         overhang = kernel - stride
         if padding == "same" and overhang % 2:
-            return crop_module(
+            return cropped(
                 make(shape[-1], filters, kernel, padding=overhang // 2, **options),
                 sizes(shape, kernel, stride, padding),
             )
@@ -76,16 +76,16 @@ def transposed_brick(
 
 
 BRICKS = (
-    transposed_brick("transposed1d", ONE, 6, 3),
-    transposed_brick("transposed1d_stride", ONE, 5, 3, stride=2),
-    transposed_brick("transposed2d", TWO, 3, 3),
-    transposed_brick("transposed2d_stride", TWO, 3, 3, stride=2),
-    transposed_brick("transposed2d_gaps", TWO, 3, 2, stride=3),
-    transposed_brick("transposed2d_same_even", TWO, 3, 4, stride=2, padding="same"),
-    transposed_brick("transposed2d_same_odd", TWO, 3, 3, stride=2, padding="same"),
-    transposed_brick("transposed2d_no_bias", TWO, 3, 2, stride=2, bias=False),
-    transposed_brick("transposed3d", THREE, 3, 2),
-    transposed_brick("transposed3d_stride", THREE, 3, 3, stride=2),
+    transposed("transposed1d", ONE, 6, 3),
+    transposed("transposed1d_stride", ONE, 5, 3, stride=2),
+    transposed("transposed2d", TWO, 3, 3),
+    transposed("transposed2d_stride", TWO, 3, 3, stride=2),
+    transposed("transposed2d_gaps", TWO, 3, 2, stride=3),
+    transposed("transposed2d_same_even", TWO, 3, 4, stride=2, padding="same"),
+    transposed("transposed2d_same_odd", TWO, 3, 3, stride=2, padding="same"),
+    transposed("transposed2d_no_bias", TWO, 3, 2, stride=2, bias=False),
+    transposed("transposed3d", THREE, 3, 2),
+    transposed("transposed3d_stride", THREE, 3, 3, stride=2),
 )
 
 PAIR, inputs, build_keras, build_torch, copy_weights = pair(

@@ -253,26 +253,24 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     import numpy
     import torch
 
-    def put_weight(parameter: Any, array: Any) -> None:
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
     def both(module: Any, name: str) -> None:
         first, second = tf_model.get_layer(name).get_weights()
-        put_weight(module.weight, first.T)
-        put_weight(module.bias, second)
+        put(module.weight, first.T)
+        put(module.bias, second)
 
-    put_weight(torch_model.word.weight, tf_model.get_layer("word").get_weights()[0])
-    put_weight(torch_model.position.weight, tf_model.get_layer("position").get_weights()[0])
+    put(torch_model.word.weight, tf_model.get_layer("word").get_weights()[0])
+    put(torch_model.position.weight, tf_model.get_layer("position").get_weights()[0])
     for index, block in enumerate(torch_model.blocks):
         name = f"block_{index}_"
         held = tf_model.get_layer(name + "attention").get_weights()  # query, key, value: kernel and bias each; output
         width = held[0].shape[0]
-        put_weight(
-            block.attention.project.weight, numpy.concatenate([held[i].reshape(width, width).T for i in (0, 2, 4)])
-        )
-        put_weight(block.attention.project.bias, numpy.concatenate([held[i].reshape(width) for i in (1, 3, 5)]))
-        put_weight(block.attention.out.weight, held[6].reshape(width, width).T)
-        put_weight(block.attention.out.bias, held[7])
+        put(block.attention.project.weight, numpy.concatenate([held[i].reshape(width, width).T for i in (0, 2, 4)]))
+        put(block.attention.project.bias, numpy.concatenate([held[i].reshape(width) for i in (1, 3, 5)]))
+        put(block.attention.out.weight, held[6].reshape(width, width).T)
+        put(block.attention.out.bias, held[7])
         for part in ("attention_norm", "mlp_norm", "mlp_inner", "mlp_outer"):
             both(getattr(block, part), name + part)
     both(torch_model.final_norm, "final_norm")

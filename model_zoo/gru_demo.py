@@ -172,22 +172,22 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     import numpy
     import torch
 
-    def put_weight(parameter: Any, array: Any) -> None:
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
     kernel, bias = tf_model.get_layer("conv").get_weights()
-    put_weight(torch_model.conv.weight, kernel.transpose(3, 2, 0, 1))
-    put_weight(torch_model.conv.bias, bias)
+    put(torch_model.conv.weight, kernel.transpose(3, 2, 0, 1))
+    put(torch_model.conv.bias, bias)
 
     kernel, recurrent, biases = tf_model.get_layer("gru").get_weights()
-    put_weight(torch_model.gru.weight_ih_l0, _reorder(kernel).T)
-    put_weight(torch_model.gru.weight_hh_l0, _reorder(recurrent).T)
-    put_weight(torch_model.gru.bias_ih_l0, _reorder(biases[:1])[0])
-    put_weight(torch_model.gru.bias_hh_l0, _reorder(biases[1:])[0])
+    put(torch_model.gru.weight_ih_l0, _reorder(kernel).T)
+    put(torch_model.gru.weight_hh_l0, _reorder(recurrent).T)
+    put(torch_model.gru.bias_ih_l0, _reorder(biases[:1])[0])
+    put(torch_model.gru.bias_hh_l0, _reorder(biases[1:])[0])
 
     kernel, bias = tf_model.get_layer("dense").get_weights()
-    put_weight(torch_model.dense.weight, kernel.T)
-    put_weight(torch_model.dense.bias, bias)
+    put(torch_model.dense.weight, kernel.T)
+    put(torch_model.dense.bias, bias)
 
 
 def _reorder(gates: Any) -> Any:

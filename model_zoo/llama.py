@@ -318,20 +318,20 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     import numpy
     import torch
 
-    def put_weight(parameter: Any, array: Any) -> None:
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
     def only(name: str) -> Any:
         return tf_model.get_layer(name).get_weights()[0]
 
-    put_weight(torch_model.word.weight, only("word"))
+    put(torch_model.word.weight, only("word"))
     for index, block in enumerate(torch_model.blocks):
         name = f"block_{index}_"
         for part in ("query", "key", "value", "out"):
             kernel = getattr(tf_model.get_layer(name + "attention"), part).get_weights()[0]
-            put_weight(getattr(block.attention, part).weight, kernel.T)
+            put(getattr(block.attention, part).weight, kernel.T)
         for part in ("attention_norm", "mlp_norm"):
-            put_weight(getattr(block, part).weight, only(name + part))
+            put(getattr(block, part).weight, only(name + part))
         for part in ("mlp_gate", "mlp_up", "mlp_down"):
-            put_weight(getattr(block, part).weight, only(name + part).T)
-    put_weight(torch_model.final_norm.weight, only("final_norm"))
+            put(getattr(block, part).weight, only(name + part).T)
+    put(torch_model.final_norm.weight, only("final_norm"))

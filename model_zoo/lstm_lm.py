@@ -71,16 +71,16 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights."""
     import torch
 
-    def put_weight(parameter: Any, array: Any) -> None:
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(array.copy()))
 
-    put_weight(torch_model.embedding.weight, tf_model.get_layer("embedding").get_weights()[0])
+    put(torch_model.embedding.weight, tf_model.get_layer("embedding").get_weights()[0])
     for index in (0, 1):
         kernel, recurrent, bias = tf_model.get_layer(f"lstm_{index + 1}").get_weights()
-        put_weight(getattr(torch_model.lstm, f"weight_ih_l{index}"), kernel.T)
-        put_weight(getattr(torch_model.lstm, f"weight_hh_l{index}"), recurrent.T)
-        put_weight(getattr(torch_model.lstm, f"bias_ih_l{index}"), bias)
+        put(getattr(torch_model.lstm, f"weight_ih_l{index}"), kernel.T)
+        put(getattr(torch_model.lstm, f"weight_hh_l{index}"), recurrent.T)
+        put(getattr(torch_model.lstm, f"bias_ih_l{index}"), bias)
         getattr(torch_model.lstm, f"bias_hh_l{index}").data.zero_()
     kernel, bias = tf_model.get_layer("dense").get_weights()
-    put_weight(torch_model.dense.weight, kernel.T)
-    put_weight(torch_model.dense.bias, bias)
+    put(torch_model.dense.weight, kernel.T)
+    put(torch_model.dense.bias, bias)

@@ -105,7 +105,7 @@ def build_torch(p: Any) -> Any:
     """The same network in PyTorch, every layer by its name in Keras; it takes the image channels last."""
     import torch
 
-    def make_padding(side: int) -> Any:
+    def padding(side: int) -> Any:
         """TensorFlow's "same" before a 3x3 of stride 2."""
         before = 1 - (side % 2 == 0)
         return torch.nn.ZeroPad2d((before, 1, before, 1))
@@ -122,7 +122,7 @@ def build_torch(p: Any) -> Any:
         def __init__(self) -> None:
             super().__init__()
             side = p.size
-            self.Conv1_pad = make_padding(side)
+            self.Conv1_pad = padding(side)
             side = (side + 1) // 2
             self._conv("Conv1", "bn_Conv1", "Conv1_relu", 3, 32, 3, stride=2)
             for block in blocks():
@@ -131,7 +131,7 @@ def build_torch(p: Any) -> Any:
                     parts = (name + "expand", name + "expand_BN", name + "expand_relu")
                     self._conv(parts[0], parts[1], parts[2], block.width, block.expanded, 1)
                 if block.stride == 2:
-                    self.add_module(name + "pad", make_padding(side))
+                    self.add_module(name + "pad", padding(side))
                     side = (side + 1) // 2
                 parts = (name + "depthwise", name + "depthwise_BN", name + "depthwise_relu")
                 inside = 0 if block.stride == 2 else 1

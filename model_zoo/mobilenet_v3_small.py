@@ -43,18 +43,7 @@ EPSILON = 1e-3
 
 
 class Block(NamedTuple):
-    """One inverted residual block.
-
-    Attributes:
-        name: The prefix of its layers in Keras.
-        width: The channels of its input.
-        expanded: The channels that the first convolution expands them to, which the depthwise one has.
-        filters: The channels of its output.
-        kernel: The height and width of the depthwise convolution's filters.
-        stride: The stride of the depthwise convolution.
-        squeezed: The channels inside of squeeze and excite; 0 without it.
-        hard: Whether its activations are hard swish, and not ReLU.
-    """
+    """One inverted residual block: ``name`` is the prefix of its layers in Keras, ``squeezed`` 0 for none."""
 
     name: str
     width: int
@@ -107,23 +96,23 @@ def layers() -> tuple[Layer, ...]:
     """One row per layer. Keras numbers the activations it was given no name for, in the order of their making."""
     made = {"activation": 0, "re_lu": 0}
 
-    def make_layer(name: str, kind: str) -> Layer:
+    def unnamed(name: str, kind: str) -> Layer:
         made[kind] += 1
         return Layer(name, kind if made[kind] == 1 else f"{kind}_{made[kind] - 1}", name)
 
     found = [Layer(name, name, name) for name in ("rescaling", "conv", "conv_bn")]
-    found.append(make_layer("conv_act", "activation"))
+    found.append(unnamed("conv_act", "activation"))
     for block in blocks():
         for name in [block.name + part for part in parts(block)]:
             if name.endswith("_act"):
-                found.append(make_layer(name, "activation" if block.hard else "re_lu"))
+                found.append(unnamed(name, "activation" if block.hard else "re_lu"))
             elif name.endswith("hard_sigmoid"):
-                found.append(make_layer(name, "re_lu"))
+                found.append(unnamed(name, "re_lu"))
             else:
                 found.append(Layer(name, name, name))
     found += [Layer("conv_1", "conv_1", "conv_1"), Layer("conv_1_bn", "conv_1_bn", "conv_1_bn")]
-    found += [make_layer("conv_1_act", "activation"), Layer("avg_pool", "global_average_pooling2d", "avg_pool")]
-    found += [Layer("conv_2", "conv_2", "conv_2"), make_layer("conv_2_act", "activation")]
+    found += [unnamed("conv_1_act", "activation"), Layer("avg_pool", "global_average_pooling2d", "avg_pool")]
+    found += [Layer("conv_2", "conv_2", "conv_2"), unnamed("conv_2_act", "activation")]
     return (*found, Layer("logits", "logits", "logits"), Layer("predictions", "predictions", "predictions"))
 
 
@@ -177,7 +166,7 @@ def build_torch(p: Any) -> Any:
     import torch
     from torch import nn
 
-    def make_padding(side: int, kernel: int) -> nn.Module:
+    def padding(side: int, kernel: int) -> nn.Module:
         """TensorFlow's "same" before a kernel of stride 2."""
         before = kernel // 2 - (side % 2 == 0)
         return nn.ZeroPad2d((before, kernel // 2, before, kernel // 2))
@@ -207,7 +196,7 @@ def build_torch(p: Any) -> Any:
             super().__init__()
             side = p.size
             self.rescaling = Rescale()
-            self.conv_pad = make_padding(side, 3)
+            self.conv_pad = padding(side, 3)
             self._conv("conv", "conv", 3, 16, 3, stride=2, hard=True)
             side = (side + 1) // 2
             for block in blocks():
@@ -215,7 +204,7 @@ def build_torch(p: Any) -> Any:
                 if block.expands:
                     self._conv(name + "expand", name + "expand", block.width, wide, 1, hard=block.hard)
                 if block.stride == 2:
-                    self.add_module(name + "pad", make_padding(side, kernel))
+                    self.add_module(name + "pad", padding(side, kernel))
                     side = (side + 1) // 2
                 inside = 0 if block.stride == 2 else kernel // 2
                 depthwise = name + "depthwise"

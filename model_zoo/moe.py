@@ -148,10 +148,10 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     import numpy
     import torch
 
-    def put_weight(parameter: Any, array: Any) -> None:
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
-    put_weight(torch_model.norm.weight, tf_model.get_layer("norm").get_weights()[0])
-    put_weight(torch_model.router.weight, tf_model.get_layer("router").get_weights()[0].T)
+    put(torch_model.norm.weight, tf_model.get_layer("norm").get_weights()[0])
+    put(torch_model.router.weight, tf_model.get_layer("router").get_weights()[0].T)
     for name in KERNELS:
-        put_weight(getattr(torch_model.experts, name), getattr(tf_model.get_layer("experts"), name).numpy())
+        put(getattr(torch_model.experts, name), getattr(tf_model.get_layer("experts"), name).numpy())

@@ -294,15 +294,15 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     import numpy
     import torch
 
-    def put_weight(parameter: Any, array: Any) -> None:
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
     def both(module: Any, layer: Any) -> None:
         """Kernel and bias; a layer without a bias has only the first."""
         first, *second = layer.get_weights()
-        put_weight(module.weight, first.transpose(3, 2, 0, 1) if first.ndim == 4 else first.T)
+        put(module.weight, first.transpose(3, 2, 0, 1) if first.ndim == 4 else first.T)
         for bias in second:
-            put_weight(module.bias, bias)
+            put(module.bias, bias)
 
     of = tf_model.get_layer
     for name in ("patches", "patches_norm", "final_norm", "head"):
@@ -314,7 +314,7 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
         for index, block in enumerate(members):
             name = f"block_{stage}_{index}_"
             attention = of(name + "attention")
-            put_weight(block.attention.table, attention.table.numpy())
+            put(block.attention.table, attention.table.numpy())
             both(block.attention.project, attention.project)
             both(block.attention.out, attention.out)
             for part in ("attention_norm", "mlp_norm", "mlp_inner", "mlp_outer"):

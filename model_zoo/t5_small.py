@@ -157,7 +157,7 @@ def build_tf(p: Any) -> Any:
     def normal(name: str) -> Any:
         return keras.RMSNormalization(epsilon=EPSILON, name=name)
 
-    def add_residual(x: Any, name: str, y: Any) -> Any:
+    def added(x: Any, name: str, y: Any) -> Any:
         return keras.Add(name=name + "_add")([x, y])
 
     def stack(name: str, x: Any, source: Any = None) -> Any:
@@ -166,13 +166,13 @@ def build_tf(p: Any) -> Any:
         for index in range(p.depth):
             part = f"{name}_{index}_attention"
             y = normal(part + "_norm")(x)
-            x = add_residual(x, part, Attention(name=part)(y, y, bias))
+            x = added(x, part, Attention(name=part)(y, y, bias))
             if source is not None:
                 part = f"{name}_{index}_cross"
-                x = add_residual(x, part, Attention(name=part)(normal(part + "_norm")(x), source))
+                x = added(x, part, Attention(name=part)(normal(part + "_norm")(x), source))
             part = f"{name}_{index}_mlp"
             y = keras.Dense(p.inner, activation="relu", use_bias=False, name=part + "_inner")(normal(part + "_norm")(x))
-            x = add_residual(x, part, keras.Dense(p.width, use_bias=False, name=part + "_outer")(y))
+            x = added(x, part, keras.Dense(p.width, use_bias=False, name=part + "_outer")(y))
         return normal(name + "_norm")(x)
 
     source = keras.Input(batch_shape=(p.batch, p.steps), dtype="int64", name="source")
@@ -288,24 +288,24 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     import numpy
     import torch
 
-    def put_weight(parameter: Any, array: Any) -> None:
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
     def only(layer: Any) -> Any:
         return layer.get_weights()[0]
 
-    put_weight(torch_model.word.weight, only(tf_model.get_layer("word")))
+    put(torch_model.word.weight, only(tf_model.get_layer("word")))
     for stack in ("encoder", "decoder"):
-        put_weight(getattr(torch_model, stack + "_bias").table.weight, only(tf_model.get_layer(stack + "_bias")))
-        put_weight(getattr(torch_model, stack + "_norm").weight, only(tf_model.get_layer(stack + "_norm")))
+        put(getattr(torch_model, stack + "_bias").table.weight, only(tf_model.get_layer(stack + "_bias")))
+        put(getattr(torch_model, stack + "_norm").weight, only(tf_model.get_layer(stack + "_norm")))
         for index, block in enumerate(getattr(torch_model, stack)):
             for kind in ("attention", "cross")[: 1 + (stack == "decoder")]:
                 name = f"{stack}_{index}_{kind}"
-                put_weight(getattr(block, kind + "_norm").weight, only(tf_model.get_layer(name + "_norm")))
+                put(getattr(block, kind + "_norm").weight, only(tf_model.get_layer(name + "_norm")))
                 for part in PROJECTIONS:
                     kernel = only(getattr(tf_model.get_layer(name), part))
-                    put_weight(getattr(getattr(block, kind), part).weight, kernel.T)
+                    put(getattr(getattr(block, kind), part).weight, kernel.T)
             name = f"{stack}_{index}_mlp"
-            put_weight(block.mlp_norm.weight, only(tf_model.get_layer(name + "_norm")))
-            put_weight(block.mlp_inner.weight, only(tf_model.get_layer(name + "_inner")).T)
-            put_weight(block.mlp_outer.weight, only(tf_model.get_layer(name + "_outer")).T)
+            put(block.mlp_norm.weight, only(tf_model.get_layer(name + "_norm")))
+            put(block.mlp_inner.weight, only(tf_model.get_layer(name + "_inner")).T)
+            put(block.mlp_outer.weight, only(tf_model.get_layer(name + "_outer")).T)

@@ -207,7 +207,7 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     import numpy
     import torch
 
-    def put_weight(parameter: Any, array: Any) -> None:
+    def put(parameter: Any, array: Any) -> None:
         parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
     def weights(name: str) -> Any:
@@ -215,24 +215,22 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
 
     def both(module: Any, name: str) -> None:
         first, second = weights(name)
-        put_weight(module.weight, first.T)
-        put_weight(module.bias, second)
+        put(module.weight, first.T)
+        put(module.bias, second)
 
     kernel, bias = weights("patches")  # (patch, patch, 3, width)
-    put_weight(torch_model.patches.weight, kernel.transpose(3, 2, 0, 1))
-    put_weight(torch_model.patches.bias, bias)
-    put_weight(torch_model.class_token.token, weights("class_token")[0])
-    put_weight(torch_model.position.table, weights("position")[0])
+    put(torch_model.patches.weight, kernel.transpose(3, 2, 0, 1))
+    put(torch_model.patches.bias, bias)
+    put(torch_model.class_token.token, weights("class_token")[0])
+    put(torch_model.position.table, weights("position")[0])
     for index, block in enumerate(torch_model.blocks):
         name = f"block_{index}_"
         held = weights(name + "attention")  # query, key, value: kernel (width, heads, per head) and bias each; output
         width = held[0].shape[0]
-        put_weight(
-            block.attention.in_proj_weight, numpy.concatenate([held[i].reshape(width, width).T for i in (0, 2, 4)])
-        )
-        put_weight(block.attention.in_proj_bias, numpy.concatenate([held[i].reshape(width) for i in (1, 3, 5)]))
-        put_weight(block.attention.out_proj.weight, held[6].reshape(width, width).T)
-        put_weight(block.attention.out_proj.bias, held[7])
+        put(block.attention.in_proj_weight, numpy.concatenate([held[i].reshape(width, width).T for i in (0, 2, 4)]))
+        put(block.attention.in_proj_bias, numpy.concatenate([held[i].reshape(width) for i in (1, 3, 5)]))
+        put(block.attention.out_proj.weight, held[6].reshape(width, width).T)
+        put(block.attention.out_proj.bias, held[7])
         for part in ("attention_norm", "mlp_norm", "mlp_inner", "mlp_outer"):
             both(getattr(block, part), name + part)
     both(torch_model.final_norm, "final_norm")

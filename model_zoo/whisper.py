@@ -268,7 +268,7 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights; the layers have the same names."""
     import torch
 
-    def put_weights(module: Any, arrays: list[Any]) -> None:
+    def put(module: Any, arrays: list[Any]) -> None:
         weights = [torch.as_tensor(array) for array in arrays]
         # kernels (kernel, in, out) or (in, out), norms (width,)
         order = {3: (2, 1, 0), 2: (1, 0), 1: (0,)}[weights[0].dim()]
@@ -280,10 +280,10 @@ def copy_weights(tf_model: Any, torch_model: Any) -> None:
         module: Any = getattr(torch_model, layer.name, None)
         if hasattr(layer, "query"):
             for name in ("query", "key", "value", "out"):
-                put_weights(getattr(module, name), getattr(layer, name).get_weights())
+                put(getattr(module, name), getattr(layer, name).get_weights())
         elif layer.name == "decoder_positions":
             module.table.data.copy_(torch.as_tensor(layer.get_weights()[0]))
         elif layer.name == "word":
             module.weight.data.copy_(torch.as_tensor(layer.get_weights()[0]))
         elif layer.name != "head" and layer.get_weights():
-            put_weights(module, layer.get_weights())
+            put(module, layer.get_weights())

@@ -19,12 +19,12 @@ def same(shape: Shape) -> Shape:
     return shape
 
 
-def take_anything(_shape: Shape) -> bool:
+def anything(_shape: Shape) -> bool:
     """Whether a layer that takes every shape of its rank takes this one."""
     return True
 
 
-def copy_nothing(_layer: Any, _module: Any) -> None:
+def nothing(_layer: Any, _module: Any) -> None:
     """The copy of a layer without weights."""
 
 
@@ -32,25 +32,18 @@ def copy_nothing(_layer: Any, _module: Any) -> None:
 class Brick:
     """One layer in both frameworks.
 
-    Attributes:
-        name: The layer's name in its family's pair.
-        shape: The shape of the input that it gets there.
-        tf: ``tf(name, shape)`` gives what calls the Keras layer of that name, for an input of any ``shape`` that ``fits``.
-        torch: ``torch(shape)`` gives the module for it.
-        copy: ``copy(layer, module)`` gives the module the layer's weights.
-        out: ``out(shape)`` is the output's shape.
-        fits: Whether it takes an input of this shape.
-        channels_first: Whether its module wants the channels first: it then stands between two views.
-        dtype: The type of its input.
+    ``shape``: of the input it gets in its family's pair.  ``tf(name, shape)`` gives what calls the Keras layer of that
+    name, ``torch(shape)`` the module, for an input of any ``shape`` that ``fits``; ``out(shape)`` is the output's.
+    ``copy(layer, module)`` gives the module the layer's weights.
     """
 
     name: str
     shape: Shape
     tf: Callable[[str, Shape], Callable[[Any], Any]]
     torch: Callable[[Shape], Any]
-    copy: Callable[[Any, Any], None] = copy_nothing
+    copy: Callable[[Any, Any], None] = nothing
     out: Callable[[Shape], Shape] = same
-    fits: Callable[[Shape], bool] = take_anything
+    fits: Callable[[Shape], bool] = anything
     channels_first: bool = False
     dtype: str = "float32"
 
@@ -100,7 +93,7 @@ def channels_first(inner: Any) -> Any:
     return module(lambda self, x: self.inner(x.movedim(-1, 1)).movedim(1, -1), inner=inner)
 
 
-def unwrap_module(found: Any) -> Any:
+def unwrapped(found: Any) -> Any:
     """The module that holds the weights, without what stands around it."""
     while hasattr(found, "inner"):
         found = found.inner

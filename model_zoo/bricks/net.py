@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..pair import Input, Layer, Pair
-from . import Brick, Shape, channels_first, module, unwrap_module
+from . import Brick, Shape, channels_first, module, unwrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def build_torch(net: Net, _p: Any) -> Any:
 
     shapes = net.shapes()
 
-    def make_node(node: Node) -> Any:
+    def made(node: Node) -> Any:
         if node.brick is None:
             return module(lambda _self, given: sum(given[1:], given[0]))
         found = node.brick.torch(shapes[node.sources[0]])
@@ -109,7 +109,7 @@ def build_torch(net: Net, _p: Any) -> Any:
             super().__init__()
             for node in net.nodes:
                 if not node.like:
-                    self.add_module(node.name, make_node(node))
+                    self.add_module(node.name, made(node))
 
         def forward(self, *given: Any) -> Any:
             values = dict(zip((i.name for i in net.inputs), given, strict=True))
@@ -127,7 +127,7 @@ def copy_weights(net: Net, tf_model: Any, torch_model: Any) -> None:
     """Give the PyTorch module the Keras model's weights."""
     for node in net.nodes:
         if node.brick is not None and not node.like:
-            node.brick.copy(tf_model.get_layer(node.name), unwrap_module(getattr(torch_model, node.name)))
+            node.brick.copy(tf_model.get_layer(node.name), unwrapped(getattr(torch_model, node.name)))
 
 
 class Parts(NamedTuple):
@@ -149,13 +149,13 @@ def pair(
 ) -> Parts:
     """A network as a pair. ``resized`` gives an input's shape under the pair's parameters."""
 
-    def size_net(p: Any) -> Net:
+    def sized(p: Any) -> Net:
         return replace(net, inputs=tuple(i._replace(shape=resized(i.shape, p)) for i in net.inputs))
 
     return Parts(
         Pair(name, {"batch": 2, **(params or {})}, net.layers(), notes),
-        lambda p: inputs(size_net(p), p),
-        lambda p, _keras=None: build_keras(size_net(p), p),
-        lambda p: build_torch(size_net(p), p),
+        lambda p: inputs(sized(p), p),
+        lambda p, _keras=None: build_keras(sized(p), p),
+        lambda p: build_torch(sized(p), p),
         lambda tf_model, torch_model: copy_weights(net, tf_model, torch_model),
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 from . import Brick
 from .one import brick, input_of
-from .spelled import Unspelled, literal, source, spell_function, surroundings, text
+from .spelled import Unspelled, literal, source, spelled, surroundings, text
 
 SAME_ON_ALL_AXES = (
     "kernel_size", "stride", "strides", "padding", "output_padding", "dilation", "dilation_rate", "pool_size", "size",
@@ -94,11 +94,11 @@ class _Parts:
             own.append(f"        self.{key} = {self.expression(part)}")
             self.names[id(part)] = f"self.{key}"
         self.names.clear()
-        definition = spell_function(function, self.describe)
+        definition = spelled(function, self.describe)
         definition.name = self.method
         definition.args.args[0].arg = "self"
         start = ["    def __init__(self):", "        super().__init__()", *own, ""] if own else []
-        self.before += [f"class {name}({self.base}):", *start, *_indent_lines(definition), "", ""]
+        self.before += [f"class {name}({self.base}):", *start, *_indented(definition), "", ""]
         return f"{name}()"
 
     def call(self, class_name: str, kind: type, settings: Mapping[str, Any]) -> str:
@@ -110,7 +110,7 @@ class _Parts:
                 if parameter.default is parameter.empty:
                     raise Unspelled(f"{class_name} does not keep its argument {parameter.name}")
                 continue
-            value = _shorten_value(parameter.name, value, parameter.default)
+            value = _shortened(parameter.name, value, parameter.default)
             if value == parameter.default and type(value) is type(parameter.default):
                 continue
             shown = self.value(value)
@@ -176,7 +176,7 @@ class _Keras(_Parts):
         """The layer's output for ``x``."""
         if not isinstance(layer, FunctionType):
             return f"{self.expression(layer)}(x)"
-        function = spell_function(layer, self.describe, {source(layer).args.args[0].arg: ast.Name("x", ast.Load())})
+        function = spelled(layer, self.describe, {source(layer).args.args[0].arg: ast.Name("x", ast.Load())})
         result = function.body[-1]
         if not isinstance(result, ast.Return) or result.value is None or len(function.body) > 1:
             raise Unspelled("the layer is called by more than one expression")
@@ -219,7 +219,7 @@ class _Keras(_Parts):
     def written(self, kind: type) -> str:
         """The call of a class of the zoo that is written out."""
         methods = [f for f in vars(kind).values() if isinstance(f, FunctionType)]
-        body = [line for f in methods for line in (*_indent_lines(spell_function(f, self.describe)), "")]
+        body = [line for f in methods for line in (*_indented(spelled(f, self.describe)), "")]
         self.before += [f"class {kind.__name__}({self.base}):", *body, ""]
         return f"{kind.__name__}()"
 
@@ -229,7 +229,7 @@ class _Keras(_Parts):
         if isinstance(value, tf.keras.layers.Layer) or hasattr(value, "get_config"):
             return self.expression(value)
         if isinstance(value, FunctionType):
-            function = spell_function(value, self.describe)
+            function = spelled(value, self.describe)
             (result,) = function.body
             assert isinstance(result, ast.Return)
             assert result.value is not None
@@ -242,7 +242,7 @@ class _Keras(_Parts):
         return self.expression(value) if isinstance(value, tf.keras.layers.Layer) else None
 
 
-def _indent_lines(node: ast.AST) -> Iterator[str]:
+def _indented(node: ast.AST) -> Iterator[str]:
     return (f"    {line}" for line in text(node).splitlines())
 
 
@@ -262,7 +262,7 @@ def _parameters(kind: type) -> list[inspect.Parameter]:
     return []
 
 
-def _shorten_value(name: str, value: Any, default: Any) -> Any:
+def _shortened(name: str, value: Any, default: Any) -> Any:
     """One number for the same number on every axis."""
     if name in SAME_ON_ALL_AXES and isinstance(value, list | tuple) and len(set(value)) == 1:
         return value[0]

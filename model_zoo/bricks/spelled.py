@@ -39,9 +39,9 @@ def source(function: FunctionType) -> ast.FunctionDef:
             names = tuple(argument.arg for argument in node.args.args)
             words = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
             words |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-            if names != wanted or not {*code.co_freevars, *code.co_names} - set(
-                dir(builtins)
-            ) <= words | _imported_names(node):
+            if names != wanted or not {*code.co_freevars, *code.co_names} - set(dir(builtins)) <= words | _imported(
+                node
+            ):
                 continue
             if isinstance(node, ast.FunctionDef):
                 return copy.deepcopy(node)
@@ -50,7 +50,7 @@ def source(function: FunctionType) -> ast.FunctionDef:
     raise Unspelled(f"the source of {function.__qualname__} cannot be read")
 
 
-def _imported_names(node: ast.AST) -> set[str]:
+def _imported(node: ast.AST) -> set[str]:
     names = (name for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom) for name in n.names)
     return {word for name in names for word in (name.name, name.asname or name.name)}
 
@@ -61,7 +61,7 @@ def surroundings(function: FunctionType) -> dict[str, Any]:
     return {**function.__globals__, **{name: cell.cell_contents for name, cell in cells}}
 
 
-def spell_function(
+def spelled(
     function: FunctionType, describe: Describe, renamed: Mapping[str, ast.expr] | None = None
 ) -> ast.FunctionDef:
     """The definition with every outside name as what it is. ``renamed`` replaces names of arguments."""
@@ -192,10 +192,10 @@ class _Inside(ast.NodeTransformer):
         names = [argument.arg for argument in made.args.args]
         if any(_calls(argument) and _reads(made, name) > 1 for name, argument in zip(names, node.args, strict=True)):
             assert isinstance(node.func, ast.Name)
-            self.helpers[node.func.id] = spell_function(helper, self.describe)  # inlined, it would call a layer twice
+            self.helpers[node.func.id] = spelled(helper, self.describe)  # inlined, it would call a layer twice
             self.helpers[node.func.id].name = node.func.id
             return node
-        inlined = spell_function(helper, self.describe, dict(zip(names, node.args, strict=True))).body
+        inlined = spelled(helper, self.describe, dict(zip(names, node.args, strict=True))).body
         result = inlined[-1]
         assert isinstance(result, ast.Return)
         assert result.value is not None

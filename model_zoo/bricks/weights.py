@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def put_array(parameter: Any, array: Any) -> None:
+def put(parameter: Any, array: Any) -> None:
     """Give a parameter or buffer these values. Raises ValueError if the shapes differ."""
     import numpy
     import torch
@@ -15,7 +15,7 @@ def put_array(parameter: Any, array: Any) -> None:
     parameter.data.copy_(torch.as_tensor(numpy.ascontiguousarray(array)))
 
 
-def turn_kernel(kernel: Any) -> Any:
+def turned(kernel: Any) -> Any:
     """(*k, in, out), or (*k, out, in) of a transposed convolution, with its last two axes first and the other way round."""
     return kernel.transpose(-1, -2, *range(kernel.ndim - 2))
 
@@ -29,25 +29,25 @@ def channelwise(kernel: Any) -> Any:
 def product(layer: Any, module: Any) -> None:
     """A dense layer or a convolution, transposed or not: kernel and, where there is one, bias."""
     kernel, *bias = layer.get_weights()
-    put_array(module.weight, turn_kernel(kernel))
+    put(module.weight, turned(kernel))
     for array in bias:
-        put_array(module.bias, array)
+        put(module.bias, array)
 
 
 def depthwise(layer: Any, module: Any) -> None:
     """A depthwise convolution."""
     kernel, *bias = layer.get_weights()
-    put_array(module.weight, channelwise(kernel))
+    put(module.weight, channelwise(kernel))
     for array in bias:
-        put_array(module.bias, array)
+        put(module.bias, array)
 
 
 def separable(layer: Any, module: Any) -> None:
     """A depthwise and a pointwise convolution; the bias is the second one's."""
     first, second, bias = layer.get_weights()
-    put_array(module[0].weight, channelwise(first))
-    put_array(module[1].weight, turn_kernel(second))
-    put_array(module[1].bias, bias)
+    put(module[0].weight, channelwise(first))
+    put(module[1].weight, turned(second))
+    put(module[1].bias, bias)
 
 
 def norm(layer: Any, module: Any) -> None:
@@ -55,7 +55,7 @@ def norm(layer: Any, module: Any) -> None:
     names = {"gamma": "weight", "scale": "weight", "beta": "bias", "moving_mean": "running_mean"}
     names["moving_variance"] = "running_var"
     for variable in layer.weights:
-        put_array(getattr(module, names[variable.path.rpartition("/")[2]]), variable.numpy())
+        put(getattr(module, names[variable.path.rpartition("/")[2]]), variable.numpy())
 
 
 def _cells(layer: Any) -> list[tuple[Any, str]]:
@@ -73,7 +73,7 @@ GATES = {1: (0,), 3: (1, 0, 2), 4: (0, 1, 2, 3)}
 """Number of gates -> Keras' place of each of PyTorch's gates: a GRU's z, r, h are r, z, n there."""
 
 
-def _reorder_gates(array: Any, units: int) -> Any:
+def _reordered(array: Any, units: int) -> Any:
     import numpy
 
     gates = numpy.split(array, array.shape[-1] // units, axis=-1)
@@ -88,13 +88,13 @@ def recurrent(layer: Any, module: Any) -> None:
 
 def cell(layer: Any, module: Any, end: str = "") -> None:
     """One cell, ``end`` the end of its parameters' names: a second bias that Keras does not have is 0."""
-    kernel, hidden, *biases = (_reorder_gates(w, layer.units) for w in layer.get_weights())
-    put_array(getattr(module, "weight_ih" + end), kernel.T)
-    put_array(getattr(module, "weight_hh" + end), hidden.T)
+    kernel, hidden, *biases = (_reordered(w, layer.units) for w in layer.get_weights())
+    put(getattr(module, "weight_ih" + end), kernel.T)
+    put(getattr(module, "weight_hh" + end), hidden.T)
     for array in biases:
         first, second = array if array.ndim == 2 else (array, 0 * array)
-        put_array(getattr(module, "bias_ih" + end), first)
-        put_array(getattr(module, "bias_hh" + end), second)
+        put(getattr(module, "bias_ih" + end), first)
+        put(getattr(module, "bias_hh" + end), second)
 
 
 def of_kind(layer: Any, module: Any) -> None:
