@@ -36,7 +36,7 @@ WHOLE = "`make site` shows this page whole, with its picture and with the files 
 
 def built() -> dict[Path, str | bytes]:
     """The content of each file, by its path in the repository. The pictures take matplotlib and some seconds."""
-    rows, board, found = read_gallery(), scorecard.Board(cells.read()), verdicts(claims.read(ROOT / MFU / "claims.csv"))
+    rows, board, found = read_gallery(), scorecard.Board(cells.read_cards()), verdicts(claims.read_claims(ROOT / MFU / "claims.csv"))
     return {
         REPORTS / "README.md": gallery.to_markdown(rows, {}),
         REPORTS / f"{gallery.PICTURE}.svg": gallery.to_svg(rows),

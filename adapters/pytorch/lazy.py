@@ -16,7 +16,7 @@ MODEL_RETURNS_LAZY = (
     "the model returns a %s, which computes nothing until your code %s: let it return what that gives, or count your own loop "
     "with reconcile.count."
 )
-_FUTURES = (futures.Future,) + ((torch._C.Future,) if hasattr(torch._C, "Future") else ())
+_FUTURES = (futures.Future, *filter(None, [getattr(getattr(torch, "_C", None), "Future", None)]))
 _LAZY = (Iterator,) + _FUTURES
 
 

@@ -93,7 +93,7 @@ class AddedOptions:
 
     @cached_property
     def products(self) -> tuple[tuple[RunOptions, tuple[click.Option, ...]], ...]:
-        """What each product adds, with its parameters, in the order of the products."""
+        """What each product adds to this command, with its parameters, in the order of the products that add something."""
         from ..core.product import load_place, refuse_product
         from ..core.registry import products
         from ..launch.options import by_parameter
@@ -111,7 +111,8 @@ class AddedOptions:
                 if again:
                     raise refuse_product(product, f"its option {again} of run is another's, too")
                 taken.update(words)
-                found.append((each, parameters))
+                if parameters:
+                    found.append((each, parameters))
         return tuple(found)
 
     def decorate(self, function: Callable[..., Any]) -> Callable[..., Any]:

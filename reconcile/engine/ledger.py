@@ -56,6 +56,7 @@ class Bridged:
         unchecked: How many no rule covers.
         cells: FLOPs that it reported, by layer of the pair.
         entries: What it reported by entry and layer of the pair, in its own unit.
+        spans: The layers of each item whose ops ran in several, such as a formula's term of all weights of a block.
     """
 
     ledger: Ledger
@@ -66,6 +67,7 @@ class Bridged:
     unchecked: int
     cells: Mapping[str, int]
     entries: tuple[EntryResult, ...]
+    spans: frozenset[frozenset[str]] = frozenset()
 
 
 def bridge_ledger(ledger: Ledger, trace: Trace, align: Alignment) -> Bridged:
@@ -84,7 +86,19 @@ def bridge_ledger(ledger: Ledger, trace: Trace, align: Alignment) -> Bridged:
             cells[layer] = cells.get(layer, 0) + value * scale(ledger.unit)
             entries.append(EntryResult(entry.id, layer, entry.op, value, entry.calls))
     kept = {id: (entry, homes[id]) for id, entry in uncovered.items()}
-    return Bridged(ledger, bridge, kept, mismatches, checked, unchecked, cells, tuple(entries))
+    spans = _find_spans(bridge, trace, align)
+    return Bridged(ledger, bridge, kept, mismatches, checked, unchecked, cells, tuple(entries), spans)
+
+
+def _find_spans(bridge: Bridge, trace: Trace, align: Alignment) -> frozenset[frozenset[str]]:
+    """The layers of the pair of each item whose ops ran in several."""
+    placed = {op.id: op.layer for op in trace.ops}
+    found = set()
+    for item in bridge.items:
+        around = {item.layer, *(placed[op] for op in item.ops if op in placed)}
+        if len(around) > 1:
+            found.add(frozenset(align.layer(trace.framework, layer) for layer in around))
+    return frozenset(span for span in found if len(span) > 1)
 
 
 def _shares(bridge: Bridge, ledger: Ledger, align: Alignment) -> dict[str, dict[str, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -96,7 +96,7 @@ def books_of(found: Facts, conventions: Conventions) -> Books:
         elif isinstance(ledger, Bridged):
             done = book_items(ledger, align, convention)
             if known[done.ledger.framework].complete:
-                done = _add_open_residuals(done, work[done.ledger.framework])
+                done = _add_open_residuals(done, work[done.ledger.framework], ledger.spans)
             done_by[done.ledger.counter] = done
             cells[done.ledger.counter] = done.cells
             ledger_results.append(done.ledger)
@@ -150,12 +150,20 @@ def _missing_ledger(missing: Missing) -> LedgerResult:
     )
 
 
-def _add_open_residuals(done: Reconciled, work: Mapping[str, int | None]) -> Reconciled:
-    """The path to a complete trace, with what its bridge leaves open between a layer's value and the work that ran there."""
+def _add_open_residuals(
+    done: Reconciled, work: Mapping[str, int | None], spans: Iterable[frozenset[str]] = ()
+) -> Reconciled:
+    """The path to a complete trace, with what its bridge leaves open between a layer's value and the work that ran there.
+
+    The layers of one item, which has its causes in one of them, are held to their work together: ``spans``.
+    """
     sums = Counter(done.cells)
     for layer, amount in ((x.layer, x.amount) for lines in (done.adjustments, done.residuals) for x in lines):
         sums[layer] += amount
-    rests = {layer: (work.get(layer) or 0) - sums[layer] for layer in dict.fromkeys((*work, *sums))}
+    together = _join_spans(spans)
+    rests: Counter[str] = Counter()
+    for layer in dict.fromkeys((*work, *sums)):
+        rests[together.get(layer, layer)] += (work.get(layer) or 0) - sums[layer]
     more = [Residual(layer, rest, CAUSES_DO_NOT_LEAD_THERE) for layer, rest in rests.items() if rest]
     if not more:
         return done
@@ -291,3 +299,12 @@ def _layers(
         )
         for name in align.order(names)
     )
+
+
+def _join_spans(spans: Iterable[frozenset[str]]) -> dict[str, str]:
+    """The first layer of each group of layers that share spans, by layer."""
+    groups: list[set[str]] = []
+    for span in spans:
+        apart = [group for group in groups if not group & span]
+        groups = [*apart, set(span).union(*(group for group in groups if group & span))]
+    return {layer: min(group) for group in groups for layer in group}

@@ -38,7 +38,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "aligned": lambda: to_html(aligned(12), None, ""),
     "audit": lambda: html.to_html(VERDICTS, (3, 1000), "reconcile audit claims.csv"),
     "scorecard of two families": lambda: scorecard_page.to_html(two_families()),
-    "scorecard": lambda: scorecard_page.to_html(Board(score.read())),
+    "scorecard": lambda: scorecard_page.to_html(Board(score.read_cards())),
 }
 MARKS = {"scorecard": [pytest.mark.heavy]}
 """`make browser` opens the scorecard whole, which takes a minute and a half."""

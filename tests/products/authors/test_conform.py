@@ -85,7 +85,7 @@ def test_a_ledger_of_zeroes_counts_nothing(
 ) -> None:
     entries = tuple(Entry(str(index), "", "MatMul", value, 1) for index, value in enumerate(values))
     ledger = Ledger("mine", "tf", FLOP, "graph", {}, sum(values), entries, (), {}, ())
-    for check in ("_open", "_unfounded", "_fitted", "settle"):
+    for check in ("_open", "_find_unfounded_amount", "_find_fitted_entry", "settle"):
         monkeypatch.setattr(conform, check, lambda *_: "")
     collected = Collected({}, (Trace("tf", {}, "graph", (), (), (), (), ()),), (ledger,))
     assert any(check.counted for check in _checks("conv1x1", collected, False)) is counted
