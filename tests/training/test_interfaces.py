@@ -18,7 +18,7 @@ from reconcile.drift import check as checking
 from reconcile.engine import settle
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import RunRequest
-from reconcile.pytest_plugin import Flops
+from reconcile.pytest_plugin import Flops, _key
 from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
 
@@ -163,10 +163,8 @@ def test_the_plugin_keeps_the_passes_apart(tmp_path):
     plugin = Flops(tmp_path / "test_net.py", False, taken, print)
     assert plugin.baseline("net", pass_="training").name == "net-training-sgd.json"
     assert plugin.baseline("net").name == "net.json"
-    plugin._takes.setdefault(("net", (("--pass training", ""),)), []).append(((), take(RunRequest("net", {}), print)))
-    plugin._takes.setdefault(("net", (("--pass training", "sgd"),)), []).append(
-        ((), take(RunRequest("net", {}, training="sgd"), print))
-    )
+    for request in (RunRequest("net", {}), RunRequest("net", {}, training="sgd")):
+        taken[_key(request)] = [((), take(request, print))]
     call = plugin.budget("net", max_flops=CONV + LINEAR)
     step = plugin.budget("net", max_flops=2 * CONV + 3 * LINEAR, pass_="training")
     assert (call, step) == ({"torch": CONV + LINEAR}, {"torch": 2 * CONV + 3 * LINEAR})

@@ -55,7 +55,7 @@ def guarded(trusted: bool) -> dict[str, str]:
     code = f"""
 import json
 from reconcile.core.protocol import ModelFile
-with given_file.guarded(ModelFile("", "", 0, trusted={trusted})):
+with given_file.guard_file(ModelFile("", "", 0, trusted={trusted})):
     inside = {{name: tried(call) for name, call in CALLS.items() if not ({trusted} and name == "memory")}}
 print(json.dumps([inside, {{name: tried(call) for name, call in CALLS.items() if name != "memory"}}]))
 """

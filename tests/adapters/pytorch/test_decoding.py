@@ -160,7 +160,7 @@ def test_other_models_are_refused_in_a_sentence(model: Any, inputs: Any, reason:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"pass_": "decode"}, "add --context"),
+        ({"pass_": "decode"}, "add context=128"),
         ({"context": 5}, "a context applies only to a decoding step"),
         ({"pass_": "prefill", "context": 5}, "a context applies only to a decoding step"),
         ({"pass_": "decode", "context": 0}, "the context is a number of tokens"),

@@ -302,5 +302,5 @@ def test_an_option_that_is_wrong_is_said_before_the_script_runs(words: list[str]
 
 
 def test_a_device_of_the_table_gives_the_least_time(watch: Watch, capfd: Any) -> None:
-    watch("--device", "H100 SXM")
+    watch(TRAIN, before=("--device", "H100 SXM"))
     assert "989.4 TFLOP/s of NVIDIA H100 SXM5 80GB in bf16: MFU is " in " ".join(capfd.readouterr().out.split())
