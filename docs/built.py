@@ -13,7 +13,7 @@ from pathlib import Path
 
 from docs.links import linked
 from reconcile.products.gallery import markdown as gallery
-from reconcile.products.gallery.run import read as read_gallery
+from reconcile.products.gallery.run import read_gallery
 from reconcile.products.mfu import claims, listing, table_page
 from reconcile.products.mfu.table import verdicts
 from reconcile.products.scorecard import cells, page, picture
@@ -36,7 +36,8 @@ WHOLE = "`make site` shows this page whole, with its picture and with the files 
 
 def built() -> dict[Path, str | bytes]:
     """The content of each file, by its path in the repository. The pictures take matplotlib and some seconds."""
-    rows, board, found = read_gallery(), scorecard.Board(cells.read_cards()), verdicts(claims.read_claims(ROOT / MFU / "claims.csv"))
+    rows, board = read_gallery(), scorecard.Board(cells.read_cards())
+    found = verdicts(claims.read_claims(ROOT / MFU / "claims.csv"))
     return {
         REPORTS / "README.md": gallery.to_markdown(rows, {}),
         REPORTS / f"{gallery.PICTURE}.svg": gallery.to_svg(rows),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconcile.products.scorecard import page as scorecard_page
-from reconcile.products.scorecard.cells import read
+from reconcile.products.scorecard.cells import read_cards
 from reconcile.products.scorecard.markdown import Board
 from reconcile.report.page import to_html
 from tests.browser import long_names
@@ -90,7 +90,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "steps": lambda: to_html(steps(12), None, "reconcile run --torch net:Net --pass training"),
     "adapter": lambda: to_html(long_names.adapter(), None, "reconcile run --torch net:Net"),
     "audit": long_names.audit,
-    "scorecard": lambda: scorecard_page.to_html(Board(read())),
+    "scorecard": lambda: scorecard_page.to_html(Board(read_cards())),
 }
 
 

@@ -33,7 +33,9 @@ def is_a_sentence(done: Result, said: str) -> bool:
 @pytest.mark.parametrize("command", [("run", "--model"), ("check", "--model"), ("matrix", "--model"), ("sweep",)])
 def test_a_time_limit_that_is_none(command: tuple[str, ...], text: str) -> None:
     done = typed(*command, "conv_only", "--timeout", text)
-    assert is_a_sentence(done, "--timeout= must be a number of seconds above 0 and up to 100,000,000, not "), done.output
+    assert is_a_sentence(done, "--timeout= must be a number of seconds above 0 and up to 100,000,000, not "), (
+        done.output
+    )
 
 
 def test_a_time_limit_that_is_none_in_python() -> None:

@@ -135,7 +135,10 @@ def text_of(value: ast.expr | None) -> str:
 def sentences(trees: Mapping[str, ast.Module] | None = None) -> list[str]:
     """Constants of one word that hold a sentence."""
     found = []
-    for module, tree in (trees or {module: parsed(module) for module in MODULES}).items():
+    ours = [
+        m for m in MODULES if not m.startswith("reconcile.model_zoo.")
+    ]  # a row of the gallery has the hash of its pair
+    for module, tree in (trees or {module: parsed(module) for module in ours}).items():
         for node in tree.body:
             if isinstance(node, (ast.Assign, ast.AnnAssign)):
                 target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
@@ -161,7 +164,10 @@ def lonely_files() -> list[str]:
 def undescribed_records(trees: Mapping[str, ast.Module] | None = None) -> list[str]:
     """Records of ``WIDE`` fields and more with a field that has no line: in the docstring, or in a string below it."""
     found = []
-    for module, tree in (trees or {module: parsed(module) for module in MODULES}).items():
+    ours = [
+        m for m in MODULES if not m.startswith("reconcile.model_zoo.")
+    ]  # a row of the gallery has the hash of its pair
+    for module, tree in (trees or {module: parsed(module) for module in ours}).items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 silent = undescribed_fields(node)
