@@ -1,8 +1,8 @@
 """``make removals``: each product, optional framework and optional counter is taken away from a copy; the rest has to be green.
 
-The copy lacks the part's folder and its row in core/registry.py. In it run: every import of the home side, the rules of the two
-rings, the tests of the core's mathematics and records, ``reconcile --help`` and ``reconcile explain``. Once, without all parts,
-``run --model gru_demo`` has to write the committed report, byte for byte.
+The copy lacks the part's folder and its row in core/registry.py, and those of the parts that need it, which go with it. There run
+every import of the home side, the rules of the two rings, the tests of the core's mathematics and records, ``reconcile --help``
+and ``reconcile explain``. Once, without all parts, ``run --model gru_demo`` has to write the committed report, byte for byte.
 
 ``python -m tests.home.removals products.decode ...`` takes these away, each by itself. ``all`` stands for all at once.
 """
@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.home.modules import ROOT
-from tests.home.rings import CALLBACKS, REMOVABLE, TABLE
+from tests.home.rings import CALLBACKS, REMOVABLE, TABLE, with_dependents
 
 COPIED = (
     "reconcile",
@@ -40,7 +40,7 @@ TESTS = (
     "tests/align",
     "tests/engine",
 )
-MARKS = "not frameworks and not slow and not zoo and not fresh and not matrix and not browser"
+MARKS = "not frameworks and not slow and not matrix and not browser and not heavy"
 COMMANDS = (("--help",), ("run", "--help"), ("explain",), ("explain", "counters"), ("explain", "models"))
 ALL = "all"
 
@@ -69,15 +69,15 @@ def check(name: str) -> str:
         tree = Path(folder) / "tree"
         for part in COPIED:
             _link(ROOT / part, tree / part)
-        remove_parts(tree, REMOVABLE if name == ALL else (name,))
+        remove_parts(tree, REMOVABLE if name == ALL else with_dependents([name]))
         said = [_run(tree, "-m", "reconcile", *words) for words in COMMANDS]
         said.append(_run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", MARKS, *TESTS))
         if name == ALL:
-            said.append(_run(tree, "-m", "reconcile", "run", "--model", "gru_demo", "--out", str(tree / "out")))
+            said.append(_run(tree, "-m", "reconcile", "run", "--model", "gru_demo", "--out", "reports"))
             said += [
                 f"{file} is another\n"
                 for file in ("gru_demo.md", "gru_demo.csv")
-                if not said[-1] and (tree / "out" / file).read_bytes() != (ROOT / "reports" / file).read_bytes()
+                if not said[-1] and (tree / "reports" / file).read_bytes() != (ROOT / "reports" / file).read_bytes()
             ]
     return "".join(said)
 

@@ -44,6 +44,16 @@ def needs() -> dict[str, set[str]]:
     return {name: found.get(name, set()) for name in REMOVABLE}
 
 
+def with_dependents(names: Iterable[str]) -> set[str]:
+    """These parts, and those that need one of them, directly or through others: without it they are left out."""
+    needed = {f"products.{name}": set(p.needs) for name, p in registry.products().items()}
+    needed |= {f"counters.{name}": set(needs) for name, needs in registry.COUNTER_FOLDERS.items()}
+    gone = set(names)
+    while more := {name for name in REMOVABLE if name not in gone and needed.get(name, set()) & gone}:
+        gone |= more
+    return gone
+
+
 def seams(links: Mapping[str, Iterable[str]]) -> list[str]:
     """The imports out of the core into what can be taken away, and those of a removable part into one that it does not need."""
     allowed = needs()

@@ -17,6 +17,7 @@ from torch import nn  # noqa: E402
 from reconcile.adapters.counters.cpu_libraries.nested import ANOTHER_CONTEXT_LISTENS  # noqa: E402
 
 from .test_recorders import STEPS, Attends  # noqa: E402
+from .witnessed import need_log  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 MINE = "cpu_libraries"
@@ -31,6 +32,7 @@ def ledger(step):
 def test_the_log_has_the_products_of_a_step_as_it_runs(name):
     make, wanted = STEPS[name]
     net, given = make()
+    need_log(given)
     with reconcile.count(net, witness=True) as step:
         out = net(given)
         (out[0] if isinstance(out, tuple) else out).square().mean().backward()

@@ -21,7 +21,7 @@ from reconcile.adapters.counters.bridge import view  # noqa: E402
 from reconcile.adapters.counters.cpu_libraries.bridge import bridge  # noqa: E402
 
 from .test_capture import LAYERS, Net, lies  # noqa: E402
-from .witnessed import gaps, macs, phases, trained, unwitnessed  # noqa: E402
+from .witnessed import LOGGED, gaps, macs, phases, trained, unwitnessed  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 
@@ -185,7 +185,7 @@ def test_steps_are_witnessed_and_lies_are_caught(layers, batch, at):
 @settings(deadline=None, max_examples=10)
 @given(
     st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.sampled_from([1, 2]), st.integers(1, 3), st.integers(1, 2),
-    st.integers(0, 1), st.integers(1, 2), st.booleans(), st.sampled_from([torch.float32, torch.float64, torch.bfloat16]),
+    st.integers(0, 1), st.integers(1, 2), st.booleans(), st.sampled_from(LOGGED),
 )  # fmt: skip
 def test_gradients_of_a_convolution_are_those_of_its_formula(
     rank, ins, outs, groups, kernel, stride, padding, dilation, transposed, dtype

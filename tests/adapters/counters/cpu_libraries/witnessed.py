@@ -8,6 +8,7 @@ from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import torch
 
 from reconcile.adapters.counters.bridge import view
@@ -20,6 +21,16 @@ from reconcile.core.records import Ledger, Op, Trace
 from reconcile.work import known_part
 
 
+LOGGED = [torch.float32, torch.float64, *([torch.bfloat16] if torch.ops.mkldnn._is_mkldnn_bf16_supported() else [])]
+"""The dtypes whose products the libraries multiply on this CPU."""
+
+
+def need_log(*inputs: Any) -> None:
+    """Skip a test whose products no library multiplies: PyTorch's own kernels write no log."""
+    if any(isinstance(each, torch.Tensor) and each.dtype is torch.bfloat16 for each in inputs) and len(LOGGED) < 3:
+        pytest.skip("oneDNN multiplies no bfloat16 on this CPU (no AVX-512), and PyTorch's own kernels write no log")
+
+
 def model_of(net: torch.nn.Module, *inputs: torch.Tensor, training: str = "") -> Any:
     """What a capture and a tracer take, of a network that is made already."""
     return SimpleNamespace(device="cpu", build=lambda _: net.eval(), example=lambda _: inputs, training=training)
@@ -27,12 +38,14 @@ def model_of(net: torch.nn.Module, *inputs: torch.Tensor, training: str = "") ->
 
 def both(net: torch.nn.Module, *inputs: torch.Tensor) -> tuple[Ledger, Trace]:
     """The ledger of the log, and the trace, of one call each."""
+    need_log(*inputs)
     model = model_of(net, *inputs)
     return capture("cpu_libraries", model), finish_trace(_record(model, "cpu"), "cpu", ())
 
 
 def trained(net: torch.nn.Module, *inputs: torch.Tensor, optimizer: str = "sgd") -> tuple[Ledger, Trace]:
     """The same of one training step each, of the same weights."""
+    need_log(*inputs)
     model = model_of(net, *inputs, training=optimizer)
     model.build = lambda _: deepcopy(net)
     return capture("cpu_libraries", model), finish_trace(record(model, "cpu"), "cpu", ())
