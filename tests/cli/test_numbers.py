@@ -38,9 +38,9 @@ def test_a_time_limit_that_is_none(command: tuple[str, ...], text: str) -> None:
 
 def test_a_time_limit_that_is_none_in_python() -> None:
     for value in (float("nan"), float("inf"), 0, -1, True, 10**400, "x"):
-        with pytest.raises(UsageError, match="timeout=? must be a number of seconds above 0"):
+        with pytest.raises(UsageError, match=r"timeout=? must be a number of seconds above 0"):
             run_request(model="conv_only", timeout=value)
-    with pytest.raises(UsageError, match="timeout=? must be a number of seconds above 0"):
+    with pytest.raises(UsageError, match=r"timeout=? must be a number of seconds above 0"):
         reconcile.run(torch="net:make", timeout=float("nan"))
 
 

@@ -20,15 +20,19 @@ from reconcile.adapters.pytorch.training import record
 from reconcile.core.records import Ledger, Op, Trace
 from reconcile.work import known_part
 
-
 LOGGED = [torch.float32, torch.float64, *([torch.bfloat16] if torch.ops.mkldnn._is_mkldnn_bf16_supported() else [])]
 """The dtypes whose products the libraries multiply on this CPU."""
 
 
 def need_log(*inputs: Any) -> None:
     """Skip a test whose products no library multiplies: PyTorch's own kernels write no log."""
-    if any(isinstance(each, torch.Tensor) and each.dtype is torch.bfloat16 for each in inputs) and len(LOGGED) < 3:
-        pytest.skip("oneDNN multiplies no bfloat16 on this CPU (no AVX-512), and PyTorch's own kernels write no log")
+    if (
+        any(isinstance(each, torch.Tensor) and each.dtype in (torch.bfloat16, torch.int8) for each in inputs)
+        and len(LOGGED) < 3
+    ):
+        pytest.skip(
+            "oneDNN multiplies no bfloat16 and no int8 on this CPU (no AVX-512), and PyTorch's own kernels write no log"
+        )
 
 
 def model_of(net: torch.nn.Module, *inputs: torch.Tensor, training: str = "") -> Any:
