@@ -45,13 +45,10 @@ def needs() -> dict[str, set[str]]:
 
 
 def with_dependents(names: Iterable[str]) -> set[str]:
-    """These parts, and those that need one of them, directly or through others: without it they are left out."""
-    needed = {f"products.{name}": set(p.needs) for name, p in registry.products().items()}
-    needed |= {f"counters.{name}": set(needs) for name, needs in registry.COUNTER_FOLDERS.items()}
-    gone = set(names)
-    while more := {name for name in REMOVABLE if name not in gone and needed.get(name, set()) & gone}:
-        gone |= more
-    return gone
+    """These parts, and those that need one of them, directly or through others: without it the registry leaves them out."""
+    needed = {name: registry.COUNTER_FOLDERS.get(name.removeprefix("counters."), ()) for name in REMOVABLE}
+    needed |= {f"products.{name}": product.needs for name, product in registry.products().items()}
+    return set(REMOVABLE) - registry._with_their_needs({n: needs for n, needs in needed.items() if n not in set(names)})
 
 
 def seams(links: Mapping[str, Iterable[str]]) -> list[str]:
