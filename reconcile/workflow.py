@@ -2,11 +2,13 @@
 
 =============  ==============================================================================================
 read           the options become a request: ``run_request`` (launch/request.py)
-``prepare``    the conventions and the formulas that the request names: ``prepared`` (launch/choose.py)
+``prepare``    the conventions and the formulas that the request names: ``prepare_conventions``
+               (launch/choose.py)
 ``collect``    ``choose_counters``, ``find_models`` (launch/choose.py), ``start_workers`` and ``read_records``
                (launch/runner.py): what comes out are traces and ledgers
 ``settle``     traces and ledgers become statements, layers and a verdict: one ``Answer`` (engine/settle.py)
-``extend``     products add to the answer what they know of the model (``answer_hooks`` in core/product.py)
+``extend``     products add to the answer what they know of the model (hooks on an answer,
+               core/product.py)
 render         the answer becomes reports, and is written: ``render`` (report/reports.py)
 =============  ==============================================================================================
 

@@ -95,7 +95,7 @@ def test_what_cannot_be_used_is_one_sentence(tmp_path: Path, monkeypatch: pytest
         ({"torch": dict}, "the factory dict returned a dict; it must return a torch.nn.Module"),
         ({"torch": torch.nn.Linear(2, 3)}, "returned a model without example inputs"),
         ({"torch": torch.nn.Linear(2, 3), "inputs": "4,5"}, r"the model of Linear, called with \(float32 \(4, 5\)\), raised "),
-        ({"torch": torch.nn.Linear(2, 3), "inputs": "4,x"}, "--input '4,x' cannot be read"),
+        ({"torch": torch.nn.Linear(2, 3), "inputs": "4,x"}, "inputs='4,x' cannot be read"),
         ({"torch": torch.nn.Linear(2, 3), "inputs": "4,2", "counters": ["tohp"]}, "unknown counter 'tohp'"),
     ]  # fmt: skip
     for given, sentence in cases:
