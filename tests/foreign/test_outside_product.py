@@ -102,6 +102,17 @@ BROKEN = {
     "a name that is taken": ("__init__.py", 'name="notes"', 'name="ranks"'),
     "commands that are none": ("__init__.py", "commands=(Command(", "commands=(tuple("),
     "a place without a name": ("__init__.py", ".command:notes", ".command"),
+    "a field that no framework has": (
+        "__init__.py",
+        "run_options=",
+        'framework_fields=(("torch", "rank", ""),), run_options=',
+    ),
+    "a field of another type": (
+        "__init__.py",
+        "run_options=",
+        'framework_fields=(("torch", "steps", ""),), run_options=',
+    ),
+    "a field without a framework": ("__init__.py", "run_options=", 'framework_fields=(("steps", True),), run_options='),
     "a command that is taken": ("__init__.py", 'Command("notes"', 'Command("run"'),
     "a module that is not there": ("__init__.py", ".command:notes", ".commands:notes"),
     "a command that is none": ("command.py", "@click.command()\n", ""),

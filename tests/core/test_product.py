@@ -1,0 +1,33 @@
+"""What products add to the records of frameworks."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconcile.core import registry
+from reconcile.core.framework import Framework
+from reconcile.core.product import Product, extend_frameworks
+
+FIRST = Framework("first", "First", "first", "first.adapter", "first.work", "model", libraries=(("own", "first.own"),))
+SECOND = FIRST._replace(name="second", libraries=())
+
+
+def test_a_tuple_is_appended_and_any_other_value_is_set() -> None:
+    products = (
+        Product("a", "a", framework_fields=(("first", "libraries", (("more", "a.more"),)), ("first", "steps", True))),
+        Product("b", "b", framework_fields=(("first", "libraries", (("last", "b.last"),)), ("missing", "steps", True))),
+    )
+    found = extend_frameworks({"first": FIRST, "second": SECOND}, products)
+    libraries = (("own", "first.own"), ("more", "a.more"), ("last", "b.last"))
+    assert found == {"first": FIRST._replace(libraries=libraries, steps=True), "second": SECOND}
+
+
+def test_the_registry_extends_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, held = next(iter(registry.frameworks().items()))
+    whole = {
+        **registry.products(),
+        "more": Product("more", "more", framework_fields=((name, "libraries", (("more", "more.library"),)),)),
+    }
+    monkeypatch.setattr(registry, "products", lambda: whole)
+    found = registry.frameworks.__wrapped__()[name]
+    assert found == held._replace(libraries=(*held.libraries, ("more", "more.library")))
