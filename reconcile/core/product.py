@@ -11,11 +11,12 @@ A place is written ``"module:name"``. The module is absolute, or relative to the
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import UsageError
-from .framework import ROOT
+from .framework import ROOT, Framework
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Product:
         model_notes: Places of functions ``() -> {pair: note}``: what
             ``reconcile explain models`` says of a pair beside its own line.
         functions: What it adds to the Python package: ``("count", "module:name")`` for ``reconcile.count``.
+        framework_fields: What it adds to the records of frameworks (core/framework.py): (name of a framework, field, value). A
+            tuple is appended to the field's, any other value takes its place. A framework that is not there is left out.
         needs: The parts that it imports, such as ``"products.decode"`` or ``"counters.formulas"``. It is left out where one of
             them is missing.
         uses: The products of which it imports something only where ``registry.products()`` has them.
@@ -64,6 +67,7 @@ class Product:
     answer_hooks: tuple[str, ...] = ()
     model_notes: tuple[str, ...] = ()
     functions: tuple[tuple[str, str], ...] = ()
+    framework_fields: tuple[tuple[str, str, object], ...] = ()
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
 
@@ -77,6 +81,18 @@ def load_place(product: Product, place: str) -> Any:
         if product.module.startswith(f"{ROOT}."):
             raise
         raise refuse_product(product, f"{place} cannot be loaded ({type(error).__name__}: {error})") from error
+
+
+def extend_frameworks(known: Mapping[str, Framework], products: Iterable[Product]) -> dict[str, Framework]:
+    """The records of frameworks with what these products add to them."""
+    extended = dict(known)
+    for product in products:
+        for name, field, value in product.framework_fields:
+            if name in extended:
+                held = getattr(extended[name], field)
+                whole = held + value if isinstance(held, tuple) else value
+                extended[name] = extended[name]._replace(**{field: whole})
+    return extended
 
 
 def refuse_product(product: Product, why: str) -> UsageError:
