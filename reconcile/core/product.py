@@ -68,7 +68,7 @@ class Product:
     answer_hooks: tuple[str, ...] = ()
     model_notes: tuple[str, ...] = ()
     functions: tuple[tuple[str, str], ...] = ()
-    framework_fields: tuple[tuple[str, str, object], ...] = ()
+    framework_fields: tuple[tuple[str, str, Any], ...] = ()
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
 
@@ -91,7 +91,7 @@ def extend_frameworks(known: Mapping[str, Framework], products: Iterable[Product
         for name, field, value in product.framework_fields:
             if name in extended:
                 held = getattr(extended[name], field)
-                whole = held + value if isinstance(held, tuple) else value
+                whole: Any = held + value if isinstance(held, tuple) else value
                 extended[name] = extended[name]._replace(**{field: whole})
     return extended
 
