@@ -3,7 +3,8 @@
 A product is a folder below ``reconcile/products/`` whose ``__init__`` declares its :class:`Product`, or another package that
 registers one with an entry point in the group ``reconcile.products``: ``mine = "my_package:PRODUCT"``. The record imports
 nothing: what it names is loaded when it is used (core/registry.py). Without the folder and its row in
-``registry.PRODUCT_FOLDERS``, everything else works.
+``registry.PRODUCT_FOLDERS``, everything else works. A worker beside an older Python imports the record, too, where it imports a
+module of the product.
 
 A place is written ``"module:name"``. The module is absolute, or relative to the product's own package with a leading dot.
 """
@@ -11,14 +12,15 @@ A place is written ``"module:name"``. The module is absolute, or relative to the
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import UsageError
-from .framework import ROOT
+from .framework import ROOT, Framework
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Command:
     """A command of ``reconcile``.
 
@@ -39,7 +41,7 @@ class Command:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Product:
     """What a product adds. Every field but the first two may be empty.
 
@@ -52,6 +54,8 @@ class Product:
         model_notes: Places of functions ``() -> {pair: note}``: what
             ``reconcile explain models`` says of a pair beside its own line.
         functions: What it adds to the Python package: ``("count", "module:name")`` for ``reconcile.count``.
+        framework_fields: What it adds to the records of frameworks (core/framework.py): (name of a framework, field, value). A
+            tuple is appended to the field's, any other value takes its place. A framework that is not there is left out.
         needs: The parts that it imports, such as ``"products.decode"`` or ``"counters.formulas"``. It is left out where one of
             them is missing.
         uses: The products of which it imports something only where ``registry.products()`` has them.
@@ -64,6 +68,7 @@ class Product:
     answer_hooks: tuple[str, ...] = ()
     model_notes: tuple[str, ...] = ()
     functions: tuple[tuple[str, str], ...] = ()
+    framework_fields: tuple[tuple[str, str, Any], ...] = ()
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
 
@@ -77,6 +82,18 @@ def load_place(product: Product, place: str) -> Any:
         if product.module.startswith(f"{ROOT}."):
             raise
         raise refuse_product(product, f"{place} cannot be loaded ({type(error).__name__}: {error})") from error
+
+
+def extend_frameworks(known: Mapping[str, Framework], products: Iterable[Product]) -> dict[str, Framework]:
+    """The records of frameworks with what these products add to them."""
+    extended = dict(known)
+    for product in products:
+        for name, field, value in product.framework_fields:
+            if name in extended:
+                held = getattr(extended[name], field)
+                whole: Any = held + value if isinstance(held, tuple) else value
+                extended[name] = extended[name]._replace(**{field: whole})
+    return extended
 
 
 def refuse_product(product: Product, why: str) -> UsageError:

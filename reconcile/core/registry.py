@@ -13,7 +13,7 @@ from typing import Any
 from .counter import Counter
 from .errors import UsageError
 from .framework import ROOT, Framework
-from .product import Command, Product, load_place
+from .product import Command, Product, extend_frameworks, load_place
 from .records import FLOP, MAC
 
 GROUP = "reconcile.frameworks"
@@ -83,7 +83,8 @@ counter is left out where one of them is missing."""
 
 @functools.cache
 def frameworks() -> dict[str, Framework]:
-    """Every framework by its name: the built-in ones in their order, then those of other packages, sorted.
+    """Every framework by its name: the built-in ones in their order, then those of other packages, sorted. Each has what the
+    products add to its record.
 
     Raises UsageError for an entry point that cannot be loaded, that is not a Framework, or whose name is taken.
     """
@@ -98,7 +99,7 @@ def frameworks() -> dict[str, Framework]:
         if record.name in known:
             raise _refuse_point(point, f"a framework named {record.name} is already registered")
         known[record.name] = record._replace(folder=_folder(point))
-    return known
+    return extend_frameworks(known, products().values())
 
 
 @functools.cache
@@ -158,6 +159,9 @@ def _wrong_product(record: Product, known: Iterable[str]) -> str:
         *record.model_notes,
         *(place for _, place in record.functions),
     ]
+    for _, field, value in record.framework_fields:
+        if not isinstance(value, type(Framework._field_defaults.get(field))):
+            return f"{value!r} is no value of a framework's field {field}"
     misspelled = next((place for place in places if not all(str(place).partition(":"))), None)
     return "" if misspelled is None else f"its place {misspelled!r} is not of the form 'module:name'"
 

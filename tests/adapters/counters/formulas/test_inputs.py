@@ -12,8 +12,8 @@ import reconcile
 from reconcile.core.causes import Cause
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.pytorch.configured.documents import WHOLE_TYPE  # noqa: E402
-from reconcile.adapters.pytorch.configured.pictures import Pictures  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.documents import WHOLE_TYPE  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.pictures import Pictures  # noqa: E402
 from tests.adapters.counters.formula_decoders import TOKENS, A, B, D, Decoder, E, F, H, K, L, N, T, V  # noqa: E402
 from tests.adapters.counters.test_formulas import causes_of  # noqa: E402
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import reconcile
-from reconcile.adapters.pytorch.libraries import diffusers, fitted
-from reconcile.adapters.pytorch.libraries.channels import STEPS, Step, smaller
+from reconcile.products.sweep.small_models import diffusers, fitted
+from reconcile.products.sweep.small_models.channels import STEPS, Step, smaller
 
 pytestmark = pytest.mark.frameworks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ....core.errors import UsageError, describe_error
+from .....core.errors import UsageError, describe_error
 from . import causal_lm, diffusion, image_text, vision
 from .source import Lora, Made, Sizes, Source, settings_of, title
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ....core.errors import UsageError, describe_error
-from ...shared.refusal import FactoryError
+from .....core.errors import UsageError, describe_error
+from ....shared.refusal import FactoryError
 from .source import Lora, Made, Sizes, Source, at_hand, name_of, title
 
 IMAGE = ("image_token_id", "image_token_index")
@@ -24,9 +24,9 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     import torch
     from transformers import AutoModelForImageTextToText
 
-    from ..libraries.lora import add_adapters
     from .documents import WHOLE_TYPE
     from .features import call_with_images, images_of
+    from .lora import add_adapters
     from .pictures import Pictured
 
     file = title(source)

@@ -11,7 +11,7 @@ import reconcile
 from reconcile.core.causes import Cause
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.pytorch.configured.documents import Documents  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.documents import Documents  # noqa: E402
 
 nn = torch.nn
 

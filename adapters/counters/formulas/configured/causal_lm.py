@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....core.errors import UsageError, describe_error
-from ...shared.refusal import FactoryError
+from .....core.errors import UsageError, describe_error
+from ....shared.refusal import FactoryError
 from .source import SEQ, Lora, Made, Sizes, Source, at_hand, name_of, title
 
 OFFSET = 2
@@ -26,9 +26,9 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     import torch
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-    from ..libraries.lora import add_adapters
     from .documents import WHOLE_TYPE, Documents
     from .experts import share
+    from .lora import add_adapters
 
     file, batch, lengths = title(source), sizes.batch, sizes.lengths
     seq = sum(lengths) or sizes.seq or SEQ

@@ -11,9 +11,9 @@ from reconcile.adapters.shared.refusal import FactoryError
 from reconcile.core.causes import Cause
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.pytorch.libraries.lora import add_adapters  # noqa: E402
-from tests.adapters.pytorch.configured import test_documents as plain  # noqa: E402
-from tests.adapters.pytorch.configured.test_documents import PAIR, WEIGHTS, B, F, H, L, T, V  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.lora import add_adapters  # noqa: E402
+from tests.adapters.counters.formulas.configured import test_documents as plain  # noqa: E402
+from tests.adapters.counters.formulas.configured.test_documents import PAIR, WEIGHTS, B, F, H, L, T, V  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
-from reconcile.adapters.pytorch.libraries import example, transformers
-from reconcile.adapters.pytorch.libraries.mend import add_mend
+from reconcile.products.sweep.small_models import example, transformers
+from reconcile.products.sweep.small_models.mend import add_mend
 
 from .test_shrink import Configuration, Net
 

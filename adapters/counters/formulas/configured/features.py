@@ -6,7 +6,7 @@ import inspect
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ....core.errors import UsageError
+from .....core.errors import UsageError
 from .source import SEQ, Sizes
 from .values import values
 from .vision import shape_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....core.errors import UsageError, describe_error
+from .....core.errors import UsageError, describe_error
 from .source import Made, Sizes, Source, at_hand, name_of, title
 
 CLASSIFIES = "ForImageClassification"

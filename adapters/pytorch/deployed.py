@@ -6,7 +6,7 @@ class has one of ``METHODS`` is asked, by the first of them, and then the childr
 
 from typing import Any
 
-from ...shared.refusal import FactoryError
+from ..shared.refusal import FactoryError
 
 METHODS = ("fuse", "reparameterize", "switch_to_deploy")
 """What a class calls it: ``fuse`` returns the module that takes its place, the others change it where it is."""

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 import reconcile
-from reconcile.adapters.pytorch.libraries import example, transformers
-from reconcile.adapters.pytorch.libraries.shrink import (
+from reconcile.products.sweep.small_models import example, transformers
+from reconcile.products.sweep.small_models.shrink import (
     EQUAL,
     KEPT,
     RUNGS,

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from ....core.errors import UsageError, describe_error
+from .....core.errors import UsageError, describe_error
 from .source import Made, Sizes, Source, at_hand, name_of, title
 
 PIXELS, PATCH = (1024, 1024), 16

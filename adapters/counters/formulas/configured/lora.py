@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ...shared.refusal import FactoryError
+from ....shared.refusal import FactoryError
 
 
 class Adapted(torch.nn.Module):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ....core.errors import UsageError
-from ....core.user_files import read_json
+from .....core.errors import UsageError
+from .....core.user_files import read_json
 
 SEQ = 2048
 """Tokens of a sequence, by default."""
