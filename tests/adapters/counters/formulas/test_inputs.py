@@ -174,7 +174,8 @@ NARROW = H // N
 HALF = B * N * 2 * T**2 * L // 2
 VERL = {
     # type: total / 6
-    "qwen3": TOKENS * (L * LAYER + 2 * V * H) + HALF * D,
+    # verl/utils/flops_counter.py:92-124, which ESTIMATE_FUNC (678-701) names for each of these types
+    **dict.fromkeys(("qwen3", "minicpmv", "minicpmo"), TOKENS * (L * LAYER + 2 * V * H) + HALF * D),
     "qwen2_5_vl": TOKENS * (L * (2 * H * NARROW * (N + K) + 3 * H * F) + 2 * V * H) + HALF * NARROW,
     "apertus": TOKENS * (L * (LAYER + H + K * D) + 2 * V * H) + HALF * D,
 }
