@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from ...core.protocol import ModelFile
 from ..shared.model_file import FileError, Wanted, match_inputs, member, show_name
 from ..shared.nested import Arguments
-from . import elsewhere, expansion
+from . import elsewhere
 from .shapes import infer_types
 
 
@@ -42,7 +42,7 @@ def read_model(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Mo
         proto = onnx.load_model_from_string(data)
     except DecodeError as error:
         raise FileError(f"{where} is cut short or damaged: ONNX cannot parse it.") from error
-    expansion.check(where, proto)
+    check_expansion(where, proto)
     far = elsewhere.detach_pointers(proto)
     _check(where, proto, far)
     if proto.functions:
@@ -121,3 +121,51 @@ def dtype_name(number: int) -> str:
         return str(onnx.helper.tensor_dtype_to_np_dtype(number).name)
     except KeyError:
         return "unknown"
+
+
+NODES = 200_000
+"""The most nodes of a model whose functions are written out. A large language model has fewer than a tenth of them."""
+
+Name = tuple[str, str, str]
+"""Domain, name and overload of a function, or of the operation that a node calls."""
+
+
+def check_expansion(where: str, proto: Any) -> None:
+    """Raise FileError for functions that call themselves, and for those that give more than NODES nodes: ten functions, each of
+    which calls the next ten times, are 10^10."""
+    functions = {(f.domain, f.name, getattr(f, "overload", "")): f for f in proto.functions}
+    if not functions:
+        return
+    calls = {name: list(_called_functions(function.node)) for name, function in functions.items()}
+    nodes: dict[Name, int] = {}
+    for first in functions:
+        pending, open_ = [first], set[Name]()
+        while pending:
+            name = pending[-1]
+            inner = [call for call in calls[name] if call in functions and call not in nodes]
+            looped = next((call for call in inner if call in open_ or call == name), None)
+            if looped is not None:
+                raise FileError(f"{where} is not a valid ONNX model: its function {show_name(looped[1])} calls itself.")
+            if name not in nodes and inner:
+                open_.add(name)
+                pending.append(inner[0])
+            else:
+                nodes.setdefault(name, sum(nodes.get(call, 1) for call in calls[name]))
+                open_.discard(name)
+                pending.pop()
+    total = sum(nodes.get(call, 1) for call in _called_functions(proto.graph.node))
+    if total > NODES:
+        raise FileError(
+            f"{where} has {total:,} nodes if its functions are written out, more than the limit of {NODES:,}: export the model "
+            "without functions, or a smaller one."
+        )
+
+
+def _called_functions(nodes: Any) -> Iterator[Name]:
+    """What these nodes call, those of the graphs inside them included."""
+    pending = [nodes]
+    while pending:
+        for node in pending.pop():
+            yield node.domain, node.op_type, getattr(node, "overload", "")
+            for attribute in node.attribute:
+                pending += [graph.node for graph in (attribute.g, *attribute.graphs) if graph.node]

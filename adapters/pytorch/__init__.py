@@ -45,13 +45,5 @@ FRAMEWORK = Framework(
     steps=True,
     ranks=True,
     watched=("torch", "PyTorch"),
-    libraries=(
-        ("transformers", ".adapters.pytorch.libraries.transformers"),
-        ("diffusers", ".adapters.pytorch.libraries.diffusers"),
-    ),
-    functions=(
-        ("timm", "timm.models", ".adapters.pytorch.lists.timm"),
-        ("torchvision", "torchvision.models", ".adapters.pytorch.lists.torchvision"),
-    ),
     order=1,
 )

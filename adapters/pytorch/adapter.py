@@ -58,7 +58,7 @@ class Adapter(adapter.Adapter):
 
     def fused(self, model: Any) -> Any:
         """See Adapter.fused."""
-        from .libraries.deployed import fuse_modules
+        from .deployed import fuse_modules
 
         return fuse_modules(model)
 

@@ -9,9 +9,8 @@ import torch
 from ..shared import keras_model, nested
 from ..shared.refusal import FactoryError, OutOfMemory
 from . import caches, compiled, decoding, exported, memory
-from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf
+from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf, tensors_out
 from .inputs import Inputs, dtype_of
-from .offloaded import lacks_values
 from .tracing.module_path import HAS_META, module_paths
 from .tracing.wrappers import MODEL_HAS_FAKE_TENSORS, is_fake
 
@@ -222,3 +221,28 @@ def _guard_memory(advice: str = "", traced: bool = False) -> Iterator[None]:
 
 
 NOT_MADE_ON_META = "; it cannot be made on meta, where nothing is allocated (%s): mend that, or run it smaller"
+
+
+# Weights that are on meta by design: hooks bring each module's when it is called (accelerate's cpu_offload and disk_offload,
+# transformers' device maps). Such a model runs where its inputs are, like any other; without values anywhere
+# it can only run on meta.
+
+
+def lacks_values(module: torch.nn.Module, run: Callable[[], Any]) -> bool:
+    """Whether weights of this module are on meta, and nothing brings them: ``run()`` calls a module that was made as it was, with
+    inputs that have values, and is asked only where something could bring them."""
+    if not any(weight.is_meta for weight in module.parameters()):
+        return False
+    return not any(map(_is_changed, module.modules())) or not _has_values(run)
+
+
+def _is_changed(part: torch.nn.Module) -> bool:
+    """Whether something of this module's own runs before or instead of its forward."""
+    return bool(part._forward_pre_hooks) or "forward" in vars(part)
+
+
+def _has_values(run: Callable[[], Any]) -> bool:
+    try:
+        return not any(tensor.is_meta for tensor in tensors_out(run()))
+    except Exception:  # whatever their code and PyTorch do with weights that have no values
+        return False

@@ -21,7 +21,7 @@ from ...core.records import IN_HOOK, ON_THREAD, TANGENT, Op, Problem, Trace
 from .compiled import SCRIPT, TORCHSCRIPT_RUNS_KERNELS, kind_of_kernel
 from .lazy import take_lazy
 from .model import TorchModel, versions
-from .tracing import higher_order, nested_paths
+from .tracing import higher_order
 from .tracing.call_records import RECURRENT, record_dispatch, recurrent, stand_in
 from .tracing.elsewhere import THREAD, notice_unseen
 from .tracing.followed_calls import Tangents, is_followed
@@ -31,7 +31,7 @@ from .tracing.outside import VALUES_LEFT_PYTORCH, Crossings, numbers_kept
 from .tracing.proof import record_model
 from .tracing.records import plain, tensor_record, tensors_in
 from .tracing.threads import record_new_threads
-from .tracing.trace_notes import depends_on, of_ways
+from .tracing.trace_notes import depends_on, keep_fast_path, of_ways
 from .tracing.wrappers import is_fake, is_jagged, is_wrapper
 from .tracing.written import MEMORY, WRITTEN_BY_NO_OPERATOR, Written
 
@@ -264,7 +264,7 @@ def _record(model: TorchModel, device: str) -> Recorder:
     recorder = Recorder(path)
     threads = record_new_threads(lambda: recorder.beside(path.current))
     elsewhere = notice_unseen(path, recorder.elsewhere, recorder.remarks)
-    ways, calls, memory = nested_paths.keep_fast_path(), FusedCalls(recorder), recorder.memory.until_given_back()
+    ways, calls, memory = keep_fast_path(), FusedCalls(recorder), recorder.memory.until_given_back()
     with (
         elsewhere,
         memory,

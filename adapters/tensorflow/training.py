@@ -15,7 +15,7 @@ from typing import Any
 
 from ...core.records import BACKWARD, FORWARD, LOSS, OPTIMIZER, Trace
 from ..shared import nested
-from ..shared.keras_model import STANDARD_STEP, is_compiled, keras_of
+from ..shared.keras_model import STANDARD_STEP, is_compiled, keras_of, layer_paths
 from ..shared.refusal import BeyondCounter, FactoryError
 from .fit import Batch
 from .flow import Step
@@ -26,7 +26,6 @@ from .model import TfModel, _dtype_name, is_leaf
 from .own_step import OwnStep
 from .phases import Places
 from .trace import Tracer, finish_trace
-from .variables import handle_of, handles_in, owners_of
 
 NOTHING_TO_TRAIN = (
     "nothing to train: no floating output depends on a variable that is trained; the step is the forward pass and the "
@@ -286,3 +285,25 @@ def note(model: TrainingModel) -> str:
         "with respect to the trained variables (none with respect to the model's input); one step of "
         f"{type(model.optimizer).__module__.partition('.')[0]}.optimizers.{type(model.optimizer).__name__}"
     )
+
+
+def handle_of(variable: Any) -> Any:
+    """The handle of a variable of Keras or TensorFlow, by which a graph captures it."""
+    value = getattr(variable, "value", variable)
+    return getattr(variable, "handle", None) if callable(value) else value.handle
+
+
+def handles_in(graph: Any, variables: list[Any]) -> tuple[Any, ...]:
+    """The handles of the variables that a graph uses."""
+    wanted = {id(handle_of(variable)) for variable in variables}
+    return tuple(inside for outside, inside in graph.captures if id(outside) in wanted)
+
+
+def owners_of(model: Any) -> dict[int, str]:
+    """Layer of each trained variable, by its handle's identity: the innermost layer that has it."""
+    owners: dict[int, str] = {}
+    for layer, path in layer_paths(model):
+        for variable in getattr(layer, "trainable_variables", ()):
+            if path.count(".") >= owners.get(id(handle_of(variable)), "").count("."):
+                owners[id(handle_of(variable))] = path
+    return owners

@@ -17,9 +17,8 @@ from ..core.records import Layer, Trace
 from ..core.registry import frameworks
 from ..core.results import Match
 from . import mapping
-from .alignment import ROOT, Alignment
+from .alignment import ROOT, Alignment, inside, outermost
 from .layer_names import reduce_names
-from .loops import join_layers, loops_of
 from .partners import Pair, namesakes, partners, why
 from .sites import Site, paths_of, sites_of
 
@@ -186,3 +185,22 @@ def _in_order(rows: Sequence[Match], a: Trace, b: Trace, *more: Trace) -> tuple[
 
 def _paths(sites: Iterable[Site]) -> tuple[str, ...]:
     return tuple(path for site in sites for path in site.paths)
+
+
+def loops_of(trace: Trace) -> frozenset[str]:
+    """The layers that hold a loop, compute nothing of their own, and have one layer inside that computes, in the loop.
+
+    Example: a recurrent layer of Keras, which runs its cell.
+    """
+    layers = {op.id: op.layer for op in trace.ops if op.layer}
+    holding = {layers[call] for op in trace.ops for call in op.within if inside(op.layer, layers.get(call, op.layer))}
+    working = paths_of(trace) if holding else ()
+    return frozenset(path for path in holding if path not in working and sum(inside(x, path) for x in working) == 1)
+
+
+def join_layers(trace: Trace, wholes: frozenset[str]) -> Trace:
+    """The trace with everything in these layers as their own."""
+    if not wholes:
+        return trace
+    ops = tuple(op._replace(layer=outermost(op.layer, wholes)) for op in trace.ops)
+    return trace._replace(ops=ops, layers=tuple(dict.fromkeys(outermost(path, wholes) for path in trace.layers)))

@@ -4,18 +4,36 @@ and products name those that they take."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..core.errors import UsageError
 from ..core.option import Group, Kind, Option, words
 from ..core.text import quote_words
 from ..launch.options import OPTIONS, PASSES, flags, model_options, taken_by
 from ..launch.options import TABLES as TABLES
-from .completions import complete_values
+
+
+def complete_values(names: Callable[[], Iterable[str]], *, files: bool = False) -> Callable[..., list[CompletionItem]]:
+    """Shell completion from names that are looked up when the user presses the key; none if that fails.
+
+    Where ``files`` may be given, what looks like a path is complete_names as one.
+    """
+
+    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        if files and ("/" in incomplete or incomplete.startswith(".")):
+            return [CompletionItem(incomplete, type="file")]
+        try:
+            return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+        except Exception:
+            return []
+
+    return complete
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 

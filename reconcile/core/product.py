@@ -3,7 +3,8 @@
 A product is a folder below ``reconcile/products/`` whose ``__init__`` declares its :class:`Product`, or another package that
 registers one with an entry point in the group ``reconcile.products``: ``mine = "my_package:PRODUCT"``. The record imports
 nothing: what it names is loaded when it is used (core/registry.py). Without the folder and its row in
-``registry.PRODUCT_FOLDERS``, everything else works.
+``registry.PRODUCT_FOLDERS``, everything else works. A worker beside an older Python imports the record, too, where it imports a
+module of the product.
 
 A place is written ``"module:name"``. The module is absolute, or relative to the product's own package with a leading dot.
 """
@@ -19,7 +20,7 @@ from .errors import UsageError
 from .framework import ROOT, Framework
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Command:
     """A command of ``reconcile``.
 
@@ -40,7 +41,7 @@ class Command:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Product:
     """What a product adds. Every field but the first two may be empty.
 
@@ -67,7 +68,7 @@ class Product:
     answer_hooks: tuple[str, ...] = ()
     model_notes: tuple[str, ...] = ()
     functions: tuple[tuple[str, str], ...] = ()
-    framework_fields: tuple[tuple[str, str, object], ...] = ()
+    framework_fields: tuple[tuple[str, str, Any], ...] = ()
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
 
@@ -90,7 +91,7 @@ def extend_frameworks(known: Mapping[str, Framework], products: Iterable[Product
         for name, field, value in product.framework_fields:
             if name in extended:
                 held = getattr(extended[name], field)
-                whole = held + value if isinstance(held, tuple) else value
+                whole: Any = held + value if isinstance(held, tuple) else value
                 extended[name] = extended[name]._replace(**{field: whole})
     return extended
 

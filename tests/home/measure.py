@@ -152,13 +152,42 @@ def sentences(trees: Mapping[str, ast.Module] | None = None) -> list[str]:
 
 
 def lonely_files() -> list[str]:
-    """Files of fewer than ``SMALL`` lines that a single file imports."""
+    """Files of fewer than ``SMALL`` lines that a single file imports.
+
+    Those apart that something loads by their name (a counter's ``rules``, its ``program``), and the tables of formulas that a
+    package loads for what they register.
+    """
     importers = Counter(imported for found in LINKS.values() for imported in found)
+    loaded = loaded_by_name() | registered()
     return sorted(
         module
         for module, path in MODULES.items()
-        if path.name != "__init__.py" and importers[module] == 1 and len(path.read_text().splitlines()) < SMALL
+        if path.name != "__init__.py"
+        and importers[module] == 1
+        and len(path.read_text().splitlines()) < SMALL
+        and module not in loaded
     )
+
+
+def loaded_by_name() -> set[str]:
+    """Modules beside a counter's declaration whose name stands in the product as ``f"{module}.rules"``."""
+    texts = (n for module in MODULES for n in ast.walk(parsed(module)) if isinstance(n, ast.JoinedStr))
+    names = {match[1] for text in texts if (match := re.fullmatch(r"\{\}\.(\w+)", text_of(text)))}
+    counters = "reconcile.adapters.counters."
+    return {m for m in MODULES if m.startswith(counters) and m.count(".") == 4 and m.rpartition(".")[2] in names}
+
+
+def registered() -> set[str]:
+    """Modules that their package's ``__init__`` imports as modules and uses no further."""
+    found: set[str] = set()
+    for module, path in MODULES.items():
+        if path.name == "__init__.py":
+            tree = parsed(module)
+            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            for node in tree.body:
+                if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module is None:
+                    found |= {f"{module}.{alias.name}" for alias in node.names if alias.name not in used}
+    return found
 
 
 def undescribed_records(trees: Mapping[str, ast.Module] | None = None) -> list[str]:

@@ -23,8 +23,9 @@ HELP = "import runpy, sys; sys.argv = ['reconcile', '--help']; runpy.run_module(
 
 def travelling() -> set[str]:
     """What runs beside a framework: captures, tracers and the zoo, with everything that they import."""
-    own = r"adapters\.\w+\.(trace|training|twin|step|files\.torchvision_kernels|(libraries|lists|steps|ranks|devices)\.\w+)"
-    beside = rf"reconcile\.(adapters\.counters\..*\.(capture|nested)|{own}|model_zoo\.)"
+    own = r"adapters\.\w+\.(trace|training|twin|step|files\.torchvision_kernels|(steps|ranks|devices)\.\w+)"
+    small = r"products\.sweep\.(lists|small_models)\.\w+"
+    beside = rf"reconcile\.(adapters\.counters\..*\.(capture|nested)|{own}|{small}|model_zoo\.)"
     pending = [m for m in MODULES if re.match(beside, m)]
     found: set[str] = set()
     while pending:
@@ -40,7 +41,7 @@ CALLBACKS = ("transformers", "lightning", "keras")
 """Modules named after the library whose callback they have, which a program imports beside it; nothing of ours does."""
 NOT_HOME = {"reconcile.__main__", "reconcile.worker.main", *(f"reconcile.{name}" for name in CALLBACKS)}
 UNUSED = re.compile(
-    r"reconcile\.adapters\.(pytorch\.configured|counters\.(function_|functional_patches|dispatched|module_calls))"
+    r"reconcile\.adapters\.counters\.(formulas\.configured|function_|functional_patches|dispatched|module_calls)"
 )
 """Modules beside a framework, which no capture imports where the optional counters have been taken away."""
 HOME = [m for m in MODULES if m not in TRAVELLING and m not in NOT_HOME and not UNUSED.match(m)]
@@ -186,7 +187,8 @@ def test_records_import_nothing() -> None:
 def test_what_travels_takes_only_records_along() -> None:
     assert {"reconcile.adapters.tensorflow.trace", "reconcile.adapters.counters.thop.capture"} <= TRAVELLING
     core = {f"reconcile.core{name}" for name in ("", ".counter", ".framework", ".message", ".protocol", ".records")}
-    allowed = {m for m in TRAVELLING if part(m) in {"adapters", "model_zoo"} or m in core}
+    sweep = re.compile(r"reconcile\.products\.sweep\.(lists|small_models)\b")
+    allowed = {m for m in TRAVELLING if part(m) in {"adapters", "model_zoo"} or m in core or sweep.match(m)}
     assert sorted(TRAVELLING - allowed) == []
     assert sorted(m for m in TRAVELLING if m.endswith((".rules", ".bridge"))) == []
 

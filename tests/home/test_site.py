@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the site s
 
 @pytest.fixture(scope="module")
 def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("matplotlib")  # some pages have plots
     folder = tmp_path_factory.mktemp("site") / "laid"
     site.lay_out(folder)
     return folder

@@ -12,11 +12,11 @@ import torch
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
 from ...pytorch.call_adapter import is_leaf
-from ...pytorch.configured.documents import WHOLE_TYPE, Documents
-from ...pytorch.configured.pictures import Pictured, Pictures
 from ...pytorch.model import TorchModel, versions
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
+from .configured.documents import WHOLE_TYPE, Documents
+from .configured.pictures import Pictured, Pictures
 from .facts import (
     FIELDS,
     find_unshared_parameter,

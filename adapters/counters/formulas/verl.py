@@ -37,7 +37,7 @@ from .terms import (
 VERL = "verl-project/verl@1dda039b9c63 verl/utils/flops_counter.py"
 GATE = "h E B T"
 
-DENSE = ("llama", "qwen2", "qwen3", "mistral", "seed_oss", "mimo", "gemma3_text", "apertus")
+DENSE = ("llama", "qwen2", "qwen3", "mistral", "seed_oss", "mimo", "minicpmv", "minicpmo", "gemma3_text", "apertus")
 PICTURES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")
 """Dense models with a text_config: heads are h / n wide, whatever it says."""
 ROUTED = ("qwen2_moe", "qwen3_moe", "qwen3_vl_moe", "gpt_oss", "hy_v3")

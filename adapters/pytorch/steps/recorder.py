@@ -37,13 +37,11 @@ from ..lazy import find_unbegun, is_unbegun
 from ..trace import LIFTED, Recorder, is_work
 from ..tracing.higher_order import is_higher_order
 from ..tracing.nodes import is_leaf, newest, storage_of
-from ..tracing.wrappers import is_awaited, is_distributed, is_fake, is_wrapper
+from ..tracing.wrappers import Whole, is_awaited, is_distributed, is_fake, is_wrapper
 from .frames import called_function, runs
 from .passes import PassRecorder
 from .path import StepPath
-from .signature import Signatures, Signed, given_tensors, shapes_of
-from .tally import Tally
-from .whole import Whole
+from .signature import Signatures, Signed, Tally, given_tensors, shapes_of
 
 OPTIMIZER_LAYER = "(optimizer)"
 """Layer of what an optimiser does: it handles parameters of several layers at once."""

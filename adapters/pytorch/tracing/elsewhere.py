@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Callable
 
@@ -25,8 +25,8 @@ try:
 except ImportError:  # a PyTorch that was built without it
     reductions = None
 
+
 from ....core.records import Problem
-from . import gpu
 from .launches import is_launching
 from .module_path import ModulePath
 
@@ -41,7 +41,7 @@ THREADS_WERE_BUSY = (
 PROCESS_STARTED = "a process was started here, or sent tensors, and nothing that runs in another process is recorded"
 
 SHOWN = 3
-"""Ops that a reason names."""
+"""Ops, or kernels, that a reason names."""
 BUSY_SHARE = 0.05
 """Fraction of a call's time: a thread that computes less only waits and polls."""
 
@@ -95,7 +95,7 @@ def _profile_block(path: ModulePath, problems: list[Problem], notes: list[str]) 
         yield
     finally:
         events = profiler().events() if profiler else ()
-    why = gpu.outside(events) if on_gpu else ""
+    why = kernels_outside(events) if on_gpu else ""
     if why:
         notes.append(why)
     if others and not path.unseen:  # modules that ran there have their names
@@ -216,3 +216,53 @@ def _is_importing() -> bool:
         files.add(frame.f_code.co_filename)
         frame = frame.f_back
     return any(name.startswith("<frozen importlib") for name in files)
+
+
+RAN_IN_NO_OPERATOR = "%s ran on the GPU within no operator of PyTorch, as its profiler tells: nothing of it is recorded"
+MOVES = ("Memcpy", "Memset")
+NO_OPERATORS = ("autograd::", "profiler::")
+"""Ranges of the engine and of profilers, which are named as operators are."""
+
+
+def kernels_outside(events: Iterable[Any]) -> str:
+    """What a trace lacks, of all that a profiler saw: kernels that no operator launched, as CuPy, Numba and extensions have them.
+    '' if there are none, or if the profiler gave no kernel at all an operator.
+
+    Copies and fills multiply nothing. It is a note, which withholds nothing: this was not yet seen on a GPU to be right of every
+    kernel.
+    """
+    on_cpu: list[Any] = []
+    on_gpu: list[Any] = []
+    for event in events:
+        (on_gpu if event.device_type().name in ("CUDA", "HIP") else on_cpu).append(event)
+    # calls of CUDA's own functions are numbered by themselves, and linked to a range as kernels are
+    ranges = {event.correlation_id(): event for event in on_cpu if not event.linked_correlation_id()}
+    operators = [event for event in ranges.values() if _is_operator(event.name())]
+    names: dict[str, None] = {}
+    launched_by_operators = 0
+    for kernel in on_gpu:
+        if kernel.name().startswith(MOVES) or not kernel.duration_ns():
+            continue
+        launched = ranges.get(kernel.linked_correlation_id())
+        if launched is not None and (_is_operator(launched.name()) or _is_within(launched, operators)):
+            launched_by_operators += 1
+        else:
+            names[_plain(kernel.name())] = None
+    shown = ", ".join(list(names)[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+    return RAN_IN_NO_OPERATOR % shown if names and launched_by_operators else ""
+
+
+def _is_operator(name: str) -> bool:
+    space, colons, _ = name.partition("::")
+    return bool(colons) and space.isidentifier() and not name.startswith(NO_OPERATORS)
+
+
+def _is_within(range_: Any, operators: list[Any]) -> bool:
+    """Whether an operator was running on that thread when the range began."""
+    begun, thread = range_.start_ns(), range_.start_thread_id()
+    return any(o.start_thread_id() == thread and o.start_ns() <= begun <= o.end_ns() for o in operators)
+
+
+def _plain(name: str) -> str:
+    """A kernel's name without its return type, templates and arguments."""
+    return name.removeprefix("void ").partition("<")[0].partition("(")[0]

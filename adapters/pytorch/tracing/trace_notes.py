@@ -1,8 +1,11 @@
-"""Notes of a trace: what its work depends on besides shapes, and other paths that PyTorch may take."""
+"""Notes of a trace: what its work depends on besides shapes, and other paths that PyTorch may take, or that it
+takes beneath a recorder, too."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -64,3 +67,33 @@ def takes_fast_path(module: Any) -> bool:
     if not isinstance(module, torch.nn.MultiheadAttention):
         return False
     return module.batch_first and module.num_heads % 2 == 0 and module._qkv_same_embed_dim
+
+
+PLAIN = (torch.Tensor, torch.nn.Parameter, type(None))
+
+
+@contextmanager
+def keep_fast_path() -> Iterator[None]:
+    """Meanwhile a mode alone does not keep an encoder from nested tensors, nor attention from those that it is given.
+
+    nn.TransformerEncoder packs the positions that a padding mask leaves into a nested tensor. It asks first whether anything
+    overrides functions, and a recorder's own mode does; its answer would be another model than the one that runs.
+    """
+    encoder = getattr(torch.nn, "TransformerEncoder", None)
+    attention = torch.nn.MultiheadAttention.forward.__code__
+    packing = None if encoder is None else encoder.forward.__code__
+    real = torch.overrides.has_torch_function
+
+    def answer_query(tensors: Any) -> bool:
+        caller = sys._getframe(1).f_code
+        if caller in (packing, attention) and all(type(tensor) in PLAIN for tensor in tensors):
+            first = tensors[0]  # what the encoder packs, which no other device than a real one can, or the query
+            if not first.is_meta if caller is packing else first.is_nested:
+                return False
+        return real(tensors)
+
+    torch.overrides.has_torch_function = answer_query
+    try:
+        yield
+    finally:
+        torch.overrides.has_torch_function = real

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from ...core.errors import EXIT_UNEXPLAINED
+from ...core.errors import EXIT_UNEXPLAINED, UsageError
 from ...core.option import CHECK, Group
 from ..options import BASELINES, PATH, options_taken_by, pass_of_a_pair
 from ..streams import say
@@ -75,7 +76,6 @@ def check(
     from ..environment import one
     from ..options import again
     from ..progress import progress
-    from ..two_files import compare
 
     if older and newer:
         compare(ctx, older, newer, asked, quiet=quiet, verbose=verbose)
@@ -136,3 +136,37 @@ def describe_check(done: Checked, *, update: bool, accept: str, quiet: bool, ver
     if done.kept:
         lines.append(f"kept: {done.kept}")
     return lines
+
+
+OPTIONS_OF_FILES = frozenset(("convention", "convention_files", "formulas", "quiet", "verbose"))
+"""The parameters that say something about two files; all others are those of a run."""
+
+
+def compare(
+    ctx: click.Context, older: Path, newer: Path, asked: dict[str, Any], *, quiet: bool, verbose: bool
+) -> NoReturn:
+    """``reconcile check A.json B.json``: compare the files, print what moved, and exit.
+
+    Raises UsageError for files that do not compare.
+    """
+    from ...core.errors import EXIT_OK
+    from ...drift.check import between
+    from ...drift.words import details, verdict
+    from ...launch.request import run_request
+
+    _only(ctx, {*OPTIONS_OF_FILES, "older", "newer"})
+    drift = between(
+        older, newer, run_request(**{name: value for name, value in asked.items() if name in OPTIONS_OF_FILES})
+    )
+    say(verdict(drift, str(older)))
+    if not quiet:
+        for line in details(drift, verbose=verbose):
+            say(line)
+    ctx.exit(EXIT_UNEXPLAINED if drift.moved or drift.failed else EXIT_OK)
+
+
+def _only(ctx: click.Context, allowed: Collection[str]) -> None:
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        if name not in allowed and ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[0]} belongs to a run, and two saved files need none. Leave it out.")

@@ -158,8 +158,8 @@ def _hints(
     from ...launch.options import flags
     from .elsewhere import find_reading, find_sibling, origin, unseen
     from .readings import LAYER
-    from .releases import bounds
-    from .releases import describe_releases as of_releases
+    from .search import bounds
+    from .search import describe_releases as of_releases
     from .stages import LITTLE
 
     if decoded.close:

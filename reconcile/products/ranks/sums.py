@@ -8,7 +8,7 @@ them ``share`` of what the one device reads, the ranks have B x share times its 
   another op of the batch, or several ranks update the same part of each weight;
 - expert-capacity: rows of places that no token chose, or tokens without a place (capacity.py);
 - padded-shard: the parts of one dimension, added over the ranks, are more than the dimension;
-- added-between-ranks: operators by which ranks reduce a tensor, means of it (means.py), and sums that they cut for it (cut.py);
+- added-between-ranks: operators by which ranks reduce a tensor, means of it, and sums that they cut for it (cut.py);
 - micro-batches: what a step does once for each part of its batch (parts.py), and to add their gradients (micro.py);
 - blocks-skipped, attention-in-blocks: what a ring leaves out of attention, and what it does to merge its blocks (blocks.py).
 
@@ -30,10 +30,9 @@ from ...core.records import BACKWARD, FORWARD, LOSS, RECOMPUTATION, Tensor
 from ...core.results import Adjustment, Residual, Statement, TraceResult, TraceRow
 from ...engine.statements import close
 from ...work.collectives import is_collective
-from . import capacity, cut, means, micro, parts
+from . import capacity, cut, micro, parts
 from .blocks import in_blocks
-from .lists import alike
-from .moved import Cell, Place, Shapes, are_parts_copied, match_cells, phase_of, shapes_of
+from .moved import Cell, Place, Shapes, alike, are_parts_copied, match_cells, phase_of, shapes_of
 from .padding import padding_flops
 
 SUM = "sum of ranks"
@@ -214,7 +213,7 @@ class Sum:
     def _causes(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         if all(is_collective(row.op) for rows in cell.parts.values() for row in rows) and not self._work(cell.one):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
-        if means.is_averaged(cell, self._reduced):
+        if cut.is_averaged(cell, self._reduced):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
         if place[1] == RECOMPUTATION and not self._work(cell.one) and parts.ran_before(cell, self._forward):
             return {Cause.RECOMPUTED: beyond}
@@ -232,7 +231,7 @@ class Sum:
         return micro.added_gradients([part.trace.rows for part in self.parts], self.one.rows)
 
     def _op(self, row: TraceRow) -> str:
-        return micro.ADDED if self._added and micro.adds_gradients(row) else means.name_op(row, self._reduced)
+        return micro.ADDED if self._added and micro.adds_gradients(row) else cut.name_op(row, self._reduced)
 
     def _in_parts(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         """What a step with micro-batches does for each of them, or to put them together, on one rank or on several."""
@@ -260,8 +259,8 @@ class Sum:
         return [+calls for calls in found]
 
     @cached_property
-    def _reduced(self) -> frozenset[means.Reduced]:
-        return means.reduced_tensors(row for part in self.parts for row in part.trace.rows)
+    def _reduced(self) -> frozenset[cut.Reduced]:
+        return cut.reduced_tensors(row for part in self.parts for row in part.trace.rows)
 
     def _cut(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         found = cut.sums(cell, self._counts, self._times(place), place[2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +89,6 @@ def watch(
     from ...launch.request import run_request
     from ...report import reports
     from .count import flops_of
-    from .process_names import name_reports, name_run
     from .utilisation import at_peak, peak_of
     from .watch import Script, watch
 
@@ -123,3 +124,18 @@ def watch(
     if device and result.verdict.figures:
         say(at_peak(flops_of(result), program.wanted, device, dtype))
     ctx.exit(max([result.exit_code, *(addition.follow(own, result, stem) for addition, own in additions)]))
+
+
+def name_run(met: str, environment: Mapping[str, str] = os.environ) -> str:
+    """A word that all processes of one run share: ``met`` is what they agreed on when they met. Without it, the run's id and
+    the number of its attempt, as torchrun gives them to each process. '' if nothing tells this run from another."""
+    id_, attempt = environment.get("TORCHELASTIC_RUN_ID", ""), environment.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return met or ("" if id_ in ("", "none") else f"{id_} {attempt}")
+
+
+def name_reports(stem: str, environment: Mapping[str, str] = os.environ) -> str:
+    """The beginning of the names of a process's reports: with its rank, if it is one of several (``RANK``, ``WORLD_SIZE``)."""
+    rank, world = environment.get("RANK", ""), environment.get("WORLD_SIZE", "")
+    if not (rank.isdecimal() and world.isdecimal() and int(world) > 1):
+        return stem
+    return f"{stem}.rank-{int(rank)}-of-{int(world)}"

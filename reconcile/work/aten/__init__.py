@@ -22,7 +22,6 @@ from . import (  # noqa: F401
     moves,
     ordering,
     partly,
-    pointwise,
     products,
     recurrent,
     reductions,

@@ -33,8 +33,8 @@ WATCH = ("watch", "slow.py")
 @pytest.mark.parametrize(
     ("by", "words", "number"),
     [
-        (IGNORING, RANKS, signal.SIGTERM),
-        ((), RANKS, signal.SIGKILL),
+        pytest.param(IGNORING, RANKS, signal.SIGTERM, marks=pytest.mark.frameworks),
+        pytest.param((), RANKS, signal.SIGKILL, marks=pytest.mark.frameworks),
         ((), WATCH, signal.SIGTERM),
         (IGNORING, WATCH, signal.SIGKILL),
     ],

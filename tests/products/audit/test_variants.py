@@ -17,7 +17,7 @@ from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.verdict import State, Verdict
 from reconcile.products.decode.readings import WORK
 from reconcile.products.sweep.cells import Cell
-from tests.adapters.pytorch.libraries.test_deployed import NET, SHAPE, THREE
+from tests.adapters.pytorch.test_deployed import NET, SHAPE, THREE
 
 ROOT = Path(__file__).resolve().parents[3]
 A0, A1, FUSED = 1_512_581_120, 2_626_488_320, 2_363_967_488

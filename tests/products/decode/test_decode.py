@@ -18,12 +18,11 @@ from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch.environments import named as environments
 from reconcile.launch.request import RunRequest
-from reconcile.products.decode import releases
 from reconcile.products.decode.elsewhere import unseen
 from reconcile.products.decode.figure import figure
 from reconcile.products.decode.gather import gather
 from reconcile.products.decode.grammar import Source, candidates
-from reconcile.products.decode.search import Decoded, search
+from reconcile.products.decode.search import Decoded, bounds, describe_releases, search
 from tests.products.decode import data
 
 
@@ -64,7 +63,7 @@ def test_published(model: str, text: str, what: str, where: str) -> None:
 )
 def test_which_releases_it_can_come_from(text: str, sentence: str) -> None:
     sources = data.saved("gru_demo")
-    assert releases.describe_releases(*releases.bounds(decoded("gru_demo", text).matches[0], sources)) == sentence
+    assert describe_releases(*bounds(decoded("gru_demo", text).matches[0], sources)) == sentence
 
 
 def test_a_release_between_that_gives_another_number_is_no_bound() -> None:
@@ -79,7 +78,7 @@ def test_a_release_between_that_gives_another_number_is_no_bound() -> None:
     same = [ledger._replace(versions=versions) for ledger in ledgers]
     again = replace(old, name="newest", collected=replace(old.collected, ledgers=tuple(same)))
     best = decoded("gru_demo", "22938560").matches[0]
-    assert releases.bounds(best, [old, mid, again]) == ("", "", "")
+    assert bounds(best, [old, mid, again]) == ("", "", "")
 
 
 def test_s4_has_nothing_of_the_network_and_is_the_model_twice() -> None:

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.products.formula.edges import after_the_first
+from reconcile.products.formula.reasons import after_the_first
 from reconcile.products.formula.variables import read_variables
 
 VARIABLES = read_variables(["B=1..5", "T=8,16,32,64,128"])

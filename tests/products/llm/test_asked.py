@@ -18,7 +18,7 @@ from reconcile.products.llm import asked, told
 from tests.adapters.counters.test_formulas import FULL, LAYER, NORM, TOKENS, B, Decoder, F, H, L, T, V
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.pytorch.configured.documents import Documents  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.documents import Documents  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 

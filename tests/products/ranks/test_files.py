@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
-from reconcile.products.steps.process_names import name_reports, name_run
+from reconcile.products.steps.command import name_reports, name_run
 
 ROOT = Path(__file__).parents[3]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from reconcile.core import registry
 from reconcile.core.errors import UsageError
+from reconcile.core.framework import absolute
 from reconcile.launch import user_models
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.model_zoo.pair import Input
@@ -265,3 +267,14 @@ def test_another_interpreter_lists_a_package(folder: Path) -> None:
     other.chmod(0o755)
     (cell,) = listing.cells_of("torch=elsewhere", python=str(other))
     assert dict(cell.factories) == {"torch": "elsewhere:made"}
+
+
+def test_only_the_sweep_names_the_modules_that_list_libraries_of_pytorch() -> None:
+    from reconcile.adapters.pytorch import FRAMEWORK
+
+    assert (FRAMEWORK.libraries, FRAMEWORK.functions) == ((), ())
+    merged = registry.frameworks()["torch"]
+    assert merged._replace(libraries=(), functions=()) == FRAMEWORK
+    modules = [module for _, module in merged.libraries] + [module for _, _, module in merged.functions]
+    assert modules
+    assert [m for m in modules if importlib.util.find_spec(absolute(m)) is None] == []

@@ -12,8 +12,8 @@ import reconcile
 from reconcile.core.causes import Cause
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.pytorch.configured.documents import WHOLE_TYPE  # noqa: E402
-from reconcile.adapters.pytorch.configured.pictures import Pictures  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.documents import WHOLE_TYPE  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.pictures import Pictures  # noqa: E402
 from tests.adapters.counters.formula_decoders import TOKENS, A, B, D, Decoder, E, F, H, K, L, N, T, V  # noqa: E402
 from tests.adapters.counters.test_formulas import causes_of  # noqa: E402
 
@@ -174,7 +174,8 @@ NARROW = H // N
 HALF = B * N * 2 * T**2 * L // 2
 VERL = {
     # type: total / 6
-    "qwen3": TOKENS * (L * LAYER + 2 * V * H) + HALF * D,
+    # verl/utils/flops_counter.py:92-124, which ESTIMATE_FUNC (678-701) names for each of these types
+    **dict.fromkeys(("qwen3", "minicpmv", "minicpmo"), TOKENS * (L * LAYER + 2 * V * H) + HALF * D),
     "qwen2_5_vl": TOKENS * (L * (2 * H * NARROW * (N + K) + 3 * H * F) + 2 * V * H) + HALF * NARROW,
     "apertus": TOKENS * (L * (LAYER + H + K * D) + 2 * V * H) + HALF * D,
 }

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from reconcile.adapters.pytorch.tracing.gpu import RAN_IN_NO_OPERATOR, outside
+from reconcile.adapters.pytorch.tracing.elsewhere import RAN_IN_NO_OPERATOR, kernels_outside
 
 
 def event(name, number, linked=0, device="CPU", span=(5, 9), thread=1):
@@ -44,7 +44,7 @@ PRODUCT = [event("aten::mm", 1, span=(0, 4)), event("cudaLaunchKernel", 7, linke
     ],
 )
 def test_a_kernel_without_an_operator_is_named(launched):
-    assert outside([*PRODUCT, *launched]) == RAN_IN_NO_OPERATOR % "raw"
+    assert kernels_outside([*PRODUCT, *launched]) == RAN_IN_NO_OPERATOR % "raw"
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,16 @@ def test_a_kernel_without_an_operator_is_named(launched):
     ],
 )
 def test_what_operators_launch_and_copies_are_not(launched):
-    assert outside([*PRODUCT, *launched]) == ""
+    assert kernels_outside([*PRODUCT, *launched]) == ""
 
 
 def test_no_operator_at_all_tells_nothing():
-    assert outside([event("aten::mm", 1), kernel("sgemm", 5), kernel("raw", 0)]) == ""
+    assert kernels_outside([event("aten::mm", 1), kernel("sgemm", 5), kernel("raw", 0)]) == ""
 
 
 def test_many_are_cut_short():
     names = [f"raw{i}" for i in range(5)]
-    assert outside([*PRODUCT, *(kernel(name, 0) for name in names)]) == RAN_IN_NO_OPERATOR % "raw0, raw1, raw2, ..."
+    assert (
+        kernels_outside([*PRODUCT, *(kernel(name, 0) for name in names)])
+        == RAN_IN_NO_OPERATOR % "raw0, raw1, raw2, ..."
+    )

@@ -1,0 +1,61 @@
+"""A language model of transformers from its configuration alone: on meta, with one batch of tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .....core.errors import UsageError, describe_error
+from ....shared.refusal import FactoryError
+from .source import SEQ, Lora, Made, Sizes, Source, at_hand, name_of, title
+
+OFFSET = 2
+"""Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
+
+
+def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None = None) -> Made:
+    """A function that makes the model of a configuration and its token ids, int64 (batch, seq). No weight is allocated.
+    The lengths are those of documents that are packed into each sequence, and make it up; with ``lora`` the weights are frozen
+    and adapters are trained.
+
+    Of a model that reads images as well it is the language model: its text_config. An encoder with a decoder is called with as
+    many tokens on each side. Attention and experts are those that transformers takes by default, where the model has them:
+    scaled_dot_product_attention and grouped products in bfloat16, which need no values; attention of two sides is plain
+    products, since BART reads its mask. Their work is that of every other implementation. Raises UsageError, with one sentence,
+    for a configuration that describes no such model.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
+
+    from .documents import WHOLE_TYPE, Documents
+    from .experts import share
+    from .lora import add_adapters
+
+    file, batch, lengths = title(source), sizes.batch, sizes.lengths
+    seq = sum(lengths) or sizes.seq or SEQ
+    whole, config = config, config.get_text_config()
+    sides = bool(config.is_encoder_decoder)
+    if sides and lengths:
+        raise UsageError(f"{file} describes an encoder and a decoder, in which no documents are packed: give --seq.")
+    auto = AutoModelForSeq2SeqLM if sides else AutoModelForCausalLM
+    chosen = {"attn_implementation": "eager"} if sides else {}
+
+    try:
+        with torch.device("meta"):
+            model = share(auto.from_config(config, dtype=torch.bfloat16, **chosen), batch, seq)
+            model = add_adapters(model, lora.rank, lora.targets) if lora is not None else model
+            model = Documents(model, lengths) if lengths else model
+            setattr(model, WHOLE_TYPE, whole.model_type)
+            ids = [torch.zeros(batch, seq, dtype=torch.int64) for _ in range(1 + sides)]
+    except FactoryError as error:
+        raise UsageError(str(error)) from error
+    except Exception as error:
+        raise UsageError(f"transformers makes no language model of {file}: {describe_error(error)}.") from error
+    tables = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
+    stated = int(getattr(config, "max_position_embeddings", 0) or 0)
+    most = max(lengths, default=seq)
+    longest = stated if any(0 <= table.num_embeddings - stated <= OFFSET for table in tables if stated) else most
+    if most > longest:  # on meta, no look-up fails
+        told = "documents of as many tokens" if lengths else f"--seq {longest}"
+        raise UsageError(f"the model of {file} has a table of {longest:,} positions: give {told}, or fewer.")
+    inputs = dict(zip(("input_ids", "decoder_input_ids"), ids, strict=True)) if sides else tuple(ids)
+    return at_hand(name_of(source) + ("" if config is whole else " (its text_config)"), model, inputs)

@@ -1,0 +1,59 @@
+"""Which kind of model a configuration describes, and the function that makes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .....core.errors import UsageError, describe_error
+from . import causal_lm, diffusion, image_text, vision
+from .source import Lora, Made, Sizes, Source, settings_of, title
+
+
+def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
+    """A function that makes the model of a configuration and its inputs. No weight is allocated.
+
+    A language model gets token ids; one that reads images as well gets them with ``sizes.images`` and is its text_config without;
+    an encoder of images gets images alone; a model of diffusers (``_class_name``) gets latents, a timestep and a text. Raises
+    UsageError, with one sentence, for a configuration that describes no such model, and for sizes that it does not have.
+    """
+    settings, file = settings_of(source), title(source)
+    if "model_type" not in settings:
+        _none_of(file, "makes images", replace(sizes, pixels=()), lora)
+        return diffusion.image_maker(source, settings, sizes)
+    try:
+        import torch  # noqa: F401
+        from transformers import AutoConfig
+    except ImportError as error:
+        raise UsageError(
+            f"{file} describes a model of transformers, which cannot be imported here ({error}): install transformers."
+        ) from error
+    try:
+        config = AutoConfig.for_model(str(settings.pop("model_type")), **settings)
+    except Exception as error:
+        raise UsageError(f"{file} is not a configuration that transformers reads: {describe_error(error)}.") from error
+    if sizes.images:
+        return image_text.image_reader(source, config, sizes, lora)
+    tower = vision.tower(config)
+    if sizes.pixels and tower is None:
+        raise UsageError("--image-size is that of --images: give both, or leave --image-size out.")
+    if tower is not None:
+        _none_of(file, "reads images alone", sizes, lora)
+        if sizes.seq:
+            raise UsageError(
+                f"{file} describes a model that reads images alone, whose sizes it states: leave --seq out."
+            )
+        return vision.encoder(source, tower, sizes, "" if tower is config else " (its vision_config)")
+    return causal_lm.language_model(source, config, sizes, lora)
+
+
+def _none_of(file: str, what: str, sizes: Sizes, lora: Lora | None) -> None:
+    """Raise UsageError for options that only a language model has."""
+    given = {
+        "--lengths": sizes.lengths,
+        "--images": sizes.images,
+        "--image-size": sizes.pixels,
+        "--lora": lora,
+    }
+    wrong = [name for name, value in given.items() if value]
+    if wrong:
+        raise UsageError(f"{file} describes a model that {what}: leave {', '.join(wrong)} out; --batch is its images.")

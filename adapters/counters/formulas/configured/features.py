@@ -1,0 +1,111 @@
+"""The images of a language model: their pixels, what stands beside these, and where they are in a sequence."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from .....core.errors import UsageError
+from .source import SEQ, Sizes
+from .values import values
+from .vision import shape_of
+
+if TYPE_CHECKING:
+    from .pictures import Layout
+
+GRID, PIXELS = "image_grid_thw", "image_sizes"
+"""What a model of transformers may take beside the pixels of images that differ in size: patches, or pixels, of each side."""
+KINDS = ("mm_token_type_ids", "token_type_ids")
+"""What a model may take beside token ids: 1 for a token of an image, 0 for one of text."""
+Beside = dict[str, list[list[int]]]
+"""Numbers that stand beside the pixels, a row for each image."""
+
+
+def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, Layout]:
+    """The pixels of all images, bfloat16 on meta, and where they stand in the sequences.
+
+    Beside them stand, for each image, the patches of its time, height and width, or the pixels of its height and width, as the
+    model asks for; patches are rows of pixels, or small images. Raises UsageError for images of a size that the model does not
+    take, and what the model raises for images that it cannot read.
+    """
+    number = sizes.batch * sizes.images
+    asked = inspect.signature(model.get_image_features).parameters
+    tower = getattr(getattr(model, "model", model), "vision_tower", None)
+    sized = PIXELS in inspect.signature(getattr(tower, "forward", len)).parameters
+    beside: Beside = {}
+    if GRID in asked:
+        if not sizes.pixels:
+            raise UsageError(f"an image of {file} has any size: give --image-size, such as 448x672.")
+        patch, merged = int(vision.patch_size), int(vision.patch_size) * int(getattr(vision, "spatial_merge_size", 1))
+        if any(side % merged for side in sizes.pixels):
+            raise UsageError(f"an image of {file} has a multiple of {merged} pixels on each side: change --image-size.")
+        sides = [side // patch for side in sizes.pixels]
+        channels, deep = int(getattr(vision, "in_channels", 3)), int(getattr(vision, "temporal_patch_size", 1))
+        patches = number * sides[0] * sides[1]
+        beside[GRID] = [[1, *sides]] * number
+        small = (patches, channels, patch, patch)
+        shapes: list[tuple[int, ...]] = [(patches, channels * deep * patch**2), small, (1, *small)]
+    else:
+        channels, *stated = shape_of(vision)
+        if not sized and sizes.pixels:
+            raise UsageError(f"{file} states the size of an image: leave --image-size out.")
+        side = list(sizes.pixels or stated)
+        shapes = [(number, channels, *side)]
+        if sized:
+            beside[PIXELS] = [side] * number
+    *others, last = shapes
+    for shape in others:
+        with suppress(Exception):
+            return _lay_out(model, shape, sizes, beside)
+    return _lay_out(model, last, sizes, beside)
+
+
+def _lay_out(model: Any, shape: tuple[int, ...], sizes: Sizes, beside: Beside) -> tuple[Any, Layout]:
+    """Pixels of this shape, and where their tokens stand. Raises ValueError if images have different numbers of tokens."""
+    import torch
+
+    from .pictures import Layout
+
+    pixels = torch.zeros(*shape, dtype=torch.bfloat16, device="meta")
+    tokens, rest = divmod(_tokens(model, pixels, beside), sizes.batch * sizes.images)
+    if rest:
+        raise ValueError("images of one size have different numbers of tokens")
+    return pixels, Layout(sizes.batch, sizes.seq or SEQ, sizes.images, tokens, beside, sizes.pixels)
+
+
+def _tokens(model: Any, pixels: Any, beside: Beside) -> int:
+    """How many tokens a model of transformers makes of all images."""
+    import torch
+
+    with torch.device("cpu"), values():
+        made = model.get_image_features(pixel_values=pixels, **beside_pixels(beside))
+    if not isinstance(made, (torch.Tensor, list, tuple)):
+        made = made.last_hidden_state if made.pooler_output is None else made.pooler_output
+    parts = list(made) if isinstance(made, (list, tuple)) else [made]
+    return sum(part.numel() // part.shape[-1] for part in parts)
+
+
+def beside_pixels(beside: Beside) -> dict[str, Any]:
+    """The numbers beside images as a model takes them: int64 on the CPU, which alone has values."""
+    import torch
+
+    return {name: torch.tensor(rows, device="cpu") for name, rows in beside.items()}
+
+
+def call_with_images(image: int, layout: Layout, model: Any, pixels: Any) -> Any:
+    """What a model of transformers returns for sequences with images in them; ``image`` is the id of a token of an image.
+
+    Each image has a token of text behind it, as its end has in the models' own templates.
+    """
+    import torch
+
+    ids = torch.full((layout.sequences, layout.seq), int(image == 0), device="cpu")
+    for i in range(layout.images):
+        start = i * (layout.tokens + 1)
+        ids[:, start : start + layout.tokens] = image
+    given = beside_pixels(layout.beside)
+    asked = inspect.signature(model.forward).parameters
+    given.update({name: (ids == image).long() for name in KINDS if name in asked})
+    with torch.device("cpu"), values():
+        return model(input_ids=ids, pixel_values=pixels, **given)

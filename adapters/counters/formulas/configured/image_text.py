@@ -1,0 +1,69 @@
+"""A language model that reads images as well, from its configuration alone: on meta, with images in its sequences."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from .....core.errors import UsageError, describe_error
+from ....shared.refusal import FactoryError
+from .source import Lora, Made, Sizes, Source, at_hand, name_of, title
+
+IMAGE = ("image_token_id", "image_token_index")
+"""The fields of a configuration that may say which id stands for a token of an image."""
+LANGUAGE = ("language_model", "lm_head")
+"""The parts of such a model, in transformers, that its text goes through; images go through the others first."""
+
+
+def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -> Made:
+    """A function that makes the model, ids of its text, and ``sizes.images`` images for each sequence of ``sizes.seq`` tokens.
+
+    How many tokens an image has is what the model itself makes of one. Raises UsageError for a model that reads no images, for
+    images without a size, and for a sequence in which they leave no token for text.
+    """
+    import torch
+    from transformers import AutoModelForImageTextToText
+
+    from .documents import WHOLE_TYPE
+    from .features import call_with_images, images_of
+    from .lora import add_adapters
+    from .pictures import Pictured
+
+    file = title(source)
+    if sizes.lengths:
+        raise UsageError("a sequence with images has no packed documents here: leave --lengths or --images out.")
+    if not hasattr(config, "vision_config") or not hasattr(config, "text_config"):
+        raise UsageError(
+            f"{file} has no vision_config beside a text_config, so its model reads no images: leave --images out."
+        )
+    try:
+        with torch.device("meta"):
+            model = AutoModelForImageTextToText.from_config(config, dtype=torch.bfloat16)
+        pixels, layout = images_of(model, config.vision_config, sizes, file)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(f"no image can be given to the model of {file} here: {describe_error(error)}.") from error
+    image = next((getattr(config, name) for name in IMAGE if isinstance(getattr(config, name, None), int)), None)
+    if image is None:
+        raise UsageError(f"{file} names no token of an image (image_token_id), so none can be given here.")
+    taken = sizes.images * layout.tokens
+    if taken + sizes.images > layout.seq:
+        raise UsageError(
+            f"the images of a sequence have {taken:,} tokens, and --seq {layout.seq} leaves none for text: give more."
+        )
+    try:
+        with torch.device("meta"):
+            model = add_adapters(model, lora.rank, lora.targets) if lora is not None else model
+            within = "model." if hasattr(model, "model") else ""
+            parts = getattr(model, "model", model).named_children()
+            paths = [within + path for path, _ in parts if path not in LANGUAGE]
+            held = Pictured(model, layout, paths, config.get_text_config(), partial(call_with_images, image, layout))
+            setattr(held, WHOLE_TYPE, config.model_type)
+            inputs = {"input_ids": torch.zeros(sizes.batch, layout.seq, dtype=torch.int64), "pixel_values": pixels}
+        held.train()(**inputs)
+    except FactoryError as error:
+        raise UsageError(str(error)) from error
+    except Exception as error:
+        raise UsageError(f"the model of {file} cannot be called with images here: {describe_error(error)}.") from error
+    return at_hand(name_of(source), held, inputs)

@@ -1,0 +1,78 @@
+"""What a configuration is read from, and how it is called in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .....core.errors import UsageError
+from .....core.user_files import read_json
+
+SEQ = 2048
+"""Tokens of a sequence, by default."""
+Source = Path | Mapping[str, Any]
+"""A config.json, or what stands in one."""
+Made = Callable[[], tuple[Any, Any]]
+"""Makes the model on meta, with its inputs."""
+KINDS = ("model_type", "_class_name")
+"""The fields that name the kind of a model: in transformers, and in diffusers."""
+GIVE_A_CONFIG = "Give a config.json of transformers or diffusers."
+
+
+@dataclass(frozen=True, slots=True)
+class Lora:
+    """Adapters: their rank, and the last names of the modules that get one, all nn.Linear but the head unless some are named."""
+
+    rank: int
+    targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a configuration is called with: sequences or images; tokens of one, 0 for the default; the lengths of documents packed
+    into each; the images of each sequence; and the height and width of an image in pixels, none for what is stated."""
+
+    batch: int = 1
+    seq: int = 0
+    lengths: tuple[int, ...] = ()
+    images: int = 0
+    pixels: tuple[int, ...] = ()
+
+
+def title(source: Source) -> str:
+    """What a sentence calls the configuration: the path of its file, or the type of its model."""
+    return str(source) if isinstance(source, Path) else f"the configuration of {model_kind(source) or 'no type'}"
+
+
+def name_of(source: Source) -> str:
+    """The model's name: that of the file, of the folder of a config.json, or the type of model without either."""
+    if isinstance(source, Path):
+        return source.stem if source.stem != "config" else source.resolve().parent.name
+    return model_kind(source)
+
+
+def at_hand(name: str, model: Any, inputs: Any) -> Made:
+    """A function of that name that returns the model and its inputs. The model has no values that a step could change: the trace
+    and every formula read one."""
+
+    def make() -> tuple[Any, Any]:
+        return model, inputs
+
+    make.__name__ = make.__qualname__ = name
+    return make
+
+
+def model_kind(settings: Mapping[str, Any]) -> str:
+    """The model's type or class; '' without either."""
+    return str(next((settings[name] for name in KINDS if isinstance(settings.get(name), str)), ""))
+
+
+def settings_of(source: Source) -> dict[str, Any]:
+    """What stands in it. Raises UsageError for a file that is no configuration, and for one of no kind of model."""
+    settings = read_json(source, "the configuration", GIVE_A_CONFIG) if isinstance(source, Path) else source
+    if not isinstance(settings, Mapping) or not model_kind(settings):
+        told = title(source) if isinstance(source, Path) else "the mapping"
+        raise UsageError(f"{told} has no model_type, so it is no configuration of a model of transformers.")
+    return {name: value for name, value in settings.items() if name != "auto_map"}

@@ -1,0 +1,66 @@
+"""An encoder of images of transformers from its configuration alone: on meta, with one batch of images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .....core.errors import UsageError, describe_error
+from .source import Made, Sizes, Source, at_hand, name_of, title
+
+CLASSIFIES = "ForImageClassification"
+"""How the name of a class with a head for labels ends: the configuration's ``architectures`` names it."""
+
+
+def tower(config: Any) -> Any:
+    """The configuration of a model whose one input is images: this one, or the vision_config beside a text that no language model
+    reads (CLIP, SigLIP); None for a language model's."""
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, MODEL_MAPPING
+
+    languages = (MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING)
+    both = zip((config.get_text_config(), config), languages, strict=True)
+    if hasattr(config, "vision_config") and not any(type(each) in known for each, known in both):
+        config = config.vision_config
+    known = type(config) in MODEL_MAPPING
+    return config if known and getattr(MODEL_MAPPING[type(config)], "main_input_name", "") == "pixel_values" else None
+
+
+def encoder(source: Source, config: Any, sizes: Sizes, of: str = "") -> Made:
+    """A function that makes the model and its pixels, bfloat16 (batch, channels, side, side).
+
+    With ``architectures`` of a classifier it has that head, else it is the encoder. A token is what the model has one of in its
+    layers: a patch, a class token, a register. ``of`` is added to the model's name. Raises UsageError for a model whose layers
+    have no one sequence of tokens.
+    """
+    import torch
+    from transformers import AutoModel, AutoModelForImageClassification
+
+    from .pictures import Pictures
+
+    named = any(str(name).endswith(CLASSIFIES) for name in getattr(config, "architectures", None) or ())
+    auto = AutoModelForImageClassification if named else AutoModel
+    file = title(source)
+    try:
+        with torch.device("meta"):
+            shape = shape_of(config)
+            model = auto.from_config(config, dtype=torch.bfloat16)
+            pixels = torch.zeros(sizes.batch, *shape, dtype=torch.bfloat16)
+            states = model(pixel_values=pixels, output_hidden_states=True).hidden_states or ()
+    except Exception as error:
+        raise UsageError(f"transformers makes no encoder of images of {file}: {describe_error(error)}.") from error
+    shapes = {tuple(state.shape) for state in states}
+    if len(shapes) != 1 or len(next(iter(shapes))) != 3:
+        raise UsageError(
+            f"the layers of {file} do not share one sequence of tokens: count it with reconcile run --torch module:function."
+        )
+    tokens = next(iter(shapes))[1]
+    held = Pictures(model, sizes.batch, tokens, config=config)
+    return at_hand(name_of(source) + of, held, {"pixel_values": pixels})
+
+
+def shape_of(config: Any) -> tuple[int, int, int]:
+    """Channels, height and width of the images that a configuration states. Raises ValueError if it states none."""
+    side = getattr(config, "image_size", None)
+    height, width = side if isinstance(side, (list, tuple)) else (side, side)
+    if not isinstance(height, int) or not isinstance(width, int):
+        raise ValueError("it states no image_size")
+    return int(getattr(config, "num_channels", 3)), height, width

@@ -1,0 +1,139 @@
+"""Packed documents: what runs is the sum over the documents by hand, and formulas differ by what they are given of lengths."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import reconcile
+from reconcile.core.causes import Cause
+
+torch = pytest.importorskip("torch")
+from reconcile.adapters.counters.formulas.configured.documents import Documents  # noqa: E402
+
+nn = torch.nn
+
+pytestmark = pytest.mark.frameworks
+
+B, L, H, N, F, V, WINDOW = 2, 2, 8, 2, 20, 16, 4
+LENGTHS = (5, 3, 5, 2)
+T = sum(LENGTHS)
+SQUARES = sum(n * n for n in LENGTHS)
+WEIGHTS = B * T * (L * (4 * H * H + 2 * H * F) + H * V)
+"""Multiply-adds of a forward pass that read a weight; there are no norms."""
+PAIR = B * L * 2 * H
+"""Those of both products of attention for one pair of tokens, in all sequences and layers."""
+RAN = 6 * (WEIGHTS + PAIR * SQUARES)
+LOST = 6 * PAIR * (T * T - SQUARES)
+"""FLOPs of the pairs that are not in one document."""
+TABLE = 6 * B * T * H * V
+
+
+class Block(nn.Module):  # type: ignore[name-defined, misc]
+    """Attention on all pairs of a call, and a feed-forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(H, H, bias=False) for _ in range(4))
+        self.up, self.down = nn.Linear(H, F, bias=False), nn.Linear(F, H, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        q, k, v = (f(x).unflatten(-1, (N, H // N)).transpose(1, 2) for f in (self.q, self.k, self.v))
+        x = self.o((torch.softmax(q @ k.transpose(-1, -2), -1) @ v).transpose(1, 2).flatten(2))
+        return self.down(torch.relu(self.up(x)))
+
+
+class Decoder(nn.Module):  # type: ignore[name-defined, misc]
+    def __init__(self, **stated: Any) -> None:
+        super().__init__()
+        sizes = {"num_hidden_layers": L, "hidden_size": H, "num_attention_heads": N, "intermediate_size": F}
+        self.config = SimpleNamespace(**sizes, vocab_size=V, **stated)
+        self.table, self.head = nn.Embedding(V, H), nn.Linear(H, V, bias=False)
+        self.layers = nn.Sequential(*(Block() for _ in range(L)))
+
+    def forward(self, ids: Any) -> Any:
+        return self.head(self.layers(self.table(ids)))
+
+
+def causes_of(formula: str, **stated: Any) -> tuple[int, int, dict[str, int]]:
+    """The total of a formula, what ran, and what is booked by cause; the residual is 0."""
+    model, ids = Documents(Decoder(**stated), LENGTHS), torch.zeros(B, T, dtype=torch.int64)
+    run = reconcile.run(torch=model, inputs=ids, counters=(f"formula:{formula}",), pass_="training", isolated=False)
+    (statement,) = run.result.statements
+    assert statement.residual == 0, statement.reason
+    causes = {cause: amount for cause, amount in statement.by_cause().items() if amount}
+    return statement.from_total, statement.to_total, causes
+
+
+ACROSS, HALVED = Cause.ATTENTION_ACROSS_DOCUMENTS, Cause.ATTENTION_HALVED
+PADDED = {Cause.FORMULA_DIFFERS: 6 * B * T * H * (V - 128)}
+"""A vocabulary that is rounded up to 128."""
+WINDOWED = {"sliding_window": WINDOW, "layer_types": ["sliding_attention", "full_attention"]}
+HALF = 3 * PAIR * SQUARES
+CASES: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
+    # formula, what the configuration states, what the formula adds (below 0) or leaves out
+    "whole": ("nanochat", {}, {ACROSS: -LOST}),
+    "half of the whole": ("kaplan", {}, {ACROSS: -LOST, HALVED: 3 * PAIR * T * T, Cause.HEAD_LEFT_OUT: TABLE}),
+    "half of each": ("megatron", {}, {HALVED: HALF, **PADDED}),
+    "given the lengths": (
+        "verl",
+        {"model_type": "qwen3"},
+        {HALVED: HALF, Cause.LOOKUP_AS_PRODUCT: -TABLE, Cause.FORMULA_DIFFERS: -6 * B * T * L * H * F},
+    ),
+    "a window of the whole": (
+        "nanochat",
+        WINDOWED,
+        {ACROSS: -LOST, Cause.ATTENTION_WINDOWED: 3 * PAIR * (T * T - T * WINDOW)},
+    ),
+    "a window shorter than the whole": (
+        "megatron-bridge",
+        WINDOWED,
+        {
+            ACROSS: -LOST // 2,
+            Cause.ATTENTION_WINDOWED: 3 * PAIR * (T * T - T * WINDOW),
+            HALVED: HALF // 2 + 3 * PAIR * (T * WINDOW - WINDOW * (WINDOW + 1) // 2 - (T - WINDOW) * WINDOW),
+            **PADDED,
+        },
+    ),
+    "attention twice": (
+        "litgpt",
+        {},
+        {ACROSS: -LOST, Cause.FORMULA_DIFFERS: -4 * PAIR * T * T, Cause.LOOKUP_AS_PRODUCT: -TABLE},
+    ),
+    "computed again": (
+        "cookbook",
+        {},
+        {
+            ACROSS: -LOST,
+            Cause.RECOMPUTATION_ASSUMED: -2 * (B * T * L * (4 + 8) * H * H + PAIR * T * T),
+            Cause.FORMULA_DIFFERS: 6 * B * T * L * 2 * H * (F - 4 * H) - 4 * H * B * T,
+            Cause.OP_NOT_COUNTED: 2 * TABLE // 3,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_ran_is_inside_the_documents(case: str) -> None:
+    formula, stated, causes = CASES[case]
+    total, ran, booked = causes_of(formula, **stated)
+    assert (ran, booked) == (RAN, causes)
+    assert total == RAN - sum(causes.values())
+
+
+def test_documents_of_one_length_are_a_batch() -> None:
+    model, ids = Decoder(), torch.arange(2 * 3 * 4).reshape(2, 12) % V
+    (together,) = Documents(model, [4, 4, 4])(ids)
+    assert torch.equal(together, torch.cat([model(ids[:, i : i + 4]) for i in (0, 4, 8)]))
+    first, second = Documents(model, [5, 4, 3])(ids)[:2]
+    assert torch.equal(first, model(ids[:, :5]))
+    assert torch.equal(second, model(ids[:, 5:9]))
+
+
+def test_a_document_sees_only_itself() -> None:
+    model, ids = Decoder(), torch.arange(12).reshape(1, 12)
+    other = torch.cat([ids[:, :5], torch.flip(ids[:, 5:], (1,))], 1)
+    assert torch.equal(Documents(model, [5, 7])(ids)[0], Documents(model, [5, 7])(other)[0])
+    assert not torch.equal(model(ids)[:, :5], model(other)[:, :5])
