@@ -96,10 +96,11 @@ def extend_frameworks(known: Mapping[str, Framework], products: Iterable[Product
     return extended
 
 
-def find_wrong_entry(product: Product) -> object | None:
+def find_wrong_entry(product: Product) -> Any:
     """The first of its ``framework_fields`` that no record can take; None without one."""
     defaults = Framework._field_defaults
-    for entry in product.framework_fields:
+    entries: tuple[Any, ...] = product.framework_fields  # of another package: anything
+    for entry in entries:
         if len(entry) != 3 or entry[1] not in defaults or not isinstance(entry[2], type(defaults[entry[1]])):
             return entry
     return None
