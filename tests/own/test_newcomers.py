@@ -115,7 +115,7 @@ def reviewer(shell: Shell) -> None:
     told("decode --torch --input", "docs/decode.md")
     shell.write("net.py", NET.format(kernel=3).replace("nn.LazyLinear(10)", "nn.Linear(8 * 30 * 30, 10)"))
     macs = 8 * 30 * 30 * 9 + 8 * 30 * 30 * 10
-    said = shell(f"reconcile decode --torch net:Net --input 1,1,32,32 {macs}")
+    said = shell(f"reconcile decode --verbose --torch net:Net --input 1,1,32,32 {macs}")
     assert "thop" in said
 
 

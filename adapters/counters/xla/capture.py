@@ -16,7 +16,7 @@ from ...shared.refusal import BeyondCounter
 from .. import SUM
 from . import LOWERED, TARGET
 from .dropped import MOVES, dropped_sightings
-from .scopes import scopes_of
+from .scopes import PROGRAM_NAME, scopes_of
 
 CALLS = {"call": ("to_apply",), "fusion": ("calls",), "while": ("body", "condition"), "async-start": ("calls",)}
 """Instructions that run whole computations, and the attributes that name them, in the order in which they are added."""
@@ -47,6 +47,8 @@ def capture(counter: str, call: Call) -> Ledger:
 
     def call_model(*arguments: Any) -> Any:
         return call.function(*arguments)
+
+    call_model.__name__ = PROGRAM_NAME
 
     if counter.endswith("tabulate"):
         total, function, arguments = tabulate_call(call)

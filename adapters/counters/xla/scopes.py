@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-PROGRAM = "jit(reconciled)"
+PROGRAM_NAME = "reconciled"
+"""The name under which JAX compiles the program that XLA counts."""
+PROGRAM = f"jit({PROGRAM_NAME})"
 """How the name of an instruction begins that is given from the whole program on."""
 _NOT_SCOPES = re.compile(
     r"^$|^(while|body|cond|closed_call|core_call|eval_jaxpr|checkpoint|remat2?|rematted_computation|custom_[jv][vj]p_call|shard_map|"

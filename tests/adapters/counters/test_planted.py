@@ -54,8 +54,8 @@ def plant(tree: Path, default: bool) -> None:
     (folder / "bridge.py").write_text("from ..thop.bridge import bridge\n")
     register = tree / "reconcile" / "core" / "registry.py"
     text = register.read_text()
-    assert text.count('"flop_counter",') == 1
-    register.write_text(text.replace('"flop_counter",', '"flop_counter", "planted",'))
+    assert text.count('"flop_counter": (),') == 1
+    register.write_text(text.replace('"flop_counter": (),', '"flop_counter": (), "planted": (),'))
 
 
 def reports(tree: Path, *words: str, formats: str = ",".join(FORMATS)) -> dict[str, str]:
