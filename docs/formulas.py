@@ -35,6 +35,7 @@ HELD = {
         "the formulas of the other frameworks; for the rest only the absence of matrix products is said",
     ),
     "lax.products": ("lax_products", "loops"),
+    "lax.windows": ("lax", "loops"),
     "onnx.elementwise": ("onnx", "the same operation in PyTorch"),
     "onnx.layers": ("onnx", "the same operation in PyTorch"),
     "tensorflow.elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),

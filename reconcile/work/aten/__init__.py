@@ -22,6 +22,7 @@ from . import (  # noqa: F401
     moves,
     ordering,
     partly,
+    pointwise,
     products,
     recurrent,
     reductions,

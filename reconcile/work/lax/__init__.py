@@ -6,4 +6,4 @@ Inputs are the equation's operands in order, scalars that are written into the p
 
 from __future__ import annotations
 
-from . import elementwise, linalg, moves, products  # noqa: F401
+from . import elementwise, linalg, moves, products, windows  # noqa: F401

@@ -1,4 +1,4 @@
-"""JAX's elementwise primitives, reductions and their windows, scans along an axis, sorts, scatters and sums over devices."""
+"""JAX's elementwise primitives, reductions, scans along an axis, sorts, scatters and sums over devices."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ...core.work import (
     pointwise,
     prod,
 )
-from .. import elementwise, ordering, pooling
+from .. import elementwise, ordering
 from ..complex_numbers import polynomials
 from ..elementwise import ADD, CMP, MUL, SPECIAL
-from ..shapes import attr, ints, n_in, n_out, shape
+from ..shapes import attr, n_in, n_out, shape
 
 _LAX = "jax/_src/lax/lax.py"
 
@@ -155,28 +155,3 @@ def _psum(op: Op) -> Work:
 )
 def _pmax(op: Op) -> Work:
     return _reduce_gathered(op, CMP)
-
-
-_WINDOWS = "jax/_src/lax/windowed_reductions.py"
-
-
-def _window(op: Op) -> int:
-    return prod(ints(op, "window_dimensions"))
-
-
-formulas({
-    "reduce_window_sum": (
-        f"window - 1 adds per output element: {_WINDOWS}", lambda op: ADD * (n_out(op) * max(_window(op) - 1, 0))
-    ),
-    "reduce_window_max reduce_window_min": (
-        f"window - 1 comparisons per output element: {_WINDOWS}", lambda op: pooling.max_pool(n_out(op), _window(op))
-    ),
-    "select_and_gather_add": (
-        f"the extremum sought, the tangent read where it is: {_WINDOWS}",
-        lambda op: pooling.max_pool(n_out(op), _window(op)),
-    ),
-    "select_and_scatter_add": (  # source (the gradient), operand
-        f"the extremum sought again, the gradient added where it was: {_WINDOWS}",
-        lambda op: pooling.max_pool(n_in(op), _window(op)) + ADD * n_in(op),
-    ),
-}, "lax.")  # fmt: skip
