@@ -21,7 +21,7 @@ from ..launch.options import TABLES as TABLES
 def complete_values(names: Callable[[], Iterable[str]], *, files: bool = False) -> Callable[..., list[CompletionItem]]:
     """Shell completion from names that are looked up when the user presses the key; none if that fails.
 
-    Where ``files`` may be given, what looks like a path is complete_names as one.
+    Where ``files`` may be given, what looks like a path is completed as one.
     """
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -96,14 +96,16 @@ def extend_frameworks(known: Mapping[str, Framework], products: Iterable[Product
     return extended
 
 
-def find_wrong_entry(product: Product) -> Any:
-    """The first of its ``framework_fields`` that no record can take; None without one."""
+def find_wrong_entry(product: Product) -> str:
+    """The first of its ``framework_fields`` that no record can take, as it is written; '' without one."""
     defaults = Framework._field_defaults
     entries: tuple[Any, ...] = product.framework_fields  # of another package: anything
     for entry in entries:
-        if len(entry) != 3 or entry[1] not in defaults or not isinstance(entry[2], type(defaults[entry[1]])):
-            return entry
-    return None
+        if not isinstance(entry, tuple) or len(entry) != 3 or entry[1] not in defaults:
+            return repr(entry)
+        if not isinstance(entry[2], type(defaults[entry[1]])):
+            return repr(entry)
+    return ""
 
 
 def refuse_product(product: Product, why: str) -> UsageError:

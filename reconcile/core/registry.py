@@ -159,8 +159,8 @@ def _wrong_product(record: Product, known: Iterable[str]) -> str:
         *record.model_notes,
         *(place for _, place in record.functions),
     ]
-    if (entry := find_wrong_entry(record)) is not None:
-        return f"its entry {entry!r} is not of the form (framework, field of Framework, value of the field's type)"
+    if entry := find_wrong_entry(record):
+        return f"its entry {entry} is not of the form (framework, field of Framework, value of the field's type)"
     misspelled = next((place for place in places if not all(str(place).partition(":"))), None)
     return "" if misspelled is None else f"its place {misspelled!r} is not of the form 'module:name'"
 

@@ -93,7 +93,7 @@ def formulas_of(request: RunRequest) -> Iterator[None]:
 
 def conventions_of(request: RunRequest) -> Conventions:
     """The conventions of every report, the request's if it is another, and those of its files. Raises UsageError for an unknown
-    name and as load_conventions does."""
+    name, and what ``load_conventions`` raises."""
     every = dict(BUILT_IN)
     if request.convention in NAMED:
         every[request.convention] = NAMED[request.convention]

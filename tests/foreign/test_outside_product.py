@@ -112,6 +112,8 @@ BROKEN = {
         "run_options=",
         'framework_fields=(("torch", "steps", ""),), run_options=',
     ),
+    "a number for an entry": ("__init__.py", "run_options=", "framework_fields=(3,), run_options="),
+    "nothing for an entry": ("__init__.py", "run_options=", "framework_fields=(None,), run_options="),
     "a field without a framework": ("__init__.py", "run_options=", 'framework_fields=(("steps", True),), run_options='),
     "a command that is taken": ("__init__.py", 'Command("notes"', 'Command("run"'),
     "a module that is not there": ("__init__.py", ".command:notes", ".commands:notes"),

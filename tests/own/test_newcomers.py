@@ -111,12 +111,12 @@ def engineer(shell: Shell) -> None:
 
 
 def reviewer(shell: Shell) -> None:
-    """A number in a paper: how was it counted? It is what ran, in MACs."""
-    told("decode --torch --input", "docs/decode.md")
+    """A number in a paper: was it counted by thop? It is thop's, in MACs."""
+    told("decode --counter --torch --input", "docs/decode.md")
     shell.write("net.py", NET.format(kernel=3).replace("nn.LazyLinear(10)", "nn.Linear(8 * 30 * 30, 10)"))
     macs = 8 * 30 * 30 * 9 + 8 * 30 * 30 * 10
-    said = shell(f"reconcile decode --torch net:Net --input 1,1,32,32 {macs}")
-    assert "in MACs" in said
+    said = shell(f"reconcile decode --counter thop --torch net:Net --input 1,1,32,32 {macs}")
+    assert "thop" in said
 
 
 def keras_user(shell: Shell) -> None:
