@@ -114,7 +114,7 @@ class Adapter(adapter.Adapter):
 
     def ranks(self) -> Any:
         """See Adapter.ranks."""
-        from .ranks import rank
+        from ...products.ranks.pytorch import rank
 
         return rank
 

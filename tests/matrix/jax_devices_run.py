@@ -22,7 +22,7 @@ from reconcile.launch.request import run_request
 from reconcile.products.ranks.ranked import Fold, Ranked, _answer
 from reconcile.products.ranks.world import Rank, World
 from reconcile.worker.main import EMPTY
-from reconcile.worker.rank_plan import Mesh
+from reconcile.products.ranks.plan import Mesh
 
 LOOP = """HloModule m, num_partitions=4
 

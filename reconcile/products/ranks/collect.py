@@ -23,7 +23,7 @@ from ...launch.workers import alone, written
 from ...launch.workers.scratch import scratch
 from ...worker.boot import RANKS
 from ...worker.main import EMPTY
-from ...worker.rank_plan import Mesh
+from .plan import Mesh
 from ..steps.count import chosen_counters
 from .world import Rank, World
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.records import GROUP, Trace
 from ...engine.settle import Collected
-from ...worker.rank_plan import Mesh
+from .plan import Mesh
 
 _PASSING = (
     "c10d.alltoall",

@@ -84,7 +84,7 @@ class GraphRunning(Running):
             self._count(kind, model, batch())
 
     def _count(self, kind: Kind, model: Any, batch: Any) -> None:
-        from ...worker.fitted import FittedStep
+        from .fitted import FittedStep
 
         try:
             trace = FittedStep(self.framework, {}, model, batch).trace()

@@ -94,8 +94,8 @@ def sharded(net: Net | None = None) -> Step:
 
 def main(name: str, rank: int, world: int, store: str, out: str) -> None:
     import reconcile
-    from reconcile.adapters.pytorch.ranks import sequences
-    from reconcile.adapters.pytorch.ranks import world as ranks
+    from reconcile.products.ranks.pytorch import sequences
+    from reconcile.products.ranks.pytorch import world as ranks
 
     sequences.follow_context_parallelism(ranks.patch, ranks.current_rank)
     distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)

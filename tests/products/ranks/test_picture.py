@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from reconcile.cli import cli
 from reconcile.products.ranks.picture import BAR, LABEL, pictures
-from reconcile.worker.rank_plan import Mesh
+from reconcile.products.ranks.plan import Mesh
 
 
 def result(folds: dict[tuple[int, ...], int], names: list[str], sizes: list[int], known: bool = True) -> Any:

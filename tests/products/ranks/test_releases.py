@@ -15,7 +15,7 @@ pytestmark = pytest.mark.frameworks
 def test_stages_of_another_pytorch_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from torch.distributed.pipelining import stage
 
-    from reconcile.adapters.pytorch.ranks import pipelines
+    from reconcile.products.ranks.pytorch import pipelines
 
     made: dict[str, Any] = {}
     monkeypatch.delattr(stage.PipelineStage, "_recv_meta")

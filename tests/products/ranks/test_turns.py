@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reconcile.adapters.shared.refusal import FactoryError
-from reconcile.worker.rank_turns import Turns
+from reconcile.products.ranks.turns import Turns
 
 
 class Processes:

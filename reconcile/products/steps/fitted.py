@@ -8,10 +8,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ..core.framework import Framework, adapter_of
-from ..core.protocol import TRACE, UserModel, WorkerRequest
-from .at_hand import AtHand, quietly, same_numbers
-from .main import Worker
+from ...core.framework import Framework, adapter_of
+from ...core.protocol import TRACE, UserModel, WorkerRequest
+from ...worker.at_hand import AtHand, quietly, same_numbers
+from ...worker.main import Worker
 
 
 class Fitted(AtHand):

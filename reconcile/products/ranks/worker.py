@@ -16,16 +16,16 @@ from json import dumps, load, loads
 from os import path as paths
 from typing import Any
 
-from ..adapters.shared.refusal import BeyondCounter, FactoryError, reason_of
-from ..core.framework import absolute, adapter_of
-from ..core.protocol import TRACE, WorkerRequest, from_text
-from ..core.records import to_json
-from .factory import FactoryPair
-from .main import write
-from .process_guard import end_with
-from .rank_plan import MOST, Plan
-from .rank_turns import Turns
-from .user_code import describe_user_error
+from ...adapters.shared.refusal import BeyondCounter, FactoryError, reason_of
+from ...core.framework import absolute, adapter_of
+from ...core.protocol import TRACE, WorkerRequest, from_text
+from ...core.records import to_json
+from ...worker.factory import FactoryPair
+from ...worker.main import write
+from ...worker.process_guard import end_with
+from .plan import MOST, Plan
+from .turns import Turns
+from ...worker.user_code import describe_user_error
 
 
 class ModelOrStep:

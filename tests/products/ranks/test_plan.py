@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.worker.rank_plan import Plan
+from reconcile.products.ranks.plan import Plan
 
 
 class World:

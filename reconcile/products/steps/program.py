@@ -20,13 +20,13 @@ from json import dumps, loads
 from os import path as paths
 from typing import Any, NoReturn
 
-from ..adapters.shared.imported import Imported
-from ..adapters.shared.refusal import BeyondCounter, reason_of
-from ..core.framework import Framework, absolute, adapter_of
-from ..core.message import first_line
-from ..core.records import to_json
+from ...adapters.shared.imported import Imported
+from ...adapters.shared.refusal import BeyondCounter, reason_of
+from ...core.framework import Framework, absolute, adapter_of
+from ...core.message import first_line
+from ...core.records import to_json
 from .fitted import FittedStep
-from .main import write
+from ...worker.main import write
 
 
 class Program:

@@ -10,16 +10,16 @@ from typing import Any
 import torch
 
 from ....core.records import CALLED_WITH, GROUP, Op, Trace
-from ...shared import nested
-from ..call_adapter import is_leaf, tensors_out
-from ..inputs import Inputs
-from ..lazy import take_lazy
-from ..model import _tell
-from ..optimizers import Update, optimizer_class
-from ..steps.context import StepContext
-from ..steps.path import StepPath
-from ..tracing.records import tensors_in
-from ..training import _loss
+from ....adapters.shared import nested
+from ....adapters.pytorch.call_adapter import is_leaf, tensors_out
+from ....adapters.pytorch.inputs import Inputs
+from ....adapters.pytorch.lazy import take_lazy
+from ....adapters.pytorch.model import _tell
+from ....adapters.pytorch.optimizers import Update, optimizer_class
+from ....adapters.pytorch.steps.context import StepContext
+from ....adapters.pytorch.steps.path import StepPath
+from ....adapters.pytorch.tracing.records import tensors_in
+from ....adapters.pytorch.training import _loss
 from .layout import batches_of, mesh_of, unwrap_model
 from .pipelines import SHAPES_LEARNT_BEFORE, Waits
 from .sequences import ON_CPU

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import distributed
 
-from ...shared.refusal import FactoryError
+from ....adapters.shared.refusal import FactoryError
 from . import data_parallel, fsdp, pipelines, sequences, tokens
 
 NEAR = (__name__, "os", "_collections_abc", "collections.abc", "functools")

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..adapters.shared.refusal import FactoryError
-from ..core.protocol import RUNNING
+from ...adapters.shared.refusal import FactoryError
+from ...core.protocol import RUNNING
 
 PAUSE = 0.005
 """Seconds between two looks at the processes."""

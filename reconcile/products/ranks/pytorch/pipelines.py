@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from ....core.protocol import RUNNING
-from ...shared.refusal import FactoryError
+from ....adapters.shared.refusal import FactoryError
 
 PAUSE = 0.005
 PIPELINES_NEED_ANOTHER_RELEASE = (
