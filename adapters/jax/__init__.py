@@ -44,7 +44,7 @@ FRAMEWORK = Framework(
     ),
     lends=False,
     backend="jax",
-    ranks=True,
+    ranks=".adapters.jax.devices.rank",
     watched=("jax", "JAX"),
     order=4,
 )

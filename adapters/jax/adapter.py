@@ -55,12 +55,6 @@ class Adapter(adapter.Adapter):
         sys.meta_path.insert(0, Imported("flax.nnx", lambda: watching.wrap(sys.modules["flax.nnx"], "nnx")))
         return watching
 
-    def ranks(self) -> Any:
-        """See Adapter.ranks: devices of one program."""
-        from .devices import rank
-
-        return rank
-
     def capture(self, request: Any, pair: Any) -> Capture:
         """See Adapter.capture."""
         return Capture(request, pair)

@@ -43,7 +43,6 @@ FRAMEWORK = Framework(
     forks=True,
     placed=True,
     steps=True,
-    ranks=True,
     watched=("torch", "PyTorch"),
     order=1,
 )

@@ -112,12 +112,6 @@ class Adapter(adapter.Adapter):
 
         return StepContext(models, nested)
 
-    def ranks(self) -> Any:
-        """See Adapter.ranks."""
-        from ...products.ranks.pytorch import rank
-
-        return rank
-
     def calls(self, model: Any, called: Any, stepped: Any, inner: bool = False) -> Any:
         """See Adapter.calls."""
         from .steps.calls import Calls

@@ -80,10 +80,6 @@ class Adapter:
         has none."""
         raise FactoryError(f"{self.framework.title} has no context that records a program's own step.")
 
-    def ranks(self) -> Any:
-        """What runs a rank of a world, see pytorch/ranks/. Raises FactoryError if this framework has none."""
-        raise FactoryError(f"{self.framework.title} has no ranks to run.")
-
     def calls(self, model: Any, called: Any, stepped: Any, inner: bool = False) -> Any:
         """Hooks that tell of a model's calls and of steps of optimizers, see pytorch/steps/calls.py. Raises FactoryError as
         ``step`` does."""

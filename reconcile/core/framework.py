@@ -47,9 +47,9 @@ class Framework(NamedTuple):
         forks: Whether a process that has imported it can be forked: one with threads of its own cannot.
         placed: Whether its counters run a model on the device that the user names.
         steps: Whether a program's own step is recorded where it runs.
-        ranks: Whether the ranks of a world are told apart (worker/ranks.py).
-        watched: The module after whose import a program is watched for its step (worker/watch.py), and its name in words; () for
-            none.
+        ranks: The module that runs a rank of a world (products/ranks/worker.py), written like ``adapter``; '' for none.
+        watched: The module after whose import a program is watched for its step (products/steps/program.py), and its name in
+            words; () for none.
         optimizers: The names that --optimizer takes for its training step, in lower case, the default first.
         exports: The framework from whose side of a pair it makes a model if the pair has none of its own; '' for none.
         libraries: Packages whose models are made from a configuration, each with the module that lists and makes them:
@@ -87,7 +87,7 @@ class Framework(NamedTuple):
     forks: bool = False
     placed: bool = False
     steps: bool = False
-    ranks: bool = False
+    ranks: str = ""
     watched: Tuple[str, ...] = ()
     optimizers: Tuple[str, ...] = ()
     exports: str = ""

@@ -1,6 +1,6 @@
 """The first code in a worker: ``python reconcile.pyz REQUEST``. That file is this package, and this module is its main.
-With a number behind the request, the process forks workers (launch/workers/nursery.py); with ``watch``, it runs a program, and
-with ``ranks`` a program as the ranks of a world.
+With a number behind the request, the process forks workers (launch/workers/nursery.py). With the name of a module, such as
+``.products.steps.program``, and home's process number, it runs that module's ``main(request)`` (launch/workers/alone.py).
 
 The package has a private name there: beside a user's code, ``reconcile`` may be one of their modules, or another version of
 this package.  Python 3.6 and standard library only.
@@ -12,10 +12,6 @@ import importlib.util
 import sys
 
 PRIVATE = "_reconcile_worker"
-WATCH = "watch"
-"""Behind the request, with the number of home's process: the process runs a user's program and watches it (watch.py)."""
-RANKS = "ranks"
-"""Behind the request, with that number: the process runs the ranks of a world (ranks.py)."""
 
 
 def aboard(tool: str, name: str = PRIVATE) -> None:
@@ -32,10 +28,10 @@ def main() -> int:
     control = sys.argv[2:]
     aboard(tool)
     sys.argv[:] = ["-c"]  # a user's module that reads its arguments finds none
-    if control[:1] in ([WATCH], [RANKS]):
-        kind, home = control
+    if control and control[0].startswith("."):
+        name, home = control
         importlib.import_module(PRIVATE + ".worker.process_guard").end_with(int(home))
-        return int(importlib.import_module(PRIVATE + ".worker." + kind).main(request))
+        return int(importlib.import_module(PRIVATE + name).main(request))
     module = importlib.import_module(PRIVATE + (".launch.workers.nursery" if control else ".worker.main"))
     return int(module.main(request, *control))
 

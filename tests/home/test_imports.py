@@ -21,11 +21,14 @@ HEAVY = (*FRAMEWORKS, "numpy", "pandas", "matplotlib")
 HELP = "import runpy, sys; sys.argv = ['reconcile', '--help']; runpy.run_module('reconcile', run_name='__main__')"
 
 
+OF_PRODUCTS = r"products\.(sweep\.(lists|small_models)|ranks\.pytorch)\.\w+"
+"""The modules of products that run beside a framework."""
+
+
 def travelling() -> set[str]:
     """What runs beside a framework: captures, tracers and the zoo, with everything that they import."""
-    own = r"adapters\.\w+\.(trace|training|twin|step|files\.torchvision_kernels|(steps|ranks|devices)\.\w+)"
-    small = r"products\.sweep\.(lists|small_models)\.\w+"
-    beside = rf"reconcile\.(adapters\.counters\..*\.(capture|nested)|{own}|{small}|model_zoo\.)"
+    own = r"adapters\.\w+\.(trace|training|twin|step|files\.torchvision_kernels|(steps|devices)\.\w+)"
+    beside = rf"reconcile\.(adapters\.counters\..*\.(capture|nested)|{own}|{OF_PRODUCTS}|model_zoo\.)"
     pending = [m for m in MODULES if re.match(beside, m)]
     found: set[str] = set()
     while pending:
@@ -187,8 +190,8 @@ def test_records_import_nothing() -> None:
 def test_what_travels_takes_only_records_along() -> None:
     assert {"reconcile.adapters.tensorflow.trace", "reconcile.adapters.counters.thop.capture"} <= TRAVELLING
     core = {f"reconcile.core{name}" for name in ("", ".counter", ".framework", ".message", ".protocol", ".records")}
-    sweep = re.compile(r"reconcile\.products\.sweep\.(lists|small_models)\b")
-    allowed = {m for m in TRAVELLING if part(m) in {"adapters", "model_zoo"} or m in core or sweep.match(m)}
+    products = re.compile(r"reconcile\." + OF_PRODUCTS.removesuffix(r"\.\w+") + r"\b")
+    allowed = {m for m in TRAVELLING if part(m) in {"adapters", "model_zoo"} or m in core or products.match(m)}
     assert sorted(TRAVELLING - allowed) == []
     assert sorted(m for m in TRAVELLING if m.endswith((".rules", ".bridge"))) == []
 

@@ -110,7 +110,7 @@ class RankStep:
 
 
 step = RankStep
-"""What worker/ranks.py makes for each rank."""
+"""What products/ranks/worker.py makes for each rank."""
 
 
 def _prepare_nothing() -> None:

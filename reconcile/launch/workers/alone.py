@@ -23,15 +23,16 @@ from . import written
 from .scratch import pack
 
 
-def run_worker(asked: Mapping[str, object], folder: Path, kind: str, python: str = "", *, forks: bool = False) -> int:
-    """Start the worker of this kind (worker/boot.py) with a request, and wait for it. Returns its exit status.
+def run_worker(asked: Mapping[str, object], folder: Path, module: str, python: str = "", *, forks: bool = False) -> int:
+    """Start a worker that runs ``main`` of this module with a request, and wait for it. Returns its exit status.
 
-    ``forks`` says that it forks processes, which have to end with it: they are a session of their own.
+    ``module`` is relative to this package, with a leading dot. ``forks`` says that it forks processes, which have to end with it:
+    they are a session of their own.
     """
     request = folder / "request.json"
     request.write_text(json.dumps(asked))
     tool = pack(folder)
-    command = [python or sys.executable, str(tool), str(request), kind, str(os.getpid())]
+    command = [python or sys.executable, str(tool), str(request), module, str(os.getpid())]
     worker = subprocess.Popen(command, start_new_session=forks)
     try:
         return worker.wait()

@@ -14,6 +14,7 @@ PRODUCT = Product(
             order=30,
         ),
     ),
+    framework_fields=(("torch", "ranks", ".products.ranks.pytorch.rank"),),
     run_options=(".run_options:RANKS",),
     needs=("products.steps",),
 )

@@ -1,4 +1,4 @@
-"""Run the ranks of a world, and the same step on one device: each in a worker of its own (worker/ranks.py)."""
+"""Run the ranks of a world, and the same step on one device: each in a worker of its own (worker.py)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from ...launch.runner import counters_of_request, describe_lacking
 from ...launch.user_models import counters_of
 from ...launch.workers import alone, written
 from ...launch.workers.scratch import scratch
-from ...worker.boot import RANKS
 from ...worker.main import EMPTY
-from .plan import Mesh
 from ..steps.count import chosen_counters
+from .plan import Mesh
 from .world import Rank, World
 
 
@@ -94,7 +93,7 @@ def _run_world(
             **find_models(request)[framework.name],
         )
         asked = {"request": to_text(body), "world": world, "ranks": ranks, "at_once": os.cpu_count() or 1}
-        status = alone.run_worker(asked, folder, RANKS, request.python, forks=True)
+        status = alone.run_worker(asked, folder, ".products.ranks.worker", request.python, forks=True)
         refused = written.refusal(out)
         if refused is not None:
             raise UsageError(str(refused["error"]))

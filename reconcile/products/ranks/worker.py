@@ -1,4 +1,4 @@
-"""Runs ranks of a world, each in a process of its own: ``python reconcile.pyz REQUEST ranks``.
+"""Runs ranks of a world, each in a process of its own: ``python reconcile.pyz REQUEST .products.ranks.worker PID``.
 
 The process imports the framework and the user's module once, and each rank is a fork of it.  A rank leaves its trace, its
 ledgers and what is known of its place in a folder of its number; ``ranks.json`` says which ranks ran and which are like them.
@@ -23,9 +23,9 @@ from ...core.records import to_json
 from ...worker.factory import FactoryPair
 from ...worker.main import write
 from ...worker.process_guard import end_with
+from ...worker.user_code import describe_user_error
 from .plan import MOST, Plan
 from .turns import Turns
-from ...worker.user_code import describe_user_error
 
 
 class ModelOrStep:
@@ -56,13 +56,18 @@ class Ranks:
         self.said: set[str] = set()
         self.exchange = paths.join(request.out, "exchange")
 
+    @property
+    def rank_module(self) -> Any:
+        """The module of the framework that runs a rank."""
+        return importlib.import_module(absolute(self.request.framework.ranks))
+
     def main(self) -> int:
         """Run them. Returns 0; a program that cannot be used is told in refused.json."""
         try:
             os.makedirs(self.exchange)
             if importlib.util.find_spec(self.request.framework.package) is None:
                 raise FactoryError(self.request.lacking)
-            self.adapter.ranks().install()
+            self.rank_module.install()
             self._run()
         except FactoryError as error:
             write(paths.join(self.request.out, "refused.json"), dumps({"error": str(error), "declined": False}))
@@ -157,7 +162,7 @@ class Ranks:
                 os.dup2(file.fileno(), 1)
             self._step(rank)
         except BaseException as error:
-            first = self.adapter.ranks().waits(error)
+            first = self.rank_module.waits(error)
             if first is not None:
                 write(self._path(rank, "told.json"), dumps({"waits": first}))
             elif isinstance(error, FactoryError):
@@ -171,7 +176,7 @@ class Ranks:
             os._exit(status)
 
     def _step(self, rank: int) -> None:
-        ranks = self.adapter.ranks()
+        ranks = self.rank_module
         modules = {name: absolute(module) for name, (module, _) in self.request.counters.items()}
         nested = {name: module for name, module in modules.items() if importlib.util.find_spec(module + ".nested")}
         made = [importlib.import_module(module + ".nested").nested for module in nested.values()]

@@ -22,7 +22,7 @@ _PASSING = (
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Ranks that do equal work, and what one of them recorded. ``told`` is what is known of its place (worker/ranks.py)."""
+    """Ranks that do equal work, and what one of them recorded. ``told`` is what is known of its place (worker.py)."""
 
     ranks: tuple[int, ...]
     collected: Collected

@@ -25,8 +25,8 @@ from ...adapters.shared.refusal import BeyondCounter, reason_of
 from ...core.framework import Framework, absolute, adapter_of
 from ...core.message import first_line
 from ...core.records import to_json
-from .fitted import FittedStep
 from ...worker.main import write
+from .fitted import FittedStep
 
 
 class Program:

@@ -18,12 +18,11 @@ from ...launch.request import RunRequest
 from ...launch.runner import counters_of_request
 from ...launch.workers import alone, written
 from ...launch.workers.scratch import scratch
-from ...worker.boot import WATCH
 from ...worker.main import EMPTY
 from .count import at_rest
 
 OLDEST = (3, 10)
-"""The Python in which worker/watch.py runs, and what records a step there."""
+"""The Python in which program.py runs, and what records a step there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ def _run_script(script: Script, request: RunRequest) -> tuple[Collected, str]:
             "go_on": script.go_on,
             "marks": script.marks,
         }
-        alone.run_worker(asked, folder, WATCH, script.python)
+        alone.run_worker(asked, folder, ".products.steps.program", script.python)
         return _read_collected(script, folder, counters, request.counters)
 
 

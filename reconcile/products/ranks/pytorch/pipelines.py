@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from ....core.protocol import RUNNING
 from ....adapters.shared.refusal import FactoryError
+from ....core.protocol import RUNNING
 
 PAUSE = 0.005
 PIPELINES_NEED_ANOTHER_RELEASE = (

@@ -9,8 +9,6 @@ from typing import Any
 
 import torch
 
-from ....core.records import CALLED_WITH, GROUP, Op, Trace
-from ....adapters.shared import nested
 from ....adapters.pytorch.call_adapter import is_leaf, tensors_out
 from ....adapters.pytorch.inputs import Inputs
 from ....adapters.pytorch.lazy import take_lazy
@@ -20,6 +18,8 @@ from ....adapters.pytorch.steps.context import StepContext
 from ....adapters.pytorch.steps.path import StepPath
 from ....adapters.pytorch.tracing.records import tensors_in
 from ....adapters.pytorch.training import _loss
+from ....adapters.shared import nested
+from ....core.records import CALLED_WITH, GROUP, Op, Trace
 from .layout import batches_of, mesh_of, unwrap_model
 from .pipelines import SHAPES_LEARNT_BEFORE, Waits
 from .sequences import ON_CPU
@@ -158,7 +158,7 @@ def _elements(tensor: torch.Tensor) -> int:
 
 
 step = RankStep
-"""What worker/ranks.py makes for each rank."""
+"""What products/ranks/worker.py makes for each rank."""
 
 
 def waits(error: BaseException) -> int | None:
