@@ -32,11 +32,11 @@ class Flops(Counts, keras.callbacks.Callback):
     new signature of a batch. Raises UsageError where Keras has another backend.
     """
 
-    def _made(self, check_every: int, **options: Any) -> Running:
+    def _make_running(self, check_every: int, **options: Any) -> Running:
         for record in frameworks().values():
             if record.backend == keras.backend.backend() and not record.steps and adapter_of(record).follows_fit:
                 return GraphRunning(record, check_every, **options)
-        return super()._made(check_every, **options)
+        return super()._make_running(check_every, **options)
 
     def on_train_begin(self, logs: Any = None) -> None:
         """See Keras' Callback."""

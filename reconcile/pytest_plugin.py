@@ -64,21 +64,21 @@ def flops(request: pytest.FixtureRequest) -> Flops:
     """Count a model: ``flops.check(model)`` compares it with its baseline, ``flops.budget(model, max_flops=n)`` limits it."""
     node = request.node
 
-    def accepted(text: str) -> None:
+    def record_acceptance(text: str) -> None:
         node.user_properties.append((PROPERTY, text))
 
-    return Flops(request.path, bool(request.config.getoption(UPDATE)), request.config.stash[_TAKES], accepted)
+    return Flops(request.path, bool(request.config.getoption(UPDATE)), request.config.stash[_TAKES], record_acceptance)
 
 
 class Flops:
     """The value of the ``flops`` fixture. A model is a pair file, relative to the test's folder, a name of the zoo, or a model at
     hand, which is counted in this process."""
 
-    def __init__(self, test: Path, update: bool, takes: _Takes, accepted: Callable[[str], None]) -> None:
+    def __init__(self, test: Path, update: bool, takes: _Takes, record_acceptance: Callable[[str], None]) -> None:
         self.test = test
         self.update = update
         self._takes = takes
-        self._accepted = accepted
+        self._accepted = record_acceptance
 
     def baseline(
         self, model: str | Path, /, *, pass_: str = "forward", optimizer: Any = None, **params: object

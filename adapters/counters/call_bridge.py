@@ -109,14 +109,16 @@ class _Bridging:
         if not owners:
             return [self._elsewhere(layer, part)]
         first = [s for s in owners if s.entry == owners[0].entry]
-        item = self._counted([s.op for s in first], owners[0].entry)
+        item = self._count_calls([s.op for s in first], owners[0].entry)
         calls = owners[0].op.calls
         times = _executions(part, calls) if len(owners) == 1 else 0
         if times and sum_of(part.ran).masked % times:  # some of the calls are causal
             times = 0
         if times and not part.changed:
             item = replace(
-                self._counted([owners[0].op._replace(calls=1)], owners[0].entry), seen=calls, repeat=Cause.CALL_NOT_SEEN
+                self._count_calls([owners[0].op._replace(calls=1)], owners[0].entry),
+                seen=calls,
+                repeat=Cause.CALL_NOT_SEEN,
             )
         item = self._with_ops(item, layer, part, times if not part.changed else 0)
         others = [s for s in owners if s.entry != owners[0].entry]
@@ -148,7 +150,7 @@ class _Bridging:
             unknown=unknown_of(part.ran),
         )
 
-    def _counted(self, ops: list[Op], entry: str) -> Item:
+    def _count_calls(self, ops: list[Op], entry: str) -> Item:
         """An item of these calls, which ran nothing yet."""
         counted, missed, rule = ZERO, None, None
         for op in ops:
@@ -173,7 +175,7 @@ class _Bridging:
 
     def _more(self, sighting: Sighting, repeat: Cause) -> Item:
         """An item of a call that is counted and for which nothing more ran."""
-        item = self._counted([sighting.op._replace(calls=1)], sighting.entry)
+        item = self._count_calls([sighting.op._replace(calls=1)], sighting.entry)
         return replace(item, seen=sighting.op.calls, repeat=repeat)
 
     def without_ops(self, booked: set[str]) -> list[Item]:

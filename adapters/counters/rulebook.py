@@ -95,7 +95,7 @@ class RuleBook:
                 spec = SpecifierSet(versions)
                 if any(r.versions == spec for r in registered):
                     raise ValueError(f"{self.name} already has a rule for {op} {versions or '(any version)'}")
-                registered.append(self._made(op, versions, compute, source, formula))
+                registered.append(self._make_rule(op, versions, compute, source, formula))
             return compute
 
         return register
@@ -111,7 +111,7 @@ class RuleBook:
         """
 
         def register(compute: Compute) -> Compute:
-            made = self._made(name, versions, compute, source, formula)
+            made = self._make_rule(name, versions, compute, source, formula)
             if any(known.id == made.id for known in self.rules()):
                 raise ValueError(f"{self.name} already has a rule for {name} {versions or '(any version)'}")
             self._patterns.append((matches, made))
@@ -119,7 +119,7 @@ class RuleBook:
 
         return register
 
-    def _made(self, op: str, versions: str, compute: Compute, source: str, formula: str) -> Rule:
+    def _make_rule(self, op: str, versions: str, compute: Compute, source: str, formula: str) -> Rule:
         spec = SpecifierSet(versions)
         suffix = f" ({versions})" if versions else ""
         places = SpecifierSet(",".join(f"{s.operator}{self.place(Version(s.version))}" for s in spec))

@@ -87,13 +87,13 @@ class Watch:
 
     def wrap(self, module: Any, title: str) -> None:
         """Let this module's ``jit`` make functions that are watched, and its gradients say where they run."""
-        module.jit = self._making(module.jit, Watched)
+        module.jit = self._wrap_maker(module.jit, Watched)
         for name in EAGERLY:
             if hasattr(module, name):
                 eager = functools.partial(self._eager, f"{title}.{name}")
-                setattr(module, name, self._making(getattr(module, name), eager))
+                setattr(module, name, self._wrap_maker(getattr(module, name), eager))
 
-    def _making(self, make: Any, then: Callable[[Watch, Any], Any]) -> Any:
+    def _wrap_maker(self, make: Any, then: Callable[[Watch, Any], Any]) -> Any:
         """``make``, which takes a function, or options and then a function as a decorator does."""
 
         @functools.wraps(make)

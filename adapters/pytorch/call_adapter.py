@@ -65,9 +65,9 @@ class CallAdapter:
         module.forward = self._forward
 
     def _before(self, _module: Any, tensors: Tuple[Any, ...], named: Dict[str, Any]) -> nested.Arguments:
-        return (tensors, named) if self.inside else self._filled(tensors)
+        return (tensors, named) if self.inside else self._fill_arguments(tensors)
 
-    def _filled(self, tensors: Tuple[Any, ...]) -> nested.Arguments:
+    def _fill_arguments(self, tensors: Tuple[Any, ...]) -> nested.Arguments:
         """The arguments of one call: a cache is as it was before the first, although every call appends to its own."""
         same_numbers()
         positional, named = nested.fill_leaves(self.arguments, is_leaf, tensors)
@@ -80,7 +80,7 @@ class CallAdapter:
         if self.inside:  # a model that calls itself knows how
             return self.forward(*given, **named)
         if not self.hooked_before:
-            given, named = self._filled(given)
+            given, named = self._fill_arguments(given)
         self.inside = True
         try:
             outputs = self.forward(*given, **named)

@@ -34,7 +34,7 @@ class Inputs:
     def _new(self, leaf: Any) -> torch.Tensor:
         if isinstance(leaf, torch.Tensor):
             if type(leaf) in (torch.Tensor, torch.nn.Parameter) and _has_storage(leaf):
-                return self._copied(leaf)
+                return self._copy_tensor(leaf)
             if is_fake(type(leaf)):
                 raise FactoryError(MODEL_HAS_FAKE_TENSORS)
             if not leaf.is_meta:
@@ -43,7 +43,7 @@ class Inputs:
             return torch.as_tensor(leaf.__array__()).to(self.device)
         return _made_up(leaf, self.device)
 
-    def _copied(self, leaf: torch.Tensor) -> torch.Tensor:
+    def _copy_tensor(self, leaf: torch.Tensor) -> torch.Tensor:
         """The tensor on a copy of the memory that it is a view of; of one without values, on memory with made-up ones."""
         held = leaf.untyped_storage()
         key = held._cdata

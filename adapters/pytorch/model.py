@@ -72,11 +72,11 @@ class TorchModel(Readable):
         Raises OutOfMemory where it is to be made on the CPU and does not fit into memory.
         """
         forget_compiled()
-        module, self.compiled = compiled.unwrap_module(self._made(device))
+        module, self.compiled = compiled.unwrap_module(self._make_module(device))
         exported.follow_mode(module)
         if any(is_fake(type(tensor)) for tensor in memory.tensors_of(module)):
             raise FactoryError(MODEL_HAS_FAKE_TENSORS)
-        self.weightless = device != "meta" and not self.trial and lacks_values(module, self._tried)
+        self.weightless = device != "meta" and not self.trial and lacks_values(module, self._try_on_cpu)
         if self.weightless:  # it runs where it is
             self.device = "meta"
             caches.went_to_meta()
@@ -87,7 +87,7 @@ class TorchModel(Readable):
         self.arguments = self.pair.arguments(self.params)
         if self.context is not None:
             self.arguments = decoding.arguments(
-                module, self.arguments, self.context, lambda arguments: self._filled(arguments, device)
+                module, self.arguments, self.context, lambda arguments: self._fill_arguments(arguments, device)
             )
         if self.pair.user_model:
             (KerasCallAdapter if keras_model.keras_of(module, "Layer") else CallAdapter)(module, self.arguments)
@@ -95,14 +95,14 @@ class TorchModel(Readable):
             call(module, self.example(device))  # it makes weights at its first call, which is no work of a later one
         return module
 
-    def _tried(self) -> Any:
+    def _try_on_cpu(self) -> Any:
         """What such a module returns on the CPU, if it is made once more; the random numbers go on as if it had not been."""
         trial = TorchModel(self.pair, self.params)
         trial.trial, trial.context = True, self.context
         with torch.random.fork_rng(devices=()):
             return run_call(trial)
 
-    def _made(self, device: str) -> torch.nn.Module:
+    def _make_module(self, device: str) -> torch.nn.Module:
         # first of all: to find out, it may have to be made elsewhere
         if device == "cpu" and self.memory_need is not None and self.lacks_memory():
             raise OutOfMemory(self.memory_need.lack(self.training))
@@ -153,7 +153,7 @@ class TorchModel(Readable):
         from .memory_guard import Unfilled
 
         with Unfilled():
-            return memory.weight_of(self._made("meta"))
+            return memory.weight_of(self._make_module("meta"))
 
     def too_large(self) -> str:
         """Why the model cannot run on its device: its weights do not fit into memory; '' if nothing is known against it."""
@@ -177,7 +177,7 @@ class TorchModel(Readable):
         made = Inputs("meta" if self.weightless else device)
         return [made.tensor(leaf) for leaf in nested.leaves(self.arguments, is_leaf)]
 
-    def _filled(self, arguments: nested.Arguments, device: str) -> nested.Arguments:
+    def _fill_arguments(self, arguments: nested.Arguments, device: str) -> nested.Arguments:
         """These arguments with a tensor for every leaf, as ``example`` makes them."""
         return nested.change_leaves(arguments, is_leaf, Inputs("meta" if self.weightless else device).tensor)
 

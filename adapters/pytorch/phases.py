@@ -212,7 +212,7 @@ class TrainingRecorder(Recorder):
 
     def _backward(self, node: int, op: Op, inputs: list[Any], out: Any) -> None:
         if node == self._done:
-            self._accumulated(op, inputs)
+            self._add_accumulation(op, inputs)
             return
         if node not in self._slots:
             raise CannotCount(NESTED_BACKWARD)
@@ -220,7 +220,7 @@ class TrainingRecorder(Recorder):
         results = list(out) if isinstance(out, (tuple, list)) else [out]
         self._pending.append(Pending(op, inputs, results))
 
-    def _accumulated(self, op: Op, inputs: list[Any]) -> None:
+    def _add_accumulation(self, op: Op, inputs: list[Any]) -> None:
         """What runs between a node's end and the next one's beginning adds its results to those of other nodes."""
         found = [self._arrived[id(t)] for t in inputs if id(t) in self._arrived]
         goal = INPUT if any(s.goal == INPUT for s in found) or not found else WEIGHT

@@ -100,7 +100,7 @@ class Capture(adapter.Capture):
 
     def plain_call(self, params: Any) -> Tuple[Callable[[], Any], str]:
         """See Capture.plain_call."""
-        model = self.model = self._made(params)
+        model = self.model = self._make_model(params)
         model.build()
         return lambda: model.invoke(model.example()), model.called_with()
 
@@ -110,10 +110,10 @@ class Capture(adapter.Capture):
 
     def _model(self, params: Any) -> Any:
         if self.model is None:
-            self.model = self._made(params)
+            self.model = self._make_model(params)
         return self.model
 
-    def _made(self, params: Any) -> Any:
+    def _make_model(self, params: Any) -> Any:
         if self._by_session():
             from .session import TfSession
 

@@ -141,9 +141,9 @@ class Fits:
         self._one: tuple[str, ...] = ()  # the shapes of every batch of an iterator whose shapes are fixed
         self._of: Any = None
         if not self.unfit:
-            model.train_function = self._called
+            model.train_function = self._run_train_function
 
-    def _called(self, iterator: Any) -> Any:
+    def _run_train_function(self, iterator: Any) -> Any:
         """The train function is called."""
         each = int(self.model.steps_per_execution)
         if each == 1 and self._of is not None and getattr(iterator, "element_spec", None) == self._of:
@@ -164,7 +164,7 @@ class Fits:
 
     def close(self) -> None:
         """The training is done."""
-        if self.model.train_function == self._called:
+        if self.model.train_function == self._run_train_function:
             self.model.train_function = self.function
 
 

@@ -78,7 +78,7 @@ class Flow:
             self._add(tensor, GIVEN)
         for tensor in step.trained:
             self._add(tensor, TRAINED)
-        self._spread(step.graph)
+        self._spread_graph(step.graph)
 
     def of(self, tensor: Any) -> int:
         """Flags of a tensor; a tensor that is not in a graph belongs to a variable and has none."""
@@ -88,7 +88,7 @@ class Flow:
         tensor_key = key(tensor)
         self.flags[tensor_key] = self.flags.get(tensor_key, 0) | flags
 
-    def _spread(self, graph: Any) -> None:
+    def _spread_graph(self, graph: Any) -> None:
         for op in graph.get_operations():
             if op.type in SHAPES:
                 continue
@@ -122,5 +122,5 @@ class Flow:
     def _body(self, graph: Any, handed: Sequence[int]) -> list[int]:
         for tensor, flags in zip(graph.inputs, handed, strict=False):
             self._add(tensor, flags)
-        self._spread(graph)
+        self._spread_graph(graph)
         return [self.of(tensor) for tensor in graph.outputs]

@@ -48,17 +48,17 @@ class OwnStep:
 
             parts.begin(tf.compat.v1.get_default_graph())
             inputs[:] = tensors
-            return self._stepped(tensors)
+            return self._call_train_step(tensors)
 
         with recorded_scopes(self.model, scopes), noted_gradients() as calls, noted_parts(self.model, parts):
             self.concrete = _function(step, specs)
-        return self._parted(parts, inputs, calls, handles)
+        return self._assign_parts(parts, inputs, calls, handles)
 
     def plain(self, specs: Sequence[Any] | None = None) -> Any:
         """The function of the step with nothing noted."""
-        return _function(lambda *tensors: self._stepped(tensors), self._specs() if specs is None else specs)
+        return _function(lambda *tensors: self._call_train_step(tensors), self._specs() if specs is None else specs)
 
-    def _parted(self, parts: Parts, inputs: list[Any], calls: Calls, handles: Callable[[Any], Any]) -> Step:
+    def _assign_parts(self, parts: Parts, inputs: list[Any], calls: Calls, handles: Callable[[Any], Any]) -> Step:
         graph, self._optimizers = self.concrete.graph, parts.stepped
         drawn = [t for op in graph.get_operations() if any(word in op.type for word in RANDOM) for t in op.outputs]
         return Step(
@@ -71,7 +71,7 @@ class OwnStep:
             calls=tuple(calls.calls),
         )
 
-    def _stepped(self, tensors: Sequence[Any]) -> Any:
+    def _call_train_step(self, tensors: Sequence[Any]) -> Any:
         """One call of the model's train_step. Without targets ``x`` is all of the batch, as in ``fit(x)``."""
         count = len(nested.leaves(self.x, is_leaf))
         x = nested.fill_leaves(self.x, is_leaf, tensors[:count])
@@ -103,7 +103,7 @@ class OwnStep:
         return (
             f"{which}: a call of {_whose(self.model)} on one batch{how}; loss: {_loss(self.model)}; "
             f"{_optimizers(self._optimizers)}; metrics are counted with the loss; "
-            + (f"batch: {self._batch()}" if batch else f"targets: {self._told()}")
+            + (f"batch: {self._batch()}" if batch else f"targets: {self._describe_targets()}")
         )
 
     def _batch(self) -> str:
@@ -116,9 +116,9 @@ class OwnStep:
 
     def called(self) -> str:
         """The step and its targets, for a message."""
-        return f"{_whose(self.model).rstrip(',')} with targets: {self._told()}"
+        return f"{_whose(self.model).rstrip(',')} with targets: {self._describe_targets()}"
 
-    def _told(self) -> str:
+    def _describe_targets(self) -> str:
         if not self._y:
             return "none"
         shapes = ", ".join(map(_shape, self.targets))

@@ -74,7 +74,7 @@ class Goals:
                 op_calls = self.owners.setdefault((here, op.name), [])
                 if call not in op_calls:
                     op_calls.append(call)
-        self._recomputed(here, owner, span_of, spans)
+        self._find_recomputed(here, owner, span_of, spans)
         users: dict[Key, list[Any]] = {}
         for op in ops:
             for tensor in op.inputs:
@@ -113,7 +113,7 @@ class Goals:
             return default
         return INPUT if any(_goal(flags) == INPUT for flags in self._inputs(call)) else WEIGHT
 
-    def _recomputed(
+    def _find_recomputed(
         self, here: int, owner: dict[str, Call], span_of: dict[str, int], spans: Sequence[tuple[int, int]]
     ) -> None:
         """Ops of the backward pass whose own gradient is taken, and the ops of the same gradient function that they need.

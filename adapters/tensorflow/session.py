@@ -67,9 +67,9 @@ class TfSession:
         self.recipe = recipe
         self.scopes: Dict[str, str] = {}
         self.open_batch = recipe in ("batch_none", "built_twice")
-        self.built = self._built(params.replaced(batch=None) if self.open_batch else params)
+        self.built = self._follow_recipe(params.replaced(batch=None) if self.open_batch else params)
 
-    def _built(self, params: Any) -> Built:
+    def _follow_recipe(self, params: Any) -> Built:
         """Follow the recipe with these parameters, in a new graph."""
         graph = self.v1.Graph()
         first: FrozenSet[str] = frozenset()
@@ -133,7 +133,7 @@ class TfSession:
             return self._trace(self.built)
         # Shapes are not known in the graph that was profiled: the same model with its batch given has the same names.
         note = f"the batch that was left open is taken as {self.params.batch}"
-        return self._trace(self._built(self.params), (note,))
+        return self._trace(self._follow_recipe(self.params), (note,))
 
     def _trace(self, built: Built, notes: Tuple[str, ...] = ()) -> Trace:
         tracer = Tracer(tf_graph.Scopes(self.scopes), lambda wanted: self._fetch(built, wanted))

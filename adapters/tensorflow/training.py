@@ -54,14 +54,14 @@ class TrainingModel(TfModel):
     def concrete(self) -> Any:
         """The concrete function of one training step; of the forward pass and the loss if there is nothing to train."""
         if self._concrete is None:
-            self._step = self._built()
+            self._step = self._build()
         return self._concrete
 
     @property
     def step(self) -> Step:
         """The parts of the step's graph."""
         if self._step is None:
-            self._step = self._built()
+            self._step = self._build()
         return self._step
 
     def _ready(self) -> Any:
@@ -96,7 +96,7 @@ class TrainingModel(TfModel):
         targets = map(numpy.asarray, self.own.targets) if self.own is not None else []
         return {t.name: v for t, v in zip(self.concrete.inputs, [*self.example(), *targets], strict=False)}
 
-    def _built(self) -> Step:
+    def _build(self) -> Step:
         import tensorflow as tf
 
         model = self._ready()
@@ -108,7 +108,7 @@ class TrainingModel(TfModel):
             )
             self._concrete = self.own.concrete
             return step
-        variables = self._trained()
+        variables = self._trained_variables()
         # kept, because its variables live only as long as it does
         optimizer = self.optimizer = _optimizer(model, self.training, getattr(self.pair, "optimizer", None))
         optimizer.build(variables)
@@ -151,7 +151,7 @@ class TrainingModel(TfModel):
         built["parts"] = _until(built.pop("ends"), size(self._concrete.graph))
         return Step(graph=self._concrete.graph, calls=tuple(calls.calls), **built)
 
-    def _trained(self) -> list[Any]:
+    def _trained_variables(self) -> list[Any]:
         """The trained variables: those that the model declares, else those that a tape sees the model read."""
         import tensorflow as tf
 

@@ -148,9 +148,9 @@ def bar(total: int, quiet: bool) -> Iterator[_Told]:
                 running[model] = None
                 shown.update(task, description=clean(", ".join(running)))
 
-            def done(model: str, verdict: str) -> None:
+            def finish_model(model: str, verdict: str) -> None:
                 running.pop(model, None)
                 console.print(Text(f"{model}: {verdict}", style="" if verdict.startswith(CLEAN) else "yellow"))
                 shown.update(task, advance=1, description=clean(", ".join(running)))
 
-            yield begun, done
+            yield begun, finish_model

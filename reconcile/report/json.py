@@ -206,7 +206,7 @@ def _row(components: tuple[str, ...]) -> Form[TraceRow]:
     """The rows of a trace, with these components of the work."""
     counts = attrgetter(*components)
 
-    def shared(
+    def make_shared(
         op: str, inputs: Tensors, outputs: Tensors, calls: int, phase: str, work: tuple[int, ...]
     ) -> dict[str, Any]:
         tensors = (*outputs, *inputs)
@@ -223,7 +223,7 @@ def _row(components: tuple[str, ...]) -> Form[TraceRow]:
         }
 
     return Form(
-        lambda r: ((r.op, r.inputs, r.outputs, r.calls, r.phase, counts(r.work)), (r.id, r.layer, r.path)), shared
+        lambda r: ((r.op, r.inputs, r.outputs, r.calls, r.phase, counts(r.work)), (r.id, r.layer, r.path)), make_shared
     )
 
 
@@ -243,7 +243,7 @@ def _layer(first: list[str]) -> Form[LayerRow]:
         causes = tuple((counter, tuple(causes.items())) for counter, causes in row.causes.items())
         return (*(tuple(x.items()) for x in (row.work, row.counters, row.residuals)), causes), (row.layer,)
 
-    def shared(work: Amounts, counters: Amounts, residuals: Amounts, causes: Causes) -> dict[str, Any]:
+    def make_shared(work: Amounts, counters: Amounts, residuals: Amounts, causes: Causes) -> dict[str, Any]:
         ran = dict(work)
         return {
             "layer": OWN,
@@ -254,7 +254,7 @@ def _layer(first: list[str]) -> Form[LayerRow]:
             "residuals": dict(residuals),
         }
 
-    return Form(parts, shared)
+    return Form(parts, make_shared)
 
 
 def _shapes(tensors: tuple[Tensor, ...]) -> list[Any]:

@@ -170,7 +170,7 @@ def _bridges(result: Answer, headline: Statement | None) -> list[tuple[Statement
     repeated."""
     long = len(result.layers) > folds.FEW
 
-    def shown(s: Statement) -> Hashable:
+    def make_key(s: Statement) -> Hashable:
         lines = tuple((block.cause, part.layer, tuple(part.ops), part.amount, part.reason)
                       for block in blocks(s) for part in block.parts)  # fmt: skip
         return (s.to, s.state, s.reason, s.from_total, origin_of(s.from_), s.to_total, lines)
@@ -179,7 +179,7 @@ def _bridges(result: Answer, headline: Statement | None) -> list[tuple[Statement
         return view.origin(result, name, None).removeprefix(name)
 
     own = [v.statement for v in result.verdict.counters if v.statement is not None]
-    groups = folds.same([s for s in own if not (long and s is headline)], shown, long)
+    groups = folds.same([s for s in own if not (long and s is headline)], make_key, long)
     return [(first, others) for first, *others in groups]
 
 
@@ -188,11 +188,11 @@ def _evidence(statement: Statement) -> Iterator[tuple[str, Evidence, str, Raw, l
     that names the layers, and the shapes of the first op."""
     every = [(line.cause.value, e) for line in statement.adjustments for e in line.evidence]
 
-    def shown(row: tuple[str, Evidence]) -> Hashable:
+    def make_key(row: tuple[str, Evidence]) -> Hashable:
         cause, e = row
         return (cause, e.side, e.counter, e.rule, e.source, e.seen_times, e.times, e.component, e.formula, _ops(e))
 
-    for group in folds.same(every, shown, len(every) > folds.FEW):
+    for group in folds.same(every, make_key, len(every) > folds.FEW):
         cause, first = group[0]
         where = folds.names(e.layer for _, e in group)
         inputs = dict.fromkeys(e.seen[0].inputs if e.seen else () for _, e in group)

@@ -145,10 +145,10 @@ class Worker:
         except FactoryError as error:
             if not self.done:
                 raise
-            self._failed(task, error)
+            self._write_failure(task, error)
         except BaseException as error:  # sys.exit as well: the other tasks do not depend on this one
             process_guard.only(process)
-            self._failed(task, error)
+            self._write_failure(task, error)
         else:
             process_guard.only(process)
             write(paths.join(self.request.out, task + ".json"), text)
@@ -158,7 +158,7 @@ class Worker:
     def _refuse(self, sentence: str, declined: bool = False) -> None:
         self._leave("refused.json", {"error": sentence, "declined": declined})
 
-    def _failed(self, task: str, error: BaseException) -> None:
+    def _write_failure(self, task: str, error: BaseException) -> None:
         process_guard.note(error)
         missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
         reason = reason_of(error)
@@ -184,8 +184,8 @@ class Worker:
         try:
             self.pair = loading.load_pair(path)
             loading.check_names(self.pair, self.request.known)
-            described = self._described(self.request.overrides)
-            points = [self._described(overrides) for overrides, _, _ in self.request.points]
+            described = self._describe(self.request.overrides)
+            points = [self._describe(overrides) for overrides, _, _ in self.request.points]
         except pairs.PairError as error:
             return {"error": str(error)}
         except Exception as error:
@@ -202,7 +202,7 @@ class Worker:
             points=points,
         )
 
-    def _described(self, overrides: Dict[str, str]) -> Dict[str, Any]:
+    def _describe(self, overrides: Dict[str, str]) -> Dict[str, Any]:
         """The pair's parameters, inputs and layers with these overrides."""
         params = loading.resolve(self.pair, overrides)
         layers = loading.layers_of(self.pair, pairs.Params(params))

@@ -64,7 +64,7 @@ class UserCode:
             raise FactoryError(
                 f"there is no module {name} ({where}) among the installed packages or in the working directory.{hint}"
             )
-        factory = self._imported(name, where)
+        factory = self._import(name, where)
         for part in attribute.split("."):
             if not hasattr(factory, part):
                 near = difflib.get_close_matches(part, [n for n in dir(factory) if not n.startswith("_")], n=1)
@@ -80,7 +80,7 @@ class UserCode:
             raise FactoryError(f"{where} is {kind(factory)}, not a function that returns a model.")
         return factory
 
-    def _imported(self, name: str, where: str) -> Any:
+    def _import(self, name: str, where: str) -> Any:
         try:
             return self.call(lambda: importlib.import_module(name), f"importing {name}")
         except FactoryError as error:

@@ -134,7 +134,7 @@ def ran(program, single):
     step.told = {"batches": [], "sequences": [], "read": 0, "one_batch": True}
     step._call = model.call(function, arguments, {})._replace(devices=WORLD)
     try:
-        step._taken(0, WORLD)
+        step._take_step(0, WORLD)
     except FactoryError as error:
         return {"refused": str(error)}
     counters = () if step.trace().problems else (LOWERED, COMPILED)

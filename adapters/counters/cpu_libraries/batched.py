@@ -56,7 +56,7 @@ class Batches:
         self._libc = ctypes.CDLL(None)
         self._memory = -1
         self._stream: int | None = None
-        self._called = _Write(self._written)  # kept: the stream calls it
+        self._called = _Write(self._write_with_sizes)  # kept: the stream calls it
         try:
             self._memory = os.open("/proc/self/mem", os.O_RDONLY)
             self._stdout = ctypes.c_void_p.in_dll(self._libc, "stdout")
@@ -94,7 +94,7 @@ class Batches:
             os.close(self._memory)
             self._memory = -1
 
-    def _written(self, _cookie: Any, buffer: int, size: int) -> int:
+    def _write_with_sizes(self, _cookie: Any, buffer: int, size: int) -> int:
         lines = ctypes.string_at(buffer, size).split(b"\n")
         text = b"\n".join(with_sizes(line, self._integer) for line in lines)
         while text:

@@ -106,54 +106,57 @@ class _Terms:
             for term, term_parts in self.terms.values():
                 if term.kind == kind:
                     made += self._term(term, term_parts)
-        return made + [item for op in self.trace.ops for item in self._unclaimed(op)]
+        return made + [item for op in self.trace.ops for item in self._list_unclaimed(op)]
 
-    def _counted(self, sighting: Sighting) -> Work:
+    def _count_by_rule(self, sighting: Sighting) -> Work:
         rule = BOOK.of(sighting.op, self.view.versions)
         return rule.compute(sighting.op) if rule is not None else ZERO
 
     def _whole(self, sighting: Sighting) -> Work:
         """What it would count of a parameter if this rank had all of it."""
-        return self._counted(sighting._replace(op=sighting.op._replace(attrs=dict(whole_of(sighting.op.attrs)))))
+        return self._count_by_rule(sighting._replace(op=sighting.op._replace(attrs=dict(whole_of(sighting.op.attrs)))))
 
     def _term(self, term: Term, term_parts: Parts) -> list[Item]:
         base, cause = term_parts[0]
         facts, passes = base.op.attrs, int(base.op.attrs["passes"])
         if term.kind == AGAIN:
-            return self._again(base, passes) if passes and self._counted(base) else []
+            return self._again(base, passes) if passes and self._count_by_rule(base) else []
         if term.cause:
-            return [self._made([base], passes, (), cause)] if self._counted(base) else []
+            return [self._make_item([base], passes, (), cause)] if self._count_by_rule(base) else []
         if not any(self._whole(sighting) for sighting, _ in term_parts):
             return []
         if facts.get("padding"):
-            return [self._made([base], passes, (), Cause.PADDED_SHARD)]
+            return [self._make_item([base], passes, (), Cause.PADDED_SHARD)]
         everything = [sighting for sighting, _ in term_parts]
         ops = self._ops(term.kind, base.op)
         frozen = [op for op in ops if op.id in self.frozen]
         if (
             term.kind == WEIGHTS
-            and not self._taken(everything, forward_of(ops))
-            and self._taken(everything, forward_of(frozen))
+            and not self._count_parts(everything, forward_of(ops))
+            and self._count_parts(everything, forward_of(frozen))
         ):
             ops = frozen  # the weights that are trained beside them, such as adapters, are no weights of the formula
         self.claimed.update(op.id for op in ops)
         if term.kind == PARAMETER and not ops:
-            if not any(self._counted(sighting) for sighting in everything):
+            if not any(self._count_by_rule(sighting) for sighting in everything):
                 return []
             if facts["name"] in self.used:  # an expert that no token chose
-                parts = [(base, cause_of(facts, self._counted(base).mac, 0, self.used, self.some)), *term_parts[1:]]
-                return [self._made([part], passes, (), why) for part, why in parts if self._counted(part)]
+                parts = [
+                    (base, cause_of(facts, self._count_by_rule(base).mac, 0, self.used, self.some)),
+                    *term_parts[1:],
+                ]
+                return [self._make_item([part], passes, (), why) for part, why in parts if self._count_by_rule(part)]
             if facts["name"] in self.some:
-                return [self._made(everything, passes, (), Cause.ALL_EXPERTS_COUNTED)]
+                return [self._make_item(everything, passes, (), Cause.ALL_EXPERTS_COUNTED)]
             if not met_in(facts, self.ran):
                 shown = facts["name"] in self.unread
                 why, gap = (Cause.PARAMETERS_NOT_READ, "") if shown else (None, PARAMETER_NOT_READ)
-                return [self._made(everything, passes, (), why, gap=gap)]
+                return [self._make_item(everything, passes, (), why, gap=gap)]
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
             why = Cause.TOKENS_ASSUMED if is_shared(facts, self.tied) else why
-            return [self._made(everything, passes, (), why)]
+            return [self._make_item(everything, passes, (), why)]
         forward = forward_of(ops)
-        taken = self._taken(everything, forward)
+        taken = self._count_parts(everything, forward)
         windowed = not taken and term.kind == ATTENTION and forward == term.count(dict(facts, **WINDOW.facts(facts)))
         if windowed or (term.kind == PARAMETER and facts["name"] in self.used):
             taken = 1
@@ -161,36 +164,38 @@ class _Terms:
         sightings = everything[: taken or len(everything)]
         more = term_parts[len(sightings) :]
         covered = {phase for _, phases in passes_of(term.kind, passes) for phase in phases}
-        halved = [s for s, why in more if holds and why is Cause.ATTENTION_HALVED and self._counted(s)]
+        halved = [s for s, why in more if holds and why is Cause.ATTENTION_HALVED and self._count_by_rule(s)]
         only = COUNTED[:1] if halved else COUNTED
         items: list[Item] = []
         for seen, phases in passes_of(term.kind, passes):
             part = [op for op in ops if op.phase in phases]
-            items.append(self._compared(term.kind, sightings, seen, part, ops, only, windowed))
+            items.append(self._compare_term(term.kind, sightings, seen, part, ops, only, windowed))
         if holds:
-            items += [self._made([s], passes, (), why) for s, why in more if self._counted(s) and s not in halved]
+            items += [
+                self._make_item([s], passes, (), why) for s, why in more if self._count_by_rule(s) and s not in halved
+            ]
         for sighting in halved:
             masked = [op for op in ops if op.phase in covered and sum_of([op]).masked]
-            items.append(self._made([sighting], passes, masked, Cause.ATTENTION_HALVED, only=(MASKED,)))
+            items.append(self._make_item([sighting], passes, masked, Cause.ATTENTION_HALVED, only=(MASKED,)))
         for op in ops:
             if op.phase not in covered:
-                items.append(self._left(op, "of a phase that the formula leaves out"))
+                items.append(self._make_uncounted(op, "of a phase that the formula leaves out"))
         return items
 
     def _again(self, term: Sighting, passes: int) -> list[Item]:
         """A forward pass that the formula takes to be computed again, beside the products that were."""
         ops = [op for op in self.products if op.phase == RECOMPUTATION and self.layer[op.id] == term.op.layer]
         self.claimed.update(op.id for op in ops)
-        same = sum_of(ops).mac == self._counted(term).mac * passes
+        same = sum_of(ops).mac == self._count_by_rule(term).mac * passes
         cause = None if same else Cause.FORMULA_DIFFERS if ops else Cause.RECOMPUTATION_ASSUMED
-        return [self._made([term], passes, ops, cause)]
+        return [self._make_item([term], passes, ops, cause)]
 
-    def _taken(self, parts: list[Sighting], forward: int) -> int:
+    def _count_parts(self, parts: list[Sighting], forward: int) -> int:
         """How many parts, from the base on, are together the multiply-adds of the forward pass; 0 if none are."""
         counts = accumulate(self._whole(part).mac for part in parts)
         return next((number for number, count in enumerate(counts, 1) if count == forward), 0)
 
-    def _left(self, op: Op, reason: str) -> Item:
+    def _make_uncounted(self, op: Op, reason: str) -> Item:
         cause, reason = ONCE if op.phase == RECOMPUTATION else (Cause.OP_NOT_COUNTED, reason)
         return unmet(op, sum_of([op._replace(calls=1)]).only(COUNTED), cause, reason, only=COUNTED)
 
@@ -210,7 +215,7 @@ class _Terms:
         routers = kind == ROUTER
         return [op for op in inside if op.id in self.read and (op.id in self.routers) == routers]
 
-    def _compared(
+    def _compare_term(
         self,
         kind: str,
         sightings: list[Sighting],
@@ -221,7 +226,7 @@ class _Terms:
         windowed: bool,
     ) -> Item:
         """A term beside the products of some phases, with the reason why they differ; ``windowed`` if windows of keys ran."""
-        counted, ran = sum((self._counted(s).mac for s in sightings), 0) * seen, sum_of(part).mac
+        counted, ran = sum((self._count_by_rule(s).mac for s in sightings), 0) * seen, sum_of(part).mac
         whole = sum(self._whole(s).mac for s in sightings) * seen
         cause = None
         if counted != ran:
@@ -236,9 +241,9 @@ class _Terms:
                 cause = Cause.BACKWARD_ASSUMED
             elif kind == PARAMETER:
                 cause = cause_of(sightings[0].op.attrs, counted, ran, self.used, self.some)
-        return self._made(sightings, seen, part, cause, only=only)
+        return self._make_item(sightings, seen, part, cause, only=only)
 
-    def _made(
+    def _make_item(
         self,
         sightings: list[Sighting],
         seen: int,
@@ -256,7 +261,7 @@ class _Terms:
             BOOK.of(term, self.view.versions),
             layer=term.layer,
             op=term.op,
-            counted=sum((self._counted(s) for s in sightings), ZERO),
+            counted=sum((self._count_by_rule(s) for s in sightings), ZERO),
             seen=seen,
             ran=ran.only(only) // times if times else ZERO,
             times=times,
@@ -269,7 +274,7 @@ class _Terms:
         )
         return replace(item, sightings=tuple(s.op._replace(calls=1) for s in sightings))
 
-    def _unclaimed(self, op: Op) -> list[Item]:
+    def _list_unclaimed(self, op: Op) -> list[Item]:
         """The work of an op that no term stands for; of one that a term stands for, all but its multiply-adds."""
         work = known_work(op) or ZERO
         if op.id not in self.claimed:

@@ -139,7 +139,7 @@ class _Matching:
     def _unmet(self, op: Op, work: Work) -> Item:
         """An op of which inductor's graphs have no node that is counted."""
         gap = "" if known_work(op) is not None else f"the work of {op.op} is unknown"
-        fused = self._fused(op)
+        fused = self._find_fused_op(op)
         if fused and (work.mac or op.layer not in self.named):
             made = (
                 f"no node of {op.op} is counted; inductor's graph has {fused}, which is not in flop_counter's registry"
@@ -153,7 +153,7 @@ class _Matching:
         )
         return unmet(op, work, Cause.OP_NOT_COUNTED, made, gap=gap)
 
-    def _fused(self, op: Op) -> str:
+    def _find_fused_op(self, op: Op) -> str:
         """A node's op without a formula that may be this op: in its module, in one around, or attention that names no module."""
         parts = op.layer.split(".") if op.layer else []
         around = (".".join(parts[:end]) for end in range(len(parts), -1, -1))

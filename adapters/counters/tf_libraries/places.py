@@ -103,28 +103,28 @@ class Placed:
     def _place(self) -> None:
         left = []
         for node in self._nodes:
-            op = self._named(node.name)
+            op = self._find_op(node.name)
             if op is not None and is_product(op) and op.id not in self._runs:
                 self._runs[op.id] = [node]
                 self._pads(node, op)
             else:
                 left.append((node, op))
         for node, op in left:
-            fused = self._fused(node, op)
+            fused = self._find_product(node, op)
             if fused is not None:
                 self._runs[fused.id] = [node]
                 self._pads(node, fused)
             elif op is not None and op.op in CALLS and op.id in self._inside:
-                self._called(node, self._inside[op.id])
+                self._place_compiled(node, self._inside[op.id])
             elif node.lines:
                 self.strays.append(node)
 
-    def _named(self, name: str) -> Op | None:
+    def _find_op(self, name: str) -> Op | None:
         """The op of a node's name; of a rewritten node's, of the name that it had."""
         id = canonical(name)
         return self._ops.get(id) or self._ops.get(_REWRITTEN.sub("", id))
 
-    def _fused(self, node: Ran, op: Op | None) -> Op | None:
+    def _find_product(self, node: Ran, op: Op | None) -> Op | None:
         """The product before the op whose name a fused node has: the nearest one of its type that no other node is."""
         if op is None or op.op in CALLS:
             return None
@@ -150,7 +150,7 @@ class Placed:
             if pad is not None and first is not None:
                 self._unpadded[op.id] = [[size or 0 for size in pad.inputs[0].shape or ()], first]
 
-    def _called(self, node: Ran, inside: list[Op]) -> None:
+    def _place_compiled(self, node: Ran, inside: list[Op]) -> None:
         """Products of a call that is compiled as a whole: each is of the op that it can be of, and the rest is of none."""
         self._compiled.update(op.id for op in inside if node.calls)
         rest: dict[str, list[Any]] = dict(node.products)

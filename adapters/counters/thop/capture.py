@@ -138,9 +138,9 @@ class Watched:
 
     def __init__(self, table: Dict[Any, Any]) -> None:
         self.values: Dict[Any, float] = {}
-        self.custom = {kind: self._wrapped(hook) for kind, hook in table.items()}
+        self.custom = {kind: self._wrap_hook(hook) for kind, hook in table.items()}
 
-    def _wrapped(self, hook: Any) -> Any:
+    def _wrap_hook(self, hook: Any) -> Any:
         def watch_hook(module: Any, inputs: Any, outputs: Any) -> None:
             before = float(module.total_ops)
             hook(module, inputs, outputs)

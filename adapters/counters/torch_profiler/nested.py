@@ -91,11 +91,11 @@ class Nested:
             self._profiler = torch.profiler.profile(activities=cpu, with_flops=True, record_shapes=True)
             self._profiler.__enter__()
             self._given = getattr(profile, PREPARE)
-            setattr(profile, PREPARE, self._yielding(self._given))
+            setattr(profile, PREPARE, self._wrap_prepare(self._given))
             self.recorder.around = self._around
             self._on = True
 
-    def _yielding(self, prepare: Any) -> Any:
+    def _wrap_prepare(self, prepare: Any) -> Any:
         def prepare_profiler(profiler: Any) -> Any:
             self.lost(PROGRAM_HAS_A_PROFILER)
             self.leave()

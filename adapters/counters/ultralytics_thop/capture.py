@@ -56,7 +56,7 @@ class Functions:
         self.calls: dict[Any, Op] = {}
         self.amounts: dict[str, int] = {}
 
-    def noting(self, function: Any, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def note_function(self, function: Any, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The rule of a function, which is noted with what it counts."""
         name = str(getattr(function, "__name__", function)).strip("_")
 
@@ -146,7 +146,7 @@ def profile_model(counter: str, model: TorchModel, proxy: tuple[Any, ...] = ()) 
         # A module whose rule is zero_ops is told apart by that very function: functions inside of it are counted.
         table.register_hooks.update({k: note_rule(rule) for k, rule in hooks.items() if rule is not table.zero_ops})
         table.functional_hooks.update(
-            {function: functions[0].noting(function, rule) for function, rule in rules.items()}
+            {function: functions[0].note_function(function, rule) for function, rule in rules.items()}
         )
         with path:
             total, _params = thop.profile(module, proxy or inputs, verbose=False)

@@ -41,7 +41,7 @@ class RankStep:
         made = pair.build_jax({})
         positional, named = pair.arguments({})
         given = nested.describe_arguments((positional, named), adapter.is_leaf, adapter.tell)
-        self._call = self._called(made, positional, named, world)
+        self._call = self._make_call(made, positional, named, world)
         self.told = {
             "mesh": {"names": ["device"], "sizes": [world], "ranks": list(range(world))},
             "asked": [],
@@ -55,12 +55,12 @@ class RankStep:
             "one_program": True,
         }
         with adapter.blame_model(pair, self._plainly, lambda: given):
-            self._taken(rank, world)
+            self._take_step(rank, world)
         assert self._trace is not None
         notes = [CALLED_WITH + given, *([ONE_PROCESS_COMPILED % world] if world > 1 else [])]
         self._trace = self._trace._replace(notes=(*self._trace.notes, *notes))
 
-    def _called(self, made: Any, positional: Any, named: Any, world: int) -> Any:
+    def _make_call(self, made: Any, positional: Any, named: Any, world: int) -> Any:
         from .. import model
 
         call = model.call(made, positional, named, training=bool(self.training))
@@ -75,7 +75,7 @@ class RankStep:
 
         jax.eval_shape(self._call.function, *self._call.arguments)
 
-    def _taken(self, rank: int, world: int) -> None:
+    def _take_step(self, rank: int, world: int) -> None:
         import jax
 
         from .. import trace

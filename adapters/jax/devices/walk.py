@@ -61,7 +61,7 @@ class LocalWalk(Walk):
         return LocalWalk(self.root, self.part, self.rank)
 
     def _equation(self, equation: Any, known: Any, runs: Runs, names: tuple[str, ...]) -> None:
-        self._passed(equation, runs, names)
+        self._add_collectives(equation, runs, names)
         if equation.primitive.name in OF_A_FUNCTION:
             self._problem(equation, NOT_FOLLOWED, names)
             return
@@ -139,7 +139,7 @@ class LocalWalk(Walk):
                     return _with(op, own[: len(op.inputs)], own[len(op.inputs) :])
         return op._replace(attrs=dict(op.attrs, **{CUT: PART_NOT_SHOWN}))
 
-    def _passed(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
+    def _add_collectives(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         """The collectives that XLA made of this equation, or for it."""
         name = equation.primitive.name
         for each in self._made_of(equation):

@@ -71,8 +71,8 @@ class Calls:
         hooked = {model: None, **dict.fromkeys(outermost(model) if inner else ())}
         self._handles = [m.register_forward_pre_hook(self._before, with_kwargs=True, prepend=True) for m in hooked]
         self._handles += [
-            optimizer_hooks.register_optimizer_step_pre_hook(self._stepping),
-            optimizer_hooks.register_optimizer_step_post_hook(self._done),
+            optimizer_hooks.register_optimizer_step_pre_hook(self._note_step_begin),
+            optimizer_hooks.register_optimizer_step_post_hook(self._note_step_end),
         ]
         self._uncompile = self._follow_compiled()
 
@@ -128,8 +128,8 @@ class Calls:
         mode = () if torch.is_grad_enabled() else ("no_grad",)
         self._called((*describe_tensors(args), *describe_tensors(kwargs), *mode), inside)
 
-    def _stepping(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def _note_step_begin(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         self._cold.append(not optimizer.state)
 
-    def _done(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def _note_step_end(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         self._stepped(optimizer, self._cold.pop() if self._cold else False)

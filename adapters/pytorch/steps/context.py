@@ -192,7 +192,7 @@ class StepContext:
                 nullcontext() if self.optimizers_told else optimizers(recorder, done),
                 threads_followed(lambda: Unrecorded(path)),
                 path,
-                self._counting(),
+                self._run_counters(),
                 recorder,
             ):
                 stack.enter_context(each)
@@ -201,7 +201,7 @@ class StepContext:
         self._began = perf_counter()
 
     @contextmanager
-    def _counting(self) -> Iterator[None]:
+    def _run_counters(self) -> Iterator[None]:
         """Meanwhile the counters count."""
         around = [mode for mode in _get_current_dispatch_mode_stack() if isinstance(mode, StepRecorder)]
         for recorder in around:

@@ -151,9 +151,9 @@ class StepPath(TrainingPath):
         if root and self.current != LOSS_LAYER:
             self._called(module, (inputs, named_arguments()))
 
-    def _done(self, module: Any, inputs: Any, outputs: Any) -> None:
+    def _mark_after_forward(self, module: Any, inputs: Any, outputs: Any) -> None:
         if self.running_module:
-            super()._done(module, inputs, outputs)
+            super()._mark_after_forward(module, inputs, outputs)
 
     def _pop(self, module: torch.nn.Module, inputs: Any, outputs: Any) -> None:
         modules = self._modules

@@ -81,11 +81,11 @@ class StepRecorder(PassRecorder):
         self._unbegun: list[ref[Any]] = []
         self._whole: Whole | None = None  # the call on whole tensors that a part of is computed now
         super().__init__()
-        self.path: StepPath = StepPath(models, self._met, self._called, self._left)
+        self.path: StepPath = StepPath(models, self._meet_modules, self._note_call, self._note_return)
 
     # Names and calls of models.
 
-    def _met(self, names: Mapping[torch.nn.Module, str]) -> None:
+    def _meet_modules(self, names: Mapping[torch.nn.Module, str]) -> None:
         """These modules have a name; again before each call of a model, since a program may exchange weights."""
         for module, name in names.items():
             for tensor in [*module._parameters.values(), *module._buffers.values()]:
@@ -94,7 +94,7 @@ class StepRecorder(PassRecorder):
                     self._set_clean(tensor, True)
                     self._weights.update([storage_of(tensor)])
 
-    def _called(self, module: torch.nn.Module, given: Any) -> None:
+    def _note_call(self, module: torch.nn.Module, given: Any) -> None:
         if self.paused or torch._C._current_autograd_node() is not None:
             return  # it is left out, or a checkpoint calls it again
         self.calls.append((module, shapes_of(given)))
@@ -105,7 +105,7 @@ class StepRecorder(PassRecorder):
         self._inputs += leaves  # alive, so that their ids stay theirs
         self._detached.update(map(id, leaves))
 
-    def _left(self, outputs: Any) -> None:
+    def _note_return(self, outputs: Any) -> None:
         self.path.losing = torch.is_grad_enabled()
         self.keep_unbegun(outputs)
 
@@ -125,7 +125,7 @@ class StepRecorder(PassRecorder):
         if types and any(map(is_wrapper, types)):
             if self._running:  # gradients arrive as tensors of that class, and what makes them makes others
                 self._running[-1].wrapped = True
-            return self._wrapped(func, types, args, kwargs)
+            return self._record_wrapped(func, types, args, kwargs)
         if types and any(map(is_fake, types)):
             if self._whole is None:
                 for counter in self.counters:
@@ -137,7 +137,7 @@ class StepRecorder(PassRecorder):
         kind, counters = known
         if kind == HIGHER:
             self.opens(func.name())
-            return self._opened(func, args, kwargs)
+            return self._open_operator(func, args, kwargs)
         if kind == COMPOSITE:
             with self:
                 return func.decompose(*args, **kwargs)
@@ -153,7 +153,7 @@ class StepRecorder(PassRecorder):
                 counter.left()
         return out
 
-    def _wrapped(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def _record_wrapped(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Let a tensor of a class of its own take the call apart: what it calls is met here (see Recorder). Counters see the
         call on the whole of a tensor that several processes share, and not the one on the part of this process."""
         if any(map(is_distributed, types)) and self._whole is None and is_work(func):
@@ -195,7 +195,7 @@ class StepRecorder(PassRecorder):
             return COMPOSITE, []
         return OPERATOR, [counter for counter in self.counters if counter.counts(func)]
 
-    def _opened(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def _open_operator(self, func: Any, args: Any, kwargs: Any) -> Any:
         """See Recorder.opened; what is recorded whole belongs to the module that runs."""
         at, before, node = self.where(), self.count, torch._C._current_autograd_node()
         during = RECOMPUTATION if self._again() else self._of_call if node is None else BACKWARD
@@ -283,9 +283,9 @@ class StepRecorder(PassRecorder):
 
     def finish(self) -> None:
         """The step is done: merge its ops."""
-        self.ops = self.tally.merged(self._named)
+        self.ops = self.tally.merged(self._name_phase)
 
-    def _named(self, op: Op) -> Op:
+    def _name_phase(self, op: Op) -> Op:
         """What would be the loss of a backward pass, if there had been one, is what came after the call; and without one every
         call of a model is its forward pass."""
         if op.phase == INFERENCE and not self.passes:

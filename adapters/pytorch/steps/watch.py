@@ -88,7 +88,7 @@ class Watch:
         module_hooks.register_module_forward_pre_hook(self._before)
         module_hooks.register_module_forward_hook(self._after, always_call=True)
         optimizer_hooks.register_optimizer_step_pre_hook(self._steps)
-        optimizer_hooks.register_optimizer_step_post_hook(self._stepped)
+        optimizer_hooks.register_optimizer_step_post_hook(self._count_step)
 
     def _before(self, module: torch.nn.Module, inputs: Any) -> None:
         self.depth += 1
@@ -141,7 +141,7 @@ class Watch:
         if self.context is not None and not self.finished:
             self.context.recorder.optimizes(sys._getframe(1))
 
-    def _stepped(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def _count_step(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
         self.optimizing = max(0, self.optimizing - 1)
         if self.context is not None and not self.finished:
             self.context.recorder.optimized()

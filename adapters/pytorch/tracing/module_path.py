@@ -107,7 +107,7 @@ class ModulePath:
         self._hooked.add(module)
         self._handles.append(hooked_before(module, self._push))
         if HAS_META:  # as old as the argument
-            self._handles.append(hooked_after(module, self._done, prepend=True))
+            self._handles.append(hooked_after(module, self._mark_after_forward, prepend=True))
         self._handles.append(hooked_after(module, self._pop, **self._after()))
 
     def _push_unhooked(self, module: torch.nn.Module, inputs: Any) -> None:
@@ -126,7 +126,7 @@ class ModulePath:
             self.scripts.setdefault(module, path)
         self._stacks.setdefault(get_ident(), [""]).append(path)
 
-    def _done(self, _module: Any, _inputs: Any, _outputs: Any) -> None:
+    def _mark_after_forward(self, _module: Any, _inputs: Any, _outputs: Any) -> None:
         running = self._stacks[get_ident()]
         running[-1] = AfterForward(running[-1])
 

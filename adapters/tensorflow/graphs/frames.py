@@ -28,10 +28,10 @@ class Frames:
         self.ops = [op for op in graph.get_operations() if op.name in live]
         self.frame: Dict[str, str] = {}
         self.parent = {ROOT: ROOT}
-        for op in self._ordered():
+        for op in self._sort_ops():
             self.frame[op.name] = self._frame_of(op)
 
-    def _ordered(self) -> List[Any]:
+    def _sort_ops(self) -> List[Any]:
         """Ops after the ops they depend on; edges back into a loop (NextIteration to Merge) are left out."""
         done: Set[str] = set()
         order: List[Any] = []
@@ -152,7 +152,7 @@ def executions(graph: Any, live: Set[str], constants: Constants) -> Executions:
 def _bodies(frames: Frames) -> Set[str]:
     """Ops of a loop that run only while its condition holds: those behind the true side of its Switches."""
     in_body: Set[str] = set()
-    for op in frames._ordered():
+    for op in frames._sort_ops():
         if frames.frame[op.name] == ROOT:
             continue
         for tensor in op.inputs:
@@ -167,7 +167,7 @@ def _bodies(frames: Frames) -> Set[str]:
 def _untaken(frames: Frames) -> Set[str]:
     """Ops on the side of a v1 conditional that a constant predicate rules out; a Merge continues with the other side."""
     untaken: Set[str] = set()
-    for op in frames._ordered():
+    for op in frames._sort_ops():
         if op.type == "Merge":
             continue
         for tensor in op.inputs:

@@ -114,10 +114,10 @@ def environments(
 def name_environment(tell: Callable[[Event], None]) -> Callable[[str, Event], None]:
     """Progress that says which environment an event is of: ``tf-1.12, TensorFlow``."""
 
-    def heard(name: str, event: Event) -> None:
+    def tell_event(name: str, event: Event) -> None:
         tell(replace(event, framework=f"{name}, {title(event.framework)}"))
 
-    return heard
+    return tell_event
 
 
 def _say(quiet: bool) -> Callable[[str], None]:

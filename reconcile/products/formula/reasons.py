@@ -91,16 +91,16 @@ class Reasons:
             name, sizes = self.runs.variables[edge].name, self.runs.variables[edge].values
             few = [f"; without {name}={sizes[0]} it lies on one polynomial: give sizes of {name} from {sizes[1]} on"]
         else:
-            few = self._beginning(key) or self._few()
+            few = self._fitting_sizes(key) or self._few()
         return (
             f"the polynomial through {len(self.done.fitted)} points gives {_rational(through.at(at))} at "
             f"{name_point(self.runs.variables, at)}, where it is {number(values[at])}{''.join(few)}"
         )
 
-    def _beginning(self, key: Key) -> list[str]:
+    def _fitting_sizes(self, key: Key) -> list[str]:
         """The sizes of a variable up to which the count, and what ran there, lies on the polynomial through the fitted points."""
         variables, done = self.runs.variables, self.done
-        missed = [at for one in (key, Key(_trace(key.of), key.layer)) for at in self._missed(one)]
+        missed = [at for one in (key, Key(_trace(key.of), key.layer)) for at in self._missed_points(one)]
         least = FEWEST if len(variables) > 1 else HELD_OUT + 2
         for index, variable in enumerate(variables):
             first = min((at[index] for at in missed), default=variable.values[0])
@@ -116,7 +116,7 @@ class Reasons:
                 ]
         return []
 
-    def _missed(self, key: Key) -> list[At]:
+    def _missed_points(self, key: Key) -> list[At]:
         """The points at which a count is missing or differs from the polynomial through the fitted points."""
         values = (self.done.ran if of_traces(key.of) else self.done.table).values(key)
         known_ = {powers: values[at] for powers, at in self.done.fitted.items()}

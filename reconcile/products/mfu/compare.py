@@ -76,18 +76,18 @@ class Compared:
         assert one is not None
         return one, second.value if second is not None else one * self.product
 
-    def _shown(self, value: Fraction) -> str:
+    def _format(self, value: Fraction) -> str:
         rate = self.first.rate or self.second.rate
         return f"{decimal(value / TERA)} TFLOP/s" if rate else share(value)
 
     def text(self) -> str:
         """The statement for a terminal."""
         first, second = self.ends
-        rows = [(ANY, f"{self.first.name}: {UNRATED}") if first is None else (self._shown(first), self.first.name)]
+        rows = [(ANY, f"{self.first.name}: {UNRATED}") if first is None else (self._format(first), self.first.name)]
         rows += [(f"x {number(factor)}", reading) for factor, reading in self.factors]
         low, high = self.remainder
         rows += [
-            (f"{number(self.product)} {ANY}" if second is None else self._shown(second), self.second.name),
+            (f"{number(self.product)} {ANY}" if second is None else self._format(second), self.second.name),
             (
                 "1" if self.closed else decimal((low + high) / 2),
                 "remainder" if self.closed else "remainder, unexplained",

@@ -143,12 +143,12 @@ class Sum:
         self._line(Cause.EXPERT_CAPACITY, place, -self.flops(rows))
         beyond -= self.flops(rows)
         # What one layer does more than another does less is no explanation.
-        if place[0] != ELSEWHERE and self._explained(place, cell, beyond):
+        if place[0] != ELSEWHERE and self._explain(place, cell, beyond):
             return []
         left = []
         for inner, ops in self._cells(cell, lambda row: (place[0], place[1], self._op(row))).items():
             _, rest = self._more(inner, ops)
-            if self._explained(inner, ops, rest):
+            if self._explain(inner, ops, rest):
                 continue
             left.append((inner, ops))
         return left
@@ -157,7 +157,7 @@ class Sum:
     def _places(self) -> capacity.Places:
         return capacity.places_of(self._all(), self._counts, self.batches * self.share)
 
-    def _explained(self, place: Place, cell: Cell, beyond: int) -> bool:
+    def _explain(self, place: Place, cell: Cell, beyond: int) -> bool:
         """Book what the ranks do beyond one device and their own batches, if all of it has causes."""
         causes = self._causes(place, cell, beyond) if beyond else {}
         for cause, amount in causes.items():
@@ -195,12 +195,12 @@ class Sum:
         if phase not in _OF_BATCHES:
             return all(sum(self._counts) % times == 0 for times in often.values())
         alike = set(often.values())
-        return bool(self._added) and (
-            alike == {1} or (self._sharing and alike == {parts.readers(self._stages, self.batches)})
+        return bool(self._added_gradients) and (
+            alike == {1} or (self._is_sharing and alike == {parts.readers(self._stages, self.batches)})
         )
 
     def _why(self, place: Place, left: int) -> str:
-        if not self._sharing and place[1] in _OF_BATCHES and left > 0:
+        if not self._is_sharing and place[1] in _OF_BATCHES and left > 0:
             return f"{place[0] or 'the model'}, {place[1]}: {NOTHING_SHARED}"
         more = "more" if left > 0 else "less"
         where = ", ".join(filter(None, (place[0] or "the model", *place[1:])))
@@ -213,39 +213,43 @@ class Sum:
     def _causes(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         if all(is_collective(row.op) for rows in cell.parts.values() for row in rows) and not self._work(cell.one):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
-        if cut.is_averaged(cell, self._reduced):
+        if cut.is_averaged(cell, self._reduced_tensors):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
         if place[1] == RECOMPUTATION and not self._work(cell.one) and parts.ran_before(cell, self._forward):
             return {Cause.RECOMPUTED: beyond}
-        if beyond > 0 and (self._replicated(place, cell) or self._copied(place, cell, beyond)):
+        if beyond > 0 and (self._is_replicated(place, cell) or self._is_copied(place, cell, beyond)):
             return {Cause.REPLICATED: beyond}
-        if place[2] and (found := self._cut(place, cell, beyond) or self._in_parts(place, cell, beyond)):
+        if place[2] and (found := self._explain_cut(place, cell, beyond) or self._in_parts(place, cell, beyond)):
             return found
         rate, chosen = self._times(place), capacity.choices(self.one.rows)
         padded = padding_flops(cell, self._counts, self.batches, lambda row: self.flops(row.work) * rate, chosen)
         return {Cause.PADDED_SHARD: beyond} if padded == beyond > 0 else {}
 
     @cached_property
-    def _added(self) -> frozenset[tuple[Tensor, ...]]:
+    def _added_gradients(self) -> frozenset[tuple[Tensor, ...]]:
         """The gradients that ranks add, of several micro-batches, and one device does not."""
         return micro.added_gradients([part.trace.rows for part in self.parts], self.one.rows)
 
     def _op(self, row: TraceRow) -> str:
-        return micro.ADDED if self._added and micro.adds_gradients(row) else cut.name_op(row, self._reduced)
+        return (
+            micro.ADDED
+            if self._added_gradients and micro.adds_gradients(row)
+            else cut.name_op(row, self._reduced_tensors)
+        )
 
     def _in_parts(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         """What a step with micro-batches does for each of them, or to put them together, on one rank or on several."""
-        if not self._added:
+        if not self._added_gradients:
             return {}
         adds = place[2] == micro.ADDED and micro.fewer_than_made(cell, [part.trace.rows for part in self.parts])
-        if beyond > 0 and (adds or micro.are_gradients_scaled(cell, self._added)):
+        if beyond > 0 and (adds or micro.are_gradients_scaled(cell, self._added_gradients)):
             return {Cause.MICRO_BATCHES: beyond}
         times, share = self._times(place), self.share if place[1] in _OF_BATCHES else Fraction(1)
         ranks = parts.count_ranks(cell, self._counts, share)
         if ranks is None or ranks * share % times:
             return {}
         copies = (ranks * share - times) * self._work(cell.one)
-        if copies.denominator != 1 or (copies and not self._sharing):
+        if copies.denominator != 1 or (copies and not self._is_sharing):
             return {}
         return {Cause.REPLICATED: int(copies), Cause.MICRO_BATCHES: beyond - int(copies)}
 
@@ -259,21 +263,21 @@ class Sum:
         return [+calls for calls in found]
 
     @cached_property
-    def _reduced(self) -> frozenset[cut.Reduced]:
+    def _reduced_tensors(self) -> frozenset[cut.Reduced]:
         return cut.reduced_tensors(row for part in self.parts for row in part.trace.rows)
 
-    def _cut(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
+    def _explain_cut(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         found = cut.sums(cell, self._counts, self._times(place), place[2])
         if found is None:
             return {}
-        causes = cut.why_cut(found, self.batches, bool(self._added))
+        causes = cut.why_cut(found, self.batches, bool(self._added_gradients))
         weight = self.flops(found.work)
         return {cause: amount * weight for cause, amount in causes.items()} if found.more * weight == beyond else {}
 
-    def _replicated(self, place: Place, cell: Cell) -> bool:
-        return self._whole_on_each(place, cell) and (self._sharing or place[1] not in _OF_BATCHES)
+    def _is_replicated(self, place: Place, cell: Cell) -> bool:
+        return self._whole_on_each(place, cell) and (self._is_sharing or place[1] not in _OF_BATCHES)
 
-    def _copied(self, place: Place, cell: Cell, beyond: int) -> bool:
+    def _is_copied(self, place: Place, cell: Cell, beyond: int) -> bool:
         """Whether ranks share weights, and several of them have the same part, as with HSDP. What a part of a batch is done by
         twice may be of two batches: this says nothing of that, unless the program shows one batch."""
         world, whole = sum(self._counts), self._work(cell.one)
@@ -285,7 +289,7 @@ class Sum:
     def _if_whole(self, place: Place, rows: Sequence[TraceRow]) -> int:
         """What the ranks do beyond one device if each of them does the whole of these rows; -1 where they could be of several
         batches."""
-        if rows and not self._sharing and place[1] in _OF_BATCHES:
+        if rows and not self._is_sharing and place[1] in _OF_BATCHES:
             return -1
         every = Cell({index: list(rows) for index in range(len(self.parts))}, list(rows))
         return self._more(place, every)[1]
@@ -297,7 +301,7 @@ class Sum:
         return bool(whole) and all(self._work(cell.parts[index]) == whole for index in taking)
 
     @cached_property
-    def _sharing(self) -> bool:
+    def _is_sharing(self) -> bool:
         """Whether the ranks share some op of a batch: each of them does less than the whole of it. Without that, ranks that do
         the whole of a layer each may read one batch or several."""
         if self.one_batch:

@@ -120,9 +120,9 @@ class Ranks:
 
     def _ran(self, ranks: list[int]) -> dict[int, Any]:
         """Run these ranks, and those that they wait for. Raises FactoryError for the first that failed."""
-        return Turns(ranks, self.at_once, self.exchange, self._started, self._ended).run()
+        return Turns(ranks, self.at_once, self.exchange, self._start, self._read_result).run()
 
-    def _started(self, rank: int) -> int:
+    def _start(self, rank: int) -> int:
         """The process of this rank."""
         sys.stdout.flush()
         sys.stderr.flush()
@@ -134,13 +134,13 @@ class Ranks:
             self._child(rank)
         return child
 
-    def _ended(self, rank: int, status: int) -> dict[str, Any]:
+    def _read_result(self, rank: int, status: int) -> dict[str, Any]:
         """What the rank left. Raises FactoryError if it failed."""
         if status and not paths.exists(self._path(rank, "told.json")):
             self._pass_on(rank)
             raise FactoryError(f"rank {rank} ended its process (status {status}): run it alone with --rank {rank}")
         self._pass_on(rank)
-        told = self._told(rank)
+        told = self._read_told(rank)
         if "error" in told:
             raise FactoryError(told["error"])
         return told
@@ -149,7 +149,7 @@ class Ranks:
         """Show what a rank said, unless it has to run again or another said the same."""
         with open(self._path(rank, "said"), errors="replace") as file:
             said = file.read()
-        waits = paths.exists(self._path(rank, "told.json")) and self._told(rank).get("waits") is not None
+        waits = paths.exists(self._path(rank, "told.json")) and self._read_told(rank).get("waits") is not None
         if said and not waits and said not in self.said:
             self.said.add(said)
             sys.stderr.write(said)
@@ -208,7 +208,7 @@ class Ranks:
     def _path(self, rank: int, name: str) -> str:
         return paths.join(self.request.out, str(rank), name)
 
-    def _told(self, rank: int) -> dict[str, Any]:
+    def _read_told(self, rank: int) -> dict[str, Any]:
         with open(self._path(rank, "told.json")) as file:
             told: dict[str, Any] = load(file)
         return told

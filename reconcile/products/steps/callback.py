@@ -23,9 +23,9 @@ class Counts:
 
     def __init__(self, check_every: int = 0, **options: Any) -> None:
         super().__init__()
-        self.running = self._made(check_every, **options)
+        self.running = self._make_running(check_every, **options)
 
-    def _made(self, check_every: int, **options: Any) -> Running:
+    def _make_running(self, check_every: int, **options: Any) -> Running:
         return Running(check_every, **options)
 
     @property

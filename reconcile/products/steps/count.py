@@ -124,10 +124,10 @@ class Step(Found):
     def result(self) -> Answer:  # type: ignore[override]
         """The whole record of the step. Raises NotInResult before its end."""
         if self._answer is None:
-            self._answer = self._settled(self.collected)
+            self._answer = self._settle(self.collected)
         return self._answer
 
-    def _settled(self, collected: Collected, every_convention: bool = True) -> Answer:
+    def _settle(self, collected: Collected, every_convention: bool = True) -> Answer:
         from dataclasses import replace
 
         from ... import workflow
@@ -142,10 +142,10 @@ class Step(Found):
         if self.context.runs:
             raise NotInResult(STEP_STILL_RUNS)
         if self._collected is None:
-            self._collected = self._taken()
+            self._collected = self._take()
         return self._collected
 
-    def _taken(self) -> Collected:
+    def _take(self) -> Collected:
         ledgers: list[Any] = []
         for counter, made in zip(self._counters, self.context.ledgers(), strict=True):
             if isinstance(made, Exception):
@@ -179,7 +179,7 @@ class Step(Found):
 
     def flops(self) -> dict[str, int]:
         """The part of ``metrics`` that is counted. It is sooner there than ``result``, which has every convention."""
-        return flops_of(self._answer or self._settled(self.collected, every_convention=False))
+        return flops_of(self._answer or self._settle(self.collected, every_convention=False))
 
     def against(self, *formulas: str, tokens: int | None = None) -> Against:
         """Statements to the unit from formulas that people quote to what ran, such as ``against("formula:6n", "formula:palm")``.
@@ -189,7 +189,7 @@ class Step(Found):
         """
         from .against import Against, statements
 
-        return Against(self._settled(statements(self.collected, lambda: self.context.at_rest(tokens), formulas)))
+        return Against(self._settle(statements(self.collected, lambda: self.context.at_rest(tokens), formulas)))
 
 
 def flops_of(answer: Answer) -> dict[str, int]:

@@ -61,7 +61,7 @@ class GraphRunning(Running):
         """The training of this model begins."""
         self.close()
         self._models.setdefault(model, len(self._models))
-        self._fit = adapter_of(self.framework).fits(model, self._taken)
+        self._fit = adapter_of(self.framework).fits(model, self._take_batch)
         self._withheld = self._withheld or self._fit.unfit
 
     def close(self, error: BaseException | None = None) -> None:
@@ -70,7 +70,7 @@ class GraphRunning(Running):
         if fit is not None:
             fit.close()
 
-    def _taken(self, model: Any, signature: tuple[str, ...], batch: Callable[[], Any] | None) -> None:
+    def _take_batch(self, model: Any, signature: tuple[str, ...], batch: Callable[[], Any] | None) -> None:
         """A batch is about to run; ``batch()`` is it, None for one that has run, whose signature is known."""
         if self._withheld:
             return
@@ -91,7 +91,7 @@ class GraphRunning(Running):
         except Exception as error:  # whatever the program's own code raises where it is traced
             self._withheld = kind.reason = STEP_NOT_TRACED % text_of(error).rstrip(".")
             return
-        run = self._settled(self._name or type(model).__name__, trace)
+        run = self._settle(self._name or type(model).__name__, trace)
         self.last = run
         try:
             metrics = flops_of(run.result)
@@ -104,7 +104,7 @@ class GraphRunning(Running):
             )
         kind.metrics = metrics
 
-    def _settled(self, name: str, trace: Any) -> FittedRun:
+    def _settle(self, name: str, trace: Any) -> FittedRun:
         from ... import workflow
         from ...worker.main import EMPTY
 

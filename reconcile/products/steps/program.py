@@ -42,7 +42,7 @@ class Program:
         for record in self.asked["frameworks"]:
             framework = Framework(**{**record["framework"], **_tuples(record["framework"])})
             sys.meta_path.insert(
-                0, Imported(framework.watched[0], partial(self._imported, framework, record["counters"]))
+                0, Imported(framework.watched[0], partial(self._watch_framework, framework, record["counters"]))
             )
         status = 0
         try:
@@ -73,16 +73,16 @@ class Program:
             sys.path[0] = paths.dirname(paths.abspath(script))
             runpy.run_path(script, run_name="__main__")
 
-    def _imported(self, framework: Framework, counters: dict[str, Any]) -> None:
+    def _watch_framework(self, framework: Framework, counters: dict[str, Any]) -> None:
         modules = [absolute(module) for module, _ in counters.values()] if framework.steps else []
         nested = [importlib.import_module(module + ".nested").nested for module in modules]
         self.seen["imported"].append(framework.name)
-        done = partial(self._done, framework, counters)
+        done = partial(self._leave_step, framework, counters)
         steps, call = tuple(self.asked["steps"]), self.asked["call"]
         marks = {"marks": True} if self.asked["marks"] else {}
         self.watches.append(adapter_of(framework).watch(tuple(nested), steps, call, done, **marks))
 
-    def _done(self, framework: Framework, counters: dict[str, Any], taken: Any) -> None:
+    def _leave_step(self, framework: Framework, counters: dict[str, Any], taken: Any) -> None:
         """The step is over, or ready to run: leave what was recorded, and end the program unless it is to go on.
 
         ``taken`` is the context that recorded it, or the model and its batch, or None for a program that is refused.

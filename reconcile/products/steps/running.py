@@ -125,7 +125,7 @@ class Running:
         adapter = adapter_of(framework_of((model,)))
         self._model, self._warm = model, False
         self._models.setdefault(model, len(self._models))
-        self._calls = adapter.calls(model, self._called, self._stepped, inner)
+        self._calls = adapter.calls(model, self._note_call, self._note_step, inner)
 
     def begin(self, hint: Callable[[], Hashable] | None = None, given: Iterable[str] = ()) -> None:
         """A micro-batch begins. ``hint`` says, when the model is called, whether an optimizer will step. Without it, that is
@@ -166,7 +166,7 @@ class Running:
             self._calls.close()
         self._calls = None
 
-    def _called(self, call: tuple[str, ...], inside: Callable[[Any], None]) -> None:
+    def _note_call(self, call: tuple[str, ...], inside: Callable[[Any], None]) -> None:
         piece = self._piece
         if piece is None:
             return
@@ -177,7 +177,7 @@ class Running:
             if piece.step is not None:
                 inside(piece.step.context)
 
-    def _stepped(self, optimizer: Any, cold: bool) -> None:
+    def _note_step(self, optimizer: Any, cold: bool) -> None:
         if self._piece is not None:
             index = self._optimizers.setdefault(optimizer, len(self._optimizers))
             self._piece.stepped.append((index, cold))
@@ -226,9 +226,9 @@ class Running:
         known.calls += 1
         kind.calls += 1
         if piece.step is not None:
-            self._counted(kind, piece.step)
+            self._note_count(kind, piece.step)
 
-    def _counted(self, kind: Kind, step: Step) -> None:
+    def _note_count(self, kind: Kind, step: Step) -> None:
         self.last = step
         try:
             metrics = step.flops()

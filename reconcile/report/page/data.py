@@ -222,10 +222,10 @@ class _Books:
             self._string(", ".join(e.only)),
         )
         times = [exact(e.seen_times), exact(e.times)]
-        row = [self._grounds.index(ground, list(ground)), *times, [self._sighting(op) for op in e.seen], refs]
+        row = [self._grounds.index(ground, list(ground)), *times, [self._add_sighting(op) for op in e.seen], refs]
         return self._evidence.index(json.dumps(row), row)
 
-    def _sighting(self, op: Op) -> int:
+    def _add_sighting(self, op: Op) -> int:
         attrs = ", ".join(f"{name}={json.dumps(plain(op.attrs[name]))}" for name in sorted(op.attrs))
         row = (
             self._string(op.op),

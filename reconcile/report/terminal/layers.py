@@ -47,13 +47,13 @@ def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
     amounts to add per counter; if the columns do not fit, a line per counter; with a residual or unknown work, one per cause."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     every = _list_known(result)
-    shown, rest = folds.largest(_fold_rows(every), limit, lambda row: _to_add(row, homes))
+    make_key, rest = folds.largest(_fold_rows(every), limit, lambda row: _to_add(row, homes))
     left = [sum_rows(f"{number(len(rest))} more (--verbose)", rest)] if rest else []
     whole = all(f in row.work for row in every for f in homes.values()) and not any(row.residuals for row in every)
-    table = _amounts([*shown, *left, sum_rows("total", every)], homes, width) if whole else None
+    table = _amounts([*make_key, *left, sum_rows("total", every)], homes, width) if whole else None
     if table is not None:
         return table
-    lines = [line for row in shown for line in _layer(row, homes, together=True, netted=whole)]
+    lines = [line for row in make_key for line in _layer(row, homes, together=True, netted=whole)]
     return Group(_detail_lines(_in_short(lines, width), homes, width), *([more(rest)] if rest else []))
 
 
@@ -142,12 +142,12 @@ def _layer(
         found = to_the_work(row, counter).items()
         return [(cause, amount) for cause, amount in found if homes[counter] in row.work or cause == RESIDUAL]
 
-    def shown(counter: str) -> tuple[object, ...]:
+    def make_key(counter: str) -> tuple[object, ...]:
         return (row.work.get(homes[counter]), row.counters.get(counter, 0), tuple(amounts(counter)))
 
     exact: list[str] = []
     counters: list[LayerLine] = []
-    for alike in folds.same(list(homes), shown, together):
+    for alike in folds.same(list(homes), make_key, together):
         value, causes = row.counters.get(alike[0], 0), amounts(alike[0])
         if netted and len(causes) > 1:
             named = ", ".join(cause for cause, _ in sorted(causes, key=lambda each: -abs(each[1])))

@@ -83,7 +83,7 @@ class RankStep:
             step = self._step(model, arguments)
             context.enter()
             try:
-                self.pair.tried(step, lambda: self._given(arguments))
+                self.pair.tried(step, lambda: self._describe_arguments(arguments))
             finally:
                 context.leave()
             notes = {
@@ -101,14 +101,14 @@ class RankStep:
                 "batches": batches_of([model] if modules else _called_modules(context.recorder.path)),
                 "sequences": seen.sequences,
                 "read": read.elements,
-                "given": self._given(arguments) if modules else "",
+                "given": self._describe_arguments(arguments) if modules else "",
             }
 
     def _arguments(self) -> nested.Arguments:
         made = Inputs(self.device)
         return nested.change_leaves(self.pair.arguments({}), is_leaf, made.tensor)
 
-    def _given(self, arguments: nested.Arguments) -> str:
+    def _describe_arguments(self, arguments: nested.Arguments) -> str:
         return nested.describe_arguments(arguments, is_leaf, _tell)
 
     def _step(self, model: Any, arguments: nested.Arguments) -> Callable[[], Any]:

@@ -55,7 +55,7 @@ class Smallest(transformers.Smallest):
         """A model with these arguments."""
         return self.model(**configuration)
 
-    def _taken(self, model: Any, errors: list[Exception]) -> dict[str, Any] | None:
+    def _find_inputs(self, model: Any, errors: list[Exception]) -> dict[str, Any] | None:
         for inputs in self._examples(model):
             error = self._error(model, inputs)
             if error is None:
@@ -64,7 +64,7 @@ class Smallest(transformers.Smallest):
             errors.append(error.with_traceback(None))  # the traceback is not read, and would hold all activations
         return None
 
-    def _mended(self, errors: list[Exception], rung: Step | None, named: dict[str, Any], mends: mend.Mends) -> None:
+    def _mend(self, errors: list[Exception], rung: Step | None, named: dict[str, Any], mends: mend.Mends) -> None:
         """An error changes the inputs, never the configuration."""
 
     def _examples(self, model: Any) -> Iterator[dict[str, Any]]:

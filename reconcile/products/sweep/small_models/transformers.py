@@ -148,16 +148,16 @@ class Smallest:
             tries = 0
             while mends is not None and tries < mend.MOST:
                 of_try: list[Exception] = []
-                inputs = self._fitting(rung, named, mends, of_try)
+                inputs = self._fit_inputs(rung, named, mends, of_try)
                 if inputs is not None:
                     return rung, mends, inputs
                 of_rung, tries = of_try, tries + 1
-                mends = self._mended(of_try, rung, named, mends)
+                mends = self._mend(of_try, rung, named, mends)
                 _release(of_try)
             errors += of_rung[:1]
         raise _choose_error(errors)
 
-    def _fitting(
+    def _fit_inputs(
         self, rung: Any, named: dict[str, Any], mends: mend.Mends, errors: list[Exception]
     ) -> dict[str, Any] | None:
         """Inputs that the model of that configuration takes; None, and ``errors`` are why, if there are none."""
@@ -166,14 +166,14 @@ class Smallest:
                 configuration = self._configuration(rung, named, mends)
                 self._weigh(configuration, rung)
                 model = self.build(configuration).eval()
-            return self._taken(model, errors)
+            return self._find_inputs(model, errors)
         except ImportError:
             raise
         except Exception as error:
             errors.insert(0, error)
         return None
 
-    def _taken(self, model: Any, errors: list[Exception]) -> dict[str, Any] | None:
+    def _find_inputs(self, model: Any, errors: list[Exception]) -> dict[str, Any] | None:
         """The first inputs that a model takes."""
         for inputs in itertools.islice(example.examples(model), example.MOST):
             if (error := self._error(model, inputs)) is None:
@@ -188,9 +188,7 @@ class Smallest:
                 error.with_traceback(None)
         return None
 
-    def _mended(
-        self, errors: list[Exception], rung: Any, named: dict[str, Any], mends: mend.Mends
-    ) -> mend.Mends | None:
+    def _mend(self, errors: list[Exception], rung: Any, named: dict[str, Any], mends: mend.Mends) -> mend.Mends | None:
         """What the errors say about the configuration, with what they said before; None if there is nothing new."""
         with _quiet():
             default = self.model.config_class()  # type: ignore[attr-defined]
