@@ -38,7 +38,7 @@ class Flops(Counts, *_callbacks()):  # type: ignore[misc]
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """See Lightning's Callback."""
         self.running.attach(pl_module, inner=True)
-        self._described = adapter_of(framework_of((pl_module,))).described
+        self._described = adapter_of(framework_of((pl_module,))).describe_batch
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         """See Lightning's Callback."""

@@ -188,9 +188,9 @@ class OpCounter:
     _judged: dict[Hashable, Judged] = field(default_factory=dict)
 
     def rule(self, op: Op) -> Rule | None:
-        return self.judged(op).rule
+        return self.judge_op(op).rule
 
-    def judged(self, op: Op) -> Judged:
+    def judge_op(self, op: Op) -> Judged:
         """What the rules say of this op; no rule and no reason reads an op's place (its id, layer or phase)."""
         if not is_ours(op.op):
             return self._judge(op)
@@ -210,7 +210,7 @@ class OpCounter:
 
     def includes(self, op: Op) -> Work:
         """The work that it would count for one call of this op."""
-        return self.judged(op).counted
+        return self.judge_op(op).counted
 
     def inside(self, holder: Op) -> str:
         """The reason why it does not count the ops that run inside this one."""

@@ -25,7 +25,7 @@ class Added:
             self.amounts[key] = self.amounts.get(key, 0) + amount
         return result
 
-    def moved(self, layer: str, to: str) -> None:
+    def move_amounts(self, layer: str, to: str) -> None:
         """What was noted in this layer belongs to that one."""
         for where, name in [key for key in self.amounts if key[0] == layer]:
             amount = self.amounts.pop((where, name))

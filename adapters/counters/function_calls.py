@@ -189,12 +189,12 @@ def watch_fused_calls(recorder: Recorder) -> Iterator[None]:
         call = getattr(library, name)
 
         def run_watched(*args: Any) -> Any:
-            return one.recurrent_call(name, call, args) if one.wanted else call(*args)
+            return one.recurrent_call(name, call, args) if one.is_own_call else call(*args)
 
         return run_watched
 
     def attend(*args: Any, **kwargs: Any) -> Any:
-        return one.attention(attention, args, kwargs) if one.wanted else attention(*args, **kwargs)
+        return one.attention(attention, args, kwargs) if one.is_own_call else attention(*args, **kwargs)
 
     for name in RECURRENT:
         setattr(library, name, recurrent(name))
@@ -208,4 +208,4 @@ def watch_fused_calls(recorder: Recorder) -> Iterator[None]:
 
 def innermost(path: ModulePath, among: Any) -> str:
     """The path of the innermost running module that is among these; '' if none is."""
-    return next((name for name in reversed(path.running) if name in among), "")
+    return next((name for name in reversed(path.running_paths) if name in among), "")

@@ -54,7 +54,7 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
     counter = OpCounter(view.counter, book, view.versions, why_not)
     tangents = _tangents(view, trace) if of_graph else []
     view = _without(view, tangents) if tangents else view
-    judged = [counter.judged(sighting.op) for sighting in view.sightings]
+    judged = [counter.judge_op(sighting.op) for sighting in view.sightings]
     met = by_layer(s.op for s in view.sightings if s.role != TRACED_ONLY)
     parts: dict[str, list[Known]] = {}
     for sighting, said in zip(view.sightings, judged, strict=True):

@@ -128,7 +128,7 @@ class Watch:
         finally:
             self.plain -= 1
 
-    def called(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def run_function(self, watched: Watched, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The program calls a jitted function."""
         function = watched.real
         if not self._watches():
@@ -170,7 +170,7 @@ class Watch:
                 self.untraced.setdefault(watched.name, reason_of(error))
         return watched.known[shapes]
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """What it has seen of the program, where that ends before its step does."""
         without = "" if self.steps else self._without()
         return {"calls": self.calls, "steps": self.steps, "below": self.below, "without": without}
@@ -208,8 +208,8 @@ class Watched:
         return type(self.real)
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        """See Watch.called."""
-        return self.watch.called(self, given, named)
+        """See Watch.run_function."""
+        return self.watch.run_function(self, given, named)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         """A method, where it is an attribute of a class."""

@@ -56,8 +56,8 @@ class Adapter(adapter.Adapter):
 
         return str(torch.get_default_dtype()).replace("torch.", "")
 
-    def fused(self, model: Any) -> Any:
-        """See Adapter.fused."""
+    def fuse_model(self, model: Any) -> Any:
+        """See Adapter.fuse_model."""
         from .deployed import fuse_modules
 
         return fuse_modules(model)
@@ -94,7 +94,7 @@ class Adapter(adapter.Adapter):
             torch.set_default_device(defaults["device"])
 
     @contextmanager
-    def untouched(self) -> Iterator[None]:
+    def keep_state(self) -> Iterator[None]:
         """The caller's random numbers go on as if nothing had run in between; Keras makes its tensors where it did; no folder
         stays that PyTorch made."""
         import torch
@@ -118,8 +118,8 @@ class Adapter(adapter.Adapter):
 
         return Calls(model, called, stepped, inner)
 
-    def described(self, batch: Any) -> Any:
-        """See Adapter.described."""
+    def describe_batch(self, batch: Any) -> Any:
+        """See Adapter.describe_batch."""
         from .steps.calls import describe_tensors
 
         return describe_tensors(batch)

@@ -160,7 +160,7 @@ class TorchModel(Readable):
         lacks = self.device == "cpu" and self.memory_need is not None and self.lacks_memory()
         return self.memory_need.lack(self.training) if lacks and self.memory_need is not None else ""
 
-    def guarded(self) -> Any:
+    def guard_memory(self) -> Any:
         """Within this, OutOfMemory is raised before a tensor is made that does not fit into the CPU's memory."""
         return ExitStack() if self.memory_need is None else _guard_memory()
 

@@ -227,11 +227,11 @@ class TrainingRecorder(Recorder):
         layer = found[0].layer if found else op.layer
         self.add(op._replace(layer=layer, phase=LOSS if layer == LOSS_LAYER else _phase(goal)))
 
-    def settled(self, op: Op, phase: str) -> None:
+    def settle_op(self, op: Op, phase: str) -> None:
         """The phase of an op is known."""
         self.add(op._replace(phase=phase))
 
-    def done(self, node: int, gradients: tuple[Any, ...]) -> None:
+    def finish_node(self, node: int, gradients: tuple[Any, ...]) -> None:
         """A node has made its results: settle its ops, the last one first."""
         slots = self._slots[node]
         needs: dict[int, int] = {}
@@ -261,7 +261,7 @@ class TrainingRecorder(Recorder):
         elif mask and len(mask) == len(pending.outputs):
             parts = {part: (part,) for part, wanted in enumerate(mask) if wanted}
         else:
-            self.settled(op, self._phase_of(node, _whole(goals) or default))
+            self.settle_op(op, self._phase_of(node, _whole(goals) or default))
             return
         for part, outputs in parts.items():
             unneeded = WEIGHT if part == OF_WEIGHTS or node in self._of_weights else INPUT
@@ -288,7 +288,7 @@ class _Done:
         self.recorder, self.node = recorder, node
 
     def __call__(self, gradients: Any, _given: Any) -> None:
-        self.recorder.done(self.node, gradients)
+        self.recorder.finish_node(self.node, gradients)
 
 
 class _Begun:

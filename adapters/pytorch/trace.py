@@ -85,7 +85,7 @@ class Recorder(TorchDispatchMode):
         if any(map(is_fake, types)):
             return func(*args, **kwargs)
         if higher_order.is_higher_order(func):
-            return self.opened(func, args, kwargs)
+            return self.open_operator(func, args, kwargs)
         out = self.ran(func, args, kwargs)
         if not self.paused and is_work(func):
             self.add(self.record(func, args, kwargs, out, self.path.current))
@@ -111,10 +111,10 @@ class Recorder(TorchDispatchMode):
         if self.tangents.has(tensors_in([*args, *kwargs.values()])):
             op = op._replace(attrs=dict(op.attrs, **{TANGENT: True}))
         if op.op == LIFTED:
-            self.crossings.lifted(out)
+            self.crossings.note_lifted(out)
         return op
 
-    def opened(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def open_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Let an operator through that runs functions itself, and record what they do, or the operator as one op."""
         run = None if self.paused else higher_order.open_operator(func, args)
         if run is not None:
@@ -168,19 +168,19 @@ class FusedCalls(TorchFunctionMode):
         hashable = type(func).__hash__ is not None
         name = self.recurrent.get(func) if hashable else None
         crossings = self.recorder.crossings
-        if self.wanted and hashable and crossings.concerns(func):
+        if self.is_own_call and hashable and crossings.concerns(func):
             return crossings.call(func, args, kwargs, self.recorder.path.current)
         if any(map(is_wrapper, types)) and not any(map(is_jagged, types)):
             return func(*args, **kwargs)  # its sizes are those of the whole, and parts of it run
-        if self.wanted and name is not None and not kwargs and self.stands(tensors_in(args)):
+        if self.is_own_call and name is not None and not kwargs and self.stands(tensors_in(args)):
             return self.recurrent_call(name, func, args)
-        attends = self.wanted and func is torch.nn.functional.scaled_dot_product_attention
+        attends = self.is_own_call and func is torch.nn.functional.scaled_dot_product_attention
         if attends and self.stands(tensors_in([*args, *kwargs.values()])):
             return self.attention(func, args, kwargs)
         return func(*args, **kwargs)
 
     @property
-    def wanted(self) -> bool:
+    def is_own_call(self) -> bool:
         """Whether a call now is one of the model's own."""
         return not self.recorder.paused
 

@@ -71,7 +71,7 @@ class Adapter:
         module = dict(self.framework.libraries).get(package)
         return importlib.import_module(absolute(module)).maker(factory) if module else factory
 
-    def fused(self, model: Any) -> Any:
+    def fuse_model(self, model: Any) -> Any:
         """The model in the form that its own code makes of it for inference. Raises FactoryError if it has none."""
         raise FactoryError(f"{self.framework.title} knows no fused form of a model.")
 
@@ -85,7 +85,7 @@ class Adapter:
         ``step`` does."""
         raise FactoryError(f"{self.framework.title} has no hooks on a program's own step.")
 
-    def described(self, batch: Any) -> Any:
+    def describe_batch(self, batch: Any) -> Any:
         """The shapes of a batch, as ``calls`` tells those of a call. Raises FactoryError as ``step``."""
         raise FactoryError(f"{self.framework.title} has no hooks on a program's own step.")
 
@@ -119,7 +119,7 @@ class Adapter:
         """Restore these settings."""
 
     @contextmanager
-    def untouched(self) -> Iterator[None]:
+    def keep_state(self) -> Iterator[None]:
         """Within this block, our work does not change the framework for the caller's own code."""
         yield
 

@@ -36,7 +36,7 @@ class Batch:
         """What the model is called with."""
         return (self.x,), {}
 
-    def filled(self, x: Any, rest: tuple[Any, ...]) -> Any:
+    def fill(self, x: Any, rest: tuple[Any, ...]) -> Any:
         """The same batch with other tensors."""
         return x if self._whole else (x, *rest)
 
@@ -92,7 +92,7 @@ class Watch:
         if self.below:
             self.done(None)
 
-    def called(self, model: Any, function: Any, iterator: Any) -> Any:
+    def run_train_function(self, model: Any, function: Any, iterator: Any) -> Any:
         """The model's train function is called: for ``steps_per_execution`` batches, or as many as are left."""
         if self.finished:
             return function(iterator)
@@ -114,7 +114,7 @@ class Watch:
         self.steps += len(batches)
         return logs
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """What it has seen of the program, where that ends before its step does."""
         without = "" if self.steps else FIT_NOT_CALLED % (f"{self.fits} time" + "s" * (self.fits != 1))
         return {"calls": 0, "steps": self.steps, "below": self.below, "without": without}
@@ -127,8 +127,8 @@ class Watched:
         self.watch, self.model, self.function = watch, model, function
 
     def __call__(self, iterator: Any) -> Any:
-        """See Watch.called."""
-        return self.watch.called(self.model, self.function, iterator)
+        """See Watch.run_train_function."""
+        return self.watch.run_train_function(self.model, self.function, iterator)
 
 
 class Fits:

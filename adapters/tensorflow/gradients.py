@@ -57,7 +57,9 @@ class Calls:
         self.calls: list[Call] = []
         self._forward: dict[str, Any] = {}  # op by its token
 
-    def noted(self, graph: Any, op: tuple[str, Any, Any], compute: Callable[[], Any], received: Sequence[Any]) -> Any:
+    def note_gradient(
+        self, graph: Any, op: tuple[str, Any, Any], compute: Callable[[], Any], received: Sequence[Any]
+    ) -> Any:
         """The result of ``compute()``; the ops that it adds are noted as the gradient of ``op``: name, inputs and outputs."""
         start = size(graph)
         results = compute()
@@ -107,7 +109,7 @@ def noted_gradients() -> Iterator[Calls]:
         if op is None:
             return gradient(*plain)
         forward = (op.name, op.inputs, op.outputs)
-        return calls.noted(ops.get_default_graph(), forward, lambda: gradient(*plain), grads)
+        return calls.note_gradient(ops.get_default_graph(), forward, lambda: gradient(*plain), grads)
 
     def record_operation(
         op_type: Any, output_tensors: Any, input_tensors: Any, backward_function: Any, forward_function: Any = None
@@ -118,13 +120,13 @@ def noted_gradients() -> Iterator[Calls]:
         op = (made.op.name, tuple(input_tensors), tuple(output_tensors))
 
         def compute_noted(*grads: Any) -> Any:
-            return calls.noted(ops.get_default_graph(), op, lambda: backward_function(*grads), grads)
+            return calls.note_gradient(ops.get_default_graph(), op, lambda: backward_function(*grads), grads)
 
         return operation(op_type, output_tensors, input_tensors, compute_noted, forward_function)
 
     def maybe_compile(scope: Any, op: Any, func: Any, compute: Any) -> Any:
         forward = (op.name, op.inputs, op.outputs)
-        return calls.noted(ops.get_default_graph(), forward, lambda: compiled(scope, op, func, compute), ())
+        return calls.note_gradient(ops.get_default_graph(), forward, lambda: compiled(scope, op, func, compute), ())
 
     execute.record_gradient, record.record_operation = record_gradient, record_operation
     gradients_util._MaybeCompile = maybe_compile

@@ -123,7 +123,7 @@ class TfModel:
         return self._model
 
     @property
-    def called(self) -> Any:
+    def called_model(self) -> Any:
         """The model that ``concrete`` calls."""
         assert self.concrete is not None
         return self._model
@@ -240,7 +240,7 @@ class TfModel:
             session.run(names, feeds, options=options, run_metadata=run_meta)
         return graph, [graph.get_tensor_by_name(name) for name in names], run_meta
 
-    def observed(self) -> Dict[Tuple[str, int], Tuple[int, ...]]:
+    def observed_shapes(self) -> Dict[Tuple[str, int], Tuple[int, ...]]:
         """Shapes of one run by the node's id in the trace and output; left out if two executions of a node differ.
 
         Every node runs: two layers that reshape one tensor alike are one node otherwise, and the second has no shape.

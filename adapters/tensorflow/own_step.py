@@ -76,7 +76,7 @@ class OwnStep:
         count = len(nested.leaves(self.x, is_leaf))
         x = nested.fill_leaves(self.x, is_leaf, tensors[:count])
         if isinstance(self.given, Batch):
-            return self.model.train_step(self.given.filled(x, nested.fill_leaves(self._y, is_leaf, tensors[count:])))
+            return self.model.train_step(self.given.fill(x, nested.fill_leaves(self._y, is_leaf, tensors[count:])))
         if self._y:
             return self.model.train_step((x, nested.fill_leaves(self._y[0], is_leaf, tensors[count:])))
         return self.model.train_step((x,) if isinstance(x, (tuple, list)) else x)

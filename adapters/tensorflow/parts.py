@@ -35,7 +35,7 @@ class Parts:
         """Take notes of this graph, and forget those of another one."""
         self.graph, self.spans, self.updates, self.stepped = graph, [], [], []
 
-    def called(self, part: str, call: Callable[[], Any]) -> Any:
+    def run_part(self, part: str, call: Callable[[], Any]) -> Any:
         """The result of a call whose ops belong to the part, unless it is inside another part or in another graph."""
         if self._within or not self._here():
             return call()
@@ -47,7 +47,7 @@ class Parts:
             self._within = False
             self.spans.append((start, size(self.graph), part))
 
-    def updated(self, variable: Any, call: Callable[[], Any]) -> Any:
+    def run_update(self, variable: Any, call: Callable[[], Any]) -> Any:
         """The result of one variable's update."""
         if not self._here():
             return call()
@@ -108,7 +108,7 @@ def _as_part(parts: Parts, part: str, owner: Any, method: Any) -> Any:
     def call_noted(*args: Any, **named: Any) -> Any:
         if part == OPTIMIZER:
             parts.stepped.append(owner)
-        return parts.called(part, lambda: method(*args, **named))
+        return parts.run_part(part, lambda: method(*args, **named))
 
     return call_noted
 
@@ -116,7 +116,7 @@ def _as_part(parts: Parts, part: str, owner: Any, method: Any) -> Any:
 def _as_update(parts: Parts, method: Any) -> Any:
     @functools.wraps(method)
     def update_noted(gradient: Any, variable: Any, *rest: Any, **named: Any) -> Any:
-        return parts.updated(variable, lambda: method(gradient, variable, *rest, **named))
+        return parts.run_update(variable, lambda: method(gradient, variable, *rest, **named))
 
     return update_noted
 

@@ -131,7 +131,7 @@ class Tracer:
             return self.bodies.loop(graph, (called[0], called[1]), graphs[0], graphs[1], operands)
         if not operation.type.endswith("PartitionedCall"):
             operands = operands[1:]
-        return [self.bodies.shaped(graph, name, body, operands) for name, body in zip(called, graphs)]
+        return [self.bodies.shape_body(graph, name, body, operands) for name, body in zip(called, graphs)]
 
     def _walk(
         self,

@@ -252,7 +252,7 @@ class TrainingTracer(Tracer):
     """Walks a training step's graph; phases and layers are those of its places."""
 
     def __init__(self, model: TrainingModel) -> None:
-        super().__init__(model.layers(), model.fetch, model.observed)
+        super().__init__(model.layers(), model.fetch, model.observed_shapes)
         self.places = model.places()
         self._phases: dict[str, str] = {}
 
@@ -272,7 +272,7 @@ def trace(model: TrainingModel) -> Trace:
 
 
 def _notes(model: TrainingModel) -> tuple[str, ...]:
-    asked = (STANDARD_STEP,) if model.standard and is_compiled(model.called) else ()
+    asked = (STANDARD_STEP,) if model.standard and is_compiled(model.called_model) else ()
     return (note(model), *asked, *(() if model.trains else (NOTHING_TO_TRAIN,)), *model.notes)
 
 

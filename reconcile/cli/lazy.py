@@ -30,7 +30,7 @@ class LazyGroup(click.Group):
         self.words = words
 
     @cached_property
-    def registered(self) -> dict[str, tuple[Product, Command]]:
+    def registered_commands(self) -> dict[str, tuple[Product, Command]]:
         """The commands by their last word, with the product that has them, in the order of ``--help``."""
         from ..core.registry import products
 
@@ -56,21 +56,21 @@ class LazyGroup(click.Group):
     def groups(self) -> dict[str, dict[str, str]]:
         """``{heading: {command: its line of help}}``."""
         found: dict[str, dict[str, str]] = {}
-        for name, (_, command) in self.registered.items():
+        for name, (_, command) in self.registered_commands.items():
             found.setdefault(command.heading, {})[name] = command.line
         return found
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names, in the order of ``--help``."""
-        return list(self.registered)
+        return list(self.registered_commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command."""
-        if cmd_name not in self.registered:
+        if cmd_name not in self.registered_commands:
             if ctx.resilient_parsing:
                 return None
-            raise unknown("command", cmd_name, list(self.registered))
-        product, record = self.registered[cmd_name]
+            raise unknown("command", cmd_name, list(self.registered_commands))
+        product, record = self.registered_commands[cmd_name]
         if not record.place:
             return LazyGroup(cmd_name, words=(*self.words, cmd_name), help=record.text)
         command = load_place(product, record.place)

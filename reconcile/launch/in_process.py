@@ -136,7 +136,7 @@ def collect_live(
         pair.optimizer = optimizer
         names[framework.name] = pair.where
         worker = Worker(request, pair)
-        with quietly(), same_numbers(), adapter.untouched():
+        with quietly(), same_numbers(), adapter.keep_state():
             trace = _take_record(worker, TRACE, progress)
             assert not isinstance(trace, Ledger)
             traces.append(trace)

@@ -151,7 +151,7 @@ def _rows(rows: LateRows[Any], depth: int, moulds: _Moulds) -> Iterator[str]:
                 known.clear()
             mould = known[common] = _mould(form.shared(*common), depth, moulds)
         texts = [_quoted(x) if type(x) is str else _text(x, depth + 1, moulds) for x in own]
-        yield mould.filled(texts, depth)
+        yield mould.fill(texts, depth)
 
 
 MOST_MOULDS = 10_000
@@ -164,7 +164,7 @@ class _Mould(NamedTuple):
     length: int
     lines: tuple[str, ...]
 
-    def filled(self, own: list[str], depth: int) -> str:
+    def fill(self, own: list[str], depth: int) -> str:
         """The text with these values."""
         pieces = self.lines
         if self.length + sum(map(len, own)) + depth <= WIDTH and not any("\n" in text for text in own):

@@ -124,7 +124,7 @@ class FactoryPair(pairs.Pair):
                 "or (model, example inputs)."
             )
         if self.fused:
-            model = self._call(lambda: self.adapter.fused(model), f"fusing what the factory {self.where} made")
+            model = self._call(lambda: self.adapter.fuse_model(model), f"fusing what the factory {self.where} made")
         self._made_of = tuple(getattr(factory, "notes", ()))
         if self.args_from:
             self._arguments = self._example(model)

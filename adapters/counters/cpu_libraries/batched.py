@@ -50,7 +50,7 @@ def with_sizes(line: bytes, read: Any) -> bytes:
 
 
 class Batches:
-    """A stream that stands for standard output while ``reading``."""
+    """A stream that stands for standard output while ``record_sizes``."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None)
@@ -71,7 +71,7 @@ class Batches:
             self._libc.setvbuf(ctypes.c_void_p(self._stream), None, LINE_BUFFERED, ctypes.c_size_t(ROOM))
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def record_sizes(self) -> Iterator[None]:
         """Meanwhile the sizes of batches are read."""
         if self._stream is None or self._stdout.value == self._stream:
             yield

@@ -28,7 +28,7 @@ def _record_call(model: TorchModel, log: Log) -> Recorder:
     path = ModulePath(module)
     witness = Witness(path)
     witness.log = log
-    log.listening.heard()
+    log.listening.read_products()
     with torch.no_grad(), higher_order.disable_compilation(), FusedCalls(witness), witness, path:
         module(*inputs)
     return witness
@@ -47,7 +47,7 @@ def _record_training(model: TorchModel, log: Log) -> Recorder:
     witness = TrainingWitness(path, module)
     witness.log = log
     calls = TrainedFusedCalls(witness)
-    log.listening.heard()
+    log.listening.read_products()
     with torch.enable_grad(), calls, witness, path:
         step(module, inputs, update_of(model), witness, calls)
     return witness

@@ -59,7 +59,7 @@ class Listening:
     ) -> None:
         self._silence()
         sys.stdout.flush()
-        self.heard()
+        self.read_products()
         os.dup2(self._out, 1)
         self._pass(self._rest)
         os.close(self._out)
@@ -78,7 +78,7 @@ class Listening:
         os.dup2(self._out, 1)
         Listening.running = None
 
-    def heard(self) -> list[Product]:
+    def read_products(self) -> list[Product]:
         """The products in the log since the last call, in order."""
         self._libc.fflush(None)
         size = os.fstat(self._file.fileno()).st_size
@@ -110,7 +110,7 @@ def _talks() -> bool:
     try:
         with Listening() as listening, _disable_current_modes(), torch.no_grad():
             torch.ones(PROBE, PROBE) @ torch.ones(PROBE, PROBE)
-            return bool(listening.heard())
+            return bool(listening.read_products())
     except BeyondCounter:
         return False
 

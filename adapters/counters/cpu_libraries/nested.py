@@ -56,19 +56,19 @@ class Nested:
             return
         op = self.recorder.latest
         if any(is_distributed(type(t)) for t in tensors_in([*args, *kwargs.values(), out])):
-            self.lost(OTHERS_HAVE_PARTS)
+            self.withhold(OTHERS_HAVE_PARTS)
         key = id(op.attrs), str(op.layer)
         calls = self._calls.get(key)
         if calls is None:
             calls = self._calls[key] = _Calls(op)
-        calls.add(self.log.written(op))
+        calls.add(self.log.read_lines(op))
 
-    def left(self) -> None:
+    def skip_op(self) -> None:
         """An op ran that is no part of the step: what was written is not, either."""
         if self.log is not None:
-            self.log.listening.heard()
+            self.log.listening.read_products()
 
-    def lost(self, why: str) -> None:
+    def withhold(self, why: str) -> None:
         """Something ran that it would hear otherwise, or not at all."""
         self.failed = self.failed or why
 
@@ -78,7 +78,7 @@ class Nested:
     def enter(self, others: bool) -> None:
         """The step begins."""
         if Listening.running is not None:
-            self.lost(ANOTHER_CONTEXT_LISTENS)
+            self.withhold(ANOTHER_CONTEXT_LISTENS)
         elif not self.failed:
             self.log = Log(Listening().__enter__())
             self._inner, self.recorder.around = self.recorder.around, self._around

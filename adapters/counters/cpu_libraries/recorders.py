@@ -26,9 +26,9 @@ class Log:
         self.total = 0
         self.amounts: dict[tuple[str, str], list[int]] = {}
 
-    def written(self, op: Op) -> list[Any]:
+    def read_lines(self, op: Op) -> list[Any]:
         """The lines since the last op, which are this one's, as an attribute of it."""
-        products = self.listening.heard()
+        products = self.listening.read_products()
         if products:
             amount = sum(p.macs for p in products)
             self.total += amount
@@ -46,7 +46,7 @@ class Log:
 
     def rest(self) -> int:
         """The multiply-adds of lines that came after the last op."""
-        after = sum(p.macs for p in self.listening.heard())
+        after = sum(p.macs for p in self.listening.read_products())
         self.total += after
         return after
 
@@ -64,7 +64,7 @@ def with_lines(op: Op, lines: list[Any]) -> Op:
 def read_batch_sizes(log: Log, func: Any) -> AbstractContextManager[None]:
     """While an operator runs: if it calls batches, their sizes are read."""
     schema = getattr(func, "_schema", None)
-    return log.listening.batches.reading() if schema is not None and schema.name in BY_BATCH else nullcontext()
+    return log.listening.batches.record_sizes() if schema is not None and schema.name in BY_BATCH else nullcontext()
 
 
 class _Listens:
@@ -81,12 +81,12 @@ class _Listens:
         """A dispatched call: what was written until now is its own, whenever its phase is known."""
         op = super().record(*args)  # type: ignore[misc]
         self._call = (), []
-        return with_lines(op, self.log.written(op))
+        return with_lines(op, self.log.read_lines(op))
 
     def add(self, op: Op) -> None:
         """A call that was let through as one op was not dispatched; its gradients are parts of one call."""
         if PRODUCTS not in op.attrs:
-            lines, call = self.log.written(op), (op.op, op.layer, op.inputs)
+            lines, call = self.log.read_lines(op), (op.op, op.layer, op.inputs)
             if "part" in op.attrs:
                 lines = lines or (self._call[1] if self._call[0] == call else [])
                 self._call = call, lines

@@ -35,7 +35,7 @@ class Nested(FlopCounterMode):
         self.added = Added(lambda: recorder.last, self._of_packet)
         self.failed: Exception | None = None
         self._packet: Any = None
-        self._tracked = watch_tracker(self.lost)
+        self._tracked = watch_tracker(self.withhold)
 
     def _of_packet(self) -> int:
         return int(self.flop_counts["Global"].get(self._packet, 0))
@@ -60,10 +60,10 @@ class Nested(FlopCounterMode):
         except Exception as error:  # a formula of the counter's, or of a library
             self.failed = error
 
-    def left(self) -> None:
+    def skip_op(self) -> None:
         """An op ran that is no part of the step."""
 
-    def lost(self, why: str) -> None:
+    def withhold(self, why: str) -> None:
         """Something ran that it would count otherwise, or not at all."""
         self.failed = self.failed or BeyondCounter(why)
 
@@ -85,7 +85,7 @@ class Nested(FlopCounterMode):
             reason = str(self.failed) if isinstance(self.failed, BeyondCounter) else reason_of(self.failed, LIMITS)
             raise BeyondCounter(reason or f"its formula failed ({self.failed})") from self.failed
         for layer, to in recorder.renamed.items():
-            self.added.moved(layer, to)
+            self.added.move_amounts(layer, to)
         entries, sightings = self.added.beside(list(recorder.ops.values()))
         total = int(self.get_total_flops())
         assert total == sum(entry.value for entry in entries)

@@ -63,7 +63,7 @@ def _watch_profiler() -> Iterator[List[Tuple[Any, Any]]]:
 
 def batch_of(model: TfModel) -> int:
     """The batch that the model is called with. Raises CannotCount if get_flops would call it with other inputs."""
-    net = model.called
+    net = model.called_model
     tensors = nested.leaves(model.arguments, is_leaf)
     inputs = getattr(net, "inputs", None)
     if not inputs or not tensors:
@@ -94,6 +94,6 @@ def capture(counter: str, model: TfModel) -> Ledger:
     """The ledger of one get_flops, with the batch of the run."""
     with _import_package() as keras_flops:
         batch = batch_of(model)
-        ledger, total = profiled_once(counter, model, lambda: keras_flops.get_flops(model.called, batch_size=batch))
+        ledger, total = profiled_once(counter, model, lambda: keras_flops.get_flops(model.called_model, batch_size=batch))
     versions = dict(ledger.versions, **{"keras-flops": version_of("keras-flops", keras_flops)})
     return ledger._replace(total=int(total), versions=versions)

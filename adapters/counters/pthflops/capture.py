@@ -38,7 +38,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
 def _run_pthflops(engine: Any, module: torch.nn.Module, inputs: list[Any]) -> Counted:
     calls = NodeCalls(module, NAMES)
     whole, given = _of_one(module, inputs)
-    watched = calls.watched(engine.ProfilingInterpreter)
+    watched = calls.record_calls(engine.ProfilingInterpreter)
     interpreter = calls.trace(lambda: watched(whole))
     made = replace_attributes(engine, ProfilingInterpreter=lambda _module, custom_ops: interpreter)
     try:

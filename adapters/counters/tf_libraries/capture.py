@@ -59,7 +59,7 @@ def _walk_graph(model: TfModel) -> tuple[list[Op], Graph]:
     walk = (
         TrainingWalk(model)
         if isinstance(model, TrainingModel)
-        else InferenceWalk(model.layers(), model.fetch, model.observed)
+        else InferenceWalk(model.layers(), model.fetch, model.observed_shapes)
     )
     walk.edges = Graph()
     walk.trace(model.concrete.graph, outputs)

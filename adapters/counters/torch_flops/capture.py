@@ -50,7 +50,7 @@ def _run_torch_flops(engine: Any, module: torch.nn.Module, inputs: list[Any]) ->
     with (
         torch.no_grad(),
         memory,
-        replace_attributes(engine, ShapeProp=calls.watched(engine.ShapeProp), traceback=printing),
+        replace_attributes(engine, ShapeProp=calls.record_calls(engine.ShapeProp), traceback=printing),
         calls,
     ):
         try:

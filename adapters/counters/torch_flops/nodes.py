@@ -148,7 +148,8 @@ def ledger(
 
 
 class NodeCalls:
-    """The calls that an interpreter makes while this is entered, with the ops that ran in them; ``watched`` makes its class."""
+    """The calls that an interpreter makes while this is entered, with the ops that ran in them; ``record_calls`` makes its
+    class."""
 
     def __init__(self, module: torch.nn.Module, names: Names) -> None:
         self.path = ModulePath(module)
@@ -172,7 +173,7 @@ class NodeCalls:
         for each in (self.recorder, self.fused, self.path):
             each.__exit__(*exc)
 
-    def watched(self, interpreter: Any) -> Any:
+    def record_calls(self, interpreter: Any) -> Any:
         """A subclass of this interpreter that records each of its calls."""
         calls = self
 

@@ -51,12 +51,12 @@ class _Event:
     entry: str
     inner: list[_Event] = field(default_factory=list)
 
-    def counted(self, reader: Reader) -> list[Op]:
+    def counted_ops(self, reader: Reader) -> list[Op]:
         """Every event that is counted, this one first."""
         own = [self.op] if reader.counts(self.op) else []
         if own and reader.outermost:
             return own
-        return own + [op for event in self.inner for op in event.counted(reader)]
+        return own + [op for event in self.inner for op in event.counted_ops(reader)]
 
 
 def bridge_events(view: View, trace: Trace, reader: Reader) -> Bridge:
@@ -141,7 +141,7 @@ class _Matching:
         what lies within."""
         ops, calls = self._left.take(event.op), event.op.calls
         if ops:
-            counted = [] if inside else event.counted(self._reader)
+            counted = [] if inside else event.counted_ops(self._reader)
             if any(map(known_work, ops)):
                 counted = [*(op for op in self._around if op.calls == calls), *counted]
                 self._around = [op for op in self._around if op.calls != calls]

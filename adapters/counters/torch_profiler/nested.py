@@ -65,27 +65,27 @@ class Nested:
     def saw(self, _func: Any, _args: Any, _kwargs: Any, out: Any) -> None:
         """An op ran and was recorded. What other processes have a part of is told whole: it is not what was passed on."""
         if self._pending != id(out):
-            self.lost(OTHERS_HAVE_PARTS)
+            self.withhold(OTHERS_HAVE_PARTS)
         self.ops[self._number] = self.recorder.latest
 
-    def left(self) -> None:
+    def skip_op(self) -> None:
         """An op ran that is no part of the step: it has a mark of its own."""
 
-    def lost(self, why: str) -> None:
+    def withhold(self, why: str) -> None:
         """Something ran that it would count otherwise, or not at all."""
         self.failed = self.failed or why
 
     def within(self) -> None:
         """Another context is entered in the step."""
-        self.lost(TWO_CONTEXTS_RECORD)
+        self.withhold(TWO_CONTEXTS_RECORD)
         self.leave()
 
     def enter(self, others: bool) -> None:
         """The step begins; ``others`` says that another context records around it."""
         if others:
-            self.lost(TWO_CONTEXTS_RECORD)
+            self.withhold(TWO_CONTEXTS_RECORD)
         elif torch.autograd._profiler_enabled():
-            self.lost(PROGRAM_HAS_A_PROFILER)
+            self.withhold(PROGRAM_HAS_A_PROFILER)
         else:
             cpu = [torch.profiler.ProfilerActivity.CPU]
             self._profiler = torch.profiler.profile(activities=cpu, with_flops=True, record_shapes=True)
@@ -97,7 +97,7 @@ class Nested:
 
     def _wrap_prepare(self, prepare: Any) -> Any:
         def prepare_profiler(profiler: Any) -> Any:
-            self.lost(PROGRAM_HAS_A_PROFILER)
+            self.withhold(PROGRAM_HAS_A_PROFILER)
             self.leave()
             return prepare(profiler)
 

@@ -30,7 +30,7 @@ def capture(counter: str, model: TfModel) -> Ledger:
 
         def __init__(self) -> None:
             self.input_type, self.log_gradients = None, False  # read by set_model (:560)
-            self.set_model(model.called)
+            self.set_model(model.called_model)
 
     ledger, gflops = profiled_once(counter, model, lambda: _flops(Given()))
     if gflops != ledger.total / 1e9 / 2:

@@ -70,7 +70,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
             named = [wanted.unstated.get((key[0], name)) for name in sorted(found.primitives)]
             routine = wanted.routines.get(key[0])
             holders: list[Op | None] = [routine] if None in named and routine and not found.counted.mac else named
-            items += book_rest(found, holders, before.made(key, found.times))
+            items += book_rest(found, holders, before.count_made(key, found.times))
     return Bridge((*items, *rounding_items(counted, view, why_not)))
 
 

@@ -40,11 +40,11 @@ class Before(NamedTuple):
     compiled: Callable[[Key], int] | None
     dropped: Callable[[Key], int]
 
-    def removed(self, key: Key, now: int) -> int:
+    def count_removed(self, key: Key, now: int) -> int:
         """How many the compiler removed, of which it left these."""
         return max(self.compiled(key) - now, 0) if self.compiled else 0
 
-    def made(self, key: Key, now: int) -> int:
+    def count_made(self, key: Key, now: int) -> int:
         """How many of these the compiler made."""
         return max(now - self.compiled(key), 0) if self.compiled else 0
 
@@ -72,7 +72,7 @@ class Met:
         self.primitives -= taken.primitives
         return taken
 
-    def joined(self, other: Met) -> Met:
+    def join(self, other: Met) -> Met:
         """These with others of the same kind and size."""
         self.times += other.times
         self.primitives += other.primitives
@@ -102,7 +102,7 @@ def meet(sightings: Iterable[Sighting], view: View, wanted: Wanted) -> tuple[dic
         key = (op.layer, where)
         if key in met and met[key].counted != counted:  # scattered updates of two sizes, say
             key = (op.layer, (*where, counted))
-        met[key] = met[key].joined(one) if key in met else one
+        met[key] = met[key].join(one) if key in met else one
     return met, whole
 
 
@@ -124,7 +124,7 @@ def rename(met: dict[Key, Met], wanted: Wanted, before: Before) -> None:
     for key, ops in wanted.at.items():
         held, size = met.get(key), ops[0][1].ran.mac
         has = held.times if held else 0
-        needed = min(equations(ops) - has, before.removed(key, has))
+        needed = min(equations(ops) - has, before.count_removed(key, has))
         if needed <= 0:
             continue
         for other, found in list(met.items()):
@@ -134,10 +134,10 @@ def rename(met: dict[Key, Met], wanted: Wanted, before: Before) -> None:
                 met[key] = met.pop(other)
                 break
             if other[1] == key[1] and other[0] != key[0] and key[0].startswith(other[0]):
-                spare = min(needed, found.times - own, before.made(other, found.times))
+                spare = min(needed, found.times - own, before.count_made(other, found.times))
                 if spare > 0:
                     moved = found.split(spare)
-                    met[key] = held = moved.joined(held) if held else moved
+                    met[key] = held = moved.join(held) if held else moved
                     needed -= spare
                 if not found.times:
                     del met[other]

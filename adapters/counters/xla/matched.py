@@ -47,7 +47,7 @@ def match(key: Key, found: Met | None, wanted: list[tuple[Op, Part]], view: View
         return
     names = ", ".join(dict.fromkeys(op.op for op, _ in wanted))
     gap = another(key[0], f"{names} are {needed:,} of {key[1][0]}, and XLA has {has:,}")
-    removed, dropped = before.removed(key, has), before.dropped(key)
+    removed, dropped = before.count_removed(key, has), before.dropped(key)
     if view.counter == COMPILED and {op.op for op, _ in wanted} == {ALL_REDUCE}:
         removed = max(needed - has, 0)  # the compiler adds them as it cuts the program, and joins several into one
     rewrote = (
@@ -75,7 +75,7 @@ def match(key: Key, found: Met | None, wanted: list[tuple[Op, Part]], view: View
         yield from _missing_items(op, part, as_read, Cause.OP_NOT_COUNTED, AS_READ)
         yield from _missing_items(op, part, unknown, None, "", gap)
     if found is not None and found.counted and has > needed:
-        made = min(has - needed, before.made(key, has))
+        made = min(has - needed, before.count_made(key, has))
         if made:
             yield book(found, made, Cause.COMPILER_REWROTE)
         if has - needed > made:

@@ -92,7 +92,7 @@ class RankStep:
         self.told["mesh"] = program.mesh_of(closed, arguments, world)
         found = walk.LocalWalk(call.root, part, rank)
         found.through(closed, [None] * len(closed.jaxpr.invars), trace.ONCE, ())
-        found.unplaced()
+        found.add_unplaced()
         self._trace = trace.finish_trace(found, ())
 
     def trace(self) -> Trace:

@@ -153,7 +153,7 @@ class LocalWalk(Walk):
                     op = op._replace(attrs={key: attrs[key] for key in (GROUP, WHOLE) if key in attrs})
                 self.add(op, runs.copies)
 
-    def unplaced(self) -> None:
+    def add_unplaced(self) -> None:
         """Add the collectives that XLA made of no equation, such as those for an argument."""
         for each in self.part.at.get(None, ()):
             if _is_passing(each):

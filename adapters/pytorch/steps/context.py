@@ -89,7 +89,7 @@ def backward_passes(recorder: StepRecorder) -> Iterator[None]:
         roots: Any, grad_tensors: Any, retain_graph: Any, create_graph: Any, *args: Any, **kwargs: Any
     ) -> Any:
         recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
-        with recorder.passing(bool(create_graph)):
+        with recorder.run_backward(bool(create_graph)):
             return run(roots, grad_tensors, retain_graph, create_graph, *args, **kwargs)
 
     setattr(torch.autograd, ENGINE, run_backward)
@@ -108,8 +108,8 @@ def optimizers(recorder: StepRecorder, done: Callable[[], None]) -> Iterator[Non
         recorder.optimizes(sys._getframe(1))
 
     def after(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        recorder.optimized()
-        if not recorder.stepping:
+        recorder.end_optimizer_step()
+        if not recorder.is_stepping:
             recorder.steps += 1
             done()
 
@@ -239,7 +239,7 @@ class StepContext:
             recorder.elsewhere.append(Problem("", "(step)", "", NOTHING_RAN))
 
     @property
-    def recorded(self) -> bool:
+    def has_ops(self) -> bool:
         """Whether any op ran."""
         return bool(self.recorder.ops)
 
@@ -261,10 +261,15 @@ class StepContext:
     def trace(self) -> Trace:
         """The trace of the step."""
         recorder = self.recorder
-        notes = (self.told(), *self.called_with(), *self.notes, *([COMPILE_WAS_OFF] if self.compiled() else []))
+        notes = (
+            self.describe_step(),
+            *self.called_with(),
+            *self.notes,
+            *([COMPILE_WAS_OFF] if self.is_compiled() else []),
+        )
         return finish_trace(recorder, self.device, notes)._replace(versions=self.versions())
 
-    def compiled(self) -> bool:
+    def is_compiled(self) -> bool:
         """Whether torch.compile had compiled a model of the step, or a part of one."""
         return any(
             type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
@@ -290,7 +295,7 @@ class StepContext:
         than the batch, and where it read another number of tokens."""
         return AtRest(self.recorder, self.models[0] if self.models else None, self.device, tokens)
 
-    def told(self) -> str:
+    def describe_step(self) -> str:
         """What the step was."""
         recorder = self.recorder
         parts = [

@@ -51,9 +51,9 @@ class PassRecorder(TrainingRecorder):
         raise NotImplementedError
 
     @contextmanager
-    def passing(self, create_graph: bool) -> Iterator[None]:
+    def run_backward(self, create_graph: bool) -> Iterator[None]:
         """Within this, a backward pass runs."""
-        self._running.append(Pass(create_graph, is_transformed(), len(self.path.running)))
+        self._running.append(Pass(create_graph, is_transformed(), len(self.path.running_paths)))
         try:
             with self.inside():
                 yield

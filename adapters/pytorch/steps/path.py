@@ -65,7 +65,7 @@ class StepPath(TrainingPath):
         self._met, self._called, self._left = met, called, left
         self.losing = False  # whether a loss may be taken now
         self._calls: dict[torch.nn.Module, Mapping[torch.nn.Module, str]] = {}
-        self._entered: dict[int, list[torch.nn.Module]] = {}  # the modules of ``running``, by thread
+        self._entered: dict[int, list[torch.nn.Module]] = {}  # the modules of ``running_paths``, by thread
         self.latest = ""
         if self._names:
             met(self._names)
@@ -91,7 +91,7 @@ class StepPath(TrainingPath):
 
     def unwind(self, depth: int) -> None:
         """Leave the modules that an exception ended: this many run."""
-        del self.running[depth:]
+        del self.running_paths[depth:]
         del self._modules[max(depth - 1, 0) :]
 
     @property
@@ -101,7 +101,7 @@ class StepPath(TrainingPath):
     @property
     def running_module(self) -> bool:
         """Whether a module of a model runs now."""
-        return len(self.running) > 1
+        return len(self.running_paths) > 1
 
     def _meet(self, module: torch.nn.Module) -> None:
         inside = [m for m in module.modules() if m in self._names]
@@ -160,8 +160,8 @@ class StepPath(TrainingPath):
         if module not in modules:  # a hook of the program's raised before ours was called
             return
         while modules.pop() is not module:  # what an exception ended that nothing told us of
-            self.running.pop()
+            self.running_paths.pop()
         loss = self.current == LOSS_LAYER
         super()._pop(module, inputs, outputs)
-        if len(self.running) == 1 and not loss:
+        if len(self.running_paths) == 1 and not loss:
             self._left(outputs)

@@ -129,7 +129,7 @@ class StepRecorder(PassRecorder):
         if types and any(map(is_fake, types)):
             if self._whole is None:
                 for counter in self.counters:
-                    counter.lost(TENSORS_WITHOUT_VALUES)
+                    counter.withhold(TENSORS_WITHOUT_VALUES)
             return func(*args, **kwargs)
         known = self._kinds.get(func)
         if known is None:
@@ -150,7 +150,7 @@ class StepRecorder(PassRecorder):
                     counter.saw(func, args, kwargs, out)
         elif kind:
             for counter in self.counters:
-                counter.left()
+                counter.skip_op()
         return out
 
     def _record_wrapped(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -163,7 +163,7 @@ class StepRecorder(PassRecorder):
                     out = func(*args, **kwargs)
             finally:
                 self._whole = None
-            whole.done(out)
+            whole.finish(out)
             if not self.paused:
                 for counter in self.counters:
                     if counter.counts(func):
@@ -172,13 +172,13 @@ class StepRecorder(PassRecorder):
         for kind in types:
             if is_wrapper(kind) and not is_distributed(kind) and not is_awaited(kind):
                 for counter in self.counters:
-                    counter.lost(TENSORS_OF_OWN_CLASS % kind.__name__)
+                    counter.withhold(TENSORS_OF_OWN_CLASS % kind.__name__)
         return NotImplemented
 
     def opens(self, name: str) -> None:
         """An operator that runs functions of the program is called."""
         for counter in self.counters:
-            counter.lost(RUNS_FUNCTIONS_OF_ITS_OWN % name)
+            counter.withhold(RUNS_FUNCTIONS_OF_ITS_OWN % name)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -196,7 +196,7 @@ class StepRecorder(PassRecorder):
         return OPERATOR, [counter for counter in self.counters if counter.counts(func)]
 
     def _open_operator(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """See Recorder.opened; what is recorded whole belongs to the module that runs."""
+        """See Recorder.open_operator; what is recorded whole belongs to the module that runs."""
         at, before, node = self.where(), self.count, torch._C._current_autograd_node()
         during = RECOMPUTATION if self._again() else self._of_call if node is None else BACKWARD
 
@@ -205,7 +205,7 @@ class StepRecorder(PassRecorder):
 
         self.count = count  # type: ignore[method-assign]
         try:
-            return Recorder.opened(self, func, args, kwargs)
+            return Recorder.open_operator(self, func, args, kwargs)
         finally:
             self.count = before  # type: ignore[method-assign]
 
@@ -213,7 +213,7 @@ class StepRecorder(PassRecorder):
         node, now = torch._C._current_autograd_node(), newest()
         made = now > self._newest  # an op's node is made right before it is dispatched
         signed = Signed(func, args, kwargs, out)
-        outside = node is None or (self.stepping and is_leaf(node))
+        outside = node is None or (self.is_stepping and is_leaf(node))
         if outside:
             layer, phase = self._outside(signed.inputs)
         else:
@@ -221,9 +221,9 @@ class StepRecorder(PassRecorder):
         self.last = self.path.current if layer is None else layer
         op = self.signatures.record(signed, func, args, kwargs, out, self.last)
         if self._whole is not None and func is self._whole.func:
-            op = self._whole.told(op)
+            op = self._whole.annotate(op)
         if op.op == LIFTED:
-            self.crossings.lifted(out)
+            self.crossings.note_lifted(out)
         self.latest = op
         if outside:
             if layer is not None and phase != OTHER:
@@ -248,7 +248,7 @@ class StepRecorder(PassRecorder):
                 return LOSS_LAYER, LOSS
             return None, self._of_call
         followed = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-        if self.stepping and not followed:
+        if self.is_stepping and not followed:
             return OPTIMIZER_LAYER, OPTIMIZER
         if tensors and self.path.losing and (torch.is_grad_enabled() or any(t.requires_grad for t in tensors)):
             return LOSS_LAYER, LOSS  # without gradients within the forward of a Function of the program's
@@ -273,8 +273,8 @@ class StepRecorder(PassRecorder):
         """See Recorder.add."""
         self.count(op, op.layer, op.phase)
 
-    def settled(self, op: Op, phase: str) -> None:
-        """See TrainingRecorder.settled."""
+    def settle_op(self, op: Op, phase: str) -> None:
+        """See TrainingRecorder.settle_op."""
         self.count(op, op.layer, phase)
 
     def count(self, op: Op, layer: str, phase: str) -> None:
@@ -283,7 +283,7 @@ class StepRecorder(PassRecorder):
 
     def finish(self) -> None:
         """The step is done: merge its ops."""
-        self.ops = self.tally.merged(self._name_phase)
+        self.ops = self.tally.merge_ops(self._name_phase)
 
     def _name_phase(self, op: Op) -> Op:
         """What would be the loss of a backward pass, if there had been one, is what came after the call; and without one every
@@ -302,7 +302,7 @@ class StepRecorder(PassRecorder):
     # Optimisers.
 
     @property
-    def stepping(self) -> bool:
+    def is_stepping(self) -> bool:
         """Whether an optimiser steps: one that an exception ended does no more."""
         while self._optimizing and not runs(self._optimizing[-1]):
             self._optimizing.pop()
@@ -312,7 +312,7 @@ class StepRecorder(PassRecorder):
         """An optimiser steps, in that frame."""
         self._optimizing.append(frame)
 
-    def optimized(self) -> None:
+    def end_optimizer_step(self) -> None:
         """The step of the optimiser is done."""
-        if self.stepping:
+        if self.is_stepping:
             self._optimizing.pop()

@@ -124,7 +124,7 @@ class Tally:
         else:
             found[1] += 1
 
-    def merged(self, named: Callable[[Op], Op]) -> dict[Any, Op]:
+    def merge_ops(self, named: Callable[[Op], Op]) -> dict[Any, Op]:
         """The ops in the order of their first execution, each as ``named`` returns it, by what tells it from others."""
         told: dict[int, str] = {}  # attrs that several ops share, as text
         ops: dict[Any, Op] = {}

@@ -144,7 +144,7 @@ class Watch:
     def _count_step(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
         self.optimizing = max(0, self.optimizing - 1)
         if self.context is not None and not self.finished:
-            self.context.recorder.optimized()
+            self.context.recorder.end_optimizer_step()
         if self.optimizing:
             return
         self.steps += 1
@@ -165,6 +165,6 @@ class Watch:
             self.context.notes.append(LEFT_OUT % (self.left_out, "" if self.left_out == 1 else "s"))
         self.done(self.context)
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """What it has seen of the program, where that ends before its step does."""
         return {"calls": self.calls, "steps": self.steps, "below": self.below, "run": self.run}

@@ -146,7 +146,7 @@ class TrainedFusedCalls(FusedCalls):
     at_once = False  # whether the kernel of the call computes all gradients where one is needed
 
     @property
-    def wanted(self) -> bool:
+    def is_own_call(self) -> bool:
         return not self.recorder.paused and (self.recorder.phase == FORWARD or is_recomputing())
 
     def stands(self, tensors: list[torch.Tensor]) -> bool:

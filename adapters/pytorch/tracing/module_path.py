@@ -70,10 +70,10 @@ class ModulePath:
     @property
     def current(self) -> str:
         """Dotted path of the innermost module that this thread is running."""
-        return self.running[-1]
+        return self.running_paths[-1]
 
     @property
-    def running(self) -> List[str]:
+    def running_paths(self) -> List[str]:
         """Paths of the modules that this thread is running, outermost first."""
         return self._stacks.get(get_ident(), [""])
 

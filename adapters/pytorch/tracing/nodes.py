@@ -56,7 +56,7 @@ class TrainingPath(ModulePath):
 
     def unwind(self, depth: int) -> None:
         """Leave the modules that an exception ended: this many run."""
-        del self.running[depth:]
+        del self.running_paths[depth:]
 
     def __enter__(self) -> TrainingPath:
         super().__enter__()
@@ -78,7 +78,7 @@ class TrainingPath(ModulePath):
 
         @wraps(function)
         def run_again(*args: Any) -> None:
-            depth = len(self.running)
+            depth = len(self.running_paths)
             self._again.append(layer)
             try:
                 function(*args)

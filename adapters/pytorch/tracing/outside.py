@@ -55,7 +55,7 @@ class Crossings:
         finally:
             self.constant = False
 
-    def lifted(self, value: Any) -> None:
+    def note_lifted(self, value: Any) -> None:
         """A tensor was made of fresh data: of an array, if it is no constant."""
         if self.left and not self.constant and isinstance(value, torch.Tensor) and is_data(value):
             self.back, self.left = self.back + self.left, []

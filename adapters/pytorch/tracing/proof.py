@@ -72,7 +72,7 @@ def record_model(
     why = died[-1] if died else model.too_large()
     if not why:
         try:
-            with model.guarded():
+            with model.guard_memory():
                 return record(model, model.device), model.device, ()
         except OutOfMemory as error:
             if "on meta" in str(error):
@@ -104,7 +104,7 @@ def _of_meta(
         check_dtypes(on_meta.ops.values())
         return on_meta, "meta", (NOT_RUN_BESIDE_META,) + tuple(NO_RUN_BESIDE_META % end for end in died)
     try:
-        with model.guarded():
+        with model.guard_memory():
             real = record(model, "cpu")
         if on_meta is None:
             return real, "cpu", (f"cannot run on meta ({failed}): traced on the CPU",)

@@ -67,7 +67,7 @@ class Whole:
         self._inputs = _shapes([*args, *kwargs.values()])
         self._told: List[Dict[str, Any]] = []
 
-    def told(self, op: Op) -> Op:
+    def annotate(self, op: Op) -> Op:
         """The op on this process's part, with the shapes of the whole. One of other tensors stays as it is."""
         if len(self._inputs) != len(op.inputs):
             return op
@@ -75,7 +75,7 @@ class Whole:
         self._told.append(whole)
         return op._replace(attrs=dict(op.attrs, **{WHOLE: whole}))
 
-    def done(self, out: Any) -> None:
+    def finish(self, out: Any) -> None:
         """The call is done: its result has the shapes of the whole."""
         made = _shapes([out])
         for whole in self._told:

@@ -71,7 +71,7 @@ class Bodies:
         self._made: Dict[Tuple[int, str, Tuple[Sizes, ...]], Any] = {}
         self._available = available()
 
-    def shaped(self, graph: Any, name: str, body: Any, operands: Sequence[Any]) -> Any:
+    def shape_body(self, graph: Any, name: str, body: Any, operands: Sequence[Any]) -> Any:
         """The body of a call, with the shapes of its operands."""
         if not self._available:
             return body

@@ -54,13 +54,13 @@ class Interpreter:
     user_owned: bool = False
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it is the interpreter that runs this."""
         return self.path == Path(sys.executable) and not self.user_owned
 
     def environ(self) -> dict[str, str]:
         """The variables of a worker. The user's interpreter keeps PYTHONPATH, as the running one does, but writes no bytecode."""
-        if not (self.running or self.user_owned):
+        if not (self.is_running or self.user_owned):
             return clean_environ()
         variables = {
             name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "__PYVENV_LAUNCHER__")

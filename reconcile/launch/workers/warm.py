@@ -222,4 +222,4 @@ def nursery_of(request: WorkerRequest, python: Interpreter) -> Offered | None:
     offered = OFFERED.get(request.framework.name)
     if offered is not None and offered.python == str(python.path):
         return offered
-    return OPEN[-1].of(request) if OPEN and python.running else None
+    return OPEN[-1].of(request) if OPEN and python.is_running else None

@@ -124,7 +124,7 @@ class Program:
         """Leave what was seen."""
         seen = dict(self.seen)
         for watch in self.watches:
-            for name, value in watch.told().items():
+            for name, value in watch.summary().items():
                 held = seen.get(name, type(value)())
                 seen[name] = f"{held}; {value}" if held and value and isinstance(value, str) else held + value
         write(paths.join(self.asked["out"], "seen.json"), dumps(seen))

@@ -188,7 +188,7 @@ class Running:
         if step is None:
             return
         step.leave()
-        if piece is None or not step.context.recorded:
+        if piece is None or not step.context.has_ops:
             return
         try:
             flops = step.flops()["flops"]

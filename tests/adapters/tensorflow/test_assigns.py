@@ -91,7 +91,7 @@ CASES = [(Model, 1), (Chooses, 1), (Counts, 2), (Scales, 1), (Nests, 1)]
 def test_what_ran(kind, products):
     own = kind()
     model = TfModel(Pair(own), pairs.Params({}))
-    trace = trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed)
+    trace = trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed_shapes)
     ran = [op for op in trace.ops if op.op == "MatMul"]
     assert trace.problems == ()
     assert sum(op.calls for op in ran) * ONE == products * ONE
@@ -127,7 +127,7 @@ def test_a_run_that_cannot_be_is_no_trace_without_a_reason(writes, words):
         return called(x) + tf.cond(found < 3, lambda: own.product(x), lambda: x @ tf.ones((IN, OUT)) + own.product(x))
 
     model = TfModel(Pair(looks_up), pairs.Params({}))
-    trace = trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed)
+    trace = trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed_shapes)
     assert [problem.op for problem in trace.problems] == ["If"]
     assert [op.calls for op in trace.ops if op.op == "MatMul"] == [1]
     assert [note for note in trace.notes if words in note]

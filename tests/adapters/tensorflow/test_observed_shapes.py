@@ -56,7 +56,7 @@ def test_every_product_has_the_shapes_with_which_it_ran(function, count):
     model = TfModel(Pair(function), pairs.Params({}))
     in_graph = [t.shape for op in model.concrete.graph.get_operations() if op.type == "MatMul" for t in op.inputs]
     assert len([shape for shape in in_graph if not shape.is_fully_defined()]) == count  # one of the two inputs each
-    trace = trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed)
+    trace = trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed_shapes)
     assert (trace.problems, products(trace)) == ((), [(((ROWS, WIDE), (WIDE, NARROW)), (ROWS, NARROW))] * count)
 
 

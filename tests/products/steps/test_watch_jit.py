@@ -123,7 +123,7 @@ def test_a_release_that_is_not_known_leaves_the_program(watching: Watching) -> N
     del w.now.tracing  # asked for it, JAX has no such thing
     assert w.library.jit(train)(1.0) == 2.0
     assert w.handed == []
-    assert "steps of this release of JAX are not watched: " in w.watch.told()["without"]
+    assert "steps of this release of JAX are not watched: " in w.watch.summary()["without"]
 
 
 def test_a_decorator_with_options_and_a_method(watching: Watching) -> None:
@@ -144,7 +144,7 @@ def test_a_call_within_a_traced_function_is_none(watching: Watching) -> None:
     step = w.library.jit(train)
     w.now.tracing = True
     assert step(1.0) == 2.0
-    assert (w.handed, w.watch.told()["calls"]) == ([], 0)
+    assert (w.handed, w.watch.summary()["calls"]) == ([], 0)
     w.now.tracing = False
     step(1.0)
     assert len(w.handed) == 1
@@ -175,7 +175,7 @@ def test_a_range_of_steps_ends_at_the_first(watching: Watching) -> None:
     w.library.jit(evaluate)(1.0)
     with pytest.raises(Ended):
         w.library.jit(train)(1.0)
-    assert w.watch.told()["below"] == NO_RANGE_OF_STEPS
+    assert w.watch.summary()["below"] == NO_RANGE_OF_STEPS
 
 
 def test_a_jitted_function_is_otherwise_the_real_one(watching: Watching) -> None:
@@ -212,6 +212,6 @@ def test_what_a_script_without_a_step_is_told(watching: Watching, name: str) -> 
     program, sentence = SEEN[name]
     w = watching()
     program(w.library)
-    assert sentence in w.watch.told()["without"]
+    assert sentence in w.watch.summary()["without"]
     w.library.jit(train)(1.0)
-    assert w.watch.told()["without"] == ""
+    assert w.watch.summary()["without"] == ""

@@ -174,7 +174,7 @@ def test_the_asked_step_of_functions_of_two_steps() -> None:
     watch, taken = watching(Model, 5)
     model = Model()
     assert model.fit(1, 2, 4) == [3, 4]
-    assert (taken, watch.told()["steps"]) == ([], 3)
+    assert (taken, watch.summary()["steps"]) == ([], 3)
     assert model.fit(8, 16, 32, 64) == [24, 96]  # no batch is lost
     ((found, batch),) = taken
     assert (found, batch.x, batch.rest, batch.number, batch.by) == (model, 16, (), 5, "fit")
@@ -198,7 +198,7 @@ def test_what_cannot_be_counted_ends_the_program(kind: Any, steps: Any, call: in
     watch, taken = watching(type("Base", (kind,), {}), *steps, call=call)
     with pytest.raises(SystemExit):
         type("Model", (watch.trainer,), {})().fit(1)
-    assert watch.told()["below"].startswith(said)
+    assert watch.summary()["below"].startswith(said)
     assert not taken
 
 
@@ -207,4 +207,4 @@ def test_an_own_train_function_ends_the_program() -> None:
     own = type("Own", (watch.trainer,), {"make_train_function": lambda model: None})
     with pytest.raises(SystemExit):
         own().fit(1)
-    assert watch.told()["below"].startswith("Own overrides make_train_function")
+    assert watch.summary()["below"].startswith("Own overrides make_train_function")

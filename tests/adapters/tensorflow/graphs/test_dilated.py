@@ -32,7 +32,7 @@ class Pair(pairs.Pair):
 
 def traced(make, shape):
     model = TfModel(Pair(make, shape), pairs.Params({}))
-    return trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed)
+    return trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed_shapes)
 
 
 def phased(length: int, rate: int, axes: int = 1) -> tuple[int, int]:
