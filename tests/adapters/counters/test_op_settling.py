@@ -38,14 +38,14 @@ class Heard:
         self.ops: list[Op] = []
         self.differ: list[Op] = []
 
-        def judged(counter: OpCounter, op: Op) -> Judged:
+        def judge_op(counter: OpCounter, op: Op) -> Judged:
             here = counter._judge(op)
             self.ops.append(op)
             if said(counter._judge(elsewhere(op))) != said(here):
                 self.differ.append(op)
             return here
 
-        monkeypatch.setattr(OpCounter, "judged", judged)
+        monkeypatch.setattr(OpCounter, "judge_op", judge_op)
 
 
 def test_no_rule_of_a_counter_of_ops_reads_where_an_op_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,5 +73,5 @@ def test_a_rule_that_reads_the_layer_is_found(
     heard = Heard(monkeypatch)
     book = RuleBook("toy", "toy", {"F": "toy.py"})
     book.rule("toy.mm", source="F:1", formula="1")(compute)
-    OpCounter("toy", book, {"toy": "1"}, lambda op: "").judged(Op("op0", "toy.mm", "a", (), (), {}))
+    OpCounter("toy", book, {"toy": "1"}, lambda op: "").judge_op(Op("op0", "toy.mm", "a", (), (), {}))
     assert [op.id for op in heard.differ] == differ
