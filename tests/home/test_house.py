@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from tests.home.measure import WIDE, sentences, undescribed_records
+from tests.home.measure import WIDE, is_participle, lonely_files, participles, sentences, undescribed_records
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,6 +26,10 @@ MANY = 3
 OFTEN = 112
 """The public functions and classes that are defined ``MANY`` times or more, the protocol's apart. It may only fall: the aim is
 none."""
+PARTICIPLES = 120
+"""Functions that a bare participle may name, verbs among them whose forms are equal: ``run``, ``put``, ``read``."""
+LONELY = 15
+"""Files under 60 lines that one other imports."""
 MODULES = modules()
 TESTS = [PurePosixPath(path.relative_to(ROOT / "tests")) for path in (ROOT / "tests").rglob("test_*.py")]
 
@@ -70,6 +74,20 @@ def test_few_names_are_defined_three_times() -> None:
     assert set(found) >= PROTOCOL
     assert len(set(found) - PROTOCOL) <= OFTEN, "\n".join(found)
     assert often([*sources, *["def planted(): ...\n"] * MANY]) == sorted([*found, "planted"])
+
+
+def test_few_functions_are_named_by_a_bare_participle() -> None:
+    found = [f"{module}.{name}" for module, names in participles().items() for name in names]
+    assert len(found) <= PARTICIPLES, "\n".join(found)
+    assert [name for name in ("told", "_asked", "counting", "count_ops", "tell", "asked_ranks") if is_participle(name)] == [
+        "told",
+        "_asked",
+        "counting",
+    ]
+
+
+def test_few_small_files_serve_a_single_other() -> None:
+    assert len(lonely_files()) <= LONELY, "\n".join(lonely_files())
 
 
 def test_a_constant_that_holds_a_sentence_says_what_it_says() -> None:
