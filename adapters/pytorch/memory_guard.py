@@ -45,7 +45,7 @@ class MemoryGuard(TorchDispatchMode):
         return func(*args, **kwargs)
 
 
-class Untraced(TorchFunctionMode):
+class BypassJitTrace(TorchFunctionMode):
     """Lets ``torch.jit.trace`` pass a watch by: calls that it records would be recorded once more on their way through."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -60,7 +60,7 @@ FILLS = (torch.Tensor.normal_, torch.Tensor.uniform_)
 """Methods that fill a tensor with random numbers."""
 
 
-class Unfilled(TorchFunctionMode):
+class SkipInitOnMeta(TorchFunctionMode):
     """Leaves weights on meta without first values, which change no size: on meta they cost an import of PyTorch's compiler."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -79,14 +79,14 @@ def requested_bytes(func: Any, args: Any, kwargs: Any) -> int:
     given = dict(zip((argument.name for argument in func._schema.arguments), args))
     given.update(kwargs)
     if isinstance(given.get("size"), (list, tuple)):
-        count = width_of(given)
+        count = element_bytes(given)
         for size in given["size"]:
             count *= int(size)
         return count
     return max([sum(map(bytes_of, tensors_in(value))) for value in given.values()] or [0])
 
 
-def width_of(given: Any) -> int:
+def element_bytes(given: Any) -> int:
     """Bytes of one element of what these arguments ask for."""
     like = given["self"].dtype if isinstance(given.get("self"), torch.Tensor) else torch.get_default_dtype()
     return int(torch.empty((), dtype=given.get("dtype") or like, device="meta").element_size())

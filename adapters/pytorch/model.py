@@ -150,9 +150,9 @@ class TorchModel(Readable):
 
     def _weight(self) -> int:
         """Bytes of the weights, of a module on meta that is made for nothing else."""
-        from .memory_guard import Unfilled
+        from .memory_guard import SkipInitOnMeta
 
-        with Unfilled():
+        with SkipInitOnMeta():
             return memory.weight_of(self._make_module("meta"))
 
     def too_large(self) -> str:
@@ -212,11 +212,11 @@ def _guard_memory(advice: str = "", traced: bool = False) -> Iterator[None]:
     ``traced`` says whether what runs may call torch.jit.trace, which is let by.
     """
     try:
-        from .memory_guard import MemoryGuard, Untraced
+        from .memory_guard import BypassJitTrace, MemoryGuard
     except ImportError:  # before PyTorch 2.0
         yield
         return
-    with MemoryGuard(advice), Untraced() if traced else ExitStack():
+    with MemoryGuard(advice), BypassJitTrace() if traced else ExitStack():
         yield
 
 

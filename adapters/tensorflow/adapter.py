@@ -45,9 +45,8 @@ class Adapter(adapter.Adapter):
 
     def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
         """See Adapter.watch: ``done`` gets a batch, see fit.py."""
-        from .fit import Watch
 
-        return Watch(sys.modules[self.framework.watched[0]], steps, call, done)
+        return FitRecorder(sys.modules[self.framework.watched[0]], steps, call, done)
 
     def fits(self, model: Any, taken: Callable[..., None]) -> Any:
         """See Adapter.fits."""

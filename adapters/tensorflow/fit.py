@@ -41,7 +41,7 @@ class Batch:
         return x if self._whole else (x, *rest)
 
 
-class Watch:
+class FitRecorder:
     """``done`` gets (model, batch) before the asked step runs, in the middle of the program, or None to end it uncounted."""
 
     def __init__(self, module: Any, steps: tuple[int, int], call: int, done: Callable[[Any], None]) -> None:
@@ -72,8 +72,8 @@ class Watch:
         def make_function(model: Any, *arguments: Any, **named: Any) -> Any:
             made = make(model, *arguments, **named)
             function = model.train_function
-            if not isinstance(function, Watched):
-                model.train_function = Watched(self, model, function)
+            if not isinstance(function, WatchedTrainFunction):
+                model.train_function = WatchedTrainFunction(self, model, function)
             return made
 
         self.trainer.make_train_function = make_function
@@ -120,14 +120,14 @@ class Watch:
         return {"calls": 0, "steps": self.steps, "below": self.below, "without": without}
 
 
-class Watched:
+class WatchedTrainFunction:
     """A model's train function, watched."""
 
-    def __init__(self, watch: Watch, model: Any, function: Any) -> None:
+    def __init__(self, watch: FitRecorder, model: Any, function: Any) -> None:
         self.watch, self.model, self.function = watch, model, function
 
     def __call__(self, iterator: Any) -> Any:
-        """See Watch.run_train_function."""
+        """See FitRecorder.run_train_function."""
         return self.watch.run_train_function(self.model, self.function, iterator)
 
 

@@ -79,7 +79,9 @@ def test_few_names_are_defined_three_times() -> None:
 def test_few_functions_are_named_by_a_bare_participle() -> None:
     found = [f"{module}.{name}" for module, names in participles().items() for name in names]
     assert len(found) <= PARTICIPLES, "\n".join(found)
-    assert [name for name in ("told", "_asked", "counting", "count_ops", "tell", "asked_ranks") if is_participle(name)] == [
+    assert [
+        name for name in ("told", "_asked", "counting", "count_ops", "tell", "asked_ranks") if is_participle(name)
+    ] == [
         "told",
         "_asked",
         "counting",

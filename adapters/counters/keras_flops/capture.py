@@ -94,6 +94,8 @@ def capture(counter: str, model: TfModel) -> Ledger:
     """The ledger of one get_flops, with the batch of the run."""
     with _import_package() as keras_flops:
         batch = batch_of(model)
-        ledger, total = profiled_once(counter, model, lambda: keras_flops.get_flops(model.called_model, batch_size=batch))
+        ledger, total = profiled_once(
+            counter, model, lambda: keras_flops.get_flops(model.called_model, batch_size=batch)
+        )
     versions = dict(ledger.versions, **{"keras-flops": version_of("keras-flops", keras_flops)})
     return ledger._replace(total=int(total), versions=versions)

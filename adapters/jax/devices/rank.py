@@ -24,7 +24,7 @@ ONE_PROCESS_COMPILED = (
 
 class RankStep:
     """The program of one device: a trace, and what is known of its place. ``training`` names the optimizer of a step, '' for a
-    call. Counters of programs count the call that ``at_rest`` gives them."""
+    call. Counters of programs count the call that ``recorded_model`` gives them."""
 
     def __init__(self, nested: Sequence[Callable[[Any], Any]], device: str, training: str) -> None:
         self.training = training
@@ -100,7 +100,7 @@ class RankStep:
         assert self._trace is not None
         return self._trace
 
-    def at_rest(self) -> Any:
+    def recorded_model(self) -> Any:
         """The call that counters of programs count: that of the user's function, on all devices."""
         return self._call
 

@@ -23,9 +23,9 @@ from ..tracing.outside import LEAVING, MAKING
 from ..tracing.records import tensors_in
 from ..tracing.threads import record_new_threads as threads_followed
 from ..training import ENGINE, RAN_ON_ANOTHER_THREAD, Unrecorded
-from .at_rest import AtRest
 from .branches import uncompiled_branches
 from .frames import called_by
+from .recorded_model import RecordedModel
 from .recorder import StepRecorder
 
 COMPILE_WAS_OFF = (
@@ -290,10 +290,10 @@ class StepContext:
                 found.append(error)
         return found
 
-    def at_rest(self, tokens: int | None = None) -> AtRest:
+    def recorded_model(self, tokens: int | None = None) -> RecordedModel:
         """The model of the step for a formula. Raises FactoryError where no model was called, where its calls differ in more
         than the batch, and where it read another number of tokens."""
-        return AtRest(self.recorder, self.models[0] if self.models else None, self.device, tokens)
+        return RecordedModel(self.recorder, self.models[0] if self.models else None, self.device, tokens)
 
     def describe_step(self) -> str:
         """What the step was."""

@@ -37,7 +37,7 @@ from ..lazy import find_unbegun, is_unbegun
 from ..trace import LIFTED, Recorder, is_work
 from ..tracing.higher_order import is_higher_order
 from ..tracing.nodes import is_leaf, newest, storage_of
-from ..tracing.wrappers import Whole, is_awaited, is_distributed, is_fake, is_wrapper
+from ..tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_fake, is_wrapper
 from .frames import called_function, runs
 from .passes import PassRecorder
 from .path import StepPath
@@ -79,7 +79,7 @@ class StepRecorder(PassRecorder):
         self._optimizing: list[Any] = []  # frames in which optimisers step
         self._inputs: list[Any] = []
         self._unbegun: list[ref[Any]] = []
-        self._whole: Whole | None = None  # the call on whole tensors that a part of is computed now
+        self._whole: DTensorCall | None = None  # the call on whole tensors that a part of is computed now
         super().__init__()
         self.path: StepPath = StepPath(models, self._meet_modules, self._note_call, self._note_return)
 
@@ -157,7 +157,7 @@ class StepRecorder(PassRecorder):
         """Let a tensor of a class of its own take the call apart: what it calls is met here (see Recorder). Counters see the
         call on the whole of a tensor that several processes share, and not the one on the part of this process."""
         if any(map(is_distributed, types)) and self._whole is None and is_work(func):
-            self._whole = whole = Whole(func, args, kwargs)
+            self._whole = whole = DTensorCall(func, args, kwargs)
             try:
                 with self:
                     out = func(*args, **kwargs)

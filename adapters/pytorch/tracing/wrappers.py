@@ -59,7 +59,7 @@ def _is(kind: Any, module: str, name: str) -> bool:
     return known is not None and isinstance(kind, type) and issubclass(kind, known)
 
 
-class Whole:
+class DTensorCall:
     """A call on whole tensors that several processes share, while this one computes its part: the operator and the shapes."""
 
     def __init__(self, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:

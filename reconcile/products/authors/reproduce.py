@@ -182,7 +182,7 @@ def with_bricks() -> list[str]:
 
 def template_of(counter: Counter) -> Template:
     """How that counter is called. Raises UsageError if its folder does not say."""
-    name = f"{counter.module}.program"
+    name = f"{counter.module}.user_script"
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -199,7 +199,7 @@ def template_of(counter: Counter) -> Template:
 
 def _without_program(counter: Counter) -> UsageError:
     return UsageError(
-        f"{counter.name} has no program that runs it alone: state one as PROGRAM in program.py beside its capture.py, "
+        f"{counter.name} has no program that runs it alone: state one as PROGRAM in user_script.py beside its capture.py, "
         f"with {MODEL} in place of the lines that make the model."
     )
 

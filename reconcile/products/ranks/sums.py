@@ -8,7 +8,7 @@ them ``share`` of what the one device reads, the ranks have B x share times its 
   another op of the batch, or several ranks update the same part of each weight;
 - expert-capacity: rows of places that no token chose, or tokens without a place (capacity.py);
 - padded-shard: the parts of one dimension, added over the ranks, are more than the dimension;
-- added-between-ranks: operators by which ranks reduce a tensor, means of it, and sums that they cut for it (cut.py);
+- added-between-ranks: operators by which ranks reduce a tensor, means of it, and sums that they cut for it (split_reductions.py);
 - micro-batches: what a step does once for each part of its batch (parts.py), and to add their gradients (micro.py);
 - blocks-skipped, attention-in-blocks: what a ring leaves out of attention, and what it does to merge its blocks (blocks.py).
 
@@ -30,7 +30,7 @@ from ...core.records import BACKWARD, FORWARD, LOSS, RECOMPUTATION, Tensor
 from ...core.results import Adjustment, Residual, Statement, TraceResult, TraceRow
 from ...engine.statements import close
 from ...work.collectives import is_collective
-from . import capacity, cut, micro, parts
+from . import capacity, micro, parts, split_reductions
 from .blocks import in_blocks
 from .moved import Cell, Place, Shapes, alike, are_parts_copied, match_cells, phase_of, shapes_of
 from .padding import padding_flops
@@ -213,7 +213,7 @@ class Sum:
     def _causes(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
         if all(is_collective(row.op) for rows in cell.parts.values() for row in rows) and not self._work(cell.one):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
-        if cut.is_averaged(cell, self._reduced_tensors):
+        if split_reductions.is_averaged(cell, self._reduced_tensors):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
         if place[1] == RECOMPUTATION and not self._work(cell.one) and parts.ran_before(cell, self._forward):
             return {Cause.RECOMPUTED: beyond}
@@ -234,7 +234,7 @@ class Sum:
         return (
             micro.ADDED
             if self._added_gradients and micro.adds_gradients(row)
-            else cut.name_op(row, self._reduced_tensors)
+            else split_reductions.name_op(row, self._reduced_tensors)
         )
 
     def _in_parts(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
@@ -263,14 +263,14 @@ class Sum:
         return [+calls for calls in found]
 
     @cached_property
-    def _reduced_tensors(self) -> frozenset[cut.Reduced]:
-        return cut.reduced_tensors(row for part in self.parts for row in part.trace.rows)
+    def _reduced_tensors(self) -> frozenset[split_reductions.Reduced]:
+        return split_reductions.reduced_tensors(row for part in self.parts for row in part.trace.rows)
 
     def _explain_cut(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
-        found = cut.sums(cell, self._counts, self._times(place), place[2])
+        found = split_reductions.sums(cell, self._counts, self._times(place), place[2])
         if found is None:
             return {}
-        causes = cut.why_cut(found, self.batches, bool(self._added_gradients))
+        causes = split_reductions.why_cut(found, self.batches, bool(self._added_gradients))
         weight = self.flops(found.work)
         return {cause: amount * weight for cause, amount in causes.items()} if found.more * weight == beyond else {}
 

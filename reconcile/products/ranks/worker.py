@@ -185,7 +185,7 @@ class Ranks:
         trace = step.trace()
         write(self._path(rank, TRACE + ".json"), to_json(trace))
         ledgers = dict(zip(nested, step.ledgers(), strict=True))
-        ledgers.update((name, self._at_rest(name, step)) for name in modules if name not in nested)
+        ledgers.update((name, self._read_formula(name, step)) for name in modules if name not in nested)
         for counter, ledger in ledgers.items():
             if isinstance(ledger, Exception):
                 failed = {"reason": reason_of(ledger), "missing": "", "beyond": isinstance(ledger, BeyondCounter)}
@@ -195,11 +195,11 @@ class Ranks:
         read = [[name, _entries(ledgers[name])] for name in sorted(modules) if name not in nested]
         write(self._path(rank, "told.json"), dumps(dict(step.told, digest=ranks.digest(trace.ops) + _word(read))))
 
-    def _at_rest(self, counter: str, step: Any) -> Any:
+    def _read_formula(self, counter: str, step: Any) -> Any:
         """What a formula counts for the model of this rank's step, or why it counts nothing."""
         module, _ = self.request.counters[counter]
         try:
-            return importlib.import_module(absolute(module) + ".capture").capture(counter, step.at_rest())
+            return importlib.import_module(absolute(module) + ".capture").capture(counter, step.recorded_model())
         except BeyondCounter as error:
             return error
         except FactoryError as error:

@@ -39,8 +39,8 @@ class Against(Run):
         return plain("\n".join(lines).rstrip("\n"))
 
 
-def statements(base: Collected, at_rest: Callable[[], Any], names: Sequence[str]) -> Collected:
-    """The step's trace with a ledger of each formula; ``at_rest`` makes what a formula reads. Raises UsageError as
+def statements(base: Collected, recorded_model: Callable[[], Any], names: Sequence[str]) -> Collected:
+    """The step's trace with a ledger of each formula; ``recorded_model`` makes what a formula reads. Raises UsageError as
     ``Step.against`` does."""
     known = {name: c for name, c in known_counters().items() if c.quoted}
     if not names:
@@ -52,7 +52,7 @@ def statements(base: Collected, at_rest: Callable[[], Any], names: Sequence[str]
     for name in names:
         counter = known[name]
         try:
-            model = at_rest()
+            model = recorded_model()
             ledgers.append(import_module(f"{counter.module}.capture").capture(name, model))
         except FactoryError as error:
             raise UsageError(str(error)) from error

@@ -189,7 +189,7 @@ class Step(Found):
         """
         from .against import Against, statements
 
-        return Against(self._settle(statements(self.collected, lambda: self.context.at_rest(tokens), formulas)))
+        return Against(self._settle(statements(self.collected, lambda: self.context.recorded_model(tokens), formulas)))
 
 
 def flops_of(answer: Answer) -> dict[str, int]:
@@ -218,7 +218,7 @@ def framework_of(models: Sequence[Any]) -> Framework:
     raise UsageError(f"reconcile.count takes {titles} models, and this is {kind(strays[0])}.")
 
 
-def at_rest(name: str, able: Iterable[str]) -> UsageError:
+def refuse_counter(name: str, able: Iterable[str]) -> UsageError:
     """The refusal of a counter that counts no step as it runs; ``able`` are those that do."""
     return UsageError(
         f"{name} needs a model at rest, which is what reconcile.run takes. The step that runs is counted by "
@@ -233,7 +233,7 @@ def chosen_counters(framework: Framework, asked: Sequence[str]) -> list[str]:
         if name not in known_counters():
             raise unknown("counter", name, known)
         if name not in known:
-            raise at_rest(name, known)
+            raise refuse_counter(name, known)
     return [name for name, counter in known.items() if name in asked or (not asked and counter.default)]
 
 

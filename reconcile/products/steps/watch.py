@@ -19,7 +19,7 @@ from ...launch.runner import counters_of_request
 from ...launch.workers import alone, written
 from ...launch.workers.scratch import scratch
 from ...worker.main import EMPTY
-from .count import at_rest
+from .count import refuse_counter
 
 OLDEST = (3, 10)
 """The Python in which program.py runs, and what records a step there."""
@@ -115,7 +115,7 @@ def _counters(recording: Sequence[str], asked: Sequence[str]) -> dict[str, list[
     known = [name for names in able.values() for name in names]
     for name in asked:
         if name in known_counters() and name not in known:
-            raise at_rest(name, known)
+            raise refuse_counter(name, known)
     return {
         framework: [name for name in names if name in asked or (not asked and not _costs(name))]
         for framework, names in able.items()

@@ -133,7 +133,7 @@ def test_what_it_takes_is_its_weights_and_what_training_keeps(
 
 def test_it_is_weighed_without_first_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its random numbers, which change no size, would import PyTorch's compiler into the process that weighs."""
-    from reconcile.adapters.pytorch.memory_guard import Unfilled
+    from reconcile.adapters.pytorch.memory_guard import SkipInitOnMeta
 
     def made() -> Any:
         with torch.device("meta"):
@@ -144,7 +144,7 @@ def test_it_is_weighed_without_first_values(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(
         torch.nn.init, "_no_grad_normal_", lambda t, *rest: filled.append(str(t.device)) or fill(t, *rest)
     )
-    with Unfilled():
+    with SkipInitOnMeta():
         bare = made()
         torch.nn.init.normal_(torch.empty(2, device="cpu"))
     assert filled == ["cpu"]

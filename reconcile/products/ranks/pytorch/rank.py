@@ -141,10 +141,10 @@ class RankStep:
         notes = [note for note in trace.notes if not (given and note.startswith(CALLED_WITH))]
         return trace._replace(notes=(*notes, *([CALLED_WITH + given] if given else []), *self._notes))
 
-    def at_rest(self) -> Any:
-        """See StepContext.at_rest."""
+    def recorded_model(self) -> Any:
+        """See StepContext.recorded_model."""
         assert self.context is not None
-        return self.context.at_rest()
+        return self.context.recorded_model()
 
     def ledgers(self) -> list[Any]:
         """See StepContext.ledgers."""

@@ -28,7 +28,7 @@ RANKS_NEED_DISTRIBUTED = (
 )
 
 
-class Seen:
+class RankQueries:
     """What a rank's code asked: ``lines`` of ranks among which it asked for its place, and ``where`` it asked for its number."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Seen:
             self.lines.append(ranks)
 
 
-_current: list[Seen] = []
+_current: list[RankQueries] = []
 """The rank that this process is now. What is replaced is replaced before the program is imported, which may keep it by name."""
 
 
@@ -94,13 +94,13 @@ def patch(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
         setattr(owner, name, wraps(held)(made(held)))
 
 
-def current_rank() -> Seen:
+def current_rank() -> RankQueries:
     """The rank that this process is now."""
-    return _current[-1] if _current else Seen()
+    return _current[-1] if _current else RankQueries()
 
 
 @contextmanager
-def as_rank(rank: int, size: int, exchange: str) -> Iterator[Seen]:
+def as_rank(rank: int, size: int, exchange: str) -> Iterator[RankQueries]:
     """Meanwhile this process is the rank of that number in a world of that size. ``exchange`` is a folder in which the stages
     of a pipeline leave the shapes that they send."""
     from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -113,7 +113,7 @@ def as_rank(rank: int, size: int, exchange: str) -> Iterator[Seen]:
     if "meta" not in devices:
         devices.append("meta")
     distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=size)
-    seen = Seen()
+    seen = RankQueries()
     seen.pipelines.exchange = exchange
     _current.append(seen)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import fitted, mend, transformers
-from .channels import STEPS, Step, smaller
+from .shrink_kwargs import STEPS, Step, smaller
 
 TRIED, MOST = 12, 48
 """How many forms of inputs are tried with one configuration, and with all of them."""

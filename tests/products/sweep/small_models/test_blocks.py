@@ -13,7 +13,7 @@ import torch
 
 import reconcile
 from reconcile.products.sweep.small_models import diffusers, fitted
-from reconcile.products.sweep.small_models.channels import STEPS, Step, smaller
+from reconcile.products.sweep.small_models.shrink_kwargs import STEPS, Step, smaller
 
 pytestmark = pytest.mark.frameworks
 

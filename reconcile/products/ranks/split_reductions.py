@@ -26,7 +26,7 @@ Size = Callable[[TraceRow], int]
 
 
 @dataclass(frozen=True)
-class Sums:
+class SplitSums:
     """The sums of an op: ``counts`` are how many ranks each part of the world has, ``more`` how many the ranks make beyond their
     batches' times one device's, ``extra`` how many beyond one device's, ``work`` what one more of them is, and ``size`` how many
     a row makes."""
@@ -39,7 +39,7 @@ class Sums:
     size: Size
 
 
-def sums(cell: Cell, counts: Sequence[int], times: Fraction, op: str) -> Sums | None:
+def sums(cell: Cell, counts: Sequence[int], times: Fraction, op: str) -> SplitSums | None:
     """Those of an op, if their number is all in which the ranks differ from ``times`` one device's work; None otherwise."""
     one = sum((row.work for row in cell.one), ZERO)
     ranks = sum((row.work * counts[index] for index, rows in cell.parts.items() for row in rows), ZERO)
@@ -61,10 +61,10 @@ def sums(cell: Cell, counts: Sequence[int], times: Fraction, op: str) -> Sums | 
     else:
         return None
     more, extra = beyond(size, times), beyond(size, Fraction(1))
-    return Sums(cell, counts, int(more), int(extra), work, size) if cell.one and more.denominator == 1 else None
+    return SplitSums(cell, counts, int(more), int(extra), work, size) if cell.one and more.denominator == 1 else None
 
 
-def why_cut(of: Sums, batches: int, in_parts: bool) -> dict[Cause, int]:
+def why_cut(of: SplitSums, batches: int, in_parts: bool) -> dict[Cause, int]:
     """Why there are more sums, and how many; empty if nothing tells. ``in_parts`` says that the ranks add the gradients of
     micro-batches, and one device does not."""
     if of.more < 0:
@@ -79,7 +79,7 @@ def why_cut(of: Sums, batches: int, in_parts: bool) -> dict[Cause, int]:
     return {Cause.MICRO_BATCHES: int(found), Cause.ADDED_BETWEEN_RANKS: of.more - int(found)}
 
 
-def _of_micro_batches(of: Sums) -> Fraction | None:
+def _of_micro_batches(of: SplitSums) -> Fraction | None:
     """How many more there are because ranks cut their batch: of a rank that makes a weight's gradient in m calls for each of one
     device's, all but one of m. None if the ranks' calls are not one device's, one by one."""
     more = Fraction(0)

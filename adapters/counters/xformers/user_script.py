@@ -1,6 +1,6 @@
 """The counter alone: what its own profiler does with the events of a GPU's run (xformers/profiler/profiler.py:117)."""
 
-from ..torch_profiler.program import AFTER as AFTER
+from ..torch_profiler.user_script import AFTER as AFTER
 
 PROGRAM = """\
 import torch

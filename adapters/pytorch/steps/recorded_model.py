@@ -18,7 +18,7 @@ LENGTHS_DIFFER = (
 OTHER_NUMBER_OF_TOKENS = "the model read %d tokens in the step (%d x %d), and tokens=%d was given."
 
 
-class AtRest(Readable):
+class RecordedModel(Readable):
     """What a formula's capture asks of a model (adapters/pytorch/model.py): all micro-batches of the step as one batch."""
 
     context = None
