@@ -164,7 +164,7 @@ def watching(model: type[Trainer], *steps: int, call: int = 0) -> tuple[fit.Watc
             raise SystemExit
         taken.append(found)
 
-    return fit.Watch(SimpleNamespace(TensorFlowTrainer=model), (steps[0], steps[-1]), call, done), taken
+    return fit.FitRecorder(SimpleNamespace(TensorFlowTrainer=model), (steps[0], steps[-1]), call, done), taken
 
 
 def test_the_asked_step_of_functions_of_two_steps() -> None:
