@@ -45,6 +45,7 @@ class Adapter(adapter.Adapter):
 
     def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
         """See Adapter.watch: ``done`` gets a batch, see fit.py."""
+        from .fit import FitRecorder
 
         return FitRecorder(sys.modules[self.framework.watched[0]], steps, call, done)
 

@@ -31,8 +31,9 @@ def test_engine_and_adapters_know_no_model_by_name() -> None:
 NAMING = {"core.registry", "work", "files", "core.records", "worker.model_file"}
 """Modules that hold such a name: the registry its folders; prefixes of ops; kinds of files; frameworks whose layers' paths follow
 by position; and, until a counter states it, which of tf.profiler's runs a model that comes from a file."""
-RECORD = re.compile(r"reconcile\.products\.\w+")
-"""A product's record names the frameworks to whose records it adds something, and the libraries that it adds."""
+RECORD = re.compile(rf"reconcile\.products\.\w+(\.({'|'.join(registry.BUILT_IN)})\.\w+)?")
+"""A product's record names the frameworks to whose records it adds something, and the libraries that it adds; its folder of a
+framework's name is that framework's."""
 
 
 def named(modules: Iterable[str]) -> list[tuple[str, int, str]]:

@@ -155,7 +155,7 @@ class Trainer:
         return took
 
 
-def watching(model: type[Trainer], *steps: int, call: int = 0) -> tuple[fit.Watch, list[Any]]:
+def watching(model: type[Trainer], *steps: int, call: int = 0) -> tuple[fit.FitRecorder, list[Any]]:
     """A watch of this trainer, and what it hands over; a program that is refused ends."""
     taken: list[Any] = []
 
