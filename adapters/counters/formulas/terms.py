@@ -277,7 +277,7 @@ EVEN_WIDTH = ONE_WIDTH._replace(
     facts=lambda f: dict.fromkeys(("d", "dqk", "dv"), Fraction(int(f["h"]), int(f["n"]))),
     formula="heads of h / n, whatever the configuration says",
 )
-"""n of them are h wide, also where n does not divide h."""
+"""n of them are h wide, also where n does not divide h. A fraction of a multiply-add in a layer is left out."""
 ALL_KEYS = Assumption("key heads", DIFFERS, lambda f: {"k": f["n"]}, "as many key and value heads as query heads")
 TWO = Assumption("two matrices", DIFFERS, lambda f: {"m": 2}, "a feed-forward of two matrices")
 THREE = Assumption("three matrices", DIFFERS, lambda f: {"m": 3}, "a feed-forward of three matrices")

@@ -182,12 +182,12 @@ def _layers() -> Iterator[Case]:
         yield case(f"{name}/weights/two matrices", -mlp(1))
     for name in COOKBOOK:
         yield case(f"{name}/weights/feed-forward", mlp(f=4 * H) - mlp())
-        yield case(f"{name}/weights/experts", A * mlp(f=4 * H - FE), moe=True)
+        yield case(f"{name}/weights/experts", (A + NS) * mlp(f=4 * H - FE), moe=True)
         yield case(f"{name}/weights/experts", 0, E=0)
+        yield case(f"{name}/weights/every layer", mlp(f=4 * H * (A + NS)) - mlp(f=4 * H))
         yield case(f"{name}/weights/no shared expert", -NS * mlp(f=4 * H), moe=True)
     for name in ("maxtext", *COOKBOOK):
         yield case(f"{name}/router/every layer", TOKENS * H * E)
-    yield case("cookbook/weights/every layer", mlp(f=4 * H * (A + NS)) - mlp(f=4 * H))
     yield case("maxtext/weights/every layer", mlp(f=MIX) - mlp())
     yield case("maxtext/weights/every layer", 0, dense=1)
     yield case("maxtext/weights/no shared expert", -mlp(f=NS * FE), moe=True)
