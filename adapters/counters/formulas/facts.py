@@ -16,7 +16,7 @@ FIELDS = {
     "n": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
     "k": ("num_key_value_heads", "num_kv_heads"),
     "d": ("head_dim",),
-    "f": ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
+    "f": ("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
     "V": ("vocab_size",),
     "E": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
     "a": ("num_experts_per_tok", "moe_topk", "top_k_experts"),
@@ -77,6 +77,10 @@ def read_configuration(config: Any) -> dict[str, Any]:
         facts.update(dqk=facts["d"], dv=facts["d"])
     if "f" in facts:
         facts.setdefault("fe", facts["f"])
+    if getattr(config, "intermediate_size_mlp", None) is not None:
+        facts.update(
+            fe=config.intermediate_size, ns=1
+        )  # Llama 4 states the width of an expert there, and none of the shared one
     if getattr(config, "model_type", "") == SWITCH:
         facts["a"] = 1
     facts["stated"] = sorted(
@@ -182,7 +186,8 @@ def _facts(
     path, experts = paths[owner], facts.get("E", 0)
     table = any(_is_table(*each) for each in owners)
     in_list = re.search(r"(^|\.)experts\.(expert_)?\d+(\.|$)", path) is not None
-    stacked = len(shape) == 3 and path.rpartition(".")[2] == "experts"
+    inner = path.rpartition(".")[2] == "experts"
+    stacked, biases = inner and len(shape) == 3, inner and len(shape) == 2 and shape[0] == experts > 1
     beside = [shapes.get((id(owner), n), p.shape) for n, p in owner._parameters.items() if p is not None]
     beside += [other for (held_by, _), other in shapes.items() if held_by == id(owner)]
     local = getattr(value, "_local_tensor", None)
@@ -198,8 +203,11 @@ def _facts(
         "positions": table and bool(layers) and _positions(shape[0], facts),
         "inside": any(path == layer or path.startswith(layer + ".") for layer in layers),
         "block_norm": path.rpartition(".")[0] in layers and all(len(other) < 2 for other in beside),
-        "expert": re.search(EXPERT, path + ".") is not None or stacked or (len(shape) == 3 and shape[0] == experts > 1),
-        "routed": experts > 1 and "a" in facts and (in_list or (len(shape) == 3 and shape[0] == experts)),
+        "expert": re.search(EXPERT, path + ".") is not None
+        or stacked
+        or biases
+        or (len(shape) == 3 and shape[0] == experts > 1),
+        "routed": experts > 1 and "a" in facts and (in_list or biases or (len(shape) == 3 and shape[0] == experts)),
         "E": experts,
         "a": facts.get("a", 0),
     }
@@ -233,7 +241,7 @@ def matrices(weights: list[dict[str, Any]], facts: dict[str, Any]) -> int:
     h, f, routed = (
         facts["h"],
         facts["f"],
-        [weight for weight in weights if weight["routed"] and len(weight["shape"]) > 1],
+        [w for w in weights if w["routed"] and len(w["shape"]) > 1 and not w["name"].endswith("bias")],
     )
     if routed:
         return sum(product(weight["shape"]) for weight in routed) // (h * facts["fe"] * facts["E"])

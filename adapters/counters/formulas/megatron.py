@@ -25,7 +25,7 @@ from .indexed import (
     score_gradients,
     teacher,
 )
-from .own import latent_norms, windowless
+from .own import latent_norms, no_linear, windowless
 from .papers import FULL, LOGITS, PRODUCTS, SIZES
 from .terms import (
     ATTENTION,
@@ -97,13 +97,14 @@ MEGATRON: dict[str, Formula] = {
         of_all_keys(False),
         reads=SIZES,
         packed=True,
+        refuses=no_linear,
     ),
     "megatron-mtp": Formula(
         "Megatron-LM with --mtp-num-layers: the same, and a layer, a product that joins it and logits for each further token",
         of_all_keys(True),
         reads=SIZES,
         packed=True,
-        refuses=mtp_refuses,
+        refuses=lambda facts: no_linear(facts) or mtp_refuses(facts),
     ),
     "megatron-dsa": Formula(
         "Megatron-LM#6148, sparse attention that trains its indexer: the keys chosen, all scores, and multi-token prediction",
@@ -158,6 +159,6 @@ MEGATRON: dict[str, Formula] = {
         forward=False,
         reads=SIZES,
         packed=True,
-        refuses=lambda facts: windowless(facts) or bridge_refuses(facts),
+        refuses=lambda facts: windowless(facts) or no_linear(facts) or bridge_refuses(facts),
     ),
 }  # fmt: skip

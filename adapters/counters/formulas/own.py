@@ -4,14 +4,15 @@ from .papers import FULL, LOGITS, PRODUCTS, no_latent, plain_only
 from .terms import (
     AGAIN,
     ALL_KEYS,
+    ALL_ROUTED,
     ATTENTION,
     DIFFERS,
+    EVEN_WIDTH,
     FOUR_WIDE,
     HALF,
     HEAD,
     NO_SHARED,
     ONE_SEQUENCE,
-    ONE_WIDTH,
     PADDED,
     ROUTER,
     THREE,
@@ -46,8 +47,8 @@ def linear(facts: Facts) -> int:
 
 
 def no_token_table(facts: Facts) -> int:
-    """Each parameter but the untied table of tokens; a table of positions stays."""
-    return every(facts) if facts["positions"] else without_embeddings(facts)
+    """Each parameter but the untied table of tokens; tables of positions and of token types stay."""
+    return without_embeddings(facts) if facts["shape"][0] == facts.get("V") else every(facts)
 
 
 def no_block_norm(facts: Facts) -> int:
@@ -61,10 +62,10 @@ def latent_norms(facts: Facts) -> int:
 
 
 def layer_again(facts: Facts) -> int:
-    """Weights and attention of a layer, h and 4 h wide."""
-    for assumption in (ONE_SEQUENCE, ONE_WIDTH, FOUR_WIDE):
+    """Weights, router and attention of a layer, h and 4 h wide."""
+    for assumption in (ONE_SEQUENCE, EVEN_WIDTH, FOUR_WIDE, WIDE_EXPERTS, ALL_ROUTED, NO_SHARED):
         facts = dict(facts, **assumption.facts(facts))
-    return weights(facts) + attention(facts)
+    return weights(facts) + router(facts) + attention(facts)
 
 
 def neox_again(facts: Facts) -> int:
@@ -74,7 +75,7 @@ def neox_again(facts: Facts) -> int:
 
 def twice(facts: Facts) -> int:
     """Attention, h wide."""
-    return attention(dict(facts, lengths=(), **ONE_WIDTH.facts(facts)))
+    return attention(dict(facts, lengths=(), **EVEN_WIDTH.facts(facts)))
 
 
 def windowless(facts: Facts) -> str:
@@ -101,13 +102,32 @@ def old_trl_refuses(facts: Facts) -> str:
 def trl_refuses(facts: Facts) -> str:
     """trl reads fields that some configurations lack, and raises an AttributeError there."""
     needed = ["num_key_value_heads", "intermediate_size"]
-    needed += ["moe_intermediate_size", "decoder_sparse_step"] if facts.get("a") else []
+    needed += ["num_local_experts", "moe_intermediate_size", "decoder_sparse_step"] if facts.get("a") else []
     lacking = [name for name in needed if name not in facts["stated"]]
     return (
         f"its source reads config.{lacking[0]}, which this model lacks, and raises there"
         if lacking
         else no_latent(facts)
     )
+
+
+def no_linear(facts: Facts) -> str:
+    """A source that counts linear attention in another way than it counts attention."""
+    return (
+        "its source counts linear attention by terms of its own, which are not written here" if facts.get("lk") else ""
+    )
+
+
+OWN_TERMS = ("llama4", "gemma4", "qwen3_next", "qwen3_5", "deepseek_v4")
+"""Types of models of which MaxText counts attention by a function of their own."""
+
+
+def maxtext_refuses(facts: Facts) -> str:
+    """MaxText has functions for single types of models."""
+    kind = str(facts["model_type"])
+    if kind.startswith(OWN_TERMS):
+        return f"its source counts model_type {kind!r} by terms of its own, which are not written here"
+    return windowless(facts)
 
 
 PATTERNS = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gpt_oss": 2}
@@ -171,16 +191,41 @@ LEVANTER_KEYS = ALL_KEYS._replace(
 )
 
 
+def unless_deepseek(assumption: Assumption) -> Assumption:
+    """An assumption of MaxText's models but DeepSeek's, whose decoder alone has dense layers before those of experts."""
+    return assumption._replace(
+        facts=lambda f: {} if "dense" in f or f.get("rkv") else assumption.facts(f),
+        formula=assumption.formula + ", but for DeepSeek",
+    )
+
+
+NO_SHARED_WIDTH = Assumption(
+    "shared width",
+    DIFFERS,
+    lambda f: {"fs": 0},
+    "shared experts as wide as the others, as many as n_shared_experts says",
+)
+
+
 LLAMA3 = Assumption(
     "vocabulary", DIFFERS, lambda f: {"V": 128256}, "a vocabulary of 128,256, whatever the configuration says"
+)
+
+
+WIDE_EXPERTS = Assumption(
+    "experts",
+    DIFFERS,
+    lambda f: {"fe": 4 * int(f["h"])} if f.get("E") else {},
+    "experts of 4 h, whatever the configuration says",
 )
 
 
 def cookbook(again: bool) -> tuple:
     extra = Term(AGAIN, layer_again, ONCE_MORE, COOKBOOK + ":91-130", passes=(0, 1))
     return (
-        Term(WEIGHTS, weights, PRODUCTS, COOKBOOK + ":91-130", (ONE_WIDTH, FOUR_WIDE)),
-        Term(ATTENTION, attention, FULL, COOKBOOK + ":91-130", (ONE_WIDTH,)),
+        Term(WEIGHTS, weights, PRODUCTS, COOKBOOK + ":91-130", (EVEN_WIDTH, FOUR_WIDE, WIDE_EXPERTS, ALL_ROUTED, NO_SHARED)),
+        Term(ROUTER, router, GATE, COOKBOOK + ":127-129", (ALL_ROUTED,)),
+        Term(ATTENTION, attention, FULL, COOKBOOK + ":91-130", (EVEN_WIDTH,)),
         Term(HEAD, head, LOGITS, COOKBOOK + ":91-130", passes=(1, 1)),
         Term(
             WHOLE, lambda f: 4 * int(f["h"]) * int(f["tokens"]), "4 h B T", COOKBOOK + ":91-130", passes=(1, 1), cause=DIFFERS,
@@ -194,8 +239,8 @@ def neox(again: bool) -> tuple:
     extra = Term(AGAIN, neox_again, ONCE_MORE, source, passes=(0, 1))
     padding = (PADDED,) if again else (PADDED, THREE_QUARTERS)
     return (
-        Term(WEIGHTS, weights, PRODUCTS, source, (ONE_WIDTH, ALL_KEYS, TWO, FOUR_WIDE)),
-        Term(ATTENTION, attention, FULL, source, (ONE_WIDTH,)),
+        Term(WEIGHTS, weights, PRODUCTS, source, (EVEN_WIDTH, ALL_KEYS, TWO, FOUR_WIDE)),
+        Term(ATTENTION, attention, FULL, source, (EVEN_WIDTH,)),
         Term(HEAD, head, LOGITS, source, padding),
     ) + ((extra,) if again else ())
 

@@ -22,6 +22,7 @@ from .terms import (
     Formula,
     Term,
     attention,
+    count_full_attention,
     every,
     head,
     lookup,
@@ -86,6 +87,13 @@ def _no_main_input(facts: Facts) -> str:
     return (
         "its source counts the elements of input_ids, or of what a model of transformers names; this one takes neither"
     )
+
+
+def count_delta_rule(facts: Facts) -> int:
+    """Three products for each element of the state of linear attention."""
+    if not facts.get("linear"):
+        return 0
+    return 3 * int(facts["lkd"]) * int(facts["lvd"]) * int(facts["lv"]) * int(facts["tokens"])
 
 
 def _chinchilla(source: str) -> tuple:
@@ -189,7 +197,7 @@ PAPERS: dict[str, Formula] = {
                 "numel B T; 0 for every table if none is tied; experts times a / E",
                 TITAN + ":434-456, 511-533",
             ),
-            Term(ATTENTION, attention, FULL, TITAN + ":443-456, 538-543"),
+            Term(ATTENTION, count_full_attention, FULL, TITAN + ":443-456, 534-543"),
         ),
         forward=False,
         reads=WIDTHS,
@@ -203,7 +211,15 @@ PAPERS: dict[str, Formula] = {
                 UNTIED_FORMULA + "; experts times a / E",
                 MAIN + ":547-581",
             ),
-            Term(ATTENTION, attention, FULL, MAIN + ":490-493", (WINDOW,)),
+            Term(ATTENTION, count_full_attention, FULL, MAIN + ":490-493", (WINDOW,)),
+            Term(
+                LAYER,
+                count_delta_rule,
+                "3 d_k d_v n_v B T of linear attention",
+                MAIN + ":496-531",
+                cause=DIFFERS,
+                name="recurrence",
+            ),
         ),
         forward=False,
         reads=WIDTHS,

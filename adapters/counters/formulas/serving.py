@@ -61,8 +61,20 @@ ALL_SPARSE = Assumption(
     "experts in every layer, unless the configuration has moe_layer_freq or interleave_moe_layer_step",
 )
 FOUR_UNLESS_STATED = FOUR_WIDE._replace(
-    facts=lambda f: {} if "intermediate_size" in f["stated"] else FOUR_WIDE.facts(f),
-    formula="a feed-forward of 4 h without intermediate_size",
+    facts=lambda f: (
+        {"f": f["fe"]}
+        if "intermediate_size_mlp" in f["stated"]
+        else {}
+        if "intermediate_size" in f["stated"]
+        else FOUR_WIDE.facts(f)
+    ),
+    formula="a feed-forward of intermediate_size, and of 4 h without it",
+)
+SERVED_SHARED = Assumption(
+    "shared experts",
+    DIFFERS,
+    lambda f: {"fs": 0, **({} if {"n_shared_experts", "num_shared_experts"} & set(f["stated"]) else {"ns": 0})},
+    "as many shared experts as n_shared_experts or num_shared_experts says, as wide as the others",
 )
 LAST = Assumption(
     "last token", DIFFERS, lambda f: {"tokens": f["B"]}, "logits of the last token of each sequence alone"
@@ -77,7 +89,7 @@ SERVING: dict[str, Formula] = {
                 weights,
                 PRODUCTS,
                 VLLM + ":562-614, 827-880, 1195-1236",
-                (THREE, FOUR_UNLESS_STATED, ALL_SPARSE),
+                (THREE, FOUR_UNLESS_STATED, ALL_SPARSE, SERVED_SHARED),
             ),
             Term(ATTENTION, attention, CACHED, VLLM + ":144-160, 562-614, 827-880", (WINDOW,)),
             Term(HEAD, head, LOGITS, VLLM + ":179-185, 1419-1431", (LAST,)),

@@ -5,16 +5,18 @@ compared with the products that ran, and assumptions, each of which puts other f
 that changes, with a cause of its own.
 
 Facts are named as in the literature: h width, L layers, n and k query and key-value heads, d head width (dqk and dv of latent
-attention, rq and rkv its ranks), f feed-forward width, m its matrices, V vocabulary, E experts, a active experts, fe and ns width
-and number of routed and shared experts, T sequence length, B sequences, tokens = B T, context the tokens in a cache before the
-call, window the keys that a token of a layer sees at most (0: all), lengths the documents that are packed into each sequence,
-which see only themselves, hi and di heads and width of an indexer, topk the keys that it chooses, indexed whether a layer has one
-(indexed.py), nextn the layers of multi-token prediction.
+attention, rq and rkv its ranks), f feed-forward width, m its matrices, V vocabulary, E experts, a active experts, fe and ns
+width and number of routed and shared experts, fs the width of all shared ones where it is stated apart, T sequence length, B
+sequences, tokens = B T, context the tokens in a cache before the call, window the keys that a token of a layer sees at most (0:
+all), lengths the documents that are packed into each sequence, which see only themselves, hi and di heads and width of an
+indexer, topk the keys that it chooses, indexed whether a layer has one (indexed.py), nextn the layers of multi-token
+prediction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 Facts = dict[str, Any]
@@ -167,23 +169,24 @@ def _mix(facts: Facts) -> int:
     """The width of a layer's feed-forward for one token, over all its active experts."""
     if not facts["moe"]:
         return int(facts["f"])
-    return int(facts["fe"]) * (int(facts["a"]) + int(facts.get("ns", 0)))
+    routed, shared = int(facts["fe"]) * int(facts["a"]), int(facts["fe"]) * int(facts.get("ns", 0))
+    return routed + (int(facts.get("fs") or 0) or shared)
 
 
-def projections(facts: Facts) -> int:
-    """The weights of a layer's attention: h (q + 2 k d) + q h, or those of latent attention."""
+def projections(facts: Facts) -> Fraction | int:
+    """The weights of a layer's attention: h (q + 2 k d) + q h, or those of latent attention. A fraction where d is one."""
     h, n = int(facts["h"]), int(facts["n"])
     if facts.get("rkv"):
         rq, rkv, rope, dv, dqk = [int(facts.get(name) or 0) for name in ("rq", "rkv", "drope", "dv", "dqk")]
         query = rq * (h + n * dqk) if rq else h * n * dqk
         return query + h * (rkv + rope) + rkv * n * (dqk - rope + dv) + n * dv * h
-    d = int(facts["d"])
+    d = facts["d"]
     return h * (n * d + 2 * int(facts["k"]) * d) + n * d * h
 
 
 def weights(facts: Facts) -> int:
     """Projections and the feed-forward's m matrices, of the active and the shared experts where there are any."""
-    return (projections(facts) + int(facts["h"]) * int(facts["m"]) * _mix(facts)) * int(facts["tokens"])
+    return int((projections(facts) + int(facts["h"]) * int(facts["m"]) * _mix(facts)) * int(facts["tokens"]))
 
 
 def router(facts: Facts) -> int:
@@ -206,10 +209,15 @@ def halves(facts: Facts, of: Callable[[int, int], int]) -> Facts:
 
 def attention(facts: Facts) -> int:
     """Both products of attention, on all T (context + T) pairs of each document or on those that ``halves`` is twice of."""
-    widths = int(facts["dqk"]) + int(facts["dv"])
+    widths = facts["dqk"] + facts["dv"]
     if "halves" not in facts:
         facts = dict(facts, **halves(dict(facts, window=0), lambda n, keys: 2 * n * keys))
-    return int(facts["B"]) * int(facts["n"]) * widths * int(facts["halves"]) // 2
+    return int(int(facts["B"]) * int(facts["n"]) * widths * int(facts["halves"])) // 2
+
+
+def count_full_attention(facts: Facts) -> int:
+    """Both products of attention, of a layer that has no linear attention in its place."""
+    return 0 if facts.get("linear") else attention(facts)
 
 
 def head(facts: Facts) -> int:
@@ -265,6 +273,11 @@ ONE_WIDTH = Assumption(
     lambda f: dict.fromkeys(("d", "dqk", "dv"), int(f["h"]) // int(f["n"])),
     "heads of h // n, whatever the configuration says",
 )
+EVEN_WIDTH = ONE_WIDTH._replace(
+    facts=lambda f: dict.fromkeys(("d", "dqk", "dv"), Fraction(int(f["h"]), int(f["n"]))),
+    formula="heads of h / n, whatever the configuration says",
+)
+"""n of them are h wide, also where n does not divide h. A fraction of a multiply-add in a layer is left out."""
 ALL_KEYS = Assumption("key heads", DIFFERS, lambda f: {"k": f["n"]}, "as many key and value heads as query heads")
 TWO = Assumption("two matrices", DIFFERS, lambda f: {"m": 2}, "a feed-forward of two matrices")
 THREE = Assumption("three matrices", DIFFERS, lambda f: {"m": 3}, "a feed-forward of three matrices")
@@ -284,7 +297,7 @@ ALL_ROUTED = Assumption(
     lambda f: {"moe": bool(f.get("E"))},
     "experts in every layer, whatever the configuration says",
 )
-NO_SHARED = Assumption("no shared expert", DIFFERS, lambda f: {"ns": 0}, "no shared expert")
+NO_SHARED = Assumption("no shared expert", DIFFERS, lambda f: {"ns": 0, "fs": 0}, "no shared expert")
 ONE_SHARED = Assumption(
     "one shared expert", DIFFERS, lambda f: {"ns": min(int(f.get("ns", 0)), 1)}, "one shared expert"
 )

@@ -13,18 +13,22 @@ from .own import (
     LOCAL_HALF,
     NANOCHAT,
     NEMO_LAYERS,
+    NO_SHARED_WIDTH,
     cookbook,
     in_nemo,
     linear,
+    maxtext_refuses,
     nanochat_refuses,
     nemo_refuses,
     neox,
     no_block_norm,
+    no_linear,
     no_token_table,
     old_trl_refuses,
     trl,
     trl_refuses,
     twice,
+    unless_deepseek,
     windowless,
 )
 from .papers import ALL, EVERY, FULL, LOGITS, PRODUCTS, SIZES, UNTIED_FORMULA, WIDTHS, no_latent, plain_only
@@ -33,6 +37,7 @@ from .terms import (
     ALL_ROUTED,
     ATTENTION,
     DIFFERS,
+    EVEN_WIDTH,
     FOUR_WIDE,
     HALF,
     HEAD,
@@ -77,8 +82,14 @@ TRAINERS: dict[str, Formula] = {
     "maxtext": Formula(
         "MaxText, calculate_tflops_training_per_device: the products of a layer, attention on T^2 / 2 pairs, and the head",
         (
-            Term(WEIGHTS, weights, PRODUCTS, MAXTEXT + ":648-743, 1149-1392"),
-            Term(ROUTER, router, GATE, MAXTEXT + ":731-743"),
+            Term(
+                WEIGHTS,
+                weights,
+                PRODUCTS,
+                MAXTEXT + ":648-743, 1149-1392",
+                (unless_deepseek(ALL_ROUTED), unless_deepseek(NO_SHARED)),
+            ),
+            Term(ROUTER, router, GATE, MAXTEXT + ":731-743, 1174-1178", (unless_deepseek(ALL_ROUTED),)),
             Term(
                 ATTENTION, attention, FULL, MAXTEXT + ":283-353, 676-698, 1208-1235", (LOCAL, LONG_CHOSEN, LOCAL_HALF)
             ),
@@ -88,7 +99,7 @@ TRAINERS: dict[str, Formula] = {
         ),
         forward=False,
         reads=SIZES,
-        refuses=windowless,
+        refuses=maxtext_refuses,
     ),
     "nanochat": Formula(
         "nanochat, estimate_flops: 6 N of the weights of Linear + 12 L n (h // n) T per token",
@@ -103,9 +114,15 @@ TRAINERS: dict[str, Formula] = {
     "levanter": Formula(
         "levanter, lm_flops_per_token: the products of a layer with heads of h / n, three operations per pair, and the head",
         (
-            Term(WEIGHTS, weights, PRODUCTS, LEVANTER + ":10-38", (ONE_WIDTH, LEVANTER_KEYS, LEVANTER_TWO, ALL_ROUTED)),
+            Term(
+                WEIGHTS,
+                weights,
+                PRODUCTS,
+                LEVANTER + ":10-38",
+                (EVEN_WIDTH, LEVANTER_KEYS, LEVANTER_TWO, ALL_ROUTED, NO_SHARED_WIDTH),
+            ),
             Term(ROUTER, router, GATE, LEVANTER + ":10-38", (ALL_ROUTED,)),
-            Term(ATTENTION, attention, FULL, LEVANTER + ":10-38", (ONE_WIDTH,)),
+            Term(ATTENTION, attention, FULL, LEVANTER + ":10-38", (EVEN_WIDTH,)),
             Term(LAYER, softmax, "3 B n T^2", LEVANTER + ":10-38", cause=DIFFERS, plain=True, name="softmax"),
             Term(HEAD, head, LOGITS, LEVANTER + ":10-38"),
         ),
@@ -116,7 +133,7 @@ TRAINERS: dict[str, Formula] = {
         "litgpt, estimate_flops: 6 N (4 N frozen) + 20 L h T per token, attention in both of its addends",
         (
             Term(PARAMETER, every, EVERY, LITGPT + ":449-479", ALL),
-            Term(ATTENTION, attention, FULL, LITGPT + ":449-479", (ONE_WIDTH,)),
+            Term(ATTENTION, attention, FULL, LITGPT + ":449-479", (EVEN_WIDTH,)),
             Term(
                 LAYER,
                 twice,
@@ -149,13 +166,13 @@ TRAINERS: dict[str, Formula] = {
         ),
         forward=False,
         reads=WIDTHS,
-        refuses=lambda facts: windowless(facts) or no_latent(facts),
+        refuses=lambda facts: windowless(facts) or no_latent(facts) or no_linear(facts),
     ),
     "llm-foundry": Formula(
         "llm-foundry, flops_per_batch: 6 N (without an untied table, active experts) + 12 L h T per token",
         (
             Term(PARAMETER, no_token_table, UNTIED_FORMULA + " of tokens; experts times a / E", FOUNDRY + ":1588-1604"),
-            Term(ATTENTION, attention, FULL, FOUNDRY + ":1606-1618", (ONE_WIDTH,)),
+            Term(ATTENTION, attention, FULL, FOUNDRY + ":1606-1618", (EVEN_WIDTH,)),
         ),
         forward=False,
         reads=("L", "h", "n"),
@@ -186,7 +203,7 @@ TRAINERS: dict[str, Formula] = {
                 PRODUCTS,
                 AUTOMODEL + ":49-247, 437-541",
                 (
-                    in_nemo(ONE_WIDTH, "gpt3", "llama"),
+                    in_nemo(EVEN_WIDTH, "gpt3", "llama"),
                     in_nemo(ALL_KEYS, "gpt3"),
                     in_nemo(TWO, "gpt3"),
                     in_nemo(FOUR_WIDE, "gpt3"),
@@ -198,7 +215,7 @@ TRAINERS: dict[str, Formula] = {
                 ),
             ),
             Term(
-                ATTENTION, attention, FULL, AUTOMODEL + ":49-247, 437-541", (in_nemo(ONE_WIDTH, "gpt3", "llama"), HALF)
+                ATTENTION, attention, FULL, AUTOMODEL + ":49-247, 437-541", (in_nemo(EVEN_WIDTH, "gpt3", "llama"), HALF)
             ),
             Term(HEAD, head, LOGITS, AUTOMODEL + ":49-247, 437-541"),
         ),
@@ -209,8 +226,8 @@ TRAINERS: dict[str, Formula] = {
     "nemo-llama3": Formula(
         "NeMo 2, flops_formulas.llama3: heads of h / n, three matrices, a vocabulary of 128,256; attention on T^2 / 2 pairs",
         (
-            Term(WEIGHTS, weights, PRODUCTS, NEMO + ":99-117", (ONE_WIDTH, THREE)),
-            Term(ATTENTION, attention, FULL, NEMO + ":99-117", (ONE_WIDTH, HALF)),
+            Term(WEIGHTS, weights, PRODUCTS, NEMO + ":99-117", (EVEN_WIDTH, THREE)),
+            Term(ATTENTION, attention, FULL, NEMO + ":99-117", (EVEN_WIDTH, HALF)),
             Term(HEAD, head, LOGITS, NEMO_SIZES + ":22-30", (LLAMA3,)),
         ),
         forward=False,
@@ -221,13 +238,13 @@ TRAINERS: dict[str, Formula] = {
         "EleutherAI's calc_transformer_flops.py with checkpointing, its default: four times the layers of a forward pass",
         cookbook(True),
         reads=SIZES,
-        refuses=plain_only,
+        refuses=no_latent,
     ),
     "cookbook-plain": Formula(
         "EleutherAI's calc_transformer_flops.py with --no-checkpoint-activations",
         cookbook(False),
         reads=SIZES,
-        refuses=plain_only,
+        refuses=no_latent,
     ),
     "gpt-neox": Formula(
         "GPT-NeoX, get_forward_backward_flops: 72 h^2 L (1 + T / 6 h + V / 16 L h) per token",

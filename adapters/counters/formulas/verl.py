@@ -25,7 +25,7 @@ from .terms import (
     Facts,
     Formula,
     Term,
-    attention,
+    count_full_attention,
     halves,
     head,
     lookup,
@@ -83,19 +83,15 @@ def verl_weights(facts: Facts) -> int:
     if facts["whole"] not in HYBRID:
         return weights(facts)
     h, tokens = int(facts["h"]), int(facts["tokens"])
-    beside = h * (3 * int(facts.get("fs") or 0) + 1) if facts.get("E") else 0  # the shared expert and its gate
-    mixed = weights(facts) - projections(facts) * tokens + beside * tokens
+    gate = h if facts.get("E") else 0  # of the shared expert
+    own = int(projections(facts))
+    mixed = weights(facts) - own * tokens + gate * tokens
     if not linear_layer(facts):
-        return mixed + (projections(facts) + h * int(facts["n"]) * int(facts["d"])) * tokens
+        return mixed + (own + h * int(facts["n"]) * int(facts["d"])) * tokens
     keys, values = int(facts["lk"]) * int(facts["lkd"]), int(facts["lv"]) * int(facts["lvd"])
     return (
         mixed + (h * (2 * keys + 3 * values + 2 * int(facts["lv"])) + int(facts["conv"]) * (2 * keys + values)) * tokens
     )
-
-
-def full_pairs(facts: Facts) -> int:
-    """Attention, of a layer that has any."""
-    return 0 if linear_layer(facts) else attention(facts)
 
 
 def state_updates(facts: Facts) -> int:
@@ -130,11 +126,13 @@ TERMS = (
             of_types(ONE_WIDTH, *PICTURES),
             of_others(THREE, APERTUS),
             of_types(ALL_ROUTED, *ROUTED, *HYBRID),
-            of_others(NO_SHARED, *SHARED),
+            of_others(NO_SHARED, *SHARED, *HYBRID),
         ),
     ),
     Term(ROUTER, router, GATE, VERL + ":171-216, 322-451, 562-675", (of_types(ALL_ROUTED, *ROUTED, *HYBRID),)),
-    Term(ATTENTION, full_pairs, FULL, VERL + ":92-216, 322-451, 454-675", (of_types(ONE_WIDTH, *PICTURES), KEPT, HALVED)),
+    Term(
+        ATTENTION, count_full_attention, FULL, VERL + ":92-216, 322-451, 454-675", (of_types(ONE_WIDTH, *PICTURES), KEPT, HALVED)
+    ),
     Term(
         LAYER, state_updates, "5 d_k d_v n_v B T of linear attention", VERL + ":311-319", cause=DIFFERS, plain=True,
         name="recurrence",

@@ -65,7 +65,7 @@ NARROWED = (
     *MHA, *COOKBOOK,
 )  # fmt: skip
 HALVED = ("kaplan", *MEGATRON, "maxtext", "verl")
-ROUTED = ("maxtext", "levanter", "verl", "trl", "trl-1.9")
+ROUTED = ("maxtext", "levanter", "verl", "trl", "trl-1.9", *COOKBOOK)
 LLAMA, GPT2, DEEPSEEK = ({"config_class": f"{name}Config"} for name in ("Llama", "GPT2", "DeepseekV3"))
 LATENT = {"rq": RQ, "rkv": RKV, "drope": 6, "dqk": 11, "dv": 9}
 
@@ -80,12 +80,13 @@ def _parameters() -> Iterator[Case]:
         yield case(f"{name}/parameter/all experts", EVERY * (E - A) // E, **EXPERTS)
     yield case("hf-trainer/parameter/elements", F * H * (3 * 8 * 8 * B - TOKENS), elements=3 * 8 * 8 * B)
     yield case("hf-trainer/parameter/elements", 0, elements=TOKENS)
-    for name in ("6n-nonembedding", "hf-trainer", "torchtitan", "torchtitan-main", "olmo-core", "llm-foundry"):
+    for name in ("6n-nonembedding", "hf-trainer", "torchtitan", "torchtitan-main", "olmo-core"):
         yield case(f"{name}/parameter", 0, embedding=True)
+    yield case("llm-foundry/parameter", 0, embedding=True, shape=[V, H])
     for name in ("torchtitan-main", "olmo-core", "llm-foundry"):
         yield case(f"{name}/parameter", EVERY, embedding=True, owners=["a", "b"])
     yield case("torchtitan/parameter", EVERY, embedding=True, tied=True)
-    yield case("llm-foundry/parameter", EVERY, embedding=True, positions=True)
+    yield case("llm-foundry/parameter", EVERY, embedding=True, shape=[F, H])  # of positions, or of token types
     yield case("nanogpt/parameter", 0, embedding=True, positions=True)
     yield case("kaplan/parameter", 0, inside=False)
     yield case("olmo-core/parameter", 0, block_norm=True)
@@ -120,6 +121,13 @@ def _attention() -> Iterator[Case]:
     yield case("nemo/attention/T^2/2", -pairs() // 2)
     yield case("nemo-llama3/attention/T^2/2", -pairs(NARROW) // 2)
     yield case("litgpt/attention again", pairs(NARROW))
+    yield case("litgpt/attention/width", 2 * B * (H + 1) * T**2 - pairs(), h=H + 1)  # 4 heads are 33 wide
+    yield case("nanogpt/attention/width", pairs(NARROW) - pairs(), h=H + 1)
+    linear = {"linear": True, "lkd": 5, "lv": 6, "lvd": 7}
+    for name in ("torchtitan", "torchtitan-main"):
+        yield case(f"{name}/attention", 0, **linear)
+    yield case("torchtitan-main/recurrence", 3 * 5 * 7 * 6 * TOKENS, **linear)
+    yield case("torchtitan-main/recurrence", 0)
     for name in ("levanter", "chinchilla", "chinchilla-ipynb"):
         yield case(f"{name}/softmax", 0, SOFTMAX)
 
@@ -172,8 +180,22 @@ def _layers() -> Iterator[Case]:
     for name in ("chinchilla", "chinchilla-ipynb", "gpt-neox", "gpt-neox-hfu"):
         yield case(f"{name}/weights/key heads", KEYS)
         yield case(f"{name}/weights/two matrices", -mlp(1))
-    for name in ("cookbook", "cookbook-plain"):
+    for name in COOKBOOK:
         yield case(f"{name}/weights/feed-forward", mlp(f=4 * H) - mlp())
+        yield case(f"{name}/weights/experts", (A + NS) * mlp(f=4 * H - FE), moe=True)
+        yield case(f"{name}/weights/experts", 0, E=0)
+        yield case(f"{name}/weights/every layer", mlp(f=4 * H * (A + NS)) - mlp(f=4 * H))
+        yield case(f"{name}/weights/no shared expert", -NS * mlp(f=4 * H), moe=True)
+    for name in ("maxtext", *COOKBOOK):
+        yield case(f"{name}/router/every layer", TOKENS * H * E)
+    yield case("maxtext/weights/every layer", mlp(f=MIX) - mlp())
+    yield case("maxtext/weights/every layer", 0, dense=1)
+    yield case("maxtext/weights/no shared expert", -mlp(f=NS * FE), moe=True)
+    yield case("maxtext/weights/no shared expert", 0, **LATENT, moe=True)
+    yield case("megatron/weights", heads() + mlp(f=A * FE + 11), moe=True, fs=11)
+    yield case("levanter/weights/shared width", mlp(f=NS * FE - 11), moe=True, fs=11)
+    yield case("vllm/weights/shared experts", -mlp(f=NS * FE), moe=True)
+    yield case("vllm/weights/shared experts", mlp(f=NS * FE - 11), moe=True, fs=11, stated=["num_shared_experts"])
     for name in ("gpt-neox", "gpt-neox-hfu"):
         yield case(f"{name}/weights/feed-forward", mlp(2, 4 * H) - mlp(2))
     yield case("levanter/weights/key heads", KEYS, model_type="mistral")
@@ -184,6 +206,9 @@ def _layers() -> Iterator[Case]:
     yield case("vllm/weights/three matrices", mlp(1), m=2)
     yield case("vllm/weights/feed-forward", mlp(f=4 * H) - mlp(), E=0)
     yield case("vllm/weights/feed-forward", 0, E=0, stated=["intermediate_size"])
+    yield case(
+        "vllm/weights/feed-forward", mlp(f=FE) - mlp(), E=0, stated=["intermediate_size", "intermediate_size_mlp"]
+    )
     dense = {"stated": ["intermediate_size"], "moe": False}
     yield case("vllm/weights/layers with experts", mlp(f=MIX) - mlp(), **dense)
     yield case("vllm/weights/layers with experts", 0, **dense, E=0)
@@ -215,8 +240,10 @@ def _layers() -> Iterator[Case]:
     yield case("nemo/weights/one shared expert", -mlp(f=(NS - 1) * FE), **DEEPSEEK, moe=True)
     for name in MEGATRON:
         yield case(f"{name}/norms", TOKENS * (RQ + RKV), **LATENT)
-    yield case("cookbook/recomputation", heads(NARROW) + mlp(f=4 * H) + pairs(NARROW))
-    yield case("gpt-neox-hfu/recomputation", 12 * H**2 * TOKENS + pairs(NARROW))
+    again = heads(NARROW) + mlp(f=4 * H) + pairs(NARROW)
+    yield case("cookbook/recomputation", again, E=0)
+    yield case("cookbook/recomputation", again + (A - 1) * mlp(f=4 * H) + TOKENS * H * E)
+    yield case("gpt-neox-hfu/recomputation", 12 * H**2 * TOKENS + pairs(NARROW), E=0)
 
 
 def _verl() -> Iterator[Case]:
@@ -241,10 +268,10 @@ def _verl() -> Iterator[Case]:
     mixed = {"lk": 3, "lkd": 5, "lv": 6, "lvd": 7, "conv": conv, "fs": 11, "whole": "qwen3_5_moe"}
     dense, linear = {**mixed, "whole": "qwen3_5", "E": 0}, {"linear": True}
     projected = TOKENS * (H * (2 * keys + 3 * values + 2 * 6) + conv * (2 * keys + values))
-    shared = TOKENS * H * (3 * 11 + 1)
+    shared = TOKENS * H  # its gate
     yield case("verl/weights", heads() + TOKENS * H * N * D + mlp(), **dense)
     yield case("verl/weights", projected + mlp(), **dense, **linear)
-    yield case("verl/weights", projected + mlp(f=MIX) + shared, **mixed, **linear, moe=True)
+    yield case("verl/weights", projected + mlp(f=A * FE + 11) + shared, **mixed, **linear, moe=True)
     yield case("verl/attention", 0, **dense, **linear)
     yield case("verl/recurrence", 0, 5 * 5 * 7 * 6 * TOKENS, **dense, **linear)
     yield case("verl/recurrence", 0, **dense)

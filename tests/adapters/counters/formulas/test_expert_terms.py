@@ -90,7 +90,7 @@ ROUTED = {
     "nemo": (6 * (HEADS + A * EXPERT + HEAD) + 3 * PAIRS, NO_ROUTER | HALF),
 }
 STATED: dict[str, dict[str, Any]] = {
-    "trl": {"decoder_sparse_step": 1},
+    "trl": {"decoder_sparse_step": 1, "num_local_experts": E},
     "verl": {"model_type": "qwen3_moe"},
     "nemo": {"kind": "Qwen3MoeConfig"},
 }
@@ -148,7 +148,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "cookbook": ({"latent": True}, "attention is latent"),
     "palm": ({"latent": True}, "attention is latent"),
     "verl": ({"model_type": "gpt2"}, "has no formula for 'gpt2'"),
-    "trl": ({"experts": A}, "config.decoder_sparse_step, which this model lacks"),
+    "trl": ({"experts": A}, "config.num_local_experts, which this model lacks"),
     "nemo": ({"kind": "GemmaConfig"}, "its formula for GemmaConfig is not read yet"),
     "megatron-bridge": (
         {"layer_types": ["sliding_attention"]},
