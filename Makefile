@@ -17,13 +17,14 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
-# All that `.ci/run` proves beside `make test`, in one session of pytest: it collects once, and no core waits for the last file of each
-# part. `make slow`, `matrix`, `browser` and `site` run the parts.
+# What is left out of `make test`, in one session of pytest: it collects once, and no core waits for the last file of each part.
+# `.ci/run` takes KINDS="matrix or browser": the numbers in the environments they were published in, and the page in Chromium.
+# `make slow`, `matrix`, `browser` and `site` run the parts.
+KINDS ?= slow or matrix or browser
 proofs: $(VENV)/.browser $(VENV)/.dask $(VENV)/.installed
 	.ci/chromium
-	PYTHONPATH=. $(BIN)/python docs/site.py
-	$(BIN)/python -m pytest -m "(slow or matrix or browser) and not heavy" -p tests.home.noskip -n $(JOBS) \
-	    --dist loadfile -p tests.home.longest_first --no-loadscope-reorder --durations=40
+	$(BIN)/python -m pytest -m "($(KINDS)) and not heavy" -p tests.home.noskip -n $(JOBS) --dist loadfile \
+	    -p tests.home.longest_first --no-loadscope-reorder --durations=40 --ignore tests/browser/test_site.py
 
 # What proves in full what `make test` proves in part. It starts a framework many times (Keras' own steps, packages from outside,
 # other interpreters), and runs a network of each kind: proofs, closed forms, figures in print, rows of the committed gallery and
