@@ -98,7 +98,7 @@ class _Parts:
         definition.name = self.method
         definition.args.args[0].arg = "self"
         start = ["    def __init__(self):", "        super().__init__()", *own, ""] if own else []
-        self.before += [f"class {name}({self.base}):", *start, *_indent(definition), "", ""]
+        self.before += [f"class {name}({self.base}):", *start, *_indented(definition), "", ""]
         return f"{name}()"
 
     def call(self, class_name: str, kind: type, settings: Mapping[str, Any]) -> str:
@@ -110,7 +110,7 @@ class _Parts:
                 if parameter.default is parameter.empty:
                     raise Unspelled(f"{class_name} does not keep its argument {parameter.name}")
                 continue
-            value = _shorten(parameter.name, value, parameter.default)
+            value = _shortened(parameter.name, value, parameter.default)
             if value == parameter.default and type(value) is type(parameter.default):
                 continue
             shown = self.value(value)
@@ -219,7 +219,7 @@ class _Keras(_Parts):
     def written(self, kind: type) -> str:
         """The call of a class of the zoo that is written out."""
         methods = [f for f in vars(kind).values() if isinstance(f, FunctionType)]
-        body = [line for f in methods for line in (*_indent(spelled(f, self.describe)), "")]
+        body = [line for f in methods for line in (*_indented(spelled(f, self.describe)), "")]
         self.before += [f"class {kind.__name__}({self.base}):", *body, ""]
         return f"{kind.__name__}()"
 
@@ -242,7 +242,7 @@ class _Keras(_Parts):
         return self.expression(value) if isinstance(value, tf.keras.layers.Layer) else None
 
 
-def _indent(node: ast.AST) -> Iterator[str]:
+def _indented(node: ast.AST) -> Iterator[str]:
     return (f"    {line}" for line in text(node).splitlines())
 
 
@@ -262,7 +262,7 @@ def _parameters(kind: type) -> list[inspect.Parameter]:
     return []
 
 
-def _shorten(name: str, value: Any, default: Any) -> Any:
+def _shortened(name: str, value: Any, default: Any) -> Any:
     """One number for the same number on every axis."""
     if name in SAME_ON_ALL_AXES and isinstance(value, list | tuple) and len(set(value)) == 1:
         return value[0]

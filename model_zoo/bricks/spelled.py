@@ -39,9 +39,9 @@ def source(function: FunctionType) -> ast.FunctionDef:
             names = tuple(argument.arg for argument in node.args.args)
             words = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
             words |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-            if names != wanted or not {*code.co_freevars, *code.co_names} - set(
-                dir(builtins)
-            ) <= words | _imported_names(node):
+            if names != wanted or not {*code.co_freevars, *code.co_names} - set(dir(builtins)) <= words | _imported(
+                node
+            ):
                 continue
             if isinstance(node, ast.FunctionDef):
                 return copy.deepcopy(node)
@@ -50,7 +50,7 @@ def source(function: FunctionType) -> ast.FunctionDef:
     raise Unspelled(f"the source of {function.__qualname__} cannot be read")
 
 
-def _imported_names(node: ast.AST) -> set[str]:
+def _imported(node: ast.AST) -> set[str]:
     names = (name for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom) for name in n.names)
     return {word for name in names for word in (name.name, name.asname or name.name)}
 

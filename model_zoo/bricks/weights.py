@@ -73,7 +73,7 @@ GATES = {1: (0,), 3: (1, 0, 2), 4: (0, 1, 2, 3)}
 """Number of gates -> Keras' place of each of PyTorch's gates: a GRU's z, r, h are r, z, n there."""
 
 
-def _reorder_gates(array: Any, units: int) -> Any:
+def _reordered(array: Any, units: int) -> Any:
     import numpy
 
     gates = numpy.split(array, array.shape[-1] // units, axis=-1)
@@ -88,7 +88,7 @@ def recurrent(layer: Any, module: Any) -> None:
 
 def cell(layer: Any, module: Any, end: str = "") -> None:
     """One cell, ``end`` the end of its parameters' names: a second bias that Keras does not have is 0."""
-    kernel, hidden, *biases = (_reorder_gates(w, layer.units) for w in layer.get_weights())
+    kernel, hidden, *biases = (_reordered(w, layer.units) for w in layer.get_weights())
     put(getattr(module, "weight_ih" + end), kernel.T)
     put(getattr(module, "weight_hh" + end), hidden.T)
     for array in biases:

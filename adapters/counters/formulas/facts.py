@@ -78,9 +78,8 @@ def read_configuration(config: Any) -> dict[str, Any]:
     if "f" in facts:
         facts.setdefault("fe", facts["f"])
     if getattr(config, "intermediate_size_mlp", None) is not None:
-        facts.update(
-            fe=config.intermediate_size, ns=1
-        )  # Llama 4 states the width of an expert there, and none of the shared one
+        # Llama 4 states the width of an expert there, and none of the shared one.
+        facts.update(fe=config.intermediate_size, ns=1)
     if getattr(config, "model_type", "") == SWITCH:
         facts["a"] = 1
     facts["stated"] = sorted(

@@ -86,7 +86,7 @@ def test_it_says_which_models_get_flops_takes() -> None:
     def batch(inputs: list[tuple[int | None, ...]] | None, *called: tuple[int, ...]) -> int:
         shapes = None if inputs is None else [SimpleNamespace(shape=shape) for shape in inputs]
         tensors = tuple(SimpleNamespace(shape=shape, dtype="float32") for shape in called)
-        return capture.batch_of(SimpleNamespace(called=SimpleNamespace(inputs=shapes), arguments=(tensors, {})))
+        return capture.batch_of(SimpleNamespace(called_model=SimpleNamespace(inputs=shapes), arguments=(tensors, {})))
 
     assert batch([(None, 3)], (2, 3)) == 2
     assert batch([(None, None, 3), (None, 5)], (4, 7, 3), (4, 5)) == 4

@@ -117,7 +117,7 @@ def counting(monkeypatch: pytest.MonkeyPatch, gflops: float | Exception, flops: 
     monkeypatch.setattr(capture, "version_of", lambda _name, _package: "0.27.0")
     monkeypatch.setattr(capture, "batch_of", lambda _model: 1)
     monkeypatch.setattr(capture, "profiled_once", lambda _counter, _model, count: (ledger, count()))
-    model: Any = SimpleNamespace(called=None)
+    model: Any = SimpleNamespace(called_model=None)
     return capture.capture("wandb", model)
 
 

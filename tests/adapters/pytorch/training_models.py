@@ -31,7 +31,7 @@ class Model:
     def too_large(self):
         return ""
 
-    def guarded(self):
+    def guard_memory(self):
         return nullcontext()
 
     def example(self, device):
