@@ -64,6 +64,7 @@ def encoder(size: str, one_group: bool = False, hidden: int = 0) -> tuple[int, i
 
 @pytest.mark.frameworks
 @pytest.mark.matrix
+@pytest.mark.heavy
 def test_the_command_gives_the_rows_of_the_page(tmp_path: Path) -> None:
     lines = LIST.splitlines(keepends=True)
     kept = [line for line in lines if "name =" not in line or any(f'"{name}"' in line for name in RUN)]
