@@ -90,8 +90,8 @@ def _no_main_input(facts: Facts) -> str:
 
 
 def count_delta_rule(facts: Facts) -> int:
-    """Three products for each element of the state of linear attention."""
-    if not facts.get("linear"):
+    """Three products for each element of the state of linear attention; none for another recurrence, such as Mamba's."""
+    if not (facts.get("linear") and facts.get("lkd")):
         return 0
     return 3 * int(facts["lkd"]) * int(facts["lvd"]) * int(facts["lv"]) * int(facts["tokens"])
 
