@@ -13,10 +13,11 @@ from tests.report import samples
 
 Show = Callable[..., Page]
 OPS = 20_000
-LIMIT = 10.0
+RATIO = 1.5
+"""Opening the page takes at most so many times what writing it takes beside it: 3 seconds of a browser where that is 2."""
 
 
-def test_20_000_ops_open_and_scroll(show: Show) -> None:
+def test_20_000_ops_open_soon_and_scroll(show: Show) -> None:
     one = large(OPS)
     result = replace(one, others=tuple(replace(one, convention=BUILT_IN[name]) for name in ("all", "textbook")))
     assert [len(trace.rows) for trace in result.traces] == [OPS, OPS]
@@ -26,10 +27,10 @@ def test_20_000_ops_open_and_scroll(show: Show) -> None:
     page.one("#waterfall .opens").click()
     page.one("#waterfall .part > .opens").click()
     shown = page.text("#waterfall .part .part .name")
-    seconds = time.monotonic() - start - _made(result)
+    whole, made = time.monotonic() - start, _made(result)
     assert shown == "stage0.block0.dense0"
-    assert page.run("return performance.getEntriesByName('ready')[0].startTime") < 1000 * LIMIT
-    assert seconds < LIMIT
+    assert page.run("return performance.getEntriesByName('ready')[0].startTime") < 1000 * RATIO * made
+    assert whole - made < RATIO * made
 
     page.filter()
     layers = OPS // PER_LAYER
@@ -47,7 +48,7 @@ def test_20_000_ops_open_and_scroll(show: Show) -> None:
     assert middle[0].startswith("stage")
     start = time.monotonic()
     page.one("#table .head .amount button").click()
-    assert time.monotonic() - start < LIMIT
+    assert time.monotonic() - start < RATIO * made
 
 
 def test_a_long_list_says_what_the_rest_adds_up_to(show: Show) -> None:
