@@ -79,9 +79,8 @@ def test_each_formula_and_its_causes_give_what_ran(case: Case) -> None:
     assert len(names) >= (14 if pass_ == "training" else 4)
     told = {n: row(case, n) for n in names}
     ran = flops(config(name), pass_, seq)
-    # A number per token that is no integer is printed with two digits.
-    rests = {n: (token * seq + sum(causes.values()) - ran, token) for n, (token, causes) in told.items()}
-    assert [n for n, (rest, token) in rests.items() if abs(rest) > (seq / Fraction(200) if token % 1 else 0)] == []
+    stated = {n: Fraction(ran - sum(causes.values()), seq) for n, (_, causes) in told.items()}
+    assert [n for n, (token, _) in told.items() if token != round(stated[n], 2)] == []  # two digits are printed
 
 
 def test_the_disputed_numbers() -> None:
