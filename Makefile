@@ -54,8 +54,8 @@ PROGRAMS = tests/products/authors/test_reproduce.py
 FORMULAS = tests/zoo/test_every_formula.py
 FUZZ = tests/fuzz
 
-# Every network that `make slow` leaves out, every section of docs/ that takes minutes, every JAX side, and OlmoEarth: an hour. `make site`
-# and `make browser` have the pages.
+# Every network that `make slow` leaves out, every section of docs/ that takes minutes, every JAX side, OlmoEarth, and inductor on
+# every layer: an hour. `make site` and `make browser` have the pages.
 fresh: $(VENV)/.installed
 	$(BIN)/python -m pytest -m "heavy and not browser" -p tests.home.noskip -n $(JOBS) --dist load \
 	    $(addprefix --deselect=,$(RELEASES) $(GRADIENTS) $(PROGRAMS) $(FORMULAS) $(FUZZ))

@@ -1,7 +1,8 @@
 """Runs in a process of its own beside one framework: every case traced, counted and reconciled; problems as JSON.
 
-``python reconcile_cases.py torch|tf``: prints {"torch": cases, "keras_torch": cases}, those of Keras on that framework apart,
-where cases are {name: {"problems": [...], "failed": {...}, "totals": {...}, "notes": [...]}}.
+``python reconcile_cases.py torch|tf [COUNTER]``: prints {"torch": cases, "keras_torch": cases}, those of Keras on that framework
+apart, with that counter alone, or with all but those that compile each case. Cases are
+{name: {"problems": [...], "failed": {...}, "totals": {...}, "notes": [...]}}.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from reconcile.engine import reconcile
 from reconcile.engine.reconcile import Missing
 from reconcile.model_zoo.pair import Input, Pair, Params
 
+COMPILE = {"inductor"}
+"""Counters that compile each case, which takes minutes: by themselves."""
+
 
 class OneModel(Pair):
     """A pair in memory."""
@@ -41,39 +45,49 @@ class OneModel(Pair):
         return self._inputs
 
 
-def capture_torch(model):
+def capture_torch(model, counters):
     from reconcile.adapters.pytorch import model as torch_model
     from reconcile.adapters.pytorch import trace as trace_torch
 
     trace = trace_torch.trace(torch_model.TorchModel(model, Params({})))
-    return trace, _ledgers("torch", lambda: torch_model.TorchModel(model, Params({})))
+    return trace, _ledgers(counters, lambda: torch_model.TorchModel(model, Params({})))
 
 
-def capture_tf(model):
+def capture_tf(model, counters):
     from reconcile.adapters.tensorflow import model as tf_model
     from reconcile.adapters.tensorflow import trace as trace_tf
 
     held = tf_model.TfModel(model, Params({}))
     trace = trace_tf.trace_function(held.concrete, held.scopes, held.fetch, tf_model.versions())
-    return trace, _ledgers("tf", lambda: held)
+    return trace, _ledgers(counters, lambda: held)
 
 
-def _ledgers(framework, make):
+def choose_counters(framework, name):
+    """The counter of this name, or every counter of the framework that runs here and compiles nothing."""
     from reconcile.core.registry import known_counters
 
+    able = [
+        counter
+        for counter in known_counters().values()
+        if counter.framework == framework and not (counter.recipe or counter.requirements or counter.quoted)
+    ]
+    if name:
+        return [next(counter for counter in able if counter.name == name)]
+    return [counter for counter in able if counter.name not in COMPILE]
+
+
+def _ledgers(counters, make):
     found = []
-    for counter in known_counters().values():
-        if counter.framework != framework or counter.recipe or counter.requirements or counter.quoted:
-            continue
-        if counter.name == "inductor":  # compiles each case: most of the minutes; test_inductor.py has its layers
-            continue
+    for counter in counters:
         module = importlib.import_module(f"{counter.module}.capture")
         try:
             found.append(module.capture(counter.name, make()))
         except Exception as error:  # a counter that runs only when asked for may refuse a case in its own words
             refused = isinstance(error, BeyondCounter) and not counter.default
             reason = f"{type(error).__name__}: {str(error)[:200]}"
-            found.append(Missing(counter.name, framework, State.NOT_COMPARABLE if refused else State.FAILED, reason))
+            found.append(
+                Missing(counter.name, counter.framework, State.NOT_COMPARABLE if refused else State.FAILED, reason)
+            )
     return found
 
 
@@ -92,7 +106,7 @@ def examine(trace, ledgers):
     return {"problems": problems, "failed": failed, "totals": dict(books.traces[0].totals), "notes": list(trace.notes)}
 
 
-def examined(cases, framework):
+def examined(cases, framework, counters):
     """Every case of a file."""
     spec = importlib.util.spec_from_file_location("cases", Path(__file__).parent / f"{cases}_cases.py")
     module = importlib.util.module_from_spec(spec)
@@ -104,16 +118,18 @@ def examined(cases, framework):
         build = make if cases == "torch" else functools.partial(make, spec[0])
         inputs = spec if cases == "torch" else [tuple(spec)]
         try:
-            found[name] = examine(*capture(OneModel(framework, build, inputs, names)))
+            found[name] = examine(*capture(OneModel(framework, build, inputs, names), counters))
         except Exception as error:
             found[name] = {"problems": [f"{type(error).__name__}: {error}"], "failed": {}, "totals": {}, "notes": []}
     return found
 
 
-def main(framework):
+def main(framework, name=""):
     warnings.simplefilter("ignore")
-    print(json.dumps({framework: examined(framework, framework), f"keras_{framework}": examined("keras", framework)}))
+    counters = choose_counters(framework, name)
+    found = {cases: examined(cases, framework, counters) for cases in (framework, "keras")}
+    print(json.dumps({framework: found[framework], f"keras_{framework}": found["keras"]}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

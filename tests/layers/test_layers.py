@@ -44,19 +44,18 @@ def cases(group):
     return names
 
 
-@pytest.fixture(scope="module")
-def examined():
-    """Both frameworks' cases and Keras' on either, each framework in a process of its own, side by side."""
+def examine_cases(*runs):
+    """The cases of a framework and Keras' on it, of each of these words of reconcile_cases.py, in processes side by side."""
     env = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TF_CPP_MIN_LOG_LEVEL": "3"}
     running = [
         subprocess.Popen(
-            [sys.executable, str(HERE / "reconcile_cases.py"), name],
-            env={**env, "KERAS_BACKEND": backend},
+            [sys.executable, str(HERE / "reconcile_cases.py"), *words],
+            env={**env, "KERAS_BACKEND": BACKENDS[words[0]]},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for name, backend in BACKENDS.items()
+        for words in runs
     ]
     found = {}
     for process in running:
@@ -64,6 +63,25 @@ def examined():
         assert process.returncode == 0, err[-3000:]
         found.update(json.loads(out.splitlines()[-1]))
     return found
+
+
+@pytest.fixture(scope="module")
+def examined():
+    """Both frameworks' cases, with the counters that compile nothing."""
+    return examine_cases(["tf"], ["torch"])
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1800)
+def test_every_case_reconciles_where_inductor_counts_what_it_compiled():
+    found = examine_cases(["torch", "inductor"])
+    assert {
+        (group, name): result["problems"]
+        for group in found
+        for name, result in found[group].items()
+        if result["problems"]
+    } == {}
+    assert [(group, name) for group in found for name, result in found[group].items() if result["failed"]] == []
 
 
 @pytest.mark.parametrize(("framework", "name"), [(f, n) for f in GROUPS for n in cases(f)])
