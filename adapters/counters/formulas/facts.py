@@ -185,8 +185,8 @@ def _facts(
     path, experts = paths[owner], facts.get("E", 0)
     table = any(_is_table(*each) for each in owners)
     in_list = re.search(r"(^|\.)experts\.(expert_)?\d+(\.|$)", path) is not None
-    inner = path.rpartition(".")[2] == "experts"
-    stacked, biases = inner and len(shape) == 3, inner and len(shape) == 2 and shape[0] == experts > 1
+    stacked = path.rpartition(".")[2] == "experts"  # the matrices of all experts are one parameter, and their biases
+    of_each = (len(shape) == 3 or (stacked and len(shape) == 2)) and shape[0] == experts > 1
     beside = [shapes.get((id(owner), n), p.shape) for n, p in owner._parameters.items() if p is not None]
     beside += [other for (held_by, _), other in shapes.items() if held_by == id(owner)]
     local = getattr(value, "_local_tensor", None)
@@ -202,11 +202,8 @@ def _facts(
         "positions": table and bool(layers) and _positions(shape[0], facts),
         "inside": any(path == layer or path.startswith(layer + ".") for layer in layers),
         "block_norm": path.rpartition(".")[0] in layers and all(len(other) < 2 for other in beside),
-        "expert": re.search(EXPERT, path + ".") is not None
-        or stacked
-        or biases
-        or (len(shape) == 3 and shape[0] == experts > 1),
-        "routed": experts > 1 and "a" in facts and (in_list or biases or (len(shape) == 3 and shape[0] == experts)),
+        "expert": re.search(EXPERT, path + ".") is not None or (stacked and len(shape) == 3) or of_each,
+        "routed": experts > 1 and "a" in facts and (in_list or of_each),
         "E": experts,
         "a": facts.get("a", 0),
     }

@@ -119,7 +119,7 @@ def no_linear(facts: Facts) -> str:
 
 
 OWN_TERMS = ("llama4", "gemma4", "qwen3_next", "qwen3_5", "deepseek_v4")
-"""Types of models of which MaxText counts attention by a function of their own."""
+"""Types of models of which MaxText counts attention by a function of their own (maxtext_utils.py:1233-1257, 1281-1302)."""
 
 
 def maxtext_refuses(facts: Facts) -> str:

@@ -54,6 +54,13 @@ def decode_refuses(facts: Facts) -> str:
     return nanochat_refuses(facts)
 
 
+def served_width(facts: Facts) -> Facts:
+    """The feed-forward's width where another is read: intermediate_size, which is an expert's in Llama 4, and 4 h without it."""
+    if "intermediate_size_mlp" in facts["stated"]:
+        return {"f": facts["fe"]}
+    return {} if "intermediate_size" in facts["stated"] else FOUR_WIDE.facts(facts)
+
+
 ALL_SPARSE = Assumption(
     "layers with experts",
     DIFFERS,
@@ -61,13 +68,7 @@ ALL_SPARSE = Assumption(
     "experts in every layer, unless the configuration has moe_layer_freq or interleave_moe_layer_step",
 )
 FOUR_UNLESS_STATED = FOUR_WIDE._replace(
-    facts=lambda f: (
-        {"f": f["fe"]}
-        if "intermediate_size_mlp" in f["stated"]
-        else {}
-        if "intermediate_size" in f["stated"]
-        else FOUR_WIDE.facts(f)
-    ),
+    facts=served_width,
     formula="a feed-forward of intermediate_size, and of 4 h without it",
 )
 SERVED_SHARED = Assumption(

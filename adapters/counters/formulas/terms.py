@@ -212,7 +212,7 @@ def attention(facts: Facts) -> int:
     widths = facts["dqk"] + facts["dv"]
     if "halves" not in facts:
         facts = dict(facts, **halves(dict(facts, window=0), lambda n, keys: 2 * n * keys))
-    return int(int(facts["B"]) * int(facts["n"]) * widths * int(facts["halves"])) // 2
+    return int(facts["B"]) * int(facts["n"]) * widths * int(facts["halves"]) // 2
 
 
 def count_full_attention(facts: Facts) -> int:
