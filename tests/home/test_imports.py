@@ -21,14 +21,14 @@ HEAVY = (*FRAMEWORKS, "numpy", "pandas", "matplotlib")
 HELP = "import runpy, sys; sys.argv = ['reconcile', '--help']; runpy.run_module('reconcile', run_name='__main__')"
 
 
-OF_PRODUCTS = r"products\.(sweep\.(lists|small_models)|ranks\.pytorch)\.\w+"
-"""The modules of products that run beside a framework."""
+OF_PRODUCTS = r"products\.(sweep\.(lists|small_models)|ranks\.pytorch)"
+"""The folders of products whose modules run beside a framework."""
 
 
 def travelling() -> set[str]:
     """What runs beside a framework: captures, tracers and the zoo, with everything that they import."""
     own = r"adapters\.\w+\.(trace|training|twin|step|files\.torchvision_kernels|(steps|devices)\.\w+)"
-    beside = rf"reconcile\.(adapters\.counters\..*\.(capture|nested)|{own}|{OF_PRODUCTS}|model_zoo\.)"
+    beside = rf"reconcile\.(adapters\.counters\..*\.(capture|nested)|{own}|{OF_PRODUCTS}\.\w+|model_zoo\.)"
     pending = [m for m in MODULES if re.match(beside, m)]
     found: set[str] = set()
     while pending:
@@ -190,7 +190,7 @@ def test_records_import_nothing() -> None:
 def test_what_travels_takes_only_records_along() -> None:
     assert {"reconcile.adapters.tensorflow.trace", "reconcile.adapters.counters.thop.capture"} <= TRAVELLING
     core = {f"reconcile.core{name}" for name in ("", ".counter", ".framework", ".message", ".protocol", ".records")}
-    products = re.compile(r"reconcile\." + OF_PRODUCTS.removesuffix(r"\.\w+") + r"\b")
+    products = re.compile(rf"reconcile\.{OF_PRODUCTS}\b")
     allowed = {m for m in TRAVELLING if part(m) in {"adapters", "model_zoo"} or m in core or products.match(m)}
     assert sorted(TRAVELLING - allowed) == []
     assert sorted(m for m in TRAVELLING if m.endswith((".rules", ".bridge"))) == []
