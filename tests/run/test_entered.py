@@ -82,7 +82,7 @@ def test_a_run_loads_no_product_that_was_not_asked_for(plain: dict[str, Any]) ->
 
 def test_a_run_loads_formulas_and_rules_of_what_runs_only(plain: dict[str, Any]) -> None:
     assert strange(plain["loaded"]) == []
-    assert strange(["reconcile.work.lax.moves", "reconcile.adapters.counters.ptflops.rules"]) != []
+    assert strange(["reconcile.adapters.jax.formulas.moves", "reconcile.adapters.counters.ptflops.rules"]) != []
 
 
 def test_a_product_that_is_asked_for_is_seen(tmp_path: Path) -> None:

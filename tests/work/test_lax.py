@@ -21,8 +21,8 @@ from reconcile.work import (
     registered_formulas,
     work_of,
 )
-from reconcile.work import lax as _formulas  # noqa: F401
-from reconcile.work.lax import elementwise as lax_elementwise
+from reconcile.adapters.jax import formulas as _formulas  # noqa: F401
+from reconcile.adapters.jax.formulas import elementwise as lax_elementwise
 from tests.work import counting, oracle
 from tests.work.counting import Tally, largest, square, total
 from tests.work.records_by_hand import make

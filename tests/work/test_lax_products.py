@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reconcile.core.records import Tensor
 from reconcile.work import UnknownWork, Work, work_of
-from reconcile.work import lax as _formulas  # noqa: F401
+from reconcile.adapters.jax import formulas as _formulas  # noqa: F401
 from tests.work import oracle
 from tests.work.counting import Accumulator, Tally, dot
 from tests.work.records_by_hand import make

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...core.records import Op
-from ...core.work import (
+from ....core.records import Op
+from ....core.work import (
     SINGLE,
     UnknownWork,
     Work,
@@ -11,8 +11,8 @@ from ...core.work import (
     formula,
     prod,
 )
-from .. import linalg
-from ..shapes import attr, matrices, n_in, n_out
+from ....work import linalg
+from ....work.shapes import attr, matrices, n_in, n_out
 
 _LAPACK = "LAPACK working note 41; jax/_src/lax/linalg.py"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.work import no_arithmetic, opaque
+from ....core.work import no_arithmetic, opaque
 
 
 def _list(reason: str, names: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.records import Op
-from ...core.work import UnknownWork, Work, formula, prod
-from ..contraction import dots
-from ..shapes import attr, n_out, out_shape, shape
+from ....core.records import Op
+from ....core.work import UnknownWork, Work, formula, prod
+from ....work.contraction import dots
+from ....work.shapes import attr, n_out, out_shape, shape
 
 
 @formula("lax.dot_general", source="one dot product of the contracted sizes per output element: jax/_src/lax/lax.py")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...core.records import Op
-from ...core.work import UnknownWork, Work, formula, formulas
-from .. import elementwise, normalization, ordering
-from ..aten.elementwise import per_output
-from ..elementwise import (
+from ....core.records import Op
+from ....core.work import UnknownWork, Work, formula, formulas
+from ....work import elementwise, normalization, ordering
+from ....work.aten.elementwise import per_output
+from ....work.elementwise import (
     ADD,
     CMP,
     DIV,
     MUL,
     SPECIAL,
 )
-from ..shapes import n_in, n_out, shape
+from ....work.shapes import n_in, n_out, shape
 
 _SPEC = "onnx.ai/onnx/operators"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...core.records import Op
-from ...core.work import (
+from ....core.records import Op
+from ....core.work import (
     UnknownWork,
     Work,
     complex_formula,
@@ -14,10 +14,10 @@ from ...core.work import (
     pointwise,
     prod,
 )
-from .. import elementwise, ordering
-from ..complex_numbers import polynomials
-from ..elementwise import ADD, CMP, MUL, SPECIAL
-from ..shapes import attr, n_in, n_out, shape
+from ....work import elementwise, ordering
+from ....work.complex_numbers import polynomials
+from ....work.elementwise import ADD, CMP, MUL, SPECIAL
+from ....work.shapes import attr, n_in, n_out, shape
 
 _LAX = "jax/_src/lax/lax.py"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...core.records import Op
-from ...core.work import UnknownWork, Work, formula, prod
-from .. import normalization, pooling
-from ..contraction import dots, einsum, scale_product
-from ..convolution import convolution, taps_torch, transposed_convolution
-from ..recurrent import layers
-from ..shapes import (
+from ....core.records import Op
+from ....core.work import UnknownWork, Work, formula, prod
+from ....work import normalization, pooling
+from ....work.contraction import dots, einsum, scale_product
+from ....work.convolution import convolution, taps_torch, transposed_convolution
+from ....work.recurrent import layers
+from ....work.shapes import (
     attr,
     ints,
     n_in,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...core.records import Op
-from ...core.work import formulas, prod
-from .. import pooling
-from ..elementwise import ADD
-from ..shapes import ints, n_in, n_out
+from ....core.records import Op
+from ....core.work import formulas, prod
+from ....work import pooling
+from ....work.elementwise import ADD
+from ....work.shapes import ints, n_in, n_out
 
 _WINDOWS = "jax/_src/lax/windowed_reductions.py"
 
