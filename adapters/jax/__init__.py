@@ -7,7 +7,7 @@ FRAMEWORK = Framework(
     title="JAX",
     package="jax",
     adapter=".adapters.jax.adapter",
-    formulas=".work.lax",
+    formulas=".adapters.jax.formulas",
     model="function of arrays, or a Flax, Haiku, Equinox or Keras model",
     help="JAX model: a function of arrays, such as your training step (--args), or one that returns a function or a model of "
     "Flax, Haiku, Equinox or Keras.",

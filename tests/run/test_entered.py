@@ -54,7 +54,7 @@ def strange(loaded: Iterable[str]) -> list[str]:
     """The formulas of frameworks, and the rules of counters, that are not of this run."""
     ran = {"tf_profiler", "thop", "fvcore", "flop_counter"}
     rules = re.compile(r"reconcile\.adapters\.counters\.(\w+)\.(?:rules|bridge)")
-    formulas = re.compile(r"reconcile\.work\.(?:lax|onnx)\b")
+    formulas = re.compile(r"reconcile\.adapters\.(?:jax|onnx)\.formulas\b")
     return [m for m in loaded if formulas.match(m) or ((held := rules.match(m)) and held[1] not in ran)]
 
 

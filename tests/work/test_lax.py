@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconcile.adapters.jax import formulas as _formulas  # noqa: F401
+from reconcile.adapters.jax.formulas import elementwise as lax_elementwise
 from reconcile.core.records import Tensor
 from reconcile.core.work import SINGLE
 from reconcile.work import (
@@ -21,8 +23,6 @@ from reconcile.work import (
     registered_formulas,
     work_of,
 )
-from reconcile.adapters.jax import formulas as _formulas  # noqa: F401
-from reconcile.adapters.jax.formulas import elementwise as lax_elementwise
 from tests.work import counting, oracle
 from tests.work.counting import Tally, largest, square, total
 from tests.work.records_by_hand import make

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconcile.adapters.jax import formulas as _formulas  # noqa: F401
 from reconcile.core.records import Tensor
 from reconcile.work import UnknownWork, Work, work_of
-from reconcile.adapters.jax import formulas as _formulas  # noqa: F401
 from tests.work import oracle
 from tests.work.counting import Accumulator, Tally, dot
 from tests.work.records_by_hand import make
