@@ -43,9 +43,7 @@ TRAVELLING = travelling()
 CALLBACKS = ("transformers", "lightning", "keras")
 """Modules named after the library whose callback they have, which a program imports beside it; nothing of ours does."""
 NOT_HOME = {"reconcile.__main__", "reconcile.worker.main", *(f"reconcile.{name}" for name in CALLBACKS)}
-UNUSED = re.compile(
-    r"reconcile\.adapters\.counters\.(formulas\.configured|function_|functional_patches|dispatched|module_calls)"
-)
+UNUSED = re.compile(r"reconcile\.adapters\.counters\.(formulas\.configured|dispatched|module_calls)")
 """Modules beside a framework, which no capture imports where the optional counters have been taken away."""
 HOME = [m for m in MODULES if m not in TRAVELLING and m not in NOT_HOME and not UNUSED.match(m)]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..call_bridge import Calls, bridge_calls
-from ..functional_rules import (
+from ..patched_functions.bridge import Calls, bridge_calls
+from ..patched_functions.rules import (
     as_large_as_input,
     elementwise,
     from_the_left,
@@ -13,7 +13,7 @@ from ..functional_rules import (
     resize_rule,
     transposed_twice_grouped,
 )
-from ..functional_table import FROM_THE_LEFT, RESIZING, SHARED, TRANSPOSED, TWICE_GROUPED, Formula, fill, why_not
+from ..patched_functions.table import FROM_THE_LEFT, RESIZING, SHARED, TRANSPOSED, TWICE_GROUPED, Formula, fill, why_not
 from ..rule_parts import of_torch
 from ..rulebook import RuleBook
 from . import COUNTERS

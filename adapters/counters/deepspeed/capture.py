@@ -10,8 +10,8 @@ import torch
 from ....core.records import FLOP, MAC, Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
-from ..functional_patches import FLOPS, MACS, Profiler, ledger
 from ..limits import PACKED
+from ..patched_functions.patches import FLOPS, MACS, Profiler, ledger
 
 os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else it looks for one while it is imported
 

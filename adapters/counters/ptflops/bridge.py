@@ -7,8 +7,8 @@ from dataclasses import replace
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
 from ..bridge import Bridge, Item, View, make_item
-from ..call_bridge import Calls, bridge_calls
 from ..op_bridge import bridge_ops
+from ..patched_functions.bridge import Calls, bridge_calls
 from ..rulebook import apply
 from . import AVERAGE
 from .rules import BOOK

@@ -27,9 +27,9 @@ from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter, CannotCount
 from .. import ROOT
 from ..dispatched import Added
-from ..function_calls import CallRecorder, ledger_of, public_names, replace_attributes, watch_fused_calls
 from ..limits import PACKED, SCRIPTED
 from ..module_calls import class_name, visits
+from ..patched_functions.capture import CallRecorder, ledger_of, public_names, replace_attributes, watch_fused_calls
 from . import AVERAGE
 
 Taken = tuple[int, list[Entry], list[Sighting]]

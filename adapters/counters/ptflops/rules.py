@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ....core.records import Op
 from ....work import Work, prod
-from ..functional_rules import elementwise, from_the_left, matmul
+from ..patched_functions.rules import elementwise, from_the_left, matmul
 from ..rule_parts import (
     AXES,
     CELLS,

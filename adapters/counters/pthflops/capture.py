@@ -15,8 +15,8 @@ from ....core.records import MAC, Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
-from ..function_calls import replace_attributes
 from ..module_calls import class_name
+from ..patched_functions.capture import replace_attributes
 from ..torch_flops.nodes import INNER, Counted, NodeCalls, around, ledger, names_by, spell_arguments
 from . import COUNTERS
 

@@ -10,7 +10,7 @@ from functools import partial
 
 from ....core.records import Op
 from ....work import Work, prod
-from ..call_bridge import Calls, bridge_calls, of_weights_alone
+from ..patched_functions.bridge import Calls, bridge_calls, of_weights_alone
 from ..rule_parts import classes, elements_in, elements_out, per_output, shape_in, shape_out
 from ..rulebook import RuleBook
 from . import COUNTERS

@@ -21,7 +21,7 @@ from ....core.records import FLOP, Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
-from ..function_calls import replace_attributes
+from ..patched_functions.capture import replace_attributes
 from . import COUNTERS
 from .nodes import Counted, NodeCalls, ledger, names_by, spell_arguments
 

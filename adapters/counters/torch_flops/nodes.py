@@ -23,9 +23,9 @@ from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.records import plain, tensors_in
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
-from ..function_calls import CallRecorder
 from ..limits import OF_MACHINE, explain_limits
 from ..module_calls import full_name, settings
+from ..patched_functions.capture import CallRecorder
 
 SYMBOLIC_TRACE_STOPS = (
     "torch.fx.symbolic_trace, by which it reads a model, stops on this one, which runs without it (%s)"

@@ -12,7 +12,7 @@ from functools import partial
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..call_bridge import Calls, bridge_calls, of_weights_alone
+from ..patched_functions.bridge import Calls, bridge_calls, of_weights_alone
 from ..rule_parts import AXES, dots, elements_in, elements_out, flat_window, per_output, shape_in, shape_out, shrunk
 from ..rulebook import Compute, NotCounted, RuleBook
 from . import COUNTERS

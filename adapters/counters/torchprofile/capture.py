@@ -19,12 +19,12 @@ from ....core.records import DEAD, IN_PLACE, MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.model import TorchModel, versions
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
-from ..function_calls import replace_attributes
 from ..fvcore.asked import Asked
 from ..fvcore.capture import OURS, Scopes, compare_untold, traceable_on
 from ..fvcore.limits import limits
 from ..fvcore.nodes import dropped_ops, is_seen, node_record
 from ..limits import Limit, explain_limits
+from ..patched_functions.capture import replace_attributes
 
 LIMITS = (
     Limit(

@@ -17,7 +17,7 @@ from tests.adapters.counters.ptflops_cases import CASES, RELEASES
 
 torch = pytest.importorskip("torch")
 ptflops = pytest.importorskip("ptflops")
-from reconcile.adapters.counters.function_calls import public_names  # noqa: E402
+from reconcile.adapters.counters.patched_functions.capture import public_names  # noqa: E402
 from reconcile.adapters.counters.ptflops.rules import BOOK  # noqa: E402
 
 nn, F = torch.nn, torch.nn.functional

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ...core.causes import Cause
-from ...core.records import ALIAS, Op, Sighting, Tensor, Trace
-from ...work import ZERO, is_integer_op
-from .bridge import Bridge, Item, View, by_layer, known_work, make_item, other_ops, sum_of, unknown_of, unmet
-from .rulebook import RuleBook, apply
+from ....core.causes import Cause
+from ....core.records import ALIAS, Op, Sighting, Tensor, Trace
+from ....work import ZERO, is_integer_op
+from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, other_ops, sum_of, unknown_of, unmet
+from ..rulebook import RuleBook, apply
 
 Key = tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]
 """An op's name and shapes, which two runs of a model have in common."""

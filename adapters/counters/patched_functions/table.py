@@ -1,4 +1,4 @@
-"""The functions and classes that DeepSpeed's flops profiler and calflops count, each with its formula (functional_rules.py).
+"""The functions and classes that DeepSpeed's flops profiler and calflops count, each with its formula (rules.py).
 
 Each counter has two numbers: FLOPs, and MACs, which some formulas leave out. A record says which of them it is for.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...core.causes import Cause
-from ...core.records import Op
-from ...work import Work
-from .functional_rules import addmm, cell, convolution, count_nothing, einsum, linear, matmul, norm, recurrent
-from .rule_parts import AXES, CELLS, LAYERS, functional, of_torch, per_input
-from .rulebook import Compute, NotCounted, RuleBook
+from ....core.causes import Cause
+from ....core.records import Op
+from ....work import Work
+from ..rule_parts import AXES, CELLS, LAYERS, functional, of_torch, per_input
+from ..rulebook import Compute, NotCounted, RuleBook
+from .rules import addmm, cell, convolution, count_nothing, einsum, linear, matmul, norm, recurrent
 
 MACS = "macs"
 

@@ -15,15 +15,15 @@ from typing import Any, Callable
 
 import torch
 
-from ...core.records import ALIAS, LIVE, Entry, Ledger, Op, Sighting
-from ..pytorch.model import TorchModel, versions
-from ..pytorch.trace import FusedCalls, Recorder
-from ..pytorch.tracing.call_records import RECURRENT
-from ..pytorch.tracing.module_path import ModulePath
-from ..pytorch.tracing.records import plain, tensor_record, tensors_in
-from . import ROOT
-from .limits import Limit, explain_limits
-from .module_calls import class_name, settings
+from ....core.records import ALIAS, LIVE, Entry, Ledger, Op, Sighting
+from ...pytorch.model import TorchModel, versions
+from ...pytorch.trace import FusedCalls, Recorder
+from ...pytorch.tracing.call_records import RECURRENT
+from ...pytorch.tracing.module_path import ModulePath
+from ...pytorch.tracing.records import plain, tensor_record, tensors_in
+from .. import ROOT
+from ..limits import Limit, explain_limits
+from ..module_calls import class_name, settings
 
 NO_ENTRY = ""
 """The entry of an op that ran under the counter: only the calls in which it ran feed one."""

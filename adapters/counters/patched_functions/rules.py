@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ...core.causes import Cause
-from ...core.records import Op
-from ...work import Work, prod
-from .rule_parts import biases, elements_in, first_two_sizes, gated_step, one_step, printed_flops, shape_in
-from .rulebook import Compute, NotCounted, dims, size
+from ....core.causes import Cause
+from ....core.records import Op
+from ....work import Work, prod
+from ..rule_parts import biases, elements_in, first_two_sizes, gated_step, one_step, printed_flops, shape_in
+from ..rulebook import Compute, NotCounted, dims, size
 
 
 def norm(plain: Work, affine: Work) -> Compute:

@@ -16,12 +16,14 @@ from typing import Any, Callable, NamedTuple
 
 import torch
 
-from ...core.records import Entry, Ledger, Sighting
-from ..pytorch.model import TorchModel
-from ..pytorch.tracing import higher_order
-from ..pytorch.tracing.module_path import ModulePath, module_paths
-from . import ROOT, SUM
-from .function_calls import (
+from ....core.records import Entry, Ledger, Sighting
+from ...pytorch.model import TorchModel
+from ...pytorch.tracing import higher_order
+from ...pytorch.tracing.module_path import ModulePath, module_paths
+from .. import ROOT, SUM
+from ..limits import Limit
+from ..module_calls import class_name, visits
+from .capture import (
     CallRecorder,
     innermost,
     ledger_of,
@@ -30,8 +32,6 @@ from .function_calls import (
     spaces,
     watch_fused_calls,
 )
-from .limits import Limit
-from .module_calls import class_name, visits
 
 
 class Profiler(NamedTuple):
