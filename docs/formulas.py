@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from reconcile.core.text import markdown
@@ -29,15 +30,15 @@ HELD = {
     "attention_kernels": ("attention_kernels", "loops over the pairs that see each other"),
     "collectives": ("collectives", "rings in which parts are really passed and added"),
     "complex_numbers": ("complex, lax, tf_linalg", "loops over pairs of numbers"),
-    "lax.elementwise": ("lax", "the expression of each row, and loops, run on counting numbers"),
-    "lax.linalg": (
+    "jax.formulas.elementwise": ("lax", "the expression of each row, and loops, run on counting numbers"),
+    "jax.formulas.linalg": (
         "lax",
         "the formulas of the other frameworks; for the rest only the absence of matrix products is said",
     ),
-    "lax.products": ("lax_products", "loops"),
-    "lax.windows": ("lax", "loops"),
-    "onnx.elementwise": ("onnx", "the same operation in PyTorch"),
-    "onnx.layers": ("onnx", "the same operation in PyTorch"),
+    "jax.formulas.products": ("lax_products", "loops"),
+    "jax.formulas.windows": ("lax", "loops"),
+    "onnx.formulas.elementwise": ("onnx", "the same operation in PyTorch"),
+    "onnx.formulas.layers": ("onnx", "the same operation in PyTorch"),
     "tensorflow.elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),
     "tensorflow.gradients": ("gradients, gradient_elements", "loops"),
     "tensorflow.layers": ("products, layers, tensorflow", "loops"),
@@ -65,8 +66,8 @@ FRAMEWORKS = {
 
 
 def module_of(entry: Formula) -> str:
-    """The file of reconcile/work that registers it, dots between folders."""
-    return entry.compute.__module__.partition(".work.")[2]
+    """The file that registers it, below reconcile/work or the folder of its framework, dots between folders."""
+    return re.split(r"\.work\.|\.adapters\.", entry.compute.__module__)[-1]
 
 
 def formulas() -> Iterator[str]:
