@@ -68,6 +68,11 @@ class Live(AtHand):
     def _factory(self) -> Any:
         return self.adapter.maker(self.model)
 
+    def _describe_missing_inputs(self) -> str:
+        if self.adapter.is_made(self.model):
+            return f"the model {self.where} takes inputs, and none are given: give them with --input, such as --input 1,3,224,224."
+        return super()._describe_missing_inputs()
+
 
 def _request(
     framework: Framework,

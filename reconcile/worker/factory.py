@@ -200,11 +200,15 @@ class FactoryPair(pairs.Pair):
         if stated is not None:
             return stated, {}
         if signatures.needs_arguments(self.adapter.entry(model)):
-            raise FactoryError(
-                f"the factory {self.where} returned a model without example inputs: give them with --input, such as "
-                "--input 1,3,224,224, or return (model, inputs)."
-            )
+            raise FactoryError(self._describe_missing_inputs())
         return (), {}
+
+    def _describe_missing_inputs(self) -> str:
+        """The sentence about a model that takes inputs, none of which are given."""
+        return (
+            f"the factory {self.where} returned a model without example inputs: give them with --input, such as "
+            "--input 1,3,224,224, or return (model, inputs)."
+        )
 
     def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:
         """Call the model as its own code would, without any counter. Raises FactoryError if that fails as well."""
