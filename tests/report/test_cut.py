@@ -28,7 +28,7 @@ from tests.report.tables import Page, amount, read
 from tests.report.test_footing import add_layers, add_statement
 from tests.report.trained import trained, with_a_hole
 
-MANY = 400
+MANY = 300
 
 
 def letters(i: int) -> str:

@@ -28,7 +28,7 @@ from tests.work.counting import Tally, largest, square, total
 from tests.work.records_by_hand import make
 
 SMALL = st.integers(1, 3)
-RELAXED = settings(max_examples=40, deadline=None)
+RELAXED = settings(max_examples=12, deadline=None)
 
 
 def array(tally: Tally, *shape: int) -> np.ndarray:

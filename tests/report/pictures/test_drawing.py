@@ -76,7 +76,7 @@ def test_steps_too_small_to_see_are_drawn_on_their_own_scale() -> None:
     assert boxes(drawn(large), "step-") == {}
 
 
-@pytest.mark.parametrize("sample", samples.SAMPLES)
+@pytest.mark.parametrize("sample", [samples.full, samples.incomplete, samples.empty])
 def test_the_values_by_layer_in_the_file_add_up_to_the_totals(sample: object) -> None:
     result: Answer = sample()  # type: ignore[operator]
     files = pictures.draw(result, None, ("svg",))
@@ -133,6 +133,7 @@ def test_a_statement_without_totals_is_no_picture() -> None:
     assert "waterfall.svg" not in pictures.draw(samples.clean(), lost, ("svg",))
 
 
+@pytest.mark.slow
 def test_the_library_is_loaded_only_when_a_picture_is_drawn() -> None:
     code = """if 1:
         import sys
