@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import reconcile
 from reconcile.align import mapping
 from reconcile.core import table
 from reconcile.core.results import Match
@@ -86,10 +85,3 @@ def test_a_mapping_file_writes_and_reads_layers_like_formulas(tmp_path: Path) ->
     file.write_text(text, encoding="utf-8")
     ((_, line),) = mapping._lines(file, ("tf", "torch"))
     assert (line["layer"], line["tf"], line["torch"]) == ("-a", "-a", "@b")
-
-
-def test_every_csv_is_written_by_one_function() -> None:
-    root = Path(reconcile.__file__).parent
-    assert [path.name for path in root.rglob("*.py") if "csv.writer" in path.read_text(encoding="utf-8")] == [
-        "table.py"
-    ]

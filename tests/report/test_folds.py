@@ -273,10 +273,6 @@ def test_the_table_beside_a_report_is_no_format_of_it(tmp_path: Path) -> None:
     assert reports.find_formats(tmp_path, "toy") == ("md",)
 
 
-def test_a_markdown_of_many_layers_stays_small() -> None:
-    assert len(to_markdown(grown(126)).encode()) < 20_000
-
-
 def test_a_row_that_shows_anything_else_stays_apart() -> None:
     row = LayerRow("l.0", {"tf": 4}, {"c": 2}, {"c": {Cause.OP_NOT_COUNTED: 2}}, {})
     others = [

@@ -98,18 +98,20 @@ def test_attention_in_a_step(device):
     assert phases == {INPUT_GRADIENT: dict.fromkeys(("scores", "query", "key", "value"), product)}
 
 
+class Learned(nn.Module):
+    """Learned queries, as a Perceiver has them."""
+
+    def __init__(self, *heads):
+        super().__init__()
+        self.queries = nn.Parameter(torch.zeros(1, *heads, 7, 4))
+        self.keys = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return F.scaled_dot_product_attention(self.queries * 2, self.keys(x), x)
+
+
 def test_what_came_from_parameters_alone_is_a_weights_gradient():
-    """Learned queries, as a Perceiver has them: theirs is a gradient of weights, the keys' is not."""
-
-    class Learned(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.queries = nn.Parameter(torch.zeros(1, 7, 4))
-            self.keys = nn.Linear(4, 4)
-
-        def forward(self, x):
-            return F.scaled_dot_product_attention(self.queries * 2, self.keys(x), x)
-
+    """The queries' gradient is one of weights, the keys' is not."""
     ops = training.trace(Model(Learned, 1, 3, 4)).ops
     found = {op.attrs["part"]: op.phase for op in ops if op.op.endswith("attention_backward")}
     assert found == {"scores": INPUT_GRADIENT, "query": WEIGHT_GRADIENT, "key": INPUT_GRADIENT}
@@ -206,17 +208,7 @@ def test_plain_products_on_the_cpu_have_values_and_stay_causal():
 
 def test_phases_of_the_kernel_of_the_cpu():
     """The gradient of learned queries is one of weights; the keys' is not, nor is the data's, which is not needed."""
-
-    class Learned(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.queries = nn.Parameter(torch.zeros(1, 2, 7, 4))
-            self.keys = nn.Linear(4, 4)
-
-        def forward(self, x):
-            return F.scaled_dot_product_attention(self.queries * 2, self.keys(x), x)
-
-    ops = traced(Model(Learned, 1, 2, 3, 4, device="cpu")).ops
+    ops = traced(Model(lambda: Learned(2), 1, 2, 3, 4, device="cpu")).ops
     found = {
         op.attrs["part"]: (op.phase, work_of(op).mac) for op in ops if op.op.endswith("attention_for_cpu_backward")
     }
