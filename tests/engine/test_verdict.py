@@ -14,6 +14,7 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.engine.answer import Answer
 from reconcile.engine.verdict import GIVE_FORMULAS, Verdict, verdict
+from reconcile.report import view
 from reconcile.report.csv import to_csv
 from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
@@ -250,6 +251,10 @@ def test_terminal_markdown_and_json_say_the_same(sample: Callable[[], Answer]) -
     for sentence in sentences:
         assert sentence in page.text
         assert " ".join(sentence.split()) in screen
+    problems = [view.summary(result), *(view.unknown_sentence(*one) for one in view.unknown(result))]
+    problems += [*view.traces_lost(result), *(view.broken_sentence(*one) for one in view.broken(result))]
+    for text in (page.text, screen, joined(result, quiet=True)):
+        assert [sentence for sentence in problems if sentence not in " ".join(text.split())] == []
     assert [f["sentence"] for f in data["figures"]] == [f.sentence for f in said.figures]
     assert [c["off"] for c in data["counters"]] == [c.off for c in said.counters]
     assert len(data["figures"]) + len(data["withheld"]) == len(said.figures) + len(said.withheld)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.core.causes import Cause, State
@@ -42,6 +42,7 @@ def under(page: Page, heading: str) -> list[list[str]]:
     return next(t for t in page.tables if t.heading == heading).rows
 
 
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(0, 9), st.sampled_from([None, 0, 1, 5]))
 def test_the_largest_stay_in_their_order(sizes: list[int], limit: int, kept: int | None) -> None:
     lines = list(enumerate(sizes))

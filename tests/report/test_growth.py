@@ -69,9 +69,9 @@ def test_four_times_the_ops_take_four_times_the_calls(what: str) -> None:
 
 
 def test_four_times_the_layers_take_four_times_the_calls() -> None:
-    few, many = samples.grown(100), samples.grown(400)
+    few, many = samples.grown(60), samples.grown(240)
     reports.render(few, reports.FORMATS)
-    few = samples.grown(100)
+    few = samples.grown(60)
     small, large = (calls(lambda result=result: reports.render(result, reports.FORMATS)) for result in (few, many))
     assert large < 4.4 * small
 

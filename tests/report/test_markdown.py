@@ -54,32 +54,6 @@ def test_what_was_left_out_is_listed() -> None:
     assert "trace@tf, integer bookkeeping, not floating-point work: AddV2 × 3" in text
 
 
-def test_a_broken_rule_is_said_before_anything_else() -> None:
-    page = read(to_markdown(samples.unexplained()))
-    assert page.headings[1] == "Rules that broke"
-    expected = samples.T * (samples.STEP.mac + samples.GATES)
-    assert (
-        f"rule broken at layer loop: expected {expected}, reported {expected + samples.WRONG} MAC by thop" in page.text
-    )
-    assert "rule thop.gru, thop/vision/calc_func.py:9" in page.text
-    rest = next(row for row in under(page, HEADLINE).rows if row[0] == "residual")
-    assert rest[1:] == ["loop", "the rule thop.gru does not hold here", "", f"+{2 * samples.WRONG}"]
-
-
-def test_unknown_work_is_named_with_the_way_out() -> None:
-    text = to_markdown(samples.incomplete())
-    assert "trace@torch is incomplete: aten.linalg\\_solve" not in text
-    assert "trace@torch is incomplete: aten.linalg_solve at layer loop (net.loop/solve:0): no work formula" in text
-    assert "`--formulas FILE.py`" in text
-
-
-def test_a_missing_framework_is_said_and_the_other_stands() -> None:
-    page = read(to_markdown(samples.without_tf()))
-    assert page.headings[1:3] == ["Missing traces", "From thop to trace@torch"]
-    assert "trace@tf: skipped: TensorFlow is not installed." in page.text
-    assert under(page, "Layers").header[:2] == ["layer", "work (torch)"]
-
-
 def test_real_differences_are_itemised_op_by_op() -> None:
     page = read(to_markdown(samples.everything()))
     booked, kinds = [t for t in page.tables if t.heading == "Real differences between the two models"]

@@ -37,12 +37,12 @@ def joined(result: Answer, **options: object) -> str:
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-@pytest.mark.parametrize("width", [60, 120])
-def test_no_line_is_wider_than_the_terminal(sample: object, width: int) -> None:
+def test_no_line_is_wider_than_the_terminal(sample: object) -> None:
+    """At 60 columns; test_width has any other."""
     result = sample()  # type: ignore[operator]
     for named in (result, samples.renamed(result, "loop", "層の名前\U0001f600" * 40)):
-        for line in shown(named, width).splitlines():
-            assert cell_len(line) <= width
+        for line in shown(named, 60).splitlines():
+            assert cell_len(line) <= 60
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -101,21 +101,6 @@ def test_every_counter_gets_a_closing_line() -> None:
     assert "It says it did not support aten::gru, aten::tanh." in text
 
 
-@pytest.mark.parametrize("quiet", [False, True])
-def test_a_broken_rule_is_shown_even_when_quiet(quiet: bool) -> None:
-    text = joined(samples.unexplained(), quiet=quiet)
-    assert "rule broken at layer loop: expected 200, reported 205 MAC by thop for GRU; rule thop.gru" in text
-    assert "Not reconciled: 4 counters, 1 exact, 2 off and explained to the last unit, 1 unexplained." in text
-    assert ("10 FLOP remain unexplained" in text) is not quiet
-
-
-@pytest.mark.parametrize("quiet", [False, True])
-def test_an_incomplete_trace_names_the_op_and_the_way_out(quiet: bool) -> None:
-    text = joined(samples.incomplete(), quiet=quiet)
-    assert "trace@torch is incomplete: aten.linalg_solve at layer loop (net.loop/solve:0): no work formula" in text
-    assert "--formulas FILE.py" in text
-
-
 def test_an_op_without_a_formula_is_named_once_wherever_it_is() -> None:
     result = samples.incomplete()
     tf, torch = result.traces
@@ -126,14 +111,6 @@ def test_an_op_without_a_formula_is_named_once_wherever_it_is() -> None:
     assert text.count("aten.bucketize") == 1
     assert "aten.bucketize at layer layers.0 (op0): no work formula (and at 95 more)" in text
     assert "trace@torch: 100 FLOP known + 97 ops unknown" in text
-
-
-@pytest.mark.parametrize("quiet", [False, True])
-def test_a_missing_framework_is_said_and_the_other_stands(quiet: bool) -> None:
-    text = joined(samples.without_tf(), quiet=quiet)
-    assert "trace@tf: skipped: TensorFlow is not installed." in text
-    assert "Not everything could run: 4 counters, 1 exact, 2 off and explained to the last unit, 1 skipped." in text
-    assert ("From thop to trace@torch" in text) is not quiet
 
 
 def test_quiet_is_one_line_when_all_is_well() -> None:

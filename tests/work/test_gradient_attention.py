@@ -120,11 +120,14 @@ def test_what_came_from_parameters_alone_is_a_weights_gradient():
 PRODUCT = 2 * 6 * 5 * 3 * 4
 """Multiply-adds of each of the six products of attention on SHAPES: the two of the forward pass first."""
 SHAPES = [(2, 6, 5, 4), (2, 6, 3, 4), (2, 6, 3, 4), (5, 3)]
-FROZEN = [
-    needs if needs in ((True, False, True), (True, True, True)) else pytest.param(needs, marks=pytest.mark.slow)
-    for needs in itertools.product([False, True], repeat=3)
-    if any(needs)
-]
+LORA, WHOLE = (True, False, True), (True, True, True)
+"""Which of query, key and value need a gradient."""
+
+
+def list_frozen(*fast):
+    """Every choice of what needs a gradient; all but these are for `make slow`."""
+    choices = filter(any, itertools.product([False, True], repeat=3))
+    return [needs if needs in fast else pytest.param(needs, marks=pytest.mark.slow) for needs in choices]
 
 
 def parts(model):
@@ -135,7 +138,7 @@ def parts(model):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("needs", FROZEN)
+@pytest.mark.parametrize("needs", list_frozen(LORA, WHOLE))
 def test_the_kernel_of_the_cpu_computes_every_gradient(needs, causal):
     """As under every LoRA: whichever of query, key and value is frozen.  On meta flop_counter meets those that are needed."""
     make = lambda: Attention(SHAPES[:3], needs, is_causal=causal)  # noqa: E731
@@ -155,7 +158,7 @@ def test_what_the_cpu_computes_of_a_frozen_value_is_its_gradient():
 
 
 @pytest.mark.parametrize("why", ["dropout", "a mask that needs a gradient", "a choice of the model's"])
-@pytest.mark.parametrize("needs", FROZEN)
+@pytest.mark.parametrize("needs", list_frozen(LORA))
 def test_plain_products_make_what_is_needed(needs, why):
     """Where no kernel runs (the math path), a part of the gradient that is not needed is not computed."""
 

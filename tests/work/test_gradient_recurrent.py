@@ -27,6 +27,7 @@ from tests.work.records_by_hand import make as made  # noqa: E402
 from tests.work.torch_records import Recorder  # noqa: E402
 
 SIZES = st.integers(1, 3)
+KINDS = [nn.LSTM, *(pytest.param(kind, marks=pytest.mark.slow) for kind in (nn.GRU, nn.RNN))]
 LAYERS = {"gru": nn.GRU, "lstm": nn.LSTM, "rnn_tanh": nn.RNN, "rnn_relu": nn.RNN}
 
 
@@ -87,7 +88,7 @@ def partial_sums(net, steps):
     return Work(add=again, accumulators=again)
 
 
-@settings(max_examples=int(os.environ.get("RECONCILE_EXAMPLES", "10")), deadline=None)
+@settings(max_examples=int(os.environ.get("RECONCILE_EXAMPLES", "6")), deadline=None)
 @given(
     kind=st.sampled_from(sorted(LAYERS)),
     sizes=st.tuples(st.integers(1, 4), SIZES, SIZES, st.integers(2, 4)),
@@ -122,7 +123,7 @@ def test_one_op_is_what_autograd_dispatches(kind, sizes, num_layers, flags, proj
     assert work_of(parts[0]._replace(attrs=whole)) == expected
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(kind=st.sampled_from(sorted(cells.STEPS)), sizes=st.tuples(SIZES, SIZES, SIZES, SIZES), behind=st.booleans())
 def test_one_op_is_what_the_loops_do(kind, sizes, behind):
     """And their values are autograd's."""
@@ -175,8 +176,7 @@ def test_packed_sequences(kind, bidirectional):
     assert work_of(into).cmp == expected.cmp
 
 
-@pytest.mark.parametrize("num_layers", [1, 2])
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("num_layers", "bias"), [(1, False), (2, True)])
 def test_the_kernel_of_onednn_is_what_autograd_dispatches(num_layers, bias):
     """Data, states and weights; float64 runs step by step.  The kernel sums a bias's gradient once, for both and for none."""
     shape, wide = (5, 2, 3), 4 * 4
@@ -238,7 +238,7 @@ def test_the_kernel_of_onednn_is_one_of_an_lstm():
         work_of(made("aten.mkldnn_rnn_layer_backward", shapes, [(5, 2, 4)], mode=3))
 
 
-@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM, nn.RNN])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "trained",
     [*(pytest.param(name, marks=pytest.mark.slow) for name in ("", "weight_ih", "bias_ih", "bias_hh")), "weight_hh"],
@@ -298,7 +298,7 @@ def test_a_record_that_does_not_fit_is_unknown():
 
 
 @pytest.mark.parametrize("device", [pytest.param("meta", marks=pytest.mark.slow), "cpu"])
-@pytest.mark.parametrize("kind", [nn.LSTM, *(pytest.param(kind, marks=pytest.mark.slow) for kind in (nn.GRU, nn.RNN))])
+@pytest.mark.parametrize("kind", KINDS)
 def test_flop_counter_is_explained(kind, device):
     """It sees every step; of a float32 LSTM on the CPU it sees one op that it does not know, either way."""
     make = lambda: Net(lambda: kind(4, 3, 2, bidirectional=True, dropout=0.5), True, [0, 1])  # noqa: E731
