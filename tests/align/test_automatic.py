@@ -246,7 +246,7 @@ def test_blank_sides(sides: tuple[Sequence[Layer], Sequence[Layer]]) -> None:
     foots(*pair(*sides), rows)
 
 
-@settings(deadline=None)
+@settings(max_examples=20)
 @given(LAYERS, LAYERS)
 def test_nothing_is_lost_whatever_the_models(tf: list[Layer], torch: list[Layer]) -> None:
     traces = pair(tf, torch)
@@ -255,7 +255,7 @@ def test_nothing_is_lost_whatever_the_models(tf: list[Layer], torch: list[Layer]
     assert align_layers(*traces) == rows
 
 
-@settings(deadline=None)
+@settings(max_examples=20)
 @given(LAYERS, st.randoms(use_true_random=False))
 def test_renaming_a_side_never_swaps_two_layers(layers: list[Layer], random: object) -> None:
     """Every layer has its twin under another name: a match that is made is its twin, or of the same work as its twin."""
@@ -266,7 +266,7 @@ def test_renaming_a_side_never_swaps_two_layers(layers: list[Layer], random: obj
     assert found == {name: twin[0] for name, twin in twins.items()}
 
 
-@settings(deadline=None)
+@settings(max_examples=20)
 @given(LAYERS, st.sets(st.integers(0, 6)))
 def test_layers_left_out_on_one_side_make_no_match_wrong(layers: list[Layer], out: set[int]) -> None:
     """With names on neither side, what is matched does the same work."""
@@ -321,7 +321,7 @@ def test_a_third_model_goes_by_the_one_most_like_it() -> None:
 
 
 @given(LAYERS, LAYERS, LAYERS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_nothing_is_lost_of_three_models(tf: list[Layer], torch: list[Layer], jax: list[Layer]) -> None:
     traces = (*pair(tf, torch), trace("jax", jax))
     all_foot(traces, together(traces))

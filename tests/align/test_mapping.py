@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.align.alignment import ROOT
@@ -137,6 +137,7 @@ def test_a_pair_that_says_its_layers_takes_no_file(file: Callable[..., Path]) ->
     assert alignment([], TRACES[:1])[1] == ()
 
 
+@settings(max_examples=40)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused_in_a_sentence(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("maps") / "map.csv"

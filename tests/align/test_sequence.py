@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.align.sequence import certain, find_ascending
@@ -26,6 +26,7 @@ def alignments(height: int, width: int, i: int = 0, j: int = 0) -> Iterator[froz
             yield rest | {(i, k)}
 
 
+@settings(max_examples=40)
 @given(SCORES)
 def test_what_every_best_alignment_has(scores: Sequence[Sequence[int]]) -> None:
     width = len(scores[0]) if scores else 3
@@ -37,6 +38,7 @@ def test_what_every_best_alignment_has(scores: Sequence[Sequence[int]]) -> None:
     assert found == sorted(found)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 5), unique=True).flatmap(lambda xs: st.permutations(range(len(xs)))))
 def test_the_longest_ascent(order: Sequence[int]) -> None:
     pairs = list(enumerate(order))

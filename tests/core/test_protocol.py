@@ -29,7 +29,7 @@ REQUESTS = st.builds(
 )  # fmt: skip
 
 
-@settings(deadline=None)
+@settings(max_examples=12)
 @given(REQUESTS)
 def test_what_is_read_is_what_was_written(asked: WorkerRequest) -> None:
     assert from_text(to_text(asked)) == asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -35,11 +36,12 @@ def planted(failing: tuple[str, ...], *, aligned: bool = True) -> Collected:
     return replace(WHOLE, traces=traces, meta=dict(WHOLE.meta, **({} if aligned else {"layers": []})))
 
 
+@cache
 def settled(failing: tuple[str, ...], *, aligned: bool = True) -> Answer:
     return settle_each(planted(failing, aligned=aligned), Conventions(MATMUL))
 
 
-@pytest.mark.parametrize("aligned", [True, False], ids=["a pair", "factories"])
+@pytest.mark.parametrize("aligned", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["a pair", "factories"])
 @pytest.mark.parametrize("failing", CASES, ids="+".join)
 def test_every_report_is_written_and_names_what_failed(failing: tuple[str, ...], aligned: bool) -> None:
     result = settled(failing, aligned=aligned)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.core.causes import Cause, State
@@ -101,6 +101,7 @@ def step(start: int, end: int, *amounts: int, left: dict[str, int] | None = None
 STEPS = st.lists(st.tuples(*[st.integers(-9, 9)] * 4), min_size=3, max_size=5)
 
 
+@settings(max_examples=30)
 @given(STEPS)
 def test_chaining_may_begin_anywhere(parts: list[tuple[int, ...]]) -> None:
     steps, at = [], 100

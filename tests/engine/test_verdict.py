@@ -13,8 +13,8 @@ import pytest
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.engine.answer import Answer
-from reconcile.engine.citation import quantity
 from reconcile.engine.verdict import GIVE_FORMULAS, Verdict, verdict
+from reconcile.report import view
 from reconcile.report.csv import to_csv
 from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
@@ -221,17 +221,6 @@ def test_macs_only_where_the_convention_counts_nothing_else() -> None:
     assert "by the convention other (FLOPs per unit: mac 2, add 1); " in figure.sentence
 
 
-def test_one_is_not_many() -> None:
-    assert quantity(2, 1) == "2 FLOPs (1 MAC)"
-    assert quantity(1, None) == "1 FLOP"
-    assert quantity(0, 0) == "0 FLOPs (0 MACs)"
-
-
-def test_the_pass_is_named() -> None:
-    (figure,) = verdict(own(samples.clean(), pass_="forward+backward")).figures
-    assert " per forward and backward pass of net:Net " in figure.sentence
-
-
 def test_how_the_trace_was_taken_goes_along() -> None:
     result = own(samples.clean())
     noted = replace(result.traces[0], notes=("called with float32 (1, 3)", "1 loop counts were read from one run"))
@@ -262,13 +251,10 @@ def test_terminal_markdown_and_json_say_the_same(sample: Callable[[], Answer]) -
     for sentence in sentences:
         assert sentence in page.text
         assert " ".join(sentence.split()) in screen
+    problems = [view.summary(result), *(view.unknown_sentence(*one) for one in view.unknown(result))]
+    problems += [*view.traces_lost(result), *(view.broken_sentence(*one) for one in view.broken(result))]
+    for text in (page.text, screen, joined(result, quiet=True)):
+        assert [sentence for sentence in problems if sentence not in " ".join(text.split())] == []
     assert [f["sentence"] for f in data["figures"]] == [f.sentence for f in said.figures]
     assert [c["off"] for c in data["counters"]] == [c.off for c in said.counters]
     assert len(data["figures"]) + len(data["withheld"]) == len(said.figures) + len(said.withheld)
-
-
-def test_hostile_names_do_nothing() -> None:
-    result = own(samples.clean(), params={"torch": samples.NASTY})
-    assert [tag for tag in read(to_markdown(result)).html if tag != "<br>" and "details" not in tag] == []
-    assert "\x1b" not in joined(result)
-    assert "\u202e" not in joined(result)

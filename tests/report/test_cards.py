@@ -19,7 +19,7 @@ from reconcile.engine.answer import Answer
 from reconcile.engine.verdict import verdict
 from reconcile.report import cards, reports
 from tests.report import samples, trained
-from tests.report.samples import NASTY, SAMPLES
+from tests.report.samples import NASTY, PAIRED, SAMPLES
 
 COMMAND = "reconcile run --model steps --pass training"
 
@@ -70,7 +70,7 @@ def test_the_operations_of_a_step_by_phase() -> None:
     assert step["range"] == {"low": min(readings.values()), "high": max(readings.values()), "conventions": readings}
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("sample", [*PAIRED, trained.with_a_hole])
 @pytest.mark.parametrize("make", [cards.to_card, cards.to_disclosure])
 def test_what_is_withheld_is_nowhere(sample: Any, make: Any) -> None:
     """No total of a trace for which the verdict gives no number, nor any part of it that is as long."""

@@ -137,17 +137,6 @@ def test_how_the_trace_was_taken_is_said() -> None:
     assert "trace@torch: 1 loop counts were read from one run on the example input" in text
 
 
-def test_dark_and_light_are_both_there() -> None:
-    html = to_html(samples.clean())
-    for theme in ("prefers-color-scheme: dark", 'data-jp-theme-light="true"', 'data-jp-theme-light="false"'):
-        assert theme in html
-    style = html[html.index("<style>") + 7 : html.index("</style>")]
-    rules = [part.strip() for part in re.findall(r"([^{}]+)\{", style)]
-    wild = [rule for rule in rules if ".reconcile-run" not in rule]
-    assert len(rules) > 10
-    assert wild == ["@media (prefers-color-scheme: dark)"]
-
-
 @each
 def test_markdown_for_what_shows_no_html(sample: Callable[[], Answer]) -> None:
     result = sample()

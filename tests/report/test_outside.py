@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import jsonschema
 import pytest
-from rich.console import Console
 
 import reconcile
 from reconcile.core import registry
@@ -18,7 +16,6 @@ from reconcile.engine.verdict import verdict
 from reconcile.report import reports
 from reconcile.report.page.data import page_data
 from reconcile.report.schema import schema
-from reconcile.report.terminal import screen as terminal
 from reconcile.work import load, restore_registry
 from tests.outside import NUMPY, matmul, three
 
@@ -52,14 +49,6 @@ def test_every_report_shows_both(result: Answer) -> None:
     page = str(texts["md"])
     assert "| row | torch | numpy | matched by |\n|:--|:--|:--|:--|\n| fc | fc | fc | name |" in page
     assert "in NumPy" in page
-
-
-def test_the_screen_shows_both(result: Answer) -> None:
-    screen = io.StringIO()
-    terminal.show(result, Console(file=screen, width=100))
-    shown = " ".join(screen.getvalue().split())
-    assert f"trace@numpy {THERE} {THERE} FLOP work that ran" in shown
-    assert f"NumPy does {THERE - HERE} FLOPs more than PyTorch" in shown
 
 
 def test_the_frames_have_both(result: Answer) -> None:

@@ -88,9 +88,3 @@ def test_a_statement_without_totals_is_shown_only_if_alone() -> None:
     assert isinstance(shown, Statement)
     assert shown.state is State.FAILED
     assert view.default_statement(samples.empty()) is None
-
-
-def test_the_summary_says_what_exit_code_3_was() -> None:
-    skipped = replace(samples.full(), ledgers=samples.full().ledgers[1:])
-    assert view.summary(samples.full()).startswith("A counter failed: 6 counters, 1 exact, 3 off and explained")
-    assert view.summary(skipped).startswith("Not everything could run: 5 counters")

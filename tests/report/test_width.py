@@ -99,7 +99,7 @@ def section(text: str, title: str, end: str = "\n\n") -> str:
     return text[start : text.index(end, start)]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=8)
 @given(statements(), widths)
 def test_a_statement_shows_every_amount_whole_at_any_width(statement: Statement, width: int) -> None:
     text = printed(replace(samples.clean(), statements=(statement,)), width, statement)
@@ -108,7 +108,7 @@ def test_a_statement_shows_every_amount_whole_at_any_width(statement: Statement,
     assert too_wide(text, width) == []
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=8)
 @given(
     st.lists(st.tuples(counts, counts, amounts.filter(bool), amounts.filter(bool)), min_size=1, max_size=3),
     st.booleans(),
@@ -145,7 +145,7 @@ def counted(result: Answer, total: int, unit: str) -> Answer:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=8)
 @given(counts, st.sampled_from((MAC, FLOP)), counts, widths)
 def test_the_totals_show_every_amount_whole_at_any_width(total: int, unit: str, work: int, width: int) -> None:
     result = counted(samples.clean(), total, unit)
@@ -163,7 +163,7 @@ def test_the_totals_show_every_amount_whole_at_any_width(total: int, unit: str, 
     assert too_wide(text, width) == []
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=6)
 @given(statements(f"{OLD}: thop", f"{NEW}: thop"), counts, st.sampled_from((MAC, FLOP)), widths)
 def test_a_matrix_shows_every_amount_whole_at_any_width(
     statement: Statement, total: int, unit: str, width: int
@@ -179,7 +179,7 @@ def test_a_matrix_shows_every_amount_whole_at_any_width(
     assert too_wide(text, width) == []
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=6)
 @given(st.integers(3, 24), widths)
 def test_the_phases_show_every_phase_and_its_ratio_at_any_width(power: int, width: int) -> None:
     """Each phase of the second layer is a power of ten. Both gradients do the forward pass's work again: its ratio is 2."""

@@ -116,18 +116,3 @@ def test_a_new_file_takes_the_place_of_none(tmp_path: Path, monkeypatch: pytest.
 def test_names_that_utf8_cannot_hold_are_written_escaped(tmp_path: Path) -> None:
     (file,) = atomic.write(tmp_path, "toy", {"csv": "a\ud800b"})
     assert file.read_bytes() == b"a\\ud800b"
-
-
-def test_a_large_result_is_rendered_in_time_linear_in_its_size() -> None:
-    import time
-
-    def seconds(layers: int) -> float:
-        result = samples.grown(layers)
-        start = time.process_time()
-        reports.render(result, reports.FORMATS)
-        return time.process_time() - start
-
-    seconds(10)
-    small = min(seconds(500) for _ in range(3))
-    large = min(seconds(4000) for _ in range(2))
-    assert large < 20 * small

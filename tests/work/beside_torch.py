@@ -11,7 +11,7 @@ from reconcile.work import work_of
 from tests.work.counting import values
 
 SMALL = st.integers(1, 3)
-RELAXED = settings(max_examples=25, deadline=None)
+RELAXED = settings(max_examples=8, deadline=None)
 
 
 def data(*shape):

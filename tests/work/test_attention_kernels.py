@@ -27,7 +27,7 @@ def pairs(queries: int, keys: int, left: int | None, right: int | None, to_end: 
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(sq=SMALL, sk=SMALL, left=BOUND, right=BOUND, causal=st.booleans(), groups=st.integers(1, 2))
 def test_a_window_leaves_the_pairs_that_see_each_other(sq, sk, left, right, causal, groups) -> None:
     heads, d, dv = 2 * groups, 3, 5
@@ -51,7 +51,7 @@ def test_the_efficient_kernels_two_causal_masks(kind, to_end, window) -> None:
     assert CAUSAL.flops(work) == 2 * 2 * seen * (4 + 4)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(lengths=st.lists(st.tuples(SMALL, SMALL), min_size=1, max_size=4), causal=st.booleans(), data=st.data())
 def test_packed_sequences_are_each_alone(lengths, causal, data) -> None:
     queries, keys = ([each[i] for each in lengths] for i in (0, 1))

@@ -85,7 +85,10 @@ CHAINS = {
 
 @pytest.mark.frameworks
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in ("inverse", "multi_dot") else pytest.param(name, marks=pytest.mark.slow) for name in CHAINS],
+)
 def test_every_counter_is_explained_beside_another_product(name):
     chain, products = CHAINS[name]
     run = reconcile.run(torch=Beside(chain), inputs=(torch.ones(6, 6),))

@@ -55,7 +55,7 @@ def call(name: str, count: int, processes: int, place: int, reduce: str = "sum",
 SIZES = st.tuples(st.integers(0, 30), st.integers(2, 7))
 
 
-@settings(deadline=None)
+@settings(max_examples=25)
 @given(SIZES)
 def test_each_process_adds_all_but_its_first_chunk(size: tuple[int, int]) -> None:
     count, processes = size
@@ -74,7 +74,7 @@ def test_what_a_reduction_does_with_two_elements(kind: str) -> None:
     assert work_of(call("c10d.allreduce", 8, 4, 1, kind)) == Work(**names[kind])
 
 
-@settings(deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 6), st.integers(2, 7))
 def test_what_a_process_sends_in_a_ring(each: int, processes: int) -> None:
     count = each * processes

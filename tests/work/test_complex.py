@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.work import ZERO, UnknownWork, Work, load, registered_formulas, registered_variants, work_of  # noqa: E402
+from reconcile.work import ZERO, UnknownWork, Work, load, registered_formulas, work_of  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL  # noqa: E402
 from tests.work.counting import Accumulator, Num, Tally, total  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
@@ -194,11 +194,3 @@ def test_other_functions_of_complex_numbers_are_unknown():
         with pytest.raises(UnknownWork):
             work_of(make(f"aten.{name}", [z], [z], **attrs))
     assert work_of(make("aten.pow", [z], [z], exponent=2)) == Work(mul=12, add=6)
-
-
-def test_an_op_on_complex_numbers_alone_has_no_real_form():
-    """Those of both kinds are real ops; a name that no framework has would never be found."""
-    alone = sorted(set(registered_variants("complex")) - set(registered_formulas()))
-    assert [name for name in alone if name.startswith("aten.")] == ["aten.angle", "aten.polar"]
-    aten = [name for name in registered_variants("complex") if name.startswith("aten.")]
-    assert [name for name in aten if not hasattr(torch.ops.aten, name[5:])] == []

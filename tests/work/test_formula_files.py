@@ -81,10 +81,8 @@ def test_whole_numbers_of_another_kind_are_plain_afterwards(file: Path) -> None:
         ("return Work(mul=2.5)", "line 4: it returned mul=2.5, but a count must be a whole number."),
         ("return Work(add=-5)", "line 4: it returned add=-5, but a count must be at least 0"),
         ("return Work(mac=True)", "line 4: it returned mac=True, but a count must be a whole number."),
-        ("return Work(mul=None)", "line 4: it returned mul=None, but a count must be a whole number."),
         ("return Work(div=float('nan'))", "line 4: it returned div=nan, but a count must be a whole number."),
         ("return Work(accumulators=3)", "line 4: it returned accumulators=3 and mac=0, but a dot product has at least one"),
-        ("return 7", "line 4: it returned 7, which is not a Work."),
         ("return None", "line 4: it returned None, which is not a Work."),
         ("return Work(mul=10**6000)", "line 4: it returned mul=a value of type int, but a count must be at least 0"),
         ("return 'x' * 10**6", "it returned 'xxx"),
@@ -92,7 +90,6 @@ def test_whole_numbers_of_another_kind_are_plain_afterwards(file: Path) -> None:
         ("return mine(op)", "line 6: RecursionError: "),
         ("raise SystemExit(0)", "line 6: SystemExit: 0."),
         ("raise BaseException", "line 6: BaseException."),
-        ("return op.inputs[5]", "line 6: IndexError: "),
         ("raise type('Odd', (Exception,), {'__str__': lambda self: 1 // 0})", "line 6: Odd."),
     ],
 )  # fmt: skip
@@ -163,7 +160,7 @@ def test_interrupting_is_no_fault_of_the_file(file: Path) -> None:
 
 def test_a_loop_ends(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that goes on whatever is raised; the timer that ran before (pytest's own) runs on."""
-    monkeypatch.setattr(formula_files, "LIMIT", 1.0)
+    monkeypatch.setattr(formula_files, "LIMIT", 0.3)
     monkeypatch.setattr(formula_files, "AGAIN", 0.1)
     handler, rest = signal.getsignal(signal.SIGALRM), signal.setitimer(signal.ITIMER_REAL, 500)
     begun = time.monotonic()
@@ -171,11 +168,11 @@ def test_a_loop_ends(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         file.write_text(
             "x = 0\nwhile True:\n    y = x\n    try:\n        x += 1\n    except Exception:\n        pass\n"
         )
-        with pytest.raises(UsageError, match=r"work\.py, line \d did not end within 1 s; .* with --timeout SECONDS"):
+        with pytest.raises(UsageError, match=r"work\.py, line \d did not end within 0\.3 s; .* with --timeout SECONDS"):
             load_formulas((file,))
         returning(file, "while True: pass")
         load_formulas((file,))
-        with pytest.raises(UsageError, match=r"mine\.op in .*work\.py, line 6 did not end within 1 s"):
+        with pytest.raises(UsageError, match=r"mine\.op in .*work\.py, line 6 did not end within 0\.3 s"):
             work_of(OP)
         assert signal.getsignal(signal.SIGALRM) is handler
         assert 400 < signal.getitimer(signal.ITIMER_REAL)[0] <= 500

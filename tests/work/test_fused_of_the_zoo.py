@@ -19,6 +19,9 @@ from tests.work.held import HELD, fused  # noqa: E402
 from tests.work.torch_records import record  # noqa: E402
 from tests.zoo.family_forms import BRICKS  # noqa: E402
 
+SOME = ("gru_stacked_both_ways", "lstm", "rnn_relu", "grouped_query", "dot_product_causal")
+"""A brick of each kind of fused call; `make slow` runs all."""
+
 
 def model(name, batch=2):
     parts = pair(name, branches([BRICKS[name]]))
@@ -55,11 +58,14 @@ def total(ops):
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same'")  # torch says so once, to the first test that meets it
-@pytest.mark.parametrize("name", BRICKS)
+@pytest.mark.parametrize(
+    "name", [name if name in SOME else pytest.param(name, marks=pytest.mark.slow) for name in BRICKS]
+)
 def test_the_trace_of_a_brick_is_the_sum_of_its_parts(name):
     assert total(traced(name)) == total(parts(name))
 
 
+@pytest.mark.slow
 def test_every_fused_op_of_the_bricks_is_held_somewhere():
     found = set()
     for name in BRICKS:
@@ -69,7 +75,7 @@ def test_every_fused_op_of_the_bricks_is_held_somewhere():
 
 def test_the_comparison_can_fail():
     """The parts are other ops than the traced ones for what is fused."""
-    for name in ("gru_stacked_both_ways", "lstm", "rnn_relu", "grouped_query", "dot_product_causal"):
+    for name in SOME:
         assert not fused(traced(name)) & fused(parts(name))
 
 

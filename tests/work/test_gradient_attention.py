@@ -98,18 +98,20 @@ def test_attention_in_a_step(device):
     assert phases == {INPUT_GRADIENT: dict.fromkeys(("scores", "query", "key", "value"), product)}
 
 
+class Learned(nn.Module):
+    """Learned queries, as a Perceiver has them."""
+
+    def __init__(self, *heads):
+        super().__init__()
+        self.queries = nn.Parameter(torch.zeros(1, *heads, 7, 4))
+        self.keys = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return F.scaled_dot_product_attention(self.queries * 2, self.keys(x), x)
+
+
 def test_what_came_from_parameters_alone_is_a_weights_gradient():
-    """Learned queries, as a Perceiver has them: theirs is a gradient of weights, the keys' is not."""
-
-    class Learned(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.queries = nn.Parameter(torch.zeros(1, 7, 4))
-            self.keys = nn.Linear(4, 4)
-
-        def forward(self, x):
-            return F.scaled_dot_product_attention(self.queries * 2, self.keys(x), x)
-
+    """The queries' gradient is one of weights, the keys' is not."""
     ops = training.trace(Model(Learned, 1, 3, 4)).ops
     found = {op.attrs["part"]: op.phase for op in ops if op.op.endswith("attention_backward")}
     assert found == {"scores": INPUT_GRADIENT, "query": WEIGHT_GRADIENT, "key": INPUT_GRADIENT}
@@ -118,7 +120,14 @@ def test_what_came_from_parameters_alone_is_a_weights_gradient():
 PRODUCT = 2 * 6 * 5 * 3 * 4
 """Multiply-adds of each of the six products of attention on SHAPES: the two of the forward pass first."""
 SHAPES = [(2, 6, 5, 4), (2, 6, 3, 4), (2, 6, 3, 4), (5, 3)]
-FROZEN = [needs for needs in itertools.product([False, True], repeat=3) if any(needs)]
+LORA, WHOLE = (True, False, True), (True, True, True)
+"""Which of query, key and value need a gradient."""
+
+
+def list_frozen(*fast):
+    """Every choice of what needs a gradient; all but these are for `make slow`."""
+    choices = filter(any, itertools.product([False, True], repeat=3))
+    return [needs if needs in fast else pytest.param(needs, marks=pytest.mark.slow) for needs in choices]
 
 
 def parts(model):
@@ -129,7 +138,7 @@ def parts(model):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("needs", FROZEN)
+@pytest.mark.parametrize("needs", list_frozen(LORA, WHOLE))
 def test_the_kernel_of_the_cpu_computes_every_gradient(needs, causal):
     """As under every LoRA: whichever of query, key and value is frozen.  On meta flop_counter meets those that are needed."""
     make = lambda: Attention(SHAPES[:3], needs, is_causal=causal)  # noqa: E731
@@ -149,7 +158,7 @@ def test_what_the_cpu_computes_of_a_frozen_value_is_its_gradient():
 
 
 @pytest.mark.parametrize("why", ["dropout", "a mask that needs a gradient", "a choice of the model's"])
-@pytest.mark.parametrize("needs", FROZEN)
+@pytest.mark.parametrize("needs", list_frozen(LORA))
 def test_plain_products_make_what_is_needed(needs, why):
     """Where no kernel runs (the math path), a part of the gradient that is not needed is not computed."""
 
@@ -202,17 +211,7 @@ def test_plain_products_on_the_cpu_have_values_and_stay_causal():
 
 def test_phases_of_the_kernel_of_the_cpu():
     """The gradient of learned queries is one of weights; the keys' is not, nor is the data's, which is not needed."""
-
-    class Learned(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.queries = nn.Parameter(torch.zeros(1, 2, 7, 4))
-            self.keys = nn.Linear(4, 4)
-
-        def forward(self, x):
-            return F.scaled_dot_product_attention(self.queries * 2, self.keys(x), x)
-
-    ops = traced(Model(Learned, 1, 2, 3, 4, device="cpu")).ops
+    ops = traced(Model(lambda: Learned(2), 1, 2, 3, 4, device="cpu")).ops
     found = {
         op.attrs["part"]: (op.phase, work_of(op).mac) for op in ops if op.op.endswith("attention_for_cpu_backward")
     }

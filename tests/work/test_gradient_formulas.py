@@ -20,7 +20,7 @@ from tests.work.records_by_hand import make  # noqa: E402
 
 F = torch.nn.functional
 A = torch.ops.aten
-FEW = settings(max_examples=12, deadline=None)
+FEW = settings(max_examples=8, deadline=None)
 MASKS = st.tuples(st.booleans(), st.booleans(), st.booleans()).filter(any)
 
 

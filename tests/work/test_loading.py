@@ -17,7 +17,8 @@ import sys
 from reconcile import work
 from reconcile.work import attention_kernels
 def there():
-    return [name for name in ("tensorflow", "aten", "onnx", "lax") if f"reconcile.work.{name}" in sys.modules]
+    names = ("work.tensorflow", "work.aten", "adapters.onnx.formulas", "adapters.jax.formulas")
+    return [name for name in names if f"reconcile.{name}" in sys.modules]
 work.load(("torch",))
 print(there(), work.find("aten.mm") is not None, work.find("MatMul") is not None)
 print(work.formula_of("MatMul") is not None, work.is_ours("MatMul"), there())
@@ -29,9 +30,9 @@ print(all(map(work.is_ours, work.registered_formulas())))
 def test_formulas_are_loaded_as_they_are_needed() -> None:
     done = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
-        "['aten'] True False",
-        "True True ['tensorflow', 'aten']",
-        "None ['tensorflow', 'aten', 'onnx', 'lax']",
+        "['work.aten'] True False",
+        "True True ['work.tensorflow', 'work.aten']",
+        "None ['work.tensorflow', 'work.aten', 'adapters.onnx.formulas', 'adapters.jax.formulas']",
         "True",
     ]
 

@@ -97,7 +97,9 @@ def macs(module, x):
 
 @needs_an_engine
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["LSTM", "GRU", "LSTMCell", "GRUCell"])
+@pytest.mark.parametrize(
+    "kind", ["LSTM", "GRUCell", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("GRU", "LSTMCell"))]
+)
 def test_dynamically_quantised_recurrence(engine, kind):
     gates = 4 if "LSTM" in kind else 3
     whole = {} if kind.endswith("Cell") else {"num_layers": 2, "bidirectional": True}
@@ -120,6 +122,7 @@ class Small(torch.nn.Module):
 
 
 @needs_an_engine
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_statically_quantised_layers(engine):
     model = Small().eval()

@@ -76,6 +76,7 @@ def test_one_product_is_1_by_textbook_and_2_by_accumulator():
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(FORMULAS))
 def test_a_run_reconciles_under_each(collecting, name):
     """The demo's convolution: 97 x 127 x 32 outputs of 16 products, with a bias; its relu weighs nothing here."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from reconcile.core.records import Op
 from reconcile.work import UnknownWork, Work, load, registered_formulas, work_of
 from tests.work.records_by_hand import make
 
@@ -39,41 +38,37 @@ SAME = {
 }  # fmt: skip
 
 
-def op(name: str, inputs: Any, outputs: Any, **attrs: Any) -> Op:
-    return make(name, inputs, outputs, **attrs)
-
-
 @pytest.mark.parametrize("name", SAME)
 def test_it_is_the_same_operation(name: str) -> None:
     other, inputs, outputs, attrs = SAME[name]
     if name == "Conv":
         attrs = {"group": 2}
-    found = work_of(op(f"onnx.{name}", inputs, outputs, **attrs))
-    assert found == work_of(op(other, inputs, outputs, **attrs))
+    found = work_of(make(f"onnx.{name}", inputs, outputs, **attrs))
+    assert found == work_of(make(other, inputs, outputs, **attrs))
     assert found
 
 
 def test_a_gemm_without_a_bias_and_with_factors() -> None:
     """3 x 5 dot products of 4 terms; beta * C: one multiply and one add, alpha: one multiply, per output element."""
     products = Work(mac=60, accumulators=15)
-    assert work_of(op("onnx.Gemm", [(3, 4), (5, 4)], [(3, 5)], transB=1, C=None)) == products
-    assert work_of(op("onnx.Gemm", [(4, 3), (4, 5), (5,)], [(3, 5)], transA=1)) == products + Work(add=15)
-    both = op("onnx.Gemm", [(3, 4), (4, 5), (5,)], [(3, 5)], alpha=0.5, beta=2.0)
+    assert work_of(make("onnx.Gemm", [(3, 4), (5, 4)], [(3, 5)], transB=1, C=None)) == products
+    assert work_of(make("onnx.Gemm", [(4, 3), (4, 5), (5,)], [(3, 5)], transA=1)) == products + Work(add=15)
+    both = make("onnx.Gemm", [(3, 4), (4, 5), (5,)], [(3, 5)], alpha=0.5, beta=2.0)
     assert work_of(both) == products + Work(add=15, mul=30)
 
 
 def test_clips_and_powers() -> None:
-    assert work_of(op("onnx.Clip", [X, (), ()], [Y])) == Work(cmp=2 * 960)
-    assert work_of(op("onnx.Clip", [X, ()], [Y], min=None)) == Work(cmp=960)
-    assert work_of(op("onnx.Clip", [X], [Y], min=0.0, max=6.0)) == Work(cmp=2 * 960)
-    assert work_of(op("onnx.Pow", [X, ()], [Y], exponent=2.0)) == Work(mul=960)
-    assert work_of(op("onnx.Pow", [X, ()], [Y], exponent=None)) == Work(special=960)
-    assert work_of(op("onnx.HardSigmoid", [X], [Y])) == Work(mul=960, add=960, cmp=2 * 960)
+    assert work_of(make("onnx.Clip", [X, (), ()], [Y])) == Work(cmp=2 * 960)
+    assert work_of(make("onnx.Clip", [X, ()], [Y], min=None)) == Work(cmp=960)
+    assert work_of(make("onnx.Clip", [X], [Y], min=0.0, max=6.0)) == Work(cmp=2 * 960)
+    assert work_of(make("onnx.Pow", [X, ()], [Y], exponent=2.0)) == Work(mul=960)
+    assert work_of(make("onnx.Pow", [X, ()], [Y], exponent=None)) == Work(special=960)
+    assert work_of(make("onnx.HardSigmoid", [X], [Y])) == Work(mul=960, add=960, cmp=2 * 960)
 
 
 def test_before_opset_13_a_softmax_is_one_row_from_its_axis_on() -> None:
-    flat = work_of(op("onnx.Softmax", [X], [Y], opset=11))
-    assert flat == work_of(op("aten.softmax", [(2, 480)], [(2, 480)], dim=-1))
+    flat = work_of(make("onnx.Softmax", [X], [Y], opset=11))
+    assert flat == work_of(make("aten.softmax", [(2, 480)], [(2, 480)], dim=-1))
 
 
 STEPS, BATCH, WIDTH, HIDDEN = 7, 2, 3, 5
@@ -84,7 +79,7 @@ def recurrent(kind: str, gates: int, directions: int = 1, **attrs: Any) -> Work:
     inputs = [
         (STEPS, BATCH, WIDTH), (directions, rows, WIDTH), (directions, rows, HIDDEN), (directions, 2 * rows),
     ]  # fmt: skip
-    return work_of(op(f"onnx.{kind}", inputs, [(STEPS, directions, BATCH, HIDDEN)], **attrs))
+    return work_of(make(f"onnx.{kind}", inputs, [(STEPS, directions, BATCH, HIDDEN)], **attrs))
 
 
 @pytest.mark.parametrize(

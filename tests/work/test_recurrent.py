@@ -40,7 +40,7 @@ def one_op(module, data):
     return recurrent(kind, args, hidden, "x", "")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     kind=st.sampled_from(sorted(LAYERS)),
     sizes=st.tuples(SIZES, SIZES, SIZES, SIZES),

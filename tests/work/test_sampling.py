@@ -19,7 +19,7 @@ from tests.work.records_by_hand import make  # noqa: E402
 from tests.work.torch_records import record  # noqa: E402
 
 F = torch.nn.functional
-FEW = settings(max_examples=20, deadline=None)
+FEW = settings(max_examples=10, deadline=None)
 MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 

@@ -9,9 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from reconcile.work import elementwise  # noqa: E402
+from reconcile.work import elementwise, find, load, work_of  # noqa: E402
 from tests.work import counting  # noqa: E402
 from tests.work.counting import Num, Tally  # noqa: E402
+from tests.work.records_by_hand import make  # noqa: E402
 
 F = torch.nn.functional
 exp, log, sqrt = (lambda x, f=f: x.special(f) for f in (math.exp, math.log, math.sqrt))
@@ -152,6 +153,9 @@ ROWS = [
 ]
 
 
+load()
+
+
 def test_every_row_is_held():
     assert set(SHARED) == set(elementwise.SHARED)
     assert set(ATEN) == set(elementwise.ATEN)
@@ -171,3 +175,6 @@ def test_row(table, row, expression, function):
     result = counting.each(expression, *map(tally.array, arrays))
     np.testing.assert_allclose(counting.values(result), function(*map(torch.from_numpy, arrays)), rtol=1e-6, atol=1e-9)
     assert table[row][0] * 7 == tally.work()
+    for name in (row, f"aten.{row}"):  # the ops that are called as the row is
+        if isinstance(row, str) and find(name):
+            assert work_of(make(name, arrays, arrays[:1], train=True, p=0.5)) == tally.work(), name

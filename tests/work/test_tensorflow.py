@@ -10,7 +10,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
-from reconcile.work import ZERO, UnknownWork, Work, find, load, work_of  # noqa: E402
+from reconcile.work import ZERO, Work, find, load, work_of  # noqa: E402
 from tests.work import cells, counting  # noqa: E402
 from tests.work.counting import Num, Tally  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
@@ -214,9 +214,3 @@ def test_gradients_of_pooling():
     # the average's gradient needs no forward value; the maximum's needs the forward pass, 3 comparisons per window
     assert gradient(tf.nn.avg_pool2d) == Work(div=grad, add=4 * grad)
     assert gradient(tf.nn.max_pool2d) == 2 * Work(cmp=3 * grad) + Work(add=grad)
-
-
-def test_what_stays_unknown():
-    for name in ("LRN", "CudnnRNNV3", "Mfcc", "CholeskyGrad", "SparseMatrixMatMul"):
-        with pytest.raises(UnknownWork, match=f"no work formula for {name}"):
-            work_of(make(name, [(2, 2)], [(2, 2)]))

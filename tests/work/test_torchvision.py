@@ -19,7 +19,7 @@ from tests.work.counting import Accumulator, Tally, dot, total, values  # noqa: 
 from tests.work.samples import BOTH, add_to, called, gradients, located, neighbours  # noqa: E402
 from tests.work.torchvision_ops import declared, deform_conv2d  # noqa: E402
 
-FEW = settings(max_examples=6, deadline=None)
+FEW = settings(max_examples=3, deadline=None)
 
 
 @pytest.fixture(scope="module")

@@ -107,7 +107,7 @@ def _few_notes(notes: list[RenderableType], room: int, console: Console) -> list
 
 def _fit_table(result: Answer, console: Console, room: int) -> RenderableType:
     """The table of layers, folded, with as many rows as the screen has room for, and at least a few."""
-    rows = folded_rows(result)
+    rows = min(folded_rows(result), max(room, LEAST))  # a row takes a line or more
     table = folded_table(result, rows, console.width)
     while rows > LEAST and _height(console, [table]) > room:
         rows -= 1

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
@@ -19,7 +19,6 @@ from tests.work.records_by_hand import make  # noqa: E402
 from tests.work.torch_records import record  # noqa: E402
 
 F = torch.nn.functional
-FEW = settings(max_examples=20, deadline=None)
 
 
 NORMS = {
