@@ -12,7 +12,7 @@ from reconcile.cli import cli
 from reconcile.products.kernels import ncu
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("forked")]
 
 HERE = Path(__file__).parent
 SCRIPT = """
