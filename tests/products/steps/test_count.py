@@ -37,7 +37,7 @@ def loop(net: nn.Module, optimizer: torch.optim.Optimizer, micro: int = 2) -> No
     optimizer.zero_grad()
 
 
-@pytest.mark.parametrize("micro", [1, 2, 3])
+@pytest.mark.parametrize("micro", [1, 3])
 def test_a_step_of_micro_batches_by_closed_form(micro: int) -> None:
     net = nets.mlp()
     optimizer = torch.optim.AdamW(net.parameters())
@@ -73,7 +73,6 @@ WAYS = {
     "reentrant": ({"saved": "reentrant"}, nets.REENTRANT),
     "non-reentrant": ({"saved": "non-reentrant"}, nets.NON_REENTRANT),
     "lora": ({"lora": True}, nets.LORA),
-    "autocast": ({}, PLAIN),
     "autocast, reentrant": ({"saved": "reentrant"}, nets.REENTRANT),
 }
 
