@@ -61,15 +61,13 @@ def hangs(tmp_path: Path) -> Path:
     return path
 
 
-def test_another_tool_or_packages_than_the_keys_are_refused() -> None:
-    said = json.loads(cell.run_cell(request("gru_demo", tool="another")))
-    assert "another version of reconcile" in said["outcome"]["refused"][""]
-    assert said["outcome"]["exit_code"] == 2
-    assert said["cost"]["wall_s"] > 0
-    assert said["cost"]["peak_bytes"] > 1 << 20
-    meets = {**json.loads(request("gru_demo"))["meets"], "click": "0.0.1"}
-    said = json.loads(cell.run_cell(request("gru_demo", meets=meets)))
-    assert "has click not installed, the one that started the sweep has 0.0.1" in said["outcome"]["refused"][""]
+def test_another_tool_or_packages_than_the_keys_are_refused(tmp_path: Path) -> None:
+    asked = json.loads(request("gru_demo"))
+    found = cell.answer({**asked, "tool": "another"}, tmp_path)["outcome"]
+    assert "another version of reconcile" in found["refused"][""]
+    assert found["exit_code"] == 2
+    found = cell.answer({**asked, "meets": {**asked["meets"], "click": "0.0.1"}}, tmp_path)["outcome"]
+    assert "has click not installed, the one that started the sweep has 0.0.1" in found["refused"][""]
 
 
 def test_a_model_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -79,6 +77,8 @@ def test_a_model_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) ->
     manner = Manner(texts={"formulas": formulas})
     said = json.loads(cell.run_cell(json.dumps(request_of(Cell("bad", model=str(tmp_path / "bad.py")), manner, ()))))
     assert "bad.py cannot be used" in said["outcome"]["refused"][""]
+    assert said["cost"]["wall_s"] > 0
+    assert said["cost"]["peak_bytes"] > 1 << 20
     assert not said["interrupted"]
 
 

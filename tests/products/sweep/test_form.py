@@ -174,7 +174,7 @@ def sentence_and_data(text: str) -> tuple[str, Any]:
     return refusal(data), data
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(CHANGES, CUTS, st.sampled_from(["", "[", "{", "9", "-", '"', "\\", "e", ",", "\0"]))
 def test_a_damaged_text_is_refused_or_becomes_a_page(
     changes: list[tuple[tuple[Any, ...], bool, Any, int]], cut: int, byte: str
