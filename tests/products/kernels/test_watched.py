@@ -58,14 +58,6 @@ def test_a_call_is_held_to_the_kernels(tmp_path: Path) -> None:
     assert done.exit_code != 0
 
 
-def test_kernels_of_another_script_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(TRAINING)
-    asked = ["--calls", "1", "--ncu", str(HERE / "convs.csv"), "--out", str(tmp_path)]
-    done = CliRunner().invoke(cli, ["watch", *asked, str(tmp_path / "train.py")])
-    assert done.exit_code == 2
-    assert "give the model that you recorded" in " ".join(done.output.split())
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_without_a_gpu_nothing_is_marked(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING)

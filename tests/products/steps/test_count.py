@@ -102,16 +102,6 @@ def test_a_transformers_step_by_closed_form(way: str) -> None:
     assert step.exit_code == 0
 
 
-def test_double_the_batch_doubles_every_phase() -> None:
-    model = nets.Transformer()
-    once, twice = (counted(lambda i=i: nets.cross_entropy(model, i).backward()) for i in (nets.tokens(), _two()))
-    assert phases(twice) == {phase: 2 * flops for phase, flops in phases(once).items()}
-
-
-def _two() -> torch.Tensor:
-    return torch.cat([nets.tokens(), nets.tokens()])
-
-
 def test_metrics_is_a_flat_dict_of_numbers() -> None:
     net = nets.mlp()
     found = counted(lambda: loop(net, torch.optim.SGD(net.parameters(), 0.1)), net).metrics()

@@ -112,11 +112,6 @@ def test_a_registered_framework_has_a_word_and_a_kind(folder: Path, monkeypatch:
     assert list(cell.factories) == ["tf", "torch", "numpy"]
 
 
-def test_only_two_frameworks_are_meant_by_one_definition(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.frameworks(), "other", NUMPY._replace(name="other", backend="other"))
-    assert dict(listing.cells_of("net:make")[0].factories) == {"tf": "net:make", "torch": "net:make"}
-
-
 def test_one_definition_in_the_frameworks_that_are_asked_for(folder: Path) -> None:
     """Of a word and of an entry that names none; a word for one framework, and an entry with its own, say it themselves."""
     three = listing.select_frameworks(["jax", "tf", "torch", "jax"])
