@@ -1,4 +1,4 @@
-"""reconcile.keras.Flops in ``fit`` on TensorFlow, whose step is one graph: a signature is counted once; the training is as bare."""
+"""reconcile.keras.Flops in ``fit`` on TensorFlow, whose step is one graph: a signature is counted once; it trains as bare."""
 
 from __future__ import annotations
 
