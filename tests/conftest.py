@@ -30,6 +30,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "patient"))
 # As in a worker (adapters/tensorflow/model.py, quiet): tests that import TensorFlow themselves run the same kernels on every CPU.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
+# Networks of tests are so small that threads only wait for each other, the longer the more processes there are.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Workers leave no bytecode beside a user's files by themselves.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

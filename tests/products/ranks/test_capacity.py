@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL, MATMUL, TEXTBOOK, Convention
 from reconcile.core.records import FORWARD, WEIGHT_GRADIENT, Tensor
-from reconcile.core.results import Statement, TraceResult, TraceRow
+from reconcile.core.results import Statement, TraceRow
 from reconcile.core.work import Work
-from reconcile.products.ranks.sums import Part, Sum
+from tests.products.ranks.test_sums import statement
 
 K, N, TOKENS, TOP = 6, 10, 14, 2
 CHOSE = (3, 11, 9, 5)
@@ -46,12 +45,8 @@ def settled(
     rank: list[TraceRow], chose: tuple[int, ...] = CHOSE, convention: Convention = MATMUL, top: int = TOP
 ) -> Statement:
     """Of two ranks, each with a batch and two of four experts, and one device."""
-
-    def trace(rows: list[TraceRow]) -> TraceResult:
-        return TraceResult("t", "torch", State.EQUAL, "", True, "cpu", {}, tuple(rows), (), {}, {}, {}, ())
-
     one = [*router(top), *(row for number, rows in enumerate(chose) for row in expert(number, rows))]
-    return Sum([Part(2, trace([*router(top), *rank]))], trace(one), 2, Fraction(1), convention).statement()
+    return statement([(2, [*router(top), *rank])], one, 2, convention=convention)
 
 
 EACH = {"matmul": 2 * 2 * K * N, "all": 2 * 2 * K * N + N, "textbook": 2 * 2 * K * N + N - N}
@@ -107,9 +102,5 @@ def test_experts_in_one_product_are_neither_in_places_nor_padded() -> None:
     def fused(rows: int) -> TraceRow:
         return op("experts", "aten.mm", ((rows, K), (K, N)), (rows, N), FORWARD, mac=rows * K * N)
 
-    def trace(rows: list[TraceRow]) -> TraceResult:
-        return TraceResult("t", "torch", State.EQUAL, "", True, "cpu", {}, tuple(rows), (), {}, {}, {}, ())
-
-    parts = [Part(2, trace([*router(), fused(TOKENS * TOP + 5)]))]
-    found = Sum(parts, trace([*router(), fused(TOKENS * TOP)]), 2, Fraction(1), MATMUL).statement()
+    found = statement([(2, [*router(), fused(TOKENS * TOP + 5)])], [*router(), fused(TOKENS * TOP)], 2)
     assert (found.state, found.residual) == (State.UNEXPLAINED, -2 * 2 * 5 * K * N)

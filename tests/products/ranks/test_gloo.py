@@ -35,12 +35,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def really(name: str, folder: Path) -> list[list[list[object]]]:
-    """The products of each process."""
+def really(name: str, folder: Path, program: str = "gloo.py") -> list[list[list[object]]]:
+    """The products of each process that runs the program."""
     root = str(Path(__file__).parents[3])
     environment = {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
     words = [
-        [sys.executable, "gloo.py", name, str(rank), str(WORLD), str(folder / "store"), f"{rank}.json"]
+        [sys.executable, program, name, str(rank), str(WORLD), str(folder / "store"), f"{rank}.json"]
         for rank in range(WORLD)
     ]
     started = [subprocess.Popen(each, env=environment, stderr=subprocess.PIPE, text=True) for each in words]

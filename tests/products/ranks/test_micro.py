@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 
 from reconcile.core.causes import State
 from reconcile.core.conventions import ALL, TEXTBOOK, Convention
 from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OTHER, WEIGHT_GRADIENT, Tensor
-from reconcile.core.results import Statement, TraceResult, TraceRow
+from reconcile.core.results import Statement, TraceRow
 from reconcile.core.work import Work
-from reconcile.products.ranks.sums import Part, Sum
+from tests.products.ranks.test_sums import statement
 
 M, N, K, B = 4, 6, 5, 8
 """Micro-batches; a layer's outputs and inputs; the batch of a step."""
@@ -56,12 +55,7 @@ def settled(
     ranks: list[list[TraceRow]], one: list[TraceRow], convention: Convention = ALL, count: int = 1, batches: int = 1
 ) -> Statement:
     """Each list is what ``count`` ranks do."""
-
-    def trace(rows: list[TraceRow]) -> TraceResult:
-        return TraceResult("t", "torch", State.EQUAL, "", True, "cpu", {}, tuple(rows), (), {}, {}, {}, ())
-
-    parts = [Part(count, trace(rows)) for rows in ranks]
-    return Sum(parts, trace(one), batches, Fraction(1), convention).statement()
+    return statement([(count, rows) for rows in ranks], one, batches, convention=convention)
 
 
 def causes(found: Statement) -> dict[str, int]:

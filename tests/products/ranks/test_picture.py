@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from reconcile.cli import cli
 from reconcile.products.ranks.picture import BAR, LABEL, pictures
 from reconcile.products.ranks.plan import Mesh
 
@@ -44,20 +40,3 @@ def test_stages_are_added_along_their_dimension() -> None:
 
 def test_work_that_is_unknown_has_no_picture() -> None:
     assert list(pictures(result({(0,): 5, (1,): 5}, ["dp"], [2], known=False))) == []
-
-
-@pytest.mark.frameworks
-def test_the_page_shows_it_and_sends_no_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
-    monkeypatch.chdir(tmp_path)
-    Path("uneven.py").write_text(
-        "import torch\nfrom torch import distributed, nn\n"
-        "def make():\n    return nn.Linear(8, 4), torch.ones(distributed.get_rank() + 1, 8)\n"
-    )
-    words = ["run", "--torch", "uneven:make", "--ranks", "2", "--out", "out", "--format", "html", "--quiet"]
-    done = CliRunner().invoke(cli, words)
-    assert done.exit_code == 0, done.output
-    page = next(Path("out").glob("*.ranks.html")).read_text()
-    widths = [float(width) for width in re.findall(r'<rect class="bar".*width="([\d.]+)"', page)]
-    assert widths == [BAR / 2, BAR]
-    assert not re.search(r"<script|https?:|url\(", page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,9 +14,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
+from reconcile.products.ranks.picture import BAR
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("forked")]
 
 BATCH, WIDE, HIDDEN, RANKS = 8, 64, 256, 4
 ONE = 2 * 2 * BATCH * WIDE * HIDDEN
@@ -69,7 +71,7 @@ Typed = Callable[..., Result]
 def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
     (tmp_path / "shared.py").write_text(NET)
     monkeypatch.chdir(tmp_path)
-    return lambda *words: CliRunner().invoke(cli, ["run", *words, "--out", "out", "--format", "md,json"])
+    return lambda *words: CliRunner().invoke(cli, ["run", "--out", "out", "--format", "md,json", *words])
 
 
 def test_a_world_and_one_device(typed: Typed, capfd: pytest.CaptureFixture[str]) -> None:
@@ -102,11 +104,8 @@ def test_a_program_that_asks_for_its_number_runs_as_each_rank(typed: Typed, name
     assert done.exit_code == 0, done.output
     told = json.loads(next(Path("out").glob("*.ranks.json")).read_text())
     row = ONE // BATCH
-    assert {rank: each["totals"]["matmul"] for each in told["ranks"] for rank in each["ranks"]} == {
-        0: row,
-        1: 2 * row,
-        2: 3 * row,
-    }
+    did = {rank: each["totals"]["matmul"] for each in told["ranks"] for rank in each["ranks"]}
+    assert did == {0: row, 1: 2 * row, 2: 3 * row}
 
 
 @pytest.mark.slow
@@ -127,6 +126,15 @@ def test_chosen_ranks_have_no_sum(typed: Typed) -> None:
     told = json.loads(next(Path("out").glob("*.ranks.json")).read_text())
     assert ([each["ranks"] for each in told["ranks"]], told["sum"]) == ([[3], [1]], {})
     assert "there is no sum" in " ".join(done.output.split())
+
+
+def test_the_page_shows_the_balance_and_sends_no_request(typed: Typed) -> None:
+    done = typed("--torch", "shared:own", "--ranks", "2", "--quiet", "--format", "html")
+    assert done.exit_code == 0, done.output
+    page = next(Path("out").glob("*.ranks.html")).read_text()
+    widths = [float(width) for width in re.findall(r'<rect class="bar".*width="([\d.]+)"', page)]
+    assert widths == [BAR / 2, BAR]
+    assert not re.search(r"<script|https?:|url\(", page)
 
 
 @pytest.mark.slow

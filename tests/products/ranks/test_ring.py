@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +14,7 @@ from reconcile.core.conventions import ALL, CAUSAL, MATMUL, Convention
 from reconcile.launch.request import run_request
 from reconcile.products.ranks import ranked
 from reconcile.products.ranks.sums import Part, Sum
+from tests.products.ranks.test_gloo import really
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.frameworks
@@ -117,15 +115,7 @@ def test_a_ring_skips_what_the_mask_discards(run: Run, name: str, world: int) ->
 @pytest.mark.parametrize("name", ["balanced", "in_order"])
 def test_two_real_processes_run_the_same_ring(run: Run, tmp_path: Path, name: str) -> None:
     """On gloo, with values: each process also holds its gradients against those of one device."""
-    root = str(Path(__file__).parents[3])
-    environment = {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
-    words = [
-        [sys.executable, "ring.py", name, str(rank), "2", str(tmp_path / "store"), f"{rank}.json"] for rank in (0, 1)
-    ]
-    started = [subprocess.Popen(each, env=environment, stderr=subprocess.PIPE, text=True) for each in words]
-    for process in started:
-        _, errors = process.communicate(timeout=300)
-        assert process.returncode == 0, errors
+    told = really(name, tmp_path, "ring.py")
     faked = ranked.run_ranks(run_request(torch=f"ring:{name}"), 2, (0, 1))
     for fold in faked.folds:
         rows = [
@@ -133,4 +123,4 @@ def test_two_real_processes_run_the_same_ring(run: Run, tmp_path: Path, name: st
             for row in fold.trace.rows
             if row.work.mac
         ]
-        assert json.loads(json.dumps(rows)) == json.loads((tmp_path / f"{fold.ranks[0]}.json").read_text())
+        assert json.loads(json.dumps(rows)) == told[fold.ranks[0]]

@@ -59,24 +59,38 @@ def booked(found: Against, formula: str) -> tuple[int, dict[str, int]]:
     return counter.ledger.total, causes
 
 
-def test_six_n_beside_a_step_by_closed_form() -> None:
-    step = trained(configured(nets.Transformer()))
-    total, causes = booked(step.against("formula:6n"), "formula:6n")
+@pytest.fixture(scope="module")
+def step() -> Step:
+    """A step of one batch, which tests only look at."""
+    return trained(configured(nets.Transformer()))
+
+
+@pytest.fixture(scope="module")
+def twice() -> Step:
+    """A step of two micro-batches, likewise."""
+    return trained(configured(nets.Transformer()), 2)
+
+
+def test_six_n_beside_a_step_by_closed_form(step: Step) -> None:
+    found = step.against("formula:6n")
+    total, causes = booked(found, "formula:6n")
     assert total == FORMULA
     assert causes == {
         Cause.LOOKUP_AS_PRODUCT: LOOKUP,
         Cause.PARAMETERS_AS_PRODUCTS: VECTORS,
         Cause.ATTENTION_LEFT_OUT: ATTENTION,
     }
-    assert total + LOOKUP + VECTORS + ATTENTION == step.metrics()["flops"] == sum(nets.PLAIN.values())
+    ran = step.metrics()["flops"]
+    assert total + LOOKUP + VECTORS + ATTENTION == ran == sum(nets.PLAIN.values())
+    lines = [line.rsplit(None, 1) for line in str(found).splitlines()]
+    shown = {name.strip(): int(amount.replace(",", "")) for name, amount in lines}
+    assert shown == {"formula:6n": FORMULA, **causes, "residual": 0, "what ran": ran}
 
 
-@pytest.mark.parametrize("micro", [2, 3])
-def test_micro_batches_are_one_batch_of_tokens(micro: int) -> None:
-    found = trained(configured(nets.Transformer()), micro).against("formula:6n", tokens=micro * TOKENS)
-    total, causes = booked(found, "formula:6n")
-    assert total == micro * FORMULA
-    assert causes[Cause.ATTENTION_LEFT_OUT] == micro * ATTENTION
+def test_micro_batches_are_one_batch_of_tokens(twice: Step) -> None:
+    total, causes = booked(twice.against("formula:6n", tokens=2 * TOKENS), "formula:6n")
+    assert total == 2 * FORMULA
+    assert causes[Cause.ATTENTION_LEFT_OUT] == 2 * ATTENTION
 
 
 @pytest.mark.parametrize(("saved", "phases"), [("reentrant", nets.REENTRANT), ("non-reentrant", nets.NON_REENTRANT)])
@@ -88,28 +102,14 @@ def test_what_a_checkpoint_computes_again_has_its_cause(saved: str, phases: dict
     assert Cause.OP_NOT_COUNTED not in causes
 
 
-def test_several_formulas_are_several_statements() -> None:
-    found = trained(configured(nets.Transformer())).against("formula:6n", "formula:palm", tokens=TOKENS)
+def test_several_formulas_are_several_statements(step: Step) -> None:
+    found = step.against("formula:6n", "formula:palm", tokens=TOKENS)
     named = [counter.ledger.counter for counter in found.verdict.counters]
     assert named == ["formula:6n", "formula:palm"]
     # 12 L h T per token of attention more, and without vectors of its own
     total, causes = booked(found, "formula:palm")
     assert total == FORMULA + 12 * L * D * T * TOKENS
     assert Cause.ATTENTION_LEFT_OUT not in causes
-
-
-def test_printed_it_is_the_statement() -> None:
-    step = trained(configured(nets.Transformer()))
-    lines = [line.rsplit(None, 1) for line in str(step.against("formula:6n")).splitlines()]
-    shown = {name.strip(): int(amount.replace(",", "")) for name, amount in lines}
-    assert shown == {
-        "formula:6n": FORMULA,
-        "lookup-as-product": LOOKUP,
-        "parameters-as-products": VECTORS,
-        "attention-left-out": ATTENTION,
-        "residual": 0,
-        "what ran": sum(nets.PLAIN.values()),
-    }
 
 
 def test_a_call_alone_is_compared_with_a_forward_formula() -> None:
@@ -131,17 +131,17 @@ def test_frozen_weights_and_adapters_have_their_causes() -> None:
     assert causes[Cause.PARAMETERS_AS_PRODUCTS] == VECTORS
 
 
-def test_what_cannot_be_compared_is_one_sentence() -> None:
+def test_what_cannot_be_compared_is_one_sentence(twice: Step) -> None:
     model = configured(nets.Transformer())
-    step, none = trained(model, 2), counted(lambda: torch.ones(2, 2) @ torch.ones(2, 2))
+    none = counted(lambda: torch.ones(2, 2) @ torch.ones(2, 2))
     unlike = counted(lambda: (model(nets.tokens()), nets.mlp()(nets.rows())), model)
     mixed = counted(lambda: [model.head(torch.ones(2, steps, D)) for steps in (3, 4)], model.head)
     cases = [
-        (lambda: step.against(), 'name a formula, such as against("formula:6n"): `reconcile explain counters` lists them.'),
-        (lambda: step.against("formula:7n"), "unknown formula 'formula:7n'"),
-        (lambda: step.against("flop_counter"), "unknown formula 'flop_counter'"),
+        (lambda: twice.against(), 'name a formula, such as against("formula:6n"): `reconcile explain counters` lists them.'),
+        (lambda: twice.against("formula:7n"), "unknown formula 'formula:7n'"),
+        (lambda: twice.against("flop_counter"), "unknown formula 'flop_counter'"),
         (
-            lambda: step.against("formula:6n", tokens=TOKENS),
+            lambda: twice.against("formula:6n", tokens=TOKENS),
             f"read {2 * TOKENS} tokens in the step ({2 * B} x {T}), and tokens={TOKENS} was given.",
         ),
         (lambda: none.against("formula:6n"), "no model was called in the step, so a formula has no tokens to count."),

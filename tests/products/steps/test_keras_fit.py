@@ -1,15 +1,7 @@
-"""reconcile.keras.Flops in ``fit``, in a process whose Keras runs on PyTorch.
-
-A batch of n rows runs 2n(AB + BC) FLOPs of products forward, as many for the weights' gradients, and 2nBC for the hidden values'.
-"""
+"""reconcile.keras.Flops in ``fit``, in a process whose Keras runs on PyTorch."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +9,10 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("keras")
 
+from tests.products.steps.keras_programs import A, B, C, batch, run_program
+
 pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
-ROOT = Path(__file__).parents[3]
-A, B, C = 8, 16, 4
 PROGRAM = f"""
 import json
 import keras, numpy as np
@@ -49,16 +41,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def fits(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    environ = {**os.environ, "KERAS_BACKEND": "torch", "PYTHONPATH": str(ROOT)}
-    folder = tmp_path_factory.mktemp("keras")
-    command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def batch(n: int) -> int:
-    return 2 * n * (2 * (A * B + B * C) + B * C)
+    return run_program(PROGRAM, "torch", tmp_path_factory.mktemp("keras"))
 
 
 def test_fit_is_counted_and_its_validation_is_not(fits: Any) -> None:

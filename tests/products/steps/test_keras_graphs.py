@@ -1,25 +1,18 @@
-"""reconcile.keras.Flops in ``fit`` on TensorFlow, whose step is one graph: a signature is counted once; the training is as bare.
-
-A batch of n rows runs 2n(AB + BC) FLOPs of products forward, as many for the weights' gradients, and 2nBC for the hidden values'.
-"""
+"""reconcile.keras.Flops in ``fit`` on TensorFlow, whose step is one graph: a signature is counted once; it trains as bare."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("tensorflow")
 
+from tests.products.steps.keras_programs import A, B, C, batch, run_program
+
 pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
-ROOT = Path(__file__).parents[3]
-A, B, C, ROWS = 8, 16, 4, 10
+ROWS = 10
 PROGRAM = f"""
 import json
 import keras, numpy as np, tensorflow as tf
@@ -68,17 +61,7 @@ print(json.dumps({{
 
 @pytest.fixture(scope="module")
 def fits(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    environ = {**os.environ, "KERAS_BACKEND": "tensorflow", "PYTHONPATH": str(ROOT)}
-    folder = tmp_path_factory.mktemp("keras")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=environ, cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def batch(n: int) -> int:
-    return 2 * n * (2 * (A * B + B * C) + B * C)
+    return run_program(PROGRAM, "tensorflow", tmp_path_factory.mktemp("keras"))
 
 
 EPOCH = 2 * batch(4) + batch(2)

@@ -46,11 +46,6 @@ def test_each_phase_is_in_both_in_one_or_beside_them(phase: str) -> None:
     assert (found["mfu"], found["hfu"]) == (expected[0] / 7, expected[1] / 7)
 
 
-def test_the_peak_is_the_datasheets() -> None:
-    assert peak_of("NVIDIA A100-SXM4-80GB", "bf16") == A100
-    assert peak_of("NVIDIA A100-SXM4-80GB", "tf32") == A100 // 2
-
-
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_time_that_is_none_is_refused(seconds: float) -> None:
     with pytest.raises(UsageError, match="but a time above 0 is wanted"):
@@ -67,15 +62,6 @@ def test_a_step_has_both_with_the_peak_beside_them() -> None:
     assert found["mfu"] == found["hfu"] == nets.MLP_STEP / (A100 / 2)
     assert (found["seconds"], found["peak"]) == (0.5, A100)
     assert step.metrics()["mfu"] == nets.MLP_STEP / (A100 * step.seconds)
-
-
-@pytest.mark.frameworks
-def test_without_a_device_there_is_no_utilisation() -> None:
-    nets: Any = pytest.importorskip("tests.products.steps.nets")
-    net = nets.mlp()
-    with reconcile.count(net) as step:
-        net(nets.rows()).sum().backward()
-    assert {"mfu", "hfu", "peak"} & set(step.metrics()) == set()
 
 
 @pytest.mark.frameworks
@@ -162,11 +148,8 @@ def test_what_is_no_pass_of_the_model_is_beside_both(made: Any) -> None:
     step = nets.counted(run, net, device="NVIDIA A100-SXM4-80GB")
     more = sum(beside.values())
     found = step.metrics(seconds=1.0)
-    assert (found["flops"], found["mfu"], found["hfu"]) == (
-        nets.MLP_STEP + more,
-        nets.MLP_STEP / A100,
-        nets.MLP_STEP / A100,
-    )
+    assert found["flops"] == nets.MLP_STEP + more
+    assert found["mfu"] == found["hfu"] == nets.MLP_STEP / A100
     assert (step.mfu_flops, step.hfu_flops) == (nets.MLP_STEP, nets.MLP_STEP)
     (trace,) = to_dict(step.result)["traces"]
     assert (trace["mfu_flops"], trace["hfu_flops"]) == (nets.MLP_STEP, nets.MLP_STEP)

@@ -109,7 +109,9 @@ def total(report: dict[str, Any]) -> int:
 
 
 def test_the_first_step_is_counted_as_it_runs(watch: Watch, capfd: Any) -> None:
-    result, report = watch(TRAIN, "--batch", str(BATCH))
+    """In a process of its own."""
+    result, report = watch(TRAIN, "--batch", str(BATCH), before=("--device", "H100 SXM"))
+    assert "989.4 TFLOP/s of NVIDIA H100 SXM5 80GB in bf16: MFU is " in " ".join(result.output.split())
     assert (result.exit_code, total(report)) == (0, STEP)
     (ledger,) = report["ledgers"]
     assert (ledger["counter"], ledger["total"], ledger["state"]) == ("flop_counter", STEP, "equal")
@@ -120,16 +122,22 @@ def test_the_first_step_is_counted_as_it_runs(watch: Watch, capfd: Any) -> None:
     assert "the end" not in capfd.readouterr().out
 
 
-@pytest.mark.parametrize("counters", [("torch.profiler",), ("flop_counter", "torch.profiler")])
-def test_the_profiler_counts_the_step_and_no_evaluation(watch: Watch, counters: tuple[str, ...]) -> None:
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize("counters", [(), ("torch.profiler",), ("flop_counter", "torch.profiler")])
+def test_a_call_that_is_left_out_is_counted_nowhere(watch: Watch, counters: tuple[str, ...]) -> None:
+    """A frozen model begins the step; the trained one is evaluated before it is trained."""
     result, report = watch(EVALUATED, before=[word for name in counters for word in ("--counter", name)])
     forward, frozen = 2 * 5 * 4 * 2, 2 * 5 * 3 * 4
     assert (result.exit_code, total(report)) == (0, frozen + 2 * forward)
-    assert [ledger["counter"] for ledger in report["ledgers"]] == list(counters)
+    assert [ledger["counter"] for ledger in report["ledgers"]] == list(counters or ["flop_counter"])
     assert {ledger["total"] for ledger in report["ledgers"]} == {frozen + 2 * forward}
     assert {statement["residual"] for statement in report["statements"]} == {0}
+    said = " ".join(report["traces"][0]["notes"])
+    assert "2 calls of a model, 1 backward pass, 1 step of an optimizer" in said
+    assert "1 call of a model without gradients before the step" in said
 
 
+@pytest.mark.usefixtures("forked")
 def test_the_products_of_an_optimizer_are_of_no_utilisation(watch: Watch) -> None:
     """Muon multiplies X X', its square, and their sum with X, five times, for a weight of 6 x 5."""
     result, report = watch(MUON)
@@ -139,6 +147,7 @@ def test_the_products_of_an_optimizer_are_of_no_utilisation(watch: Watch) -> Non
     assert (trace["mfu_flops"], trace["hfu_flops"]) == (once, once)
 
 
+@pytest.mark.usefixtures("forked")
 def test_another_step_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> None:
     result, report = watch(TRAIN, before=("--steps", "2", "--continue"))
     assert (result.exit_code, total(report)) == (0, STEP // MICRO * (MICRO + 1))
@@ -156,6 +165,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.usefixtures("forked")
 def test_the_sum_of_two_steps_is_not_called_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("train.py").write_text(TWO)
@@ -189,6 +199,7 @@ list(Net()(torch.ones(5, 3))[1])
 """
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_call_that_returns_a_generator_has_no_number(watch: Watch) -> None:
     """It is taken after the call that was asked for."""
     result, report = watch(LAZY, before=("--calls", "1"))
@@ -196,42 +207,23 @@ def test_a_call_that_returns_a_generator_has_no_number(watch: Watch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_several_steps_as_one_and_a_module(watch: Watch, tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("")
     (tmp_path / "package" / "loop.py").write_text(TRAIN)
-    line = [
-        "watch",
-        "--quiet",
-        "--format",
-        "json",
-        "--out",
-        "out",
-        "--steps",
-        "1-3",
-        "-m",
-        "package.loop",
-        "--batch",
-        "4",
-    ]
+    words = ["watch", "--quiet", "--format", "json", "--out", "out"]
+    line = [*words, "--steps", "1-3", "-m", "package.loop", "--batch", "4"]
     result = CliRunner().invoke(cli, line)
     report = json.loads(Path("out/loop.json").read_text())
     assert (result.exit_code, total(report)) == (0, STEP // MICRO * (3 * MICRO + 1) * 4 // BATCH)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_one_call_of_a_script_without_an_optimizer(watch: Watch) -> None:
     result, report = watch(INFER, before=("--calls", "3"))
     assert (result.exit_code, total(report)) == (0, 2 * 5 * 3 * 4)
-
-
-def test_a_call_that_is_left_out_is_counted_nowhere(watch: Watch) -> None:
-    """A frozen model begins the step; the trained one is evaluated before it is trained."""
-    result, report = watch(EVALUATED)
-    assert (result.exit_code, total(report)) == (0, 2 * 5 * (3 * 4 + 4 * 2 + 4 * 2))
-    said = " ".join(report["traces"][0]["notes"])
-    assert "2 calls of a model, 1 backward pass, 1 step of an optimizer" in said
-    assert "1 call of a model without gradients before the step" in said
 
 
 def test_an_older_python_is_refused_before_it_starts(tmp_path: Path) -> None:
@@ -273,6 +265,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_script_without_its_step_gets_one_sentence(watch: Watch, name: str) -> None:
     text, before, sentence = REFUSED[name]
     result, report = watch(text, before=before)
@@ -299,8 +292,3 @@ def test_a_file_that_is_none_is_refused() -> None:
 def test_an_option_that_is_wrong_is_said_before_the_script_runs(words: list[str], said: str) -> None:
     done = CliRunner().invoke(cli, ["watch", *words])  # there is no train.py
     assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
-
-
-def test_a_device_of_the_table_gives_the_least_time(watch: Watch) -> None:
-    result, _ = watch(TRAIN, before=("--device", "H100 SXM"))
-    assert "989.4 TFLOP/s of NVIDIA H100 SXM5 80GB in bf16: MFU is " in " ".join(result.output.split())

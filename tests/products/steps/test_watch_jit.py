@@ -197,8 +197,6 @@ SEEN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "nothing": (lambda library: library.jit(train), "it called no function of jax.jit directly"),
     "other calls": (lambda library: library.jit(evaluate)(1.0), "it called evaluate, jitted and without a gradient"),
     "not jitted": (looped, "it ran jax.value_and_grad("),
-    "jit it": (looped, "put the whole step into one function and jit that"),
-    "or name it": (looped, ":looped --args "),
     "ahead of time": (lambda library: library.jit(train).lower(1.0), "it compiled train ahead of time"),
     "untraceable": (
         lambda library: library.jit(untraceable)(1.0),

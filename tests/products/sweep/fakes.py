@@ -12,6 +12,7 @@ from typing import Any
 from reconcile.products.sweep import cells
 
 LOG = "RECONCILE_TEST_LOG"
+MARK = "RECONCILE_TEST_MARK"
 
 
 def request(name: str, **more: Any) -> dict[str, Any]:
@@ -28,6 +29,14 @@ def counter(name: str = "fvcore", total: int = 10, work: int = 10, residual: int
         "counter": name, "framework": "torch", "unit": "FLOP", "reported": total, "normalised": total, "state": state,
         "reason": "nobody knows" if residual else "", "work": work, "residual": residual, "causes": causes,
     }  # fmt: skip
+
+
+LOST = {"state": "failed", "reported": None, "normalised": None, "work": None, "residual": None, "reason": "died"}
+"""What a counter of an outcome has that failed."""
+BETWEEN = {
+    "from": "trace@tf", "to": "trace@torch", "state": "equal", "reason": "", "work": 10, "residual": 0, "causes": {},
+}  # fmt: skip
+"""Of the traces of two frameworks."""
 
 
 def outcome(name: str, *counters: Mapping[str, Any], **more: Any) -> dict[str, Any]:
@@ -62,3 +71,17 @@ def slowly(text: str) -> str:
     """The same, after a while."""
     time.sleep(0.2)
     return answer(text)
+
+
+def marked(**marks: str) -> dict[int, dict[str, str]]:
+    """The variables of processes that have all of these, '' for any value, by their id."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            pairs = [item.partition("=") for item in path.read_text(errors="replace").split("\0")]
+        except OSError:
+            continue
+        has = {name: value for name, _, value in pairs}
+        if all(name in has and value in ("", has[name]) for name, value in marks.items()):
+            found[int(path.parent.name)] = has
+    return found

@@ -9,9 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,33 +20,14 @@ from reconcile.core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, UsageEr
 from reconcile.products.sweep import cell
 from reconcile.products.sweep.cells import Cell, Manner, request_of
 from reconcile.products.sweep.engine import Finished, exit_code
+from tests.launch.conftest import PATIENCE, until
+from tests.products.sweep.fakes import MARK, marked
 
 ROOT = Path(__file__).resolve().parents[3]
-LIMIT = 240.0
-MARK = "RECONCILE_TEST_MARK"
 
 
 def request(model: str, **more: Any) -> str:
     return json.dumps({**request_of(Cell("cell", model=model), Manner(), ()), **more})
-
-
-def marked(mark: str) -> list[int]:
-    """Processes with that value of the mark, this one left out."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-        except OSError:
-            continue
-    return [pid for pid in found if pid != os.getpid()]
-
-
-def until(true: Callable[[], object]) -> None:
-    since = time.monotonic()
-    while not true():
-        assert time.monotonic() - since < LIMIT
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -61,15 +40,13 @@ def hangs(tmp_path: Path) -> Path:
     return path
 
 
-def test_another_tool_or_packages_than_the_keys_are_refused() -> None:
-    said = json.loads(cell.run_cell(request("gru_demo", tool="another")))
-    assert "another version of reconcile" in said["outcome"]["refused"][""]
-    assert said["outcome"]["exit_code"] == 2
-    assert said["cost"]["wall_s"] > 0
-    assert said["cost"]["peak_bytes"] > 1 << 20
-    meets = {**json.loads(request("gru_demo"))["meets"], "click": "0.0.1"}
-    said = json.loads(cell.run_cell(request("gru_demo", meets=meets)))
-    assert "has click not installed, the one that started the sweep has 0.0.1" in said["outcome"]["refused"][""]
+def test_another_tool_or_packages_than_the_keys_are_refused(tmp_path: Path) -> None:
+    asked = json.loads(request("gru_demo"))
+    found = cell.answer({**asked, "tool": "another"}, tmp_path)["outcome"]
+    assert "another version of reconcile" in found["refused"][""]
+    assert found["exit_code"] == 2
+    found = cell.answer({**asked, "meets": {**asked["meets"], "click": "0.0.1"}}, tmp_path)["outcome"]
+    assert "has click not installed, the one that started the sweep has 0.0.1" in found["refused"][""]
 
 
 def test_a_model_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -79,6 +56,8 @@ def test_a_model_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) ->
     manner = Manner(texts={"formulas": formulas})
     said = json.loads(cell.run_cell(json.dumps(request_of(Cell("bad", model=str(tmp_path / "bad.py")), manner, ()))))
     assert "bad.py cannot be used" in said["outcome"]["refused"][""]
+    assert said["cost"]["wall_s"] > 0
+    assert said["cost"]["peak_bytes"] > 1 << 20
     assert not said["interrupted"]
 
 
@@ -90,10 +69,10 @@ def test_a_process_that_is_killed_says_so_and_leaves_nothing(
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(cell.run_cell, request(str(hangs)))
-        until((hangs.parent / "there").exists)
+        assert until((hangs.parent / "there").exists)
         (process,) = cell.RUNNING
         process.kill()
-        said = json.loads(future.result(LIMIT))
+        said = json.loads(future.result(PATIENCE))
     assert said["died"] == "its process was killed (signal 9: out of memory?)"
     assert not cell.RUNNING
     assert not list(temporary.iterdir())
@@ -107,11 +86,11 @@ def test_everything_ends_with_whoever_started_it(hangs: Path, tmp_path: Path, mo
     code = "import sys; from reconcile.products.sweep.cell import run_cell; run_cell(sys.argv[1])"
     environ = {**os.environ, "PYTHONPATH": str(ROOT), MARK: mark, "TMPDIR": str(temporary)}
     with subprocess.Popen([sys.executable, "-c", code, request(str(hangs))], env=environ) as process:
-        until((tmp_path / "there").exists)
-        assert len(marked(mark)) >= 3
+        assert until((tmp_path / "there").exists)
+        assert len(marked(**{MARK: mark})) >= 3
         assert list(temporary.iterdir())
         process.send_signal(signal.SIGKILL)
-    until(lambda: not marked(mark))
+    assert until(lambda: not marked(**{MARK: mark}))
     assert not list(temporary.iterdir())
 
 

@@ -17,7 +17,7 @@ from reconcile.products.sweep.engine import Finished
 from reconcile.products.sweep.outcome import outcome_of, refused_outcome
 from reconcile.products.sweep.page import costs, to_csv, to_markdown, verdict
 from reconcile.report import reports
-from tests.products.sweep.fakes import counter, outcome
+from tests.products.sweep.fakes import BETWEEN, LOST, counter, outcome
 from tests.report import samples
 
 JUNK: list[Any] = [
@@ -82,23 +82,7 @@ def refusal(data: Any) -> str:
 
 def test_junk_anywhere_is_refused_or_becomes_a_page() -> None:
     """Every value of a cell replaced by every piece of junk: none ends in anything but a page or a refusal."""
-    lost = counter("thop", 5) | {
-        "state": "failed",
-        "reported": None,
-        "normalised": None,
-        "work": None,
-        "residual": None,
-    }
-    between = {
-        "from": "trace@tf",
-        "to": "trace@torch",
-        "state": "equal",
-        "reason": "",
-        "work": 10,
-        "residual": 0,
-        "causes": {},
-    }
-    whole = kept(outcome("a", counter("fvcore", 4), lost, between=[between], refused={"tf": "no"}))
+    whole = kept(outcome("a", counter("fvcore", 4), counter("thop", 5) | LOST, between=[BETWEEN], refused={"tf": "no"}))
     form.check_kept(whole, "a")
     taken = 0
     for at in places(whole):
@@ -174,7 +158,7 @@ def sentence_and_data(text: str) -> tuple[str, Any]:
     return refusal(data), data
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(CHANGES, CUTS, st.sampled_from(["", "[", "{", "9", "-", '"', "\\", "e", ",", "\0"]))
 def test_a_damaged_text_is_refused_or_becomes_a_page(
     changes: list[tuple[tuple[Any, ...], bool, Any, int]], cut: int, byte: str

@@ -9,31 +9,14 @@ import re
 from reconcile.core.atomic import safe
 from reconcile.products.sweep.engine import Finished
 from reconcile.products.sweep.page import costs, to_csv, to_markdown, verdict
-from tests.products.sweep.fakes import counter, outcome
+from tests.products.sweep.fakes import BETWEEN, LOST, counter, outcome
 
 COST = {"wall_s": 12.34, "peak_bytes": 3 << 29}
-BETWEEN = {
-    "from": "trace@tf",
-    "to": "trace@torch",
-    "state": "equal",
-    "reason": "",
-    "work": 10,
-    "residual": 0,
-    "causes": {},
-}
 CLEAN = Finished(outcome("a.Net", counter(), counter("thop", 5), between=[BETWEEN]), COST)
 OPEN = Finished(
     outcome("b|Net", counter(), counter("thop", 7, residual=-3), exit_code=1, open=["thop to trace@torch: -3"]), COST
 )
-LOST = counter() | {
-    "state": "failed",
-    "reported": None,
-    "normalised": None,
-    "work": None,
-    "residual": None,
-    "reason": "died",
-}
-FAILED = Finished(outcome("c", counter("thop"), LOST, exit_code=3), COST)
+FAILED = Finished(outcome("c", counter("thop"), counter() | LOST, exit_code=3), COST)
 THREE = Finished(
     outcome(
         "f",

@@ -26,13 +26,13 @@ from reconcile.launch.environments import named as environments
 from reconcile.launch.workers import scratch
 from reconcile.launch.workers.reaper import MARK as WORKER
 from reconcile.products.sweep import listfile, listing
+from tests.products.sweep.fakes import MARK, marked
 
 pytestmark = [pytest.mark.slow, pytest.mark.frameworks]
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT = 300.0
 SOON = 60.0
 """Seconds within which a sweep has noticed that its scheduler is none, on a machine that has other things to do."""
-MARK = "RECONCILE_TEST_MARK"
 PACKAGE = '''
 import os
 import keras
@@ -126,20 +126,6 @@ def until(true: Callable[[], object], why: str) -> None:
     while not true():
         assert time.monotonic() - since < LIMIT, why
         time.sleep(0.05)
-
-
-def marked(**marks: str) -> dict[int, dict[str, str]]:
-    """The variables of processes that have all of these, '' for any value, by their id."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            pairs = [item.partition("=") for item in path.read_text(errors="replace").split("\0")]
-        except OSError:
-            continue
-        has = {name: value for name, _, value in pairs}
-        if all(name in has and value in ("", has[name]) for name, value in marks.items()):
-            found[int(path.parent.name)] = has
-    return found
 
 
 def workers(mark: str) -> list[int]:

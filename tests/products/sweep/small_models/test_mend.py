@@ -111,7 +111,7 @@ def test_a_configuration_is_mended_until_the_model_takes_it() -> None:
         defaults: ClassVar[dict[str, Any]] = {
             "hidden_size": 768,
             "num_hidden_layers": 12,
-            "vocab_size": 30522,
+            "vocab_size": 3052,
             "ffn_dim": None,
         }
 
@@ -141,7 +141,7 @@ def test_parts_that_disagree_are_mended_as_the_rung_wants() -> None:
     class Adapted(Configuration):
         def __init__(self, **named: Any) -> None:
             super().__init__(
-                **{"hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 30522, "adapter": Adapter(), **named}
+                **{"hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 3052, "adapter": Adapter(), **named}
             )
 
     class Joined(Net):

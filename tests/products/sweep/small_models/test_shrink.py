@@ -59,7 +59,7 @@ class Both(Configuration):
 
 
 class Linear(Configuration):
-    defaults: ClassVar[dict[str, Any]] = {"hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 30522}
+    defaults: ClassVar[dict[str, Any]] = {"hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 3052}
 
 
 class Net(torch.nn.Module):
