@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...products.files.model_file import FileError
 from ..shared import adapter
-from ..shared.model_file import FileError
 from ..shared.refusal import FactoryError
 
 

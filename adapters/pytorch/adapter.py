@@ -18,7 +18,7 @@ FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
 
-    loader = ".adapters.pytorch.load"
+    loader = ".products.files.pytorch.load"
 
     def before_import(self) -> None:
         """See Adapter.before_import."""

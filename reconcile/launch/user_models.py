@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import files
 from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
 from ..core.numbers import SIZE, integer, no_size
 from ..core.protocol import ModelFile, UserModel
 from ..core.registry import frameworks, known_counters, list_default_counters, title
 from ..model_zoo.pair import Input
+from ..products.files import kinds
 
 SIGNED = ("saved_model", "graph_def")
 """The kinds of model files in which a signature or an output can be chosen."""
@@ -49,8 +49,8 @@ def factory(framework: str, text: str, option: str = "") -> str:
 
 def read_model(framework: str, text: str, *, trusted: bool = False) -> str | ModelFile:
     """The model that a framework's option names: a file with a model, otherwise a factory. Raises UsageError."""
-    if not frameworks()[framework].factories or (files.looks_like_path(text) and not text.endswith(".py")):
-        return files.read_model_file(framework, text, trusted)
+    if not frameworks()[framework].factories or (kinds.looks_like_path(text) and not text.endswith(".py")):
+        return kinds.read_model_file(framework, text, trusted)
     return factory(framework, text)
 
 

@@ -229,9 +229,9 @@ class Worker:
         """The user's own model as a pair."""
         if self.request.file is None:
             return factory.FactoryPair(self.request, self._adapter())
-        from . import model_file
+        from ..products.files import worker
 
-        return model_file.FromFile(self.request, self._adapter())
+        return worker.FromFile(self.request, self._adapter())
 
 
 def _inputs(pair: Any, params: Dict[str, Any]) -> List[Any]:

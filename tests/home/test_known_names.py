@@ -56,7 +56,7 @@ def test_no_framework_and_no_counter_is_named_outside_its_folder() -> None:
 
 def test_a_name_in_the_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "NAMING", set())
-    assert ("reconcile.worker.model_file", "tf.profiler@runmeta") in {(m, name) for m, _, name in named(LINKS)}
+    assert ("reconcile.products.files.worker", "tf.profiler@runmeta") in {(m, name) for m, _, name in named(LINKS)}
 
 
 PACKAGES = {each.package for each in (*registry.frameworks().values(), *registry.known_counters().values())} - {""}
@@ -84,7 +84,7 @@ def test_no_program_in_a_string_imports_what_a_folder_hides() -> None:
     "program",
     [
         "import sys\nimport torch",
-        "from reconcile.adapters.pytorch.files import x",
+        "from reconcile.adapters.pytorch.steps import x",
         "x=1; from thop import profile",
     ],
 )

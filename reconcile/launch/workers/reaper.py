@@ -113,7 +113,7 @@ def _become(job: dict[str, Any], parent: int, work: Callable[[], object]) -> Non
         if os.getppid() != parent:
             os._exit(1)
         if job["confined"]:
-            from .confine import confine
+            from ...products.files.confine import confine
 
             reasons = confine(job["confined"], job["accelerators"])
             note = Path(job["confined"], CONFINED + ".part")

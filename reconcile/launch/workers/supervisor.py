@@ -17,8 +17,9 @@ from typing import Any
 
 from ...core.errors import UsageError
 from ...core.protocol import TRACE, WorkerRequest, point_of, to_text
+from ...products.files import confine
 from ..environments.interpreters import Interpreter
-from . import confine, reaper, written
+from . import reaper, written
 from .exits import Log, death_of, refuse_model
 from .reaper import MARK
 from .warm import Forked, Offered
