@@ -13,8 +13,6 @@ from ..shared.refusal import FactoryError
 class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
 
-    loader = ".adapters.onnx.load"
-
     def is_model(self, value: Any) -> bool:
         """A model is a file."""
         return False

@@ -18,8 +18,6 @@ FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
 
-    loader = ".products.files.pytorch.load"
-
     def before_import(self) -> None:
         """See Adapter.before_import."""
         caches.watch()

@@ -28,7 +28,7 @@ def test_engine_and_adapters_know_no_model_by_name() -> None:
     assert [(m, name) for m in read for name in sorted(models) if name in words(m)] == []
 
 
-NAMING = {"core.registry", "work", "files", "core.records", "worker.model_file"}
+NAMING = {"core.registry", "work", "core.records", "products.files.kinds", "products.files.worker"}
 """Modules that hold such a name: the registry its folders; prefixes of ops; kinds of files; frameworks whose layers' paths follow
 by position; and, until a counter states it, which of tf.profiler's runs a model that comes from a file."""
 RECORD = re.compile(rf"reconcile\.products\.\w+(\.({'|'.join(registry.BUILT_IN)})\.\w+)?")

@@ -10,11 +10,19 @@ is not limited, because frameworks read files all over the system.
 from __future__ import annotations
 
 import errno
+import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from glob import glob
+from pathlib import Path
+
+LIBRARIES = ("landlock", "pyseccomp")
+"""The packages that this needs, beside the standard library."""
+PATIENCE = 120
+"""Seconds that a confined worker may take to load and trace a file, which might never end. Home counts them: one operation in the
+worker, such as a power of large numbers, can keep every thread there from running."""
 
 # Calls that a confined process may make: those with which Python and the frameworks compute, read and wait. The list
 # follows that of container runtimes (moby, profiles/seccomp/default.json) and is shorter: no sockets except the two
@@ -85,6 +93,20 @@ LIMITS = {
     CALLS: ("it cannot reach the network or other processes", "it can reach the network and other processes"),
 }
 """For each layer, how a process is limited if the layer is in force, and how it is not if the layer is missing."""
+
+
+def find_libraries() -> list[Path]:
+    """The folders from which ``LIBRARIES`` are imported."""
+    specs = [importlib.util.find_spec(name) for name in LIBRARIES]
+    packages = [Path(spec.origin) for spec in specs if spec is not None and spec.origin is not None]
+    return [path.parents[1] if path.name == "__init__.py" else path.parent for path in packages]
+
+
+def describe_late() -> str:
+    """What a file did that was not traced within ``PATIENCE``."""
+    return (
+        f"was not loaded and traced within {PATIENCE:g} seconds; --trust-file lets it take as long as --timeout allows."
+    )
 
 
 def confine(folder: str, accelerators: bool) -> dict[str, str]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import mmap
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ...core.errors import UsageError, brief, reason
+from ...core.framework import relative
 from ...core.protocol import ModelFile
 from ...core.registry import frameworks
 from . import archive, members, wire
@@ -43,6 +45,28 @@ def wrong(path: Path, why: str) -> UsageError:
     return UsageError(f"{brief(path)}: {why}.")
 
 
+SIGNED = ("saved_model", "graph_def")
+"""The kinds in which a signature or an output can be chosen."""
+
+
+def read_models(models: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, ModelFile]:
+    """Those of the models, by framework, that are files; ``given`` may have ``trust_file`` and ``signature``.
+
+    Raises UsageError for a file that cannot be used, and for an option where there is no file that it is about.
+    """
+    trusted, signature = given.get("trust_file", False), given.get("signature", "")
+    files = {
+        name: read_model_file(name, text, trusted)
+        for name, text in models.items()
+        if not frameworks()[name].factories or (looks_like_path(text) and not text.endswith(".py"))
+    }
+    if trusted and not files:
+        raise UsageError("--trust-file is for a model in a file, and none is given: leave it out.")
+    if signature and not any(file.kind in SIGNED for file in files.values()):
+        raise UsageError("--signature is for a SavedModel or a frozen graph, and none is given: leave it out.")
+    return {name: file._replace(trusted=trusted, signature=signature) for name, file in files.items()}
+
+
 def looks_like_path(text: str) -> bool:
     """Whether the text given for a model is a file rather than MODULE:FUNCTION."""
     return os.path.lexists(text) or (":" not in text and (os.sep in text or Path(text).suffix in ENDINGS))
@@ -66,7 +90,7 @@ def read_model_file(framework: str, text: str, trusted: bool = False) -> ModelFi
     option, title = KINDS[model.kind]
     if option != framework:
         raise wrong(path, f"it is {title}: pass it with --{option}, not --{framework}")
-    return model
+    return model._replace(reader=relative(f"{__package__}.worker"), confinement=relative(f"{__package__}.confine"))
 
 
 def _large(path: Path, size: int) -> UsageError:

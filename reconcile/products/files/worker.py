@@ -1,6 +1,6 @@
 """A user's model that is given as a file: it replaces a factory, and is loaded again whenever a factory would be called.
 
-Home has already checked the type of the file, and that its archive or folder may be opened (files/). Here the file is loaded
+Home has already checked the type of the file, and that its archive or folder may be opened (kinds.py). Here the file is loaded
 beside its framework, with guards: nothing is unpickled, no process is started, no connection is made, and memory is limited,
 so that a malicious file fails instead of harming the machine. ``--trust-file`` removes the guards.
 """
@@ -53,7 +53,7 @@ class FromFile(FactoryPair):
         self._imported_framework(lacking)
 
     def _build(self, _params: Any) -> Any:
-        loader = importlib.import_module(absolute(self.adapter.loader))
+        loader = importlib.import_module(absolute(self.framework.loader))
         loader.ready()
         with guard_file(self.file):
             try:

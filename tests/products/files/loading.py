@@ -12,9 +12,10 @@ from typing import Any
 from reconcile.adapters.shared.refusal import FactoryError
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.errors import UsageError
-from reconcile.core.protocol import TRACE, ModelFile
+from reconcile.core.protocol import TRACE
 from reconcile.core.records import Trace
 from reconcile.launch import user_models
+from reconcile.products.files import kinds
 from reconcile.work import work_of
 from reconcile.worker.main import Worker
 from tests.workers import request
@@ -27,8 +28,7 @@ def load(framework: str, path: str, *, trusted: bool = False, counters: tuple[st
     if name.endswith("!"):  # nothing that would run the model
         name, counters = name[:-1], ("tf.profiler@function", "tf.profiler@frozen")
     try:
-        file = user_models.read_model(framework, name, trusted=trusted)
-        assert isinstance(file, ModelFile)
+        file = kinds.read_model_file(framework, name, trusted=trusted)
         held = {framework: file._replace(trusted=trusted, signature=signature)}
         models = user_models.models({framework: name}, user_models.read_inputs(given.split() if given else ()), held)
         tasks = counters or user_models.counters_of({framework: name}, (), held)

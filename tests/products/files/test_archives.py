@@ -13,7 +13,7 @@ import pytest
 
 from reconcile.core.errors import UsageError
 from reconcile.core.protocol import ModelFile
-from reconcile.launch import user_models
+from reconcile.products.files import kinds
 from reconcile.products.files.model_file import FileError
 from reconcile.products.files.repacked import fresh
 from tests.products.files.hostile import Stream, archive, end64, long_end, two_ends
@@ -111,7 +111,7 @@ def refusal(path: Path, data: bytes, framework: str = "torch") -> str:
     """The one sentence about an archive of these bytes."""
     path.write_bytes(data)
     with pytest.raises(UsageError) as caught:
-        user_models.read_model(framework, str(path))
+        kinds.read_model_file(framework, str(path))
     said = str(caught.value)
     assert said.startswith(f"{path}: it")
     assert said.endswith(".")
@@ -122,8 +122,7 @@ def refusal(path: Path, data: bytes, framework: str = "torch") -> str:
 def test_the_archive_that_is_changed_is_read(tmp_path: Path) -> None:
     path = tmp_path / "net.pt"
     path.write_bytes(PLAIN)
-    found = user_models.read_model("torch", str(path))
-    assert isinstance(found, ModelFile)
+    found = kinds.read_model_file("torch", str(path))
     assert (found.kind, found.size) == ("torchscript", sum(map(len, SCRIPT.values())))
 
 
@@ -270,7 +269,7 @@ def test_what_a_framework_is_handed(tmp_path: Path, name: str) -> None:
     """The members that are loaded, each as it was looked at, stored, and nothing else."""
     path = tmp_path / "net.pt"
     path.write_bytes(HONEST[name])
-    user_models.read_model("torch", str(path))
+    kinds.read_model_file("torch", str(path))
     seen: dict[str, bytes] = {}
 
     def look(member: str, data: bytes) -> bytes:
@@ -289,6 +288,6 @@ def test_what_a_framework_is_handed(tmp_path: Path, name: str) -> None:
 def test_a_trusted_file_is_handed_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "net.pt"
     path.write_bytes(AMBIGUOUS["bytes after the end"])
-    assert isinstance(user_models.read_model("torch", str(path), trusted=True), ModelFile)
+    assert kinds.read_model_file("torch", str(path), trusted=True).kind
     with fresh(request(path)._replace(trusted=True), lambda _, data: b"") as made:
         assert made.read() == path.read_bytes()

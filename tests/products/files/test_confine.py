@@ -45,7 +45,7 @@ def attempts(tmp_path: Path, confined: bool) -> tuple[dict[str, str], dict[str, 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         worker = [sys.executable, str(ATTEMPTS), str(inside), str(outside), str(port), str(os.getpid())]
-        command = reaper.command(worker, tmp_path / "run", inside if confined else None, False)
+        command = reaper.command(worker, tmp_path / "run", inside, confine if confined else None, False)
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=outside) as process:
             assert process.stdout is not None
             out = process.stdout.read()  # with standard input open: its end ends the process

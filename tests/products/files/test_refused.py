@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.core.protocol import ModelFile
 from reconcile.launch import user_models
+from reconcile.products.files import kinds
 from tests.products.files import hostile
 from tests.products.files.hostile import BIG, part
 
@@ -90,7 +90,7 @@ CASES = {
 
 def refusal(framework: str, path: Path) -> str:
     with pytest.raises(UsageError) as caught:
-        user_models.read_model(framework, str(path))
+        kinds.read_model_file(framework, str(path))
     said = str(caught.value)
     assert said.startswith(f"{path}: ")
     assert said.endswith(".")
@@ -126,15 +126,15 @@ def test_folders(tmp_path: Path) -> None:
     inside = tmp_path / "saved_model.pb"
     inside.write_bytes(b"")
     with pytest.raises(UsageError, match=r"saved_model\.pb: it is empty"):
-        user_models.read_model("tf", str(tmp_path))
+        kinds.read_model_file("tf", str(tmp_path))
     inside.write_bytes(b"\x08\x01" + part(2, NODE)[:-3])
     with pytest.raises(UsageError, match=r"saved_model\.pb: it is cut short"):
-        user_models.read_model("tf", str(tmp_path))
+        kinds.read_model_file("tf", str(tmp_path))
     inside.write_bytes(b"nothing")
     with pytest.raises(UsageError, match=r"saved_model\.pb: it is not a SavedModel"):
-        user_models.read_model("tf", str(tmp_path))
+        kinds.read_model_file("tf", str(tmp_path))
     inside.write_bytes(b"\x08\x01" + part(2, NODE))
-    assert user_models.read_model("tf", str(tmp_path)).kind == "saved_model"
+    assert kinds.read_model_file("tf", str(tmp_path)).kind == "saved_model"
     (tmp_path / "variables").symlink_to("/etc")
     assert refusal("tf", tmp_path) == "variables is a link that points outside the folder."
 
@@ -156,27 +156,26 @@ def test_a_kind_is_known_by_its_content(tmp_path: Path) -> None:
         ("c.bin", write(b"\x89HDF\r\n\x1a\n" + bytes(99)), "keras_h5"),
     ):
         path = make(tmp_path / name)
-        found = user_models.read_model("tf", str(path))
-        assert isinstance(found, ModelFile)
+        found = kinds.read_model_file("tf", str(path))
         assert (found.kind, found.path) == (kind, str(path))
 
 
 def test_trust_opens_what_is_large_and_nothing_that_leads_out(tmp_path: Path) -> None:
     path = hostile.bomb(tmp_path / "bomb.keras")
     with pytest.raises(UsageError, match="does not hold a model"):
-        user_models.read_model("tf", str(path), trusted=True)
+        kinds.read_model_file("tf", str(path), trusted=True)
     assert (
-        user_models.read_model("tf", str(hostile.sparse(tmp_path / "l.h5", b"\x89HDF\r\n\x1a\n")), trusted=True).size
+        kinds.read_model_file("tf", str(hostile.sparse(tmp_path / "l.h5", b"\x89HDF\r\n\x1a\n")), trusted=True).size
         == BIG
     )
     with pytest.raises(UsageError, match="points outside the archive"):
-        user_models.read_model("tf", str(member("../../up")(tmp_path / "up.keras")), trusted=True)
+        kinds.read_model_file("tf", str(member("../../up")(tmp_path / "up.keras")), trusted=True)
 
 
 def test_a_factory_is_no_file() -> None:
-    assert user_models.read_model("torch", "package.module:make") == "package.module:make"
+    assert user_models.read_models({"torch": "package.module:make"}, {}) == ({}, {"torch": "package.module:make"})
     with pytest.raises(UsageError, match=r"does not name a factory. Write MODULE:FUNCTION, such as net:make_model"):
-        user_models.read_model("torch", "net.py")
+        user_models.read_models({"torch": "net.py"}, {})
 
 
 @pytest.mark.parametrize("name", ["bomb.keras", "large.keras", "zeros.pb", "overlap.keras"])

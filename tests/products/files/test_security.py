@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from reconcile.cli import cli
-from reconcile.launch.workers import supervisor
-from reconcile.products.files import kinds, worker
+from reconcile.products.files import confine, kinds, worker
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
@@ -38,7 +37,7 @@ def test_every_command_exists() -> None:
 
 def test_the_bounds_are_those_that_hold() -> None:
     assert f"may unpack to {kinds.LIMIT >> 30} GiB" in TEXT
-    assert f"at most {supervisor.PATIENCE // 60} minutes" in TEXT
+    assert f"at most {confine.PATIENCE // 60} minutes" in TEXT
     assert f"{worker.MEMORY >> 30} GiB of\nmemory beside {worker.COPIES} times the file" in TEXT
     assert f"more than {worker.LONGEST_RUN:,} turns" in TEXT
-    assert supervisor.PATIENCE % 60 == kinds.LIMIT % (1 << 30) == worker.MEMORY % (1 << 30) == 0
+    assert confine.PATIENCE % 60 == kinds.LIMIT % (1 << 30) == worker.MEMORY % (1 << 30) == 0

@@ -93,7 +93,7 @@ out = pathlib.Path(json.loads(pathlib.Path(sys.argv[1]).read_text())["out"])
 
 def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool, timeout: float) -> str:
     """What is said of a file whose worker is held, and all within the time of a test."""
-    monkeypatch.setattr("reconcile.launch.workers.supervisor.PATIENCE", 0.5)
+    monkeypatch.setattr("reconcile.products.files.confine.PATIENCE", 0.5)
     (tmp_path / "tool").write_text(HELD)
     model = user_model("m.pt2", model_file("m.pt2", trusted=trusted))
     asked = request("torch", model=model, tasks=("trace",))
