@@ -87,6 +87,8 @@ def read_model_file(framework: str, text: str, trusted: bool = False) -> ModelFi
         raise wrong(path, "there is no such file") from None
     except (OSError, ValueError) as error:
         raise wrong(path, f"it cannot be read: {reason(error)}") from error
+    if model.kind not in KINDS:
+        raise wrong(path, f"no framework that is installed here reads a file of the kind {model.kind}")
     option, title = KINDS[model.kind]
     if option != framework:
         raise wrong(path, f"it is {title}: pass it with --{option}, not --{framework}")

@@ -46,7 +46,7 @@ KINDS = {
         rooted=False,
     ),
 }
-"""Kind of a file (files.KINDS) -> the names that torch.export.save, torch.jit.save and Keras write."""
+"""Kind of a file (kinds.KINDS) -> the names that torch.export.save, torch.jit.save and Keras write."""
 
 
 class Outside(Exception):

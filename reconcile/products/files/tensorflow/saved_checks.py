@@ -43,7 +43,7 @@ def check_saved_model(where: str, path: str) -> Iterator[str]:
 def _copy(variables: Path, to: Path) -> None:
     """Copy the bytes of the files in the folder, if it exists.
 
-    A confined worker (launch/workers/confine.py) may not make links or set permissions and times, and no other process can
+    A confined worker (confine.py) may not make links or set permissions and times, and no other process can
     change a copy meanwhile."""
     if variables.is_dir():
         to.mkdir()
