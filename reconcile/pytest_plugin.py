@@ -234,9 +234,8 @@ def _fail(text: str) -> NoReturn:
 
 def _key(request: RunRequest) -> tuple[str, ...]:
     """What a take depends on, but for its counters: the fields of the options that change a baseline."""
-    from .launch.options import OPTIONS
+    from .launch.options import known_options
 
-    values = {
-        option.field: getattr(request, option.field) for option in OPTIONS.values() if option.baseline and option.field
-    }
+    deciding = (option.field for option in known_options().values() if option.baseline and option.field)
+    values = {field: getattr(request, field) for field in deciding}
     return tuple(str(sorted(value.items()) if isinstance(value, dict) else value) for value in values.values())

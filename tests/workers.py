@@ -26,8 +26,8 @@ def user_model(factory: str = "net:make", file: ModelFile | None = None, **field
 def model_file(
     path: str = "net.pt2", kind: str = "exported_program", size: int = 0, *, trusted: bool = False
 ) -> ModelFile:
-    """A model in a file."""
-    return ModelFile(path, kind, size, trusted)
+    """A model in a file, which the product of model files reads."""
+    return ModelFile(path, kind, size, trusted, "", ".products.files.worker", ".products.files.confine")
 
 
 def meta(*frameworks: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ FRAMEWORK = Framework(
     metavar="FILE.onnx",
     extra="onnx",
     files=(("onnx", "an ONNX model"),),
+    loader=".adapters.onnx.load",
     factories=False,
     aligned=False,
     exports="torch",

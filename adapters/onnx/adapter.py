@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...products.files.model_file import FileError
 from ..shared import adapter
-from ..shared.model_file import FileError
 from ..shared.refusal import FactoryError
 
 
 class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
-
-    loader = ".adapters.onnx.load"
 
     def is_model(self, value: Any) -> bool:
         """A model is a file."""

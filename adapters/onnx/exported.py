@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..shared.model_file import FileError
+from ...products.files.model_file import FileError
 from ..shared.refusal import BeyondCounter
 from .load import Model, read_model
 

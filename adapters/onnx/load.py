@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from ...core.protocol import ModelFile
-from ..shared.model_file import FileError, Wanted, match_inputs, member, show_name
+from ...products.files.model_file import FileError, Wanted, match_inputs, member, show_name
 from ..shared.nested import Arguments
 from . import elsewhere
 from .shapes import infer_types

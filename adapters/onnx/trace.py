@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...core.records import Op, Problem, Tensor, Trace
-from ..shared.model_file import FileError, show_name
+from ...products.files.model_file import FileError, show_name
 from .elsewhere import value_of
 from .load import Model, dtype_name
 

@@ -9,8 +9,7 @@ FRAMEWORK = Framework(
     adapter=".adapters.pytorch.adapter",
     formulas=".work.aten",
     model="torch.nn.Module",
-    help="PyTorch model: a function that returns it, or a .pt2 or TorchScript file.",
-    metavar="MODULE:FUNCTION|FILE",
+    help="PyTorch model: a function that returns it.",
     extra="torch",
     distributions=("torch",),
     around=("torchvision", "thop", "fvcore", "torchinfo", "ptflops"),
@@ -18,7 +17,6 @@ FRAMEWORK = Framework(
     # which setuptools 70 dropped; before 2.3 it was built for numpy 1.
     beside=("numpy", "setuptools"),
     bounds=(("<2", ("setuptools<70",)), ("<2.3", ("numpy<2",))),
-    files=(("exported_program", "a torch.export archive"), ("torchscript", "a TorchScript archive")),
     trains=True,
     optimizers=(
         "sgd",

@@ -9,8 +9,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, Optional, Tuple
 from ...core.message import first_line
 from ..shared import adapter, keras_model
 from ..shared.refusal import FactoryError
-from . import caches, memory
-from .files import torchvision
+from . import caches, memory, torchvision
 
 FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 """The variable with the folder of what torch.compile made."""
@@ -18,8 +17,6 @@ FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
-
-    loader = ".adapters.pytorch.load"
 
     def before_import(self) -> None:
         """See Adapter.before_import."""

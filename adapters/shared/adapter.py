@@ -19,9 +19,6 @@ from .refusal import FactoryError, OutOfMemory
 class Adapter:
     """How a worker, or the caller's own process, uses one framework. It keeps no state."""
 
-    loader = ""
-    """The module that loads model files (``ready()``, ``load(file, given)``), below this package; '' if there is none."""
-
     own_steps = False
     """Whether a compiled Keras model takes its own training step here."""
 

@@ -9,8 +9,7 @@ FRAMEWORK = Framework(
     adapter=".adapters.tensorflow.adapter",
     formulas=".work.tensorflow",
     model="TensorFlow model",
-    help="TensorFlow model: a function that returns it, or a frozen .pb, SavedModel folder, .keras or .h5.",
-    metavar="MODULE:FUNCTION|FILE",
+    help="TensorFlow model: a function that returns it.",
     extra="tf",
     distributions=(
         "tensorflow",
@@ -23,12 +22,6 @@ FRAMEWORK = Framework(
     around=("keras",),
     # Protobuf 4 refuses generated code of that age, and numpy 2 extension modules; few of these releases say so.
     bounds=(("<2.12", ("protobuf<3.20", "numpy<2")),),
-    files=(
-        ("graph_def", "a frozen TensorFlow graph"),
-        ("saved_model", "a SavedModel"),
-        ("keras", "a Keras model"),
-        ("keras_h5", "a Keras model in HDF5"),
-    ),
     trains=True,
     optimizers=(
         "sgd",

@@ -14,7 +14,6 @@ from . import model as models
 class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
 
-    loader = ".adapters.tensorflow.load"
     own_steps = True
     follows_fit = True
 

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from ..core.errors import UsageError
 from ..core.option import Group, Kind, Option, words
 from ..core.text import quote_words
-from ..launch.options import OPTIONS, PASSES, flags, model_options, taken_by
+from ..launch.options import OPTIONS, PASSES, flags, known_options, model_options, taken_by
 from ..launch.options import TABLES as TABLES
 
 
@@ -150,7 +150,7 @@ def _alone(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
 
 def declare_option(name: str, parameter: str = "", **look: Any) -> Callable[[F], F]:
     """The option of this name as click takes it: as its record says, and ``look`` where a command has it otherwise."""
-    return _make_option(OPTIONS[name], look, parameter)
+    return _make_option(known_options()[name], look, parameter)
 
 
 def _make_option(option: Option, look: Mapping[str, Any], parameter: str = "") -> Callable[[F], F]:
@@ -204,6 +204,11 @@ def options(*names: str | Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
+def added_options(field: str) -> tuple[str, ...]:
+    """The names of the options that products add and that decide this field of a request."""
+    return tuple(name for name, option in known_options().items() if name not in OPTIONS and option.field == field)
+
+
 def models(function: F) -> F:
     """Decorate a command with an option for the models of every framework."""
     for option in reversed(model_options().values()):
@@ -218,10 +223,6 @@ def options_taken_by(taker: str, *groups: Group, **otherwise: Callable[[Any], An
     """
     taken = taken_by(taker, *groups)
     return options(*(otherwise.get(option.parameter) or _make_option(option, {}) for option in taken))
-
-
-OWN = (models, "input", "args", "signature", "trust-file")
-"""The options that say what a model of the user's own is, and what it is called with."""
 
 
 def again(ctx: click.Context, wanted: Collection[str] = (), *more: str, bare: bool = True, command: str = "") -> str:

@@ -34,7 +34,8 @@ class Framework(NamedTuple):
         around: The names of packages that need it: by these and ``distributions`` an environment's requirements are recognised.
         beside: Further distributions that such an environment needs.
         bounds: Those that a range of its versions needs and does not declare: (versions, requirements).
-        files: The kinds of model files that it reads, each with its title.
+        files: The kinds of model files that hold its models, each with its title.
+        loader: The module that loads such a file (``ready()``, ``load(file, given)``), written like ``adapter``; '' for none.
         factories: Whether a function can make its model; otherwise the model has to be a file.
         trains: Whether its training step is traced.
         decodes: Whether a language model's call with a cache is traced.
@@ -77,6 +78,7 @@ class Framework(NamedTuple):
     beside: Tuple[str, ...] = ()
     bounds: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()
     files: Tuple[Tuple[str, str], ...] = ()
+    loader: str = ""
     factories: bool = True
     trains: bool = False
     decodes: bool = False

@@ -56,6 +56,7 @@ class Option:
         metavar: What ``--help`` shows in place of its value. ``""`` for the name of its type.
         values: The names that a shell offers for its value, looked up when the user asks. ``None`` if it offers none.
         kind: The kind of its value.
+        after: The name of the option behind which it stands in ``--help``, for one that a product adds.
         default: Its value where it is not given.
         repeated: Whether it can be given several times.
         choices: The only values that it can have, ``()`` for any.
@@ -75,6 +76,7 @@ class Option:
     metavar: str = ""
     values: Callable[[], Iterable[str]] | None = None
     kind: Kind = Kind.TEXT
+    after: str = ""
     default: Any = None
     repeated: bool = False
     choices: tuple[str, ...] = ()

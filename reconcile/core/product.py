@@ -49,6 +49,10 @@ class Product:
         name: The product's name in messages.
         module: The package that declares it, its own ``__name__``.
         commands: Its commands.
+        options: Places of tuples of :class:`reconcile.core.option.Option`: what it adds to the options of a run
+            (launch/options.py), for the commands that their ``takers`` name.
+        model_readers: Places of functions ``(models, given) -> {framework: ModelFile}``: those of the user's models, by
+            framework, that are files which it reads. ``given`` has the options of the run that were given, by parameter name.
         run_options: Places of :class:`reconcile.cli.run_options.RunOptions`: what it adds to ``run`` and ``watch``.
         answer_hooks: Places of functions ``(request, collected, answer) -> answer``, called when an answer is settled.
         model_notes: Places of functions ``() -> {pair: note}``: what
@@ -64,6 +68,8 @@ class Product:
     name: str
     module: str
     commands: tuple[Command, ...] = ()
+    options: tuple[str, ...] = ()
+    model_readers: tuple[str, ...] = ()
     run_options: tuple[str, ...] = ()
     answer_hooks: tuple[str, ...] = ()
     model_notes: tuple[str, ...] = ()

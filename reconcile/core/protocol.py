@@ -34,14 +34,25 @@ NONE: Dict[str, Any] = {}  # the default of fields; never written to
 
 
 class ModelFile(NamedTuple):
-    """A model in a file: absolute path, kind (a name from a framework's ``files``), unpacked size in bytes, whether the user
-    trusts it, and which signature of a SavedModel to use ('' for the default)."""
+    """A model in a file, which a product reads.
+
+    Attributes:
+        path: The absolute path of the file.
+        kind: A name from a framework's ``files``.
+        size: Its unpacked size in bytes.
+        trusted: Whether the user trusts it.
+        signature: Which signature of a SavedModel to use; '' for the default.
+        reader: The module whose ``FromFile`` is the model's pair in a worker, written like a framework's ``adapter``.
+        confinement: The module that confines a worker which loads such a file, unless it is trusted; written the same way.
+    """
 
     path: str
     kind: str
     size: int
     trusted: bool = False
     signature: str = ""
+    reader: str = ""
+    confinement: str = ""
 
 
 class UserModel(NamedTuple):

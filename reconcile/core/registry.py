@@ -26,6 +26,7 @@ PRODUCT_GROUP = "reconcile.products"
 """The entry point group in which other packages register their products: ``mine = "my_package:PRODUCT"``."""
 
 PRODUCT_FOLDERS = (
+    "files",
     "steps",
     "ranks",
     "kernels",
@@ -42,8 +43,14 @@ PRODUCT_FOLDERS = (
 )
 """Folders below ``reconcile/products/``, in the order in which their commands and options are shown."""
 
-BUILT_IN = ("tensorflow", "pytorch", "onnx", "jax")
-"""Folders below ``adapters/``, in the order of reports."""
+BUILT_IN: dict[str, tuple[str, ...]] = {
+    "tensorflow": (),
+    "pytorch": (),
+    "onnx": ("products.files",),
+    "jax": (),
+}
+"""Folders below ``adapters/``, in the order of reports, each with the parts that it needs. A framework is left out where one of
+them is missing."""
 
 ALL = "all"
 """The value of ``--counter`` that names every counter."""
@@ -90,7 +97,8 @@ def frameworks() -> dict[str, Framework]:
     Raises UsageError for an entry point that cannot be loaded, that is not a Framework, or whose name is taken.
     """
     known: dict[str, Framework] = {}
-    for folder in BUILT_IN:
+    present = _present_parts()
+    for folder in (folder for folder in BUILT_IN if f"frameworks.{folder}" in present):
         record = importlib.import_module(f"{ROOT}.adapters.{folder}").FRAMEWORK
         known[record.name] = record
     for point in _points(GROUP):
@@ -142,8 +150,8 @@ def products() -> dict[str, Product]:
         if wrong:
             raise _refuse_point(point, wrong)
         known[record.name] = record
-    others = dict.fromkeys(_present_folders(), ())
-    present = _with_their_needs({**others, **{f"products.{name}": record.needs for name, record in known.items()}})
+    needs = {f"products.{name}": record.needs for name, record in known.items()}
+    present = _with_their_needs({**_needs_of_folders(), **needs})
     return {name: record for name, record in known.items() if f"products.{name}" in present}
 
 
@@ -155,6 +163,8 @@ def _wrong_product(record: Product, known: Iterable[str]) -> str:
         return "its commands are not Command records"
     places = [command.place for command in record.commands if command.place]
     places += [
+        *record.options,
+        *record.model_readers,
         *record.run_options,
         *record.answer_hooks,
         *record.model_notes,
@@ -174,14 +184,19 @@ def _with_their_needs(needs: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     return frozenset(present)
 
 
-def _present_folders() -> frozenset[str]:
-    """``frameworks.NAME`` and ``counters.NAME`` of every row of the tables whose needs have rows, too."""
-    counters = {f"counters.{name}": needs for name, needs in COUNTER_FOLDERS.items()}
-    return _with_their_needs({**{f"frameworks.{name}": () for name in BUILT_IN}, **counters})
+def _needs_of_folders() -> dict[str, tuple[str, ...]]:
+    """The needs of ``frameworks.NAME`` and ``counters.NAME``, for every row of their tables."""
+    frameworks = {f"frameworks.{name}": needs for name, needs in BUILT_IN.items()}
+    return {**frameworks, **{f"counters.{name}": needs for name, needs in COUNTER_FOLDERS.items()}}
+
+
+def _present_parts() -> frozenset[str]:
+    """``products.NAME``, ``frameworks.NAME`` and ``counters.NAME`` of every part whose needs are there, too."""
+    return _with_their_needs({**_needs_of_folders(), **{f"products.{name}": () for name in products()}})
 
 
 def load_places(field: str) -> tuple[Any, ...]:
-    """Import what a field of every product names: ``"answer_hooks"`` or ``"model_notes"``.
+    """Import what a field of every product names: ``"answer_hooks"``, ``"model_notes"`` or ``"model_readers"``.
 
     Returns it in the order of the products.
     """
@@ -245,7 +260,7 @@ def counters_named(names: Iterable[str], models: Iterable[str]) -> tuple[str, ..
 
 def built_in_counters() -> dict[str, Counter]:
     """The counters of this package, as their folders' ``COUNTERS`` state them, in the order of reports."""
-    present = _present_folders()
+    present = _present_parts()
     folders = (
         importlib.import_module(f"{ROOT}.adapters.counters.{folder}")
         for folder in COUNTER_FOLDERS

@@ -1,7 +1,7 @@
 """The options of a run, a record each, and the request whose fields they set.
 
 To add one, add its record here and, if it changes what runs, its field to ``RunRequest``. ``--help``, the keyword arguments of
-``reconcile.run``, the command in a report, baselines and sweeps read the record.
+``reconcile.run``, the command in a report, baselines and sweeps read the record. Products add their own (``known_options``).
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from ..core.conventions import NAMED
 from ..core.errors import UsageError, brief
 from ..core.numbers import seconds
 from ..core.option import CHECK, MATRIX, PYTEST, PYTHON, RUN, Group, Kind, Option
+from ..core.product import load_place, refuse_product
 from ..core.protocol import ModelFile
-from ..core.registry import frameworks, known_counters
+from ..core.registry import frameworks, known_counters, products
 from .environments import CURRENT
 
 if TYPE_CHECKING:
@@ -159,16 +160,6 @@ OPTIONS = {
             help="Function that returns what to call your model with: a tuple, or (tuple, dict), in place of --input.",
         ),
         Option(
-            "signature", field="files", group=Group.MODEL, takers=(RUN, CHECK, MATRIX), default="",
-            metavar="NAME", baseline=True,
-            help="Signature of a SavedModel.  [default: serving_default]",
-        ),
-        Option(
-            "trust-file", field="files", group=Group.MODEL, takers=(RUN, CHECK, MATRIX), kind=Kind.FLAG, default=False,
-            baseline=True,
-            help="Let a model file run its own code (Lambda layers), touch files, and take any amount of memory.",
-        ),
-        Option(
             "mapping", field="mapping", read=Path,
             group=Group.MODEL, takers=(RUN, PYTHON), kind=Kind.FILE, metavar="FILE.csv",
             help="Match the layers of two models by this file, which --write-mapping wrote and you corrected.",
@@ -287,7 +278,27 @@ OPTIONS = {
         ),
     )
 }  # fmt: skip
-"""Every option that several commands or interfaces share, in the order of a command line, without those of the frameworks."""
+"""Every option that several commands or interfaces share, in the order of a command line, without those of the frameworks and of
+products."""
+
+
+def known_options() -> dict[str, Option]:
+    """These options and those that products add, in the order of a command line.
+
+    Raises UsageError for one that another package adds and that cannot be added.
+    """
+    known = list(OPTIONS.values())
+    for product in products().values():
+        for place in product.options:
+            added = load_place(product, place)
+            if not isinstance(added, tuple) or not all(isinstance(option, Option) for option in added):
+                raise refuse_product(product, f"{place} is not a tuple of Options")
+            for option in added:
+                if any(option.name == other.name or option.parameter == other.parameter for other in known):
+                    raise refuse_product(product, f"its option {option.flag} of run is another's, too")
+                behind = next((at for at, other in enumerate(known, 1) if other.name == option.after), len(known))
+                known.insert(behind, option)
+    return {option.name: option for option in known}
 
 
 def model_options() -> dict[str, Option]:
@@ -295,7 +306,7 @@ def model_options() -> dict[str, Option]:
 
     Raises UsageError for a framework whose name cannot be the name of an option.
     """
-    taken = {word for option in OPTIONS.values() for word in (option.name, option.parameter)}
+    taken = {word for option in known_options().values() for word in (option.name, option.parameter)}
     for record in frameworks().values():
         if not record.name.isidentifier() or record.name in taken:
             raise UsageError(
@@ -313,7 +324,7 @@ def model_options() -> dict[str, Option]:
 
 def by_parameter() -> dict[str, Option]:
     """All options by their parameter names, in the order of a command line."""
-    first, *rest = OPTIONS.values()
+    first, *rest = known_options().values()
     return {option.parameter: option for option in (first, *model_options().values(), *rest)}
 
 

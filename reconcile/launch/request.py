@@ -94,10 +94,10 @@ def run_request(**options: Any) -> RunRequest:
     models = models_of(given)
     files: Mapping[str, ModelFile] = {}
     factories: Mapping[str, str] = {}
-    if models or "trust_file" in given or "signature" in given:
+    if models or any(known[name].field == "files" for name in given):
         from .user_models import read_models
 
-        files, factories = read_models(models, given.get("trust_file", False), given.get("signature", ""))
+        files, factories = read_models(models, given)
     _of_device(given.get("device", ""), models)
     optimizer = read_optimizer(given.get("pass_", PASSES[0]), given.get("optimizer"), models)
     if "counters" in values:

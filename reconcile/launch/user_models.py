@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import files
 from ..core.counter import Counter
 from ..core.errors import UsageError, brief, short, unknown
 from ..core.numbers import SIZE, integer, no_size
 from ..core.protocol import ModelFile, UserModel
-from ..core.registry import frameworks, known_counters, list_default_counters, title
+from ..core.registry import frameworks, known_counters, list_default_counters, load_places, title
 from ..model_zoo.pair import Input
 
-SIGNED = ("saved_model", "graph_def")
-"""The kinds of model files in which a signature or an output can be chosen."""
 READ_BACK = "frozen_pb"
 """The recipe that every model of TensorFlow has: it is frozen, and read back with import_graph_def."""
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
@@ -47,30 +45,22 @@ def factory(framework: str, text: str, option: str = "") -> str:
     return f"{library}:{function}"
 
 
-def read_model(framework: str, text: str, *, trusted: bool = False) -> str | ModelFile:
-    """The model that a framework's option names: a file with a model, otherwise a factory. Raises UsageError."""
-    if not frameworks()[framework].factories or (files.looks_like_path(text) and not text.endswith(".py")):
-        return files.read_model_file(framework, text, trusted)
-    return factory(framework, text)
+def read_models(models: Mapping[str, str], given: Mapping[str, Any]) -> tuple[dict[str, ModelFile], dict[str, str]]:
+    """The models that are files which a product reads; and the factories, a file's path for a file. Raises UsageError for a name
+    that is neither, and what the products raise."""
+    files = {name: file for read in load_places("model_readers") for name, file in read(models, given).items()}
+    unread = next((name for name in models if name not in files and _is_path(models[name])), "")
+    if unread:
+        raise UsageError(
+            f"--{unread} {short(models[unread])} is a file, and the product `files`, which reads models in files, is missing: "
+            "write MODULE:FUNCTION, a function that makes the model."
+        )
+    return files, {name: where if name in files else factory(name, where) for name, where in models.items()}
 
 
-def read_models(
-    models: Mapping[str, str], trusted: bool, signature: str
-) -> tuple[dict[str, ModelFile], dict[str, str]]:
-    """The models that are files; and the factories, a file's path for a file. Raises UsageError for a name that is neither."""
-    named = {name: read_model(name, where, trusted=trusted) for name, where in models.items()}
-    files = {name: file for name, file in named.items() if isinstance(file, ModelFile)}
-    _of_files(files, trusted, signature)
-    factories = {name: models[name] if isinstance(made, ModelFile) else made for name, made in named.items()}
-    return {name: file._replace(trusted=trusted, signature=signature) for name, file in files.items()}, factories
-
-
-def _of_files(files: Mapping[str, ModelFile], trusted: bool, signature: str) -> None:
-    """Raises UsageError for an option of model files where there is no file that it is about."""
-    if trusted and not files:
-        raise UsageError("--trust-file is for a model in a file, and none is given: leave it out.")
-    if signature and not any(file.kind in SIGNED for file in files.values()):
-        raise UsageError("--signature is for a SavedModel or a frozen graph, and none is given: leave it out.")
+def _is_path(text: str) -> bool:
+    """Whether the text given for a model is the path of a file without Python code."""
+    return not text.endswith(".py") and (os.path.lexists(text) or (os.sep in text and ":" not in text))
 
 
 def read_input(text: str) -> Input:

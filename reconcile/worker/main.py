@@ -229,9 +229,8 @@ class Worker:
         """The user's own model as a pair."""
         if self.request.file is None:
             return factory.FactoryPair(self.request, self._adapter())
-        from . import model_file
-
-        return model_file.FromFile(self.request, self._adapter())
+        reader = importlib.import_module(absolute(self.request.file.reader))
+        return reader.FromFile(self.request, self._adapter())
 
 
 def _inputs(pair: Any, params: Dict[str, Any]) -> List[Any]:

@@ -31,3 +31,13 @@ def test_the_registry_extends_its_records(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(registry, "products", lambda: whole)
     found = registry.frameworks.__wrapped__()[name]
     assert found == held._replace(libraries=(*held.libraries, ("more", "more.library")))
+
+
+def test_what_needs_a_product_is_left_out_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {"tensorflow": (), "pytorch": ("products.mine",)}
+    monkeypatch.setattr(registry, "BUILT_IN", rows)
+    monkeypatch.setattr(registry, "COUNTER_FOLDERS", {"thop": ("frameworks.pytorch",), "tf_profiler": ()})
+    for there in ({}, {"mine": Product("mine", "mine")}):
+        monkeypatch.setattr(registry, "products", lambda there=there: there)
+        assert list(registry.frameworks.__wrapped__()) == (["tf", "torch"] if there else ["tf"])
+        assert ("thop" in registry.built_in_counters()) == bool(there)

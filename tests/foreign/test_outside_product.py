@@ -120,6 +120,12 @@ BROKEN = {
     "a command that is none": ("command.py", "@click.command()\n", ""),
     "options that cannot be imported": ("run_options.py", "import click", "import no_such_click"),
     "options that are none": ("run_options.py", "NOTES = NoteOptions()", "NOTES = object()"),
+    "shared options that are none": ("__init__.py", "run_options=", 'options=(".command:notes",), run_options='),
+    "a shared option that is taken": (
+        "__init__.py",
+        "run_options=",
+        'options=("reconcile.products.files.options:OPTIONS",), run_options=',
+    ),
     "an option that is taken": ("run_options.py", 'option("--note"', 'option("--quiet"'),
 }
 """What is wrong: the file, its text, and what stands in place of that."""

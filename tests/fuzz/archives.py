@@ -27,7 +27,7 @@ def _ready_torch() -> None:
     import torch
     import torch.export
 
-    from reconcile.adapters.pytorch import load as load_torch  # noqa: F401
+    from reconcile.products.files.pytorch import load as load_torch  # noqa: F401
 
     torch.set_num_threads(1)
 
@@ -97,7 +97,7 @@ def torch_archive(rng: Random) -> bytes:
 
 def check_torch(data: bytes, folder: Path) -> None:
     """Raises Wrong where PyTorch would read what the checks have not."""
-    from reconcile.adapters.pytorch import load as load_torch
+    from reconcile.products.files.pytorch import load as load_torch
 
     path = folder / "net.pt2"
     path.write_bytes(data)
@@ -148,14 +148,14 @@ def any_archive(rng: Random) -> bytes:
 
 def check_any(data: bytes, folder: Path) -> None:
     """Whatever it is: a kind, or one sentence."""
-    from reconcile import files
     from reconcile.core.errors import UsageError
+    from reconcile.products.files import kinds
 
     path = folder / "net.zip"
     path.write_bytes(data)
     for framework in ("torch", "tf", "onnx"):
         try:
-            assert files.read_model_file(framework, str(path)).kind in files.KINDS
+            assert kinds.read_model_file(framework, str(path)).kind in kinds.KINDS
         except UsageError as error:
             if "\n" in str(error):
                 raise Wrong("its sentence has several lines") from error

@@ -39,12 +39,12 @@ def patched(*names: str) -> Iterator[None]:
 
 def handed(framework: str, path: Path, load: Callable[[Any], object]) -> bytes | None:
     """The bytes that a file's loader is handed; None for a file that is refused by a sentence before."""
-    from reconcile import files
-    from reconcile.adapters.shared.model_file import FileError
     from reconcile.core.errors import UsageError
+    from reconcile.products.files import kinds
+    from reconcile.products.files.model_file import FileError
 
     try:
-        found = files.read_model_file(framework, str(path))
+        found = kinds.read_model_file(framework, str(path))
         load(found)
     except (UsageError, FileError) as error:
         if "\n" in str(error):

@@ -34,7 +34,7 @@ def _ready_keras() -> None:
     import h5py  # noqa: F401
     import tensorflow as tf
 
-    from reconcile.adapters.tensorflow.files import load_keras  # noqa: F401
+    from reconcile.products.files.tensorflow import load_keras  # noqa: F401
 
     tf.keras.models.load_model  # noqa: B018  Keras is imported when it is asked for
 
@@ -70,7 +70,7 @@ def keras_archive(rng: Random) -> bytes:
 
 def check_keras(data: bytes, folder: Path) -> None:
     """Raises Wrong where Keras would read what the checks have not, or a class that is not one of its layers'."""
-    from reconcile.adapters.tensorflow.files import load_keras
+    from reconcile.products.files.tensorflow import load_keras
 
     path = folder / "net.keras"
     path.write_bytes(data)

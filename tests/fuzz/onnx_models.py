@@ -101,15 +101,15 @@ def models(rng: Random) -> bytes:
 
 def check(data: bytes, folder: Path) -> None:
     """Raises Wrong for work that is no whole number from 0 up, and whatever is no sentence."""
-    from reconcile import files
-    from reconcile.adapters.shared.model_file import FileError
     from reconcile.core.errors import UsageError
     from reconcile.launch import user_models
+    from reconcile.products.files import kinds
+    from reconcile.products.files.model_file import FileError
 
     path = folder / "net.onnx"
     path.write_bytes(data)
     try:
-        files.read_model_file("onnx", str(path))
+        kinds.read_model_file("onnx", str(path))
         _work(data, path, ())
         _work(data, path, user_models.read_inputs(["2,3"]))
     except (UsageError, FileError) as error:

@@ -44,7 +44,7 @@ def ready() -> None:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import tensorflow as tf
 
-    from reconcile.adapters.tensorflow.files import load_graph, load_saved  # noqa: F401
+    from reconcile.products.files.tensorflow import load_graph, load_saved  # noqa: F401
 
     tf.saved_model.load  # noqa: B018  imported when it is asked for
     tf.get_logger().setLevel("ERROR")
@@ -178,7 +178,7 @@ def _made(bases: Callable[[], object], make: Callable[[Random], bytes]) -> st.Se
 
 def _accepted(load: Any, patched: str) -> bytes | None:
     """What TensorFlow is handed; None for what is refused by a sentence."""
-    from reconcile.adapters.shared.model_file import FileError
+    from reconcile.products.files.model_file import FileError
 
     try:
         with mock.patch(patched, _accept):
@@ -198,8 +198,8 @@ def check_graph(data: bytes, folder: Path) -> None:
     """Raises Wrong for a graph that is let pass with an op that reaches out."""
     from tensorflow.core.framework import graph_pb2
 
-    from reconcile.adapters.tensorflow.files import load_graph
     from reconcile.core.protocol import ModelFile
+    from reconcile.products.files.tensorflow import load_graph
 
     path = folder / "net.pb"
     path.write_bytes(data)
@@ -214,8 +214,8 @@ def check_saved(data: bytes, folder: Path) -> None:
     """Raises Wrong for a SavedModel that is let pass and would reach out as it is loaded, or when it is called."""
     from tensorflow.core.protobuf import saved_model_pb2
 
-    from reconcile.adapters.tensorflow.files import load_saved
     from reconcile.core.protocol import ModelFile
+    from reconcile.products.files.tensorflow import load_saved
 
     (folder / "saved_model.pb").write_bytes(data)
     file = ModelFile(str(folder), "saved_model", len(data))

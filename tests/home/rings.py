@@ -40,14 +40,14 @@ def owner(module: str) -> str:
 def needs() -> dict[str, set[str]]:
     """What each removable part may import beside the core and itself, as its record says."""
     found = {f"products.{name}": {*p.needs, *p.uses} for name, p in registry.products().items()}
-    found |= {f"counters.{name}": set(needs) for name, needs in registry.COUNTER_FOLDERS.items()}
+    found |= {name: set(needs) for name, needs in registry._needs_of_folders().items()}
     return {name: found.get(name, set()) for name in REMOVABLE}
 
 
 def with_dependents(names: Iterable[str]) -> set[str]:
     """These parts, and those that need one of them, directly or through others: without it the registry leaves them out."""
-    needed = {name: registry.COUNTER_FOLDERS.get(name.removeprefix("counters."), ()) for name in REMOVABLE}
-    needed |= {f"products.{name}": product.needs for name, product in registry.products().items()}
+    needed = {f"products.{name}": product.needs for name, product in registry.products().items()}
+    needed |= registry._needs_of_folders()
     return set(REMOVABLE) - registry._with_their_needs({n: needs for n, needs in needed.items() if n not in set(names)})
 
 

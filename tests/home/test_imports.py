@@ -15,6 +15,7 @@ import sys
 import pytest
 
 from tests.home.modules import ENGINE, LINKS, MODULES, ROOT, ZOO, imports, part
+from tests.home.rings import needs, owner
 
 FRAMEWORKS = ("tensorflow", "keras", "torch", "jax", "flax", "thop", "fvcore")
 HEAVY = (*FRAMEWORKS, "numpy", "pandas", "matplotlib")
@@ -27,7 +28,7 @@ OF_PRODUCTS = r"products\.(sweep\.(lists|small_models)|ranks\.pytorch)"
 
 def travelling() -> set[str]:
     """What runs beside a framework: captures, tracers and the zoo, with everything that they import."""
-    own = r"adapters\.\w+\.(trace|training|twin|step|files\.torchvision_kernels|(steps|devices)\.\w+)"
+    own = r"adapters\.\w+\.(trace|training|twin|step|torchvision_kernels|(steps|devices)\.\w+)"
     beside = rf"reconcile\.(adapters\.counters\..*\.(capture|nested)|{own}|{OF_PRODUCTS}\.\w+|model_zoo\.)"
     pending = [m for m in MODULES if re.match(beside, m)]
     found: set[str] = set()
@@ -100,7 +101,6 @@ def test_the_probe_can_fail(probe, module: str) -> None:
 FLOORS = (
     "core",
     "work",
-    "files",
     "model_zoo",
     "adapters",
     "worker",
@@ -119,18 +119,19 @@ FLOORS = (
     "pytest_plugin",
     "__main__",
 )
-"""The parts of the house from the ground up: a module imports from its own part and from those below."""
+"""The parts of the house from the ground up: a module imports from its own part and from those below, and one of an optional
+framework from the products that this needs, too."""
 ROOT_HOLDS = {"__init__", "__main__", "pytest_plugin", "workflow", *CALLBACKS}
 
 
 def upward(links: dict[str, frozenset[str]]) -> list[str]:
     """The imports that do not go down, out of {module: modules that it imports}."""
-    floor = {name: number for number, name in enumerate(FLOORS)}
+    floor, allowed = {name: number for number, name in enumerate(FLOORS)}, needs()
     return sorted(
         f"{m} imports {i}"
         for m, found in links.items()
         for i in found
-        if part(m) != part(i) and floor[part(m)] < floor[part(i)]
+        if part(m) != part(i) and floor[part(m)] < floor[part(i)] and owner(i) not in allowed.get(owner(m), ())
     )
 
 
@@ -188,7 +189,7 @@ def test_records_import_nothing() -> None:
 def test_what_travels_takes_only_records_along() -> None:
     assert {"reconcile.adapters.tensorflow.trace", "reconcile.adapters.counters.thop.capture"} <= TRAVELLING
     core = {f"reconcile.core{name}" for name in ("", ".counter", ".framework", ".message", ".protocol", ".records")}
-    products = re.compile(rf"reconcile\.{OF_PRODUCTS}\b")
+    products = re.compile(rf"reconcile\.({OF_PRODUCTS}|products\.files\.model_file)\b")
     allowed = {m for m in TRAVELLING if part(m) in {"adapters", "model_zoo"} or m in core or products.match(m)}
     assert sorted(TRAVELLING - allowed) == []
     assert sorted(m for m in TRAVELLING if m.endswith((".rules", ".bridge"))) == []

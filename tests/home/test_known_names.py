@@ -28,7 +28,7 @@ def test_engine_and_adapters_know_no_model_by_name() -> None:
     assert [(m, name) for m in read for name in sorted(models) if name in words(m)] == []
 
 
-NAMING = {"core.registry", "work", "files", "core.records", "worker.model_file"}
+NAMING = {"core.registry", "work", "core.records", "products.files.kinds", "products.files.worker"}
 """Modules that hold such a name: the registry its folders; prefixes of ops; kinds of files; frameworks whose layers' paths follow
 by position; and, until a counter states it, which of tf.profiler's runs a model that comes from a file."""
 RECORD = re.compile(rf"reconcile\.products\.\w+(\.({'|'.join(registry.BUILT_IN)})\.\w+)?")
@@ -56,7 +56,7 @@ def test_no_framework_and_no_counter_is_named_outside_its_folder() -> None:
 
 def test_a_name_in_the_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "NAMING", set())
-    assert ("reconcile.worker.model_file", "tf.profiler@runmeta") in {(m, name) for m, _, name in named(LINKS)}
+    assert ("reconcile.products.files.worker", "tf.profiler@runmeta") in {(m, name) for m, _, name in named(LINKS)}
 
 
 PACKAGES = {each.package for each in (*registry.frameworks().values(), *registry.known_counters().values())} - {""}
@@ -84,7 +84,7 @@ def test_no_program_in_a_string_imports_what_a_folder_hides() -> None:
     "program",
     [
         "import sys\nimport torch",
-        "from reconcile.adapters.pytorch.files import x",
+        "from reconcile.adapters.pytorch.steps import x",
         "x=1; from thop import profile",
     ],
 )

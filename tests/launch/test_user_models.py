@@ -118,3 +118,18 @@ def test_one_framework_is_shown_by_its_own_counters(stub: Stub, tmp_path: Path) 
     """An end that is not given is the work that ran, never a counter of the other framework."""
     result = stub.call("run", "--torch", "net:make", "--to", "fvcore", "--out", str(tmp_path / "out"))
     assert "From trace@torch to fvcore" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["net.pt2", "folder", "./nowhere/net.pb"])
+def test_without_what_reads_it_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("net.pt2").touch()
+    Path("folder").mkdir()
+    monkeypatch.setattr(user_models, "load_places", lambda _field: ())
+    with pytest.raises(UsageError) as refused:
+        user_models.read_models({"torch": name}, {})
+    assert str(refused.value) == (
+        f"--torch {name!r} is a file, and the product `files`, which reads models in files, is missing: write MODULE:FUNCTION, "
+        "a function that makes the model."
+    )
+    assert user_models.read_models({"torch": "net:make"}, {}) == ({}, {"torch": "net:make"})

@@ -39,7 +39,7 @@ def entering(folder: Path, *words: str) -> dict[str, Any]:
 def declared() -> set[str]:
     """The modules of products that every run loads: their records, and what these name for ``run`` and its answer."""
     records = products().values()
-    places = {(p.module, place) for p in records for place in (*p.run_options, *p.answer_hooks)}
+    places = {(p.module, place) for p in records for place in (*p.options, *p.run_options, *p.answer_hooks)}
     return {resolve_name(place.partition(":")[0], module) for module, place in places} | {p.module for p in records}
 
 

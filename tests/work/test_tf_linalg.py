@@ -6,11 +6,11 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from reconcile.adapters.tensorflow.files.op_names import COMPUTING  # noqa: E402
 from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
 from reconcile.core.conventions import MATMUL  # noqa: E402
 from reconcile.core.records import Tensor  # noqa: E402
 from reconcile.core.work import PRODUCTS  # noqa: E402
+from reconcile.products.files.tensorflow.op_names import COMPUTING  # noqa: E402
 from reconcile.work import ZERO, UnknownWork, Work, find, known_part, linalg, load, work_of  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 

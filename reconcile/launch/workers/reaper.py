@@ -1,9 +1,10 @@
 """A process between this tool and one of its workers: however the worker, its code or the tool ends, no process stays behind.
 
 Home starts ``python -I -S -c START JOB`` (``command``) instead of the worker. The reaper then starts the worker, confined if it
-loads a user's file (``confine.py``). Orphans below the reaper become its children (Linux: PR_SET_CHILD_SUBREAPER), so it finds
-every process that the worker has started, whatever session, folder or variables that process has set. It ends as the worker
-ended. It takes two signals: SIGTERM ends everything now, and SIGABRT is passed to the worker, which then reports where it is.
+loads a file that is not trusted (``ModelFile.confinement``). Orphans below the reaper become its children (Linux:
+PR_SET_CHILD_SUBREAPER), so it finds every process that the worker has started, whatever session, folder or variables that
+process has set. It ends as the worker ended. It takes two signals: SIGTERM ends everything now, and SIGABRT is passed to the
+worker, which then reports where it is.
 
 Its standard input is a pipe from home that has no writer. It closes when home has ended, for instance because home was
 killed; the reaper then also removes the run's folder.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib.util
+import importlib
 import json
 import os
 import resource
@@ -30,12 +31,10 @@ START = (
     "import json, sys; job = json.loads(sys.argv[1]); sys.path += job['paths']; "
     "from reconcile.launch.workers.reaper import main; main(job)"
 )
-LIBRARIES = ("landlock", "pyseccomp")
-"""The packages that confining needs, beside the standard library."""
 MARK = "RECONCILE_WORKER"
 """Variable whose value identifies the processes that a worker has started, wherever they moved."""
 CONFINED = "confined.json"
-"""File in the worker's folder with the result of ``confine``."""
+"""File in the worker's folder with the result of the confinement."""
 
 SUBREAPER, DEATH = 36, 1
 """PR_SET_CHILD_SUBREAPER and PR_SET_PDEATHSIG (linux/prctl.h)."""
@@ -44,17 +43,17 @@ PATIENCE = 10.0
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def command(worker: Sequence[str], run: Path, confined: Path | None, accelerators: bool) -> list[str]:
-    """The command of a reaper with that worker. ``run`` is removed if home is killed; a worker may write only to ``confined``."""
-    specs = [importlib.util.find_spec(name) for name in LIBRARIES]
-    packages = [Path(spec.origin) for spec in specs if spec is not None and spec.origin is not None]
-    paths = [Path(__file__).parents[3], *(p.parents[1] if p.name == "__init__.py" else p.parent for p in packages)]
+def command(worker: Sequence[str], run: Path, folder: Path, confinement: Any, accelerators: bool) -> list[str]:
+    """The command of a reaper with that worker. ``run`` is removed if home is killed; if the module ``confinement`` is not None,
+    it lets the worker write to ``folder`` alone."""
+    paths = [Path(__file__).parents[3], *(confinement.find_libraries() if confinement else ())]
     job = {
         "paths": [str(path) for path in paths],
         "worker": list(worker),
         "home": os.getpid(),
         "run": str(run),
-        "confined": str(confined or ""),
+        "confined": str(folder) if confinement else "",
+        "confinement": confinement.__name__ if confinement else "",
         "accelerators": accelerators,
     }
     return [sys.executable, "-I", "-S", "-c", START, json.dumps(job)]
@@ -113,9 +112,7 @@ def _become(job: dict[str, Any], parent: int, work: Callable[[], object]) -> Non
         if os.getppid() != parent:
             os._exit(1)
         if job["confined"]:
-            from .confine import confine
-
-            reasons = confine(job["confined"], job["accelerators"])
+            reasons = importlib.import_module(job["confinement"]).confine(job["confined"], job["accelerators"])
             note = Path(job["confined"], CONFINED + ".part")
             note.write_text(json.dumps(reasons), encoding="utf-8")
             note.replace(note.with_suffix(""))

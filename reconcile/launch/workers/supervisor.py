@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
 import signal
 import subprocess
@@ -16,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import UsageError
+from ...core.framework import absolute
 from ...core.protocol import TRACE, WorkerRequest, point_of, to_text
 from ..environments.interpreters import Interpreter
-from . import confine, reaper, written
+from . import reaper, written
 from .exits import Log, death_of, refuse_model
 from .reaper import MARK
 from .warm import Forked, Offered
@@ -27,9 +29,6 @@ from .written import Outcome
 POLL = 0.02
 GRACE = 3.0
 """Seconds that a worker gets after its time limit to write down where it was."""
-PATIENCE = 120
-"""Seconds that a worker may take to load and trace a file that is not trusted, which might never end. Home counts them: one
-operation in the worker, such as a power of large numbers, can keep every thread there from running."""
 CLEARING = 2 * reaper.PATIENCE
 """Seconds that the reaper gets to end a worker and all processes that it has started."""
 CACHES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR")
@@ -77,7 +76,9 @@ class Supervisor:
         self.variables = dict(variables or {})
         self.meta: dict[str, Any] | None = None
         self._is_factory = request.model is not None and request.file is None
-        self._confined = request.file is not None and not request.file.trusted
+        file = request.file
+        confined = file is not None and file.confinement and not file.trusted
+        self._confinement: Any = importlib.import_module(absolute(file.confinement)) if file and confined else None
         self._trial = ""  # "due" once a process has died with a user's own model in it, "done" after that
         self._succeeded = False
         self._died: tuple[str, ...] = ()  # how each process ended that traced: the next one traces in another way
@@ -122,7 +123,7 @@ class Supervisor:
         current, user_code, since = "", "", time.monotonic()
         events_read = 0
         late, due = False, math.inf
-        confinement_told = not self._confined
+        confinement_told = self._confinement is None
         while True:
             ended = process.poll() is not None
             events = written.events(folder, events_read)
@@ -132,7 +133,7 @@ class Supervisor:
                 user_code = event.get("theirs", "")
                 if "phase" in event:
                     tracing = event["phase"] == "started" and point_of(event["task"])[0] == TRACE
-                    due = since + PATIENCE if self._confined and tracing else math.inf
+                    due = since + self._confinement.PATIENCE if self._confinement and tracing else math.inf
                     current = event["task"] if event["phase"] == "started" else current
                     self.progress(Event(self.framework, event["task"], event["phase"]))
             confinement_told = confinement_told or self._read_confined(folder)
@@ -145,10 +146,7 @@ class Supervisor:
                 break
             if time.monotonic() > due:
                 self._kill()
-                self._blame_file(
-                    f"was not loaded and traced within {PATIENCE:g} seconds; --trust-file lets it take as long as --timeout "
-                    "allows."
-                )
+                self._blame_file(self._confinement.describe_late())
             if time.monotonic() - since > self.timeout:
                 late = True
                 self._ask_where(process)
@@ -189,14 +187,13 @@ class Supervisor:
         body = self.request._replace(tasks=tuple(tasks), out=str(folder), trial=self._trial == "due", died=self._died)
         request.write_text(to_text(body), encoding="utf-8")
         worker = [str(self.python.path), "-u", str(self.tool), str(request)]
-        caches = {name: str(temporary) for name in CACHES} if self._confined else {}
-        confined = folder if self._confined else None
+        caches = {name: str(temporary) for name in CACHES} if self._confinement else {}
         own = {**caches, **self.variables, "TMPDIR": str(temporary), MARK: mark}
         with (folder / "worker.log").open("wb") as log:
             if self.nursery is not None:
                 return self.nursery.fork(request, self.run_folder, log, own)
             return subprocess.Popen(
-                reaper.command(worker, self.run_folder, confined, self.request.device != "cpu"),
+                reaper.command(worker, self.run_folder, folder, self._confinement, self.request.device != "cpu"),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -206,10 +203,10 @@ class Supervisor:
 
     def _read_confined(self, folder: Path) -> bool:
         """Report how the worker is confined, once that is known."""
-        reasons = written.confinement(folder, reaper.CONFINED, confine.LIMITS)
+        reasons = written.confinement(folder, reaper.CONFINED, self._confinement.LIMITS)
         if reasons is None:
             return False
-        self.progress(Event(self.framework, confine.sentence(reasons), "confined"))
+        self.progress(Event(self.framework, self._confinement.sentence(reasons), "confined"))
         return True
 
     def _read_meta(self, folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...cli.number_types import Signed
-from ...cli.options import PATH, declare_option, models, options
+from ...cli.options import PATH, added_options, declare_option, models, options
 from ...cli.streams import say
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class _Decode(Signed):
 
 @click.command(cls=_Decode)
 @options(
-    "model", models, "input", "signature", "trust-file", "set",
+    "model", models, "input", *added_options("files"), "set",
     declare_option(
         "counter",
         help="Read only this counter, and the work that ran. Repeatable. `all` and `formula:all` mean what they mean for "

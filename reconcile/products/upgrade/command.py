@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ...cli.options import OWN, of_families, options
+from ...cli.options import added_options, models, of_families, options
 from ...cli.streams import say
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 
@@ -18,7 +18,7 @@ from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
     help="Compare with this release, such as thop==0.0.31. Repeatable; default the installed one.",
 )  # fmt: skip
 @click.option("--python", metavar="X.Y", help="Python version of the new environments; default the running one.")
-@options("model", *OWN, "set", of_families, "counter", "verbose")
+@options("model", models, "input", "args", *added_options("files"), "set", of_families, "counter", "verbose")
 @click.pass_context
 def upgrade(
     ctx: click.Context,

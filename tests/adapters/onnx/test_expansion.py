@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from reconcile.adapters.onnx.load import check_expansion, read_model, ready
-from reconcile.adapters.shared.model_file import FileError
+from reconcile.products.files.model_file import FileError
 
 OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
 

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 from reconcile.adapters.onnx.load import read_model, ready
 from reconcile.adapters.onnx.trace import trace
-from reconcile.adapters.shared.model_file import FileError
+from reconcile.products.files.model_file import FileError
 
 ROOT = Path(__file__).parents[3]
 OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]

@@ -12,9 +12,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from reconcile.adapters.shared.refusal import FactoryError
 from reconcile.core.conventions import BUILT_IN
-from reconcile.core.protocol import TRACE, ModelFile
+from reconcile.core.protocol import TRACE
 from reconcile.core.records import Trace
 from reconcile.launch import user_models
+from reconcile.products.files import kinds
 from reconcile.work import UnknownWork, work_of
 from reconcile.worker.main import Worker
 from tests.workers import request
@@ -41,8 +42,7 @@ def save(path: Path, nodes: Any, inputs: Any, outputs: Any, held: Any = (), **mo
 
 def trace(path: Path, *inputs: str) -> Trace:
     """The trace as a worker makes it, in this process, which has no guards to leave behind."""
-    file = user_models.read_model("onnx", str(path))
-    assert isinstance(file, ModelFile)
+    file = kinds.read_model_file("onnx", str(path))
     held = {"onnx": file._replace(trusted=True)}
     models = user_models.models({"onnx": str(path)}, user_models.read_inputs(inputs), held)
     worker = Worker(request("onnx", model=models["onnx"]))

@@ -14,8 +14,9 @@ import pytest
 from reconcile.core.errors import UsageError, of_system
 from reconcile.core.records import Ledger, to_json
 from reconcile.launch.environments.interpreters import Interpreter
-from reconcile.launch.workers import confine, written
+from reconcile.launch.workers import written
 from reconcile.launch.workers.supervisor import Supervisor
+from reconcile.products.files import confine
 from tests.workers import request
 
 CONFINED = "confined.json"

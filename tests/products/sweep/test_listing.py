@@ -272,12 +272,13 @@ def test_another_interpreter_lists_a_package(folder: Path) -> None:
     assert dict(cell.factories) == {"torch": "elsewhere:made"}
 
 
-def test_only_products_name_the_modules_that_list_libraries_and_run_ranks_of_pytorch() -> None:
+def test_only_products_name_the_modules_that_list_libraries_run_ranks_and_load_files_of_pytorch() -> None:
     from reconcile.adapters.pytorch import FRAMEWORK
 
-    assert (FRAMEWORK.libraries, FRAMEWORK.functions, FRAMEWORK.ranks) == ((), (), "")
+    assert (FRAMEWORK.libraries, FRAMEWORK.functions, FRAMEWORK.ranks, FRAMEWORK.loader) == ((), (), "", "")
     merged = registry.frameworks()["torch"]
-    assert merged._replace(libraries=(), functions=(), ranks="") == FRAMEWORK
+    added = {name for name, value in merged._asdict().items() if value != getattr(FRAMEWORK, name)}
+    assert added == {"libraries", "functions", "ranks", "files", "loader", "help", "metavar"}
     modules = [module for _, module in merged.libraries] + [module for _, _, module in merged.functions]
     assert modules
     assert [m for m in modules if importlib.util.find_spec(absolute(m)) is None] == []

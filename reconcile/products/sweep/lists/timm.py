@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....adapters.pytorch.files import torchvision as operators
+from ....adapters.pytorch import torchvision as operators
 
 USUAL = (3, 224, 224)
 """A picture for a model without a configuration (timm/data/constants.py)."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ....adapters.pytorch.files import torchvision as operators
+from ....adapters.pytorch import torchvision as operators
 
 SIDE = 512
 FRAMES = 16

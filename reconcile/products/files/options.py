@@ -1,0 +1,18 @@
+"""The options of ``run``, ``check`` and ``matrix`` that are about model files."""
+
+from __future__ import annotations
+
+from ...core.option import CHECK, MATRIX, RUN, Group, Kind, Option
+
+OPTIONS = (
+    Option(
+        "signature", field="files", after="args", group=Group.MODEL, takers=(RUN, CHECK, MATRIX), default="",
+        metavar="NAME", baseline=True,
+        help="Signature of a SavedModel.  [default: serving_default]",
+    ),
+    Option(
+        "trust-file", field="files", after="signature", group=Group.MODEL, takers=(RUN, CHECK, MATRIX), kind=Kind.FLAG,
+        default=False, baseline=True,
+        help="Let a model file run its own code (Lambda layers), touch files, and take any amount of memory.",
+    ),
+)  # fmt: skip

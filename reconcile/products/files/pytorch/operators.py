@@ -1,0 +1,243 @@
+"""Operators that a model out of a file may call: computation, and nothing that reaches out of the program.
+
+Each was reviewed: none reads or writes a file, prints, starts or awaits a thread or a process, loads a library, talks to
+another machine, takes an address for a tensor, or makes a tensor with unchecked indices. An operator that is in
+none of these lists is refused, whatever it does; names that a version of ATen adds have to be reviewed first.
+Taken from the schemas of PyTorch 2.13.
+"""
+
+from __future__ import annotations
+
+from ..model_file import words
+
+ATEN = """
+Bool Complex ComplexImplicit Float FloatImplicit Int IntImplicit ScalarImplicit Size __and__ __contains__
+__derive_index __getitem__ __iand__ __ilshift__ __interpolate __ior__ __irshift__ __is__ __isnot__ __ixor__ __lshift__
+__not__ __or__ __range_length __round_to_zero_floordiv __rshift__ __upsample __upsample_bilinear __upsample_nearest
+__xor__ _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d _adaptive_avg_pool3d_backward
+_add_relu _add_relu_ _addmm_activation _aminmax _assert_async _assert_scalar _assert_tensor_metadata
+_autocast_to_full_precision _autocast_to_reduced_precision _batch_norm_impl_index _batch_norm_no_update
+_batch_norm_with_update _batch_norm_with_update_functional _cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half
+_cast_Int _cast_Long _cast_Short _cdist_backward _cdist_forward _chunk_cat _conj _conj_physical _conv_depthwise2d
+_convolution _convolution_mode _ctc_loss _dim_arange _embedding_bag _embedding_bag_backward
+_embedding_bag_dense_backward _embedding_bag_forward_only _euclidean_dist
+_fake_quantize_per_tensor_affine_cachemask_tensor_qparams _fft_c2c _fft_c2r _fft_r2c _functional_assert_async
+_functional_assert_scalar _functional_sym_constrain_range _functional_sym_constrain_range_for_size _fused_dropout
+_fused_rms_norm _fused_rms_norm_backward _fused_sdp_choice _get_tracing_state _grad_sum_to_size _grouped_mm
+_index_put_impl_ _infer_size _int_mm _is_all_true _is_any_true _is_zerotensor _linalg_check_errors _linalg_det
+_linalg_eigh _linalg_slogdet _linalg_solve_ex _linalg_svd _list_to_tensor _local_scalar_dense _log_softmax
+_log_softmax_backward_data _logcumsumexp _masked_softmax _native_batch_norm_legit _native_batch_norm_legit_functional
+_native_batch_norm_legit_no_training _native_multi_head_attention _neg_view _nested_tensor_from_mask
+_nested_tensor_from_mask_left_aligned _nested_tensor_softmax_with_shape _pack_padded_sequence _pad_circular _pad_enum
+_pad_packed_sequence _pdist_backward _pdist_forward _prelu_kernel _prelu_kernel_backward _reshape_alias _reshape_copy
+_safe_softmax _sample_dirichlet _scaled_dot_product_attention_math _scaled_dot_product_cudnn_attention
+_scaled_dot_product_cudnn_attention_backward _scaled_dot_product_efficient_attention
+_scaled_dot_product_efficient_attention_backward _scaled_dot_product_flash_attention
+_scaled_dot_product_flash_attention_backward _scaled_dot_product_flash_attention_for_cpu
+_scaled_dot_product_flash_attention_for_cpu_backward _scaled_mm _set_item _shape_as_tensor _size_if_not_equal
+_slow_conv2d_forward _softmax _softmax_backward_data _stack _standard_gamma _tensor_to_list _thnn_fused_gru_cell
+_thnn_fused_lstm_cell _to_copy _to_cpu _transform_bias_rescale_qkv _transformer_encoder_layer_fwd _trilinear _unique
+_unique2 _unsafe_index _unsafe_index_put _unsafe_masked_index _unsafe_masked_index_put_accumulate _unsafe_view
+_unwrap_optional _upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_lanczos2d_aa _upsample_nearest_exact1d
+_upsample_nearest_exact1d_backward _upsample_nearest_exact2d _upsample_nearest_exact2d_backward
+_upsample_nearest_exact3d _upsample_nearest_exact3d_backward _weight_int8pack_mm _weight_norm _weight_norm_interface
+_weight_norm_interface_backward abs abs_ absolute absolute_ acos acos_ acosh acosh_ adaptive_avg_pool1d
+adaptive_avg_pool2d adaptive_avg_pool3d adaptive_avg_pool3d_backward adaptive_max_pool1d adaptive_max_pool2d
+adaptive_max_pool2d_backward adaptive_max_pool3d adaptive_max_pool3d_backward add add_ addbmm addbmm_ addcdiv addcdiv_
+addcmul addcmul_ addmm addmm_ addmv addmv_ addr addr_ adjoint affine_grid_generator affine_grid_generator_backward
+alias alias_copy all allclose alpha_dropout alpha_dropout_ amax amin aminmax angle any append arange arccos arccos_
+arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan2 arctan2_ arctan_ arctanh arctanh_ argmax argmin
+argsort argwhere as_strided as_strided_ as_strided_copy as_strided_scatter as_tensor asin asin_ asinh asinh_ atan
+atan2 atan2_ atan_ atanh atanh_ atleast_1d atleast_2d atleast_3d avg_pool1d avg_pool2d avg_pool2d_backward avg_pool3d
+avg_pool3d_backward baddbmm baddbmm_ bartlett_window batch_norm batch_norm_backward bernoulli bernoulli_ bilinear bin
+binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits bincount binomial bitwise_and
+bitwise_and_ bitwise_left_shift bitwise_left_shift_ bitwise_not bitwise_not_ bitwise_or bitwise_or_
+bitwise_right_shift bitwise_right_shift_ bitwise_xor bitwise_xor_ blackman_window block_diag bmm broadcast_shapes
+broadcast_tensors broadcast_to bucketize can_cast capitalize cartesian_prod cat cauchy cauchy_ cdist ceil ceil_ celu
+celu_ center chain_matmul chalf channel_shuffle cholesky cholesky_inverse cholesky_solve chr chunk clamp clamp_
+clamp_max clamp_max_ clamp_min clamp_min_ clear clip clip_ clone col2im column_stack combinations complex concat
+concatenate conj conj_physical conj_physical_ constant_pad_nd contiguous conv1d conv2d conv3d conv_depthwise3d
+conv_tbc conv_tbc_backward conv_transpose1d conv_transpose2d conv_transpose3d convolution convolution_backward copy
+copy_ copysign copysign_ corrcoef cos cos_ cosh cosh_ cosine_embedding_loss cosine_similarity count count_nonzero cov
+cpu cross cross_entropy_loss ctc_loss cuda cummax cummaxmin_backward cummin cumprod cumprod_ cumprod_backward cumsum
+cumsum_ cumulative_trapezoid deg2rad deg2rad_ degrees dequantize det detach detach_ detach_copy device diag diag_embed
+diagflat diagonal diagonal_backward diagonal_copy diagonal_scatter dict diff digamma digamma_ dim dist dist_backward
+div div_ divide divide_ divmod dot dropout dropout_ dsplit dstack einsum element_size elu elu_ elu_backward embedding
+embedding_backward embedding_bag embedding_dense_backward embedding_renorm embedding_renorm_ embedding_sparse_backward
+empty empty_like empty_permuted empty_quantized empty_strided endswith eq eq_ equal erf erf_ erfc erfc_ erfinv erfinv_
+exp exp2 exp2_ exp_ expand expand_as expand_copy expandtabs expm1 expm1_ exponential exponential_ extend eye fabs
+factorial fake_quantize_per_channel_affine fake_quantize_per_channel_affine_cachemask
+fake_quantize_per_channel_affine_cachemask_backward fake_quantize_per_tensor_affine
+fake_quantize_per_tensor_affine_cachemask fake_quantize_per_tensor_affine_cachemask_backward feature_alpha_dropout
+feature_alpha_dropout_ feature_dropout feature_dropout_ fft_fft fft_fft2 fft_fftfreq fft_fftn fft_fftshift fft_hfft
+fft_hfft2 fft_hfftn fft_ifft fft_ifft2 fft_ifftn fft_ifftshift fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2
+fft_irfftn fft_rfft fft_rfft2 fft_rfftfreq fft_rfftn fill fill_ fill_diagonal_ find fix fix_ flatten
+flatten_dense_tensors flip fliplr flipud float_power float_power_ floor floor_ floor_divide floor_divide_ floordiv
+fmax fmin fmod fmod_ format frac frac_ fractional_max_pool2d fractional_max_pool2d_backward fractional_max_pool3d
+fractional_max_pool3d_backward frexp frobenius_norm full full_like fused_moving_avg_obs_fake_quant gamma gather
+gather_backward gcd gcd_ ge ge_ gelu gelu_ gelu_backward geometric geometric_ geqrf ger get get_device glu
+glu_backward glu_backward_jvp glu_jvp gradient greater greater_ greater_equal greater_equal_ grid_sampler
+grid_sampler_2d grid_sampler_2d_backward grid_sampler_3d grid_sampler_3d_backward group_norm gru gru_cell gt gt_
+hamming_window hann_window hardshrink hardshrink_backward hardsigmoid hardsigmoid_ hardsigmoid_backward hardswish
+hardswish_ hardswish_backward hardtanh hardtanh_ hardtanh_backward hash heaviside heaviside_ hex hinge_embedding_loss
+histc histogram histogramdd hsplit hstack huber_loss huber_loss_backward hypot hypot_ i0 i0_ igamma igamma_ igammac
+igammac_ im2col imag index index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_put index_put_
+index_reduce index_reduce_ index_select index_select_backward indices infinitely_differentiable_gelu_backward inner
+insert instance_norm int_repr inverse is_autocast_cpu_enabled is_autocast_enabled is_coalesced is_complex is_conj
+is_contiguous is_floating_point is_grad_enabled is_leaf is_neg is_non_overlapping_and_dense is_nonzero is_same_size
+is_scripting is_signed is_strides_like_format isalnum isalpha isclose isdecimal isdigit isfinite isidentifier isin
+isinf islower isnan isneginf isnumeric isposinf isprintable isreal isspace istft istitle isupper item items join
+kaiser_window keys kl_div kron kthvalue l1_loss layer_norm lcm lcm_ ldexp ldexp_ le le_ leaky_relu leaky_relu_
+leaky_relu_backward len lerp lerp_ less less_ less_equal less_equal_ lgamma lgamma_ lift lift_fresh lift_fresh_copy
+linalg_cholesky linalg_cholesky_ex linalg_cond linalg_cross linalg_det linalg_diagonal linalg_eig linalg_eigh
+linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv linalg_inv_ex linalg_ldl_factor
+linalg_ldl_factor_ex linalg_ldl_solve linalg_lstsq linalg_lu linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve
+linalg_matmul linalg_matrix_exp linalg_matrix_norm linalg_matrix_power linalg_matrix_rank linalg_multi_dot linalg_norm
+linalg_pinv linalg_qr linalg_slogdet linalg_solve linalg_solve_ex linalg_solve_triangular linalg_svd linalg_svdvals
+linalg_tensorinv linalg_tensorsolve linalg_vander linalg_vecdot linalg_vector_norm linear linear_backward linspace
+list ljust log log10 log10_ log1p log1p_ log2 log2_ log_ log_normal log_normal_ log_sigmoid log_sigmoid_backward
+log_sigmoid_forward log_softmax logaddexp logaddexp2 logcumsumexp logdet logical_and logical_and_ logical_not
+logical_not_ logical_or logical_or_ logical_xor logical_xor_ logit logit_ logit_backward logspace logsumexp lower lstm
+lstm_cell lstrip lt lt_ lu_solve lu_unpack mH mT margin_ranking_loss masked_fill masked_fill_ masked_scatter
+masked_scatter_ masked_scatter_backward masked_select masked_select_backward matmul matmul_backward matrix_H
+matrix_exp matrix_exp_backward matrix_power max max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_backward
+max_pool2d_with_indices max_pool2d_with_indices_backward max_pool3d max_pool3d_with_indices
+max_pool3d_with_indices_backward max_unpool2d max_unpool3d maximum mean median meshgrid min minimum mish mish_
+mish_backward mm mode modf moveaxis movedim mse_loss mse_loss_backward msort mul mul_ multi_margin_loss
+multi_margin_loss_backward multilabel_margin_loss multilabel_margin_loss_backward multilabel_margin_loss_forward
+multinomial multiply multiply_ mv mvlgamma mvlgamma_ nan_to_num nan_to_num_ nanmean nanmedian nanquantile nansum
+narrow narrow_copy native_batch_norm native_batch_norm_backward native_channel_shuffle native_dropout
+native_dropout_backward native_group_norm native_group_norm_backward native_layer_norm native_layer_norm_backward
+native_norm ne ne_ neg neg_ negative negative_ nested_to_padded_tensor new_empty new_empty_strided new_full new_ones
+new_zeros nextafter nextafter_ nll_loss nll_loss2d nll_loss2d_backward nll_loss2d_forward nll_loss_backward
+nll_loss_forward nll_loss_nd nonzero nonzero_numpy nonzero_static norm norm_except_dim normal normal_
+normal_functional not_equal not_equal_ nuclear_norm numel oct one_hot ones ones_like ord orgqr ormqr outer pad
+pad_sequence pairwise_distance partition pdist percentFormat permute permute_copy pinverse pixel_shuffle
+pixel_unshuffle poisson poisson_nll_loss polar polygamma polygamma_ pop popitem positive pow pow_ prelu prod
+promote_types put put_ q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr
+qscheme quantile quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm
+quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d rad2deg rad2deg_ radians rand rand_like randint
+randint_like randn randn_like random random_ randperm range ravel real reciprocal reciprocal_ reflection_pad1d
+reflection_pad1d_backward reflection_pad2d reflection_pad2d_backward reflection_pad3d reflection_pad3d_backward relu
+relu6 relu6_ relu_ remainder remainder_ remove renorm renorm_ repeat repeat_interleave replace replication_pad1d
+replication_pad1d_backward replication_pad2d replication_pad2d_backward replication_pad3d replication_pad3d_backward
+reshape reshape_as resize resize_ resize_as resize_as_ resolve_conj resolve_neg result_type reverse rfind rindex rjust
+rms_norm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell roll rot90 round round_ row_stack rpartition rrelu rrelu_
+rrelu_with_noise rrelu_with_noise_ rrelu_with_noise_backward rrelu_with_noise_functional rsplit rsqrt rsqrt_ rstrip
+rsub scalar_tensor scaled_dot_product_attention scatter scatter_ scatter_add scatter_add_ scatter_reduce
+scatter_reduce_ searchsorted select select_backward select_copy select_scatter selu selu_ set_grad_enabled setdefault
+sgn sgn_ sigmoid sigmoid_ sigmoid_backward sign sign_ signbit silu silu_ silu_backward sin sin_ sinc sinc_ sinh sinh_
+size slice slice_backward slice_copy slice_scatter slogdet slow_conv3d slow_conv3d_forward slow_conv_dilated2d
+slow_conv_dilated3d slow_conv_transpose2d slow_conv_transpose3d smooth_l1_loss smooth_l1_loss_backward
+soft_margin_loss soft_margin_loss_backward softmax softplus softplus_backward softshrink softshrink_backward sort
+sorted special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
+special_chebyshev_polynomial_t special_chebyshev_polynomial_u special_chebyshev_polynomial_v
+special_chebyshev_polynomial_w special_digamma special_entr special_erf special_erfc special_erfcx special_erfinv
+special_exp2 special_expit special_expm1 special_gammainc special_gammaincc special_gammaln
+special_hermite_polynomial_h special_hermite_polynomial_he special_i0 special_i0e special_i1 special_i1e
+special_laguerre_polynomial_l special_legendre_polynomial_p special_log1p special_log_ndtr special_log_softmax
+special_logit special_logsumexp special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0
+special_modified_bessel_k1 special_multigammaln special_ndtr special_ndtri special_polygamma special_psi special_round
+special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 special_shifted_chebyshev_polynomial_t
+special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w
+special_sinc special_softmax special_spherical_bessel_j0 special_xlog1py special_xlogy special_zeta split split_copy
+split_with_sizes split_with_sizes_copy splitlines sqrt sqrt_ square square_ squeeze squeeze_ squeeze_copy stack
+startswith std std_mean stft storage_offset str stride strip sub sub_ subtract subtract_ sum sum_to_size svd swapaxes
+swapaxes_ swapcase swapdims swapdims_ sym_constrain_range sym_constrain_range_for_size sym_is_contiguous sym_numel
+sym_size sym_storage_offset sym_stride t t_ t_copy take take_along_dim tan tan_ tanh tanh_ tanh_backward tensor
+tensor_split tensordot threshold threshold_ threshold_backward tile title to to_dense to_padded_tensor topk trace
+trace_backward transpose transpose_ transpose_copy trapezoid trapz triangular_solve tril tril_ tril_indices
+triplet_margin_loss triu triu_ triu_indices true_divide true_divide_ trunc trunc_ type_as unbind unbind_copy unflatten
+unflatten_dense_tensors unfold unfold_backward unfold_copy uniform uniform_ unique_consecutive unique_dim
+unique_dim_consecutive unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze unsqueeze_ unsqueeze_copy update
+upper upsample_bicubic2d upsample_bicubic2d_backward upsample_bilinear2d upsample_bilinear2d_backward
+upsample_linear1d upsample_linear1d_backward upsample_nearest1d upsample_nearest1d_backward upsample_nearest2d
+upsample_nearest2d_backward upsample_nearest3d upsample_nearest3d_backward upsample_trilinear3d
+upsample_trilinear3d_backward value_selecting_reduction_backward values vander var var_mean vdot view view_as
+view_as_complex view_as_complex_copy view_as_real view_as_real_copy view_copy vsplit vstack warn where xlogy xlogy_
+zero zero_ zeros zeros_like zfill
+"""
+
+PRIMS = """
+abs acos acosh add amax amin asin asinh atan atan2 atanh bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1
+bitwise_and bitwise_not bitwise_or bitwise_xor broadcast_in_dim cat cbrt ceil clone collapse collapse_view conj
+conj_physical convert_element_type cos cosh device_put digamma div eq erf erf_inv erfc erfcx exp exp2 expm1 fft_c2c
+fft_c2r fft_r2c fill floor fmax fmin fmod frexp full full_like gcd ge gt hypot igamma igammac imag iota isfinite item
+le lgamma log log10 log1p log2 lt maximum maximum_value minimum minimum_value mul ndtri ne neg nextafter normal pow
+prod real reciprocal remainder reshape rev round rsqrt scalar_tensor shift_left shift_right_arithmetic sign signbit
+sin sinh spherical_bessel_j0 split_dim sqrt squeeze sub sum tan tanh transpose trunc uniform var view_of view_of_dtype
+where xor_sum zeta
+"""
+
+QUANTIZED = """
+add add_relu add_scalar add_scalar_relu batch_norm batch_norm1d batch_norm1d_relu batch_norm2d batch_norm2d_relu
+batch_norm3d batch_norm3d_relu batch_norm_relu cat cat_relu celu clamp conv1d conv1d_dynamic conv1d_prepack
+conv1d_relu conv1d_unpack conv2d conv2d_add conv2d_add_relu conv2d_dilation conv2d_dynamic conv2d_groups
+conv2d_output_padding conv2d_padding conv2d_prepack conv2d_relu conv2d_stride conv2d_transpose conv2d_unpack
+conv2d_unpack_sizes conv3d conv3d_dilation conv3d_dynamic conv3d_groups conv3d_output_padding conv3d_padding
+conv3d_prepack conv3d_relu conv3d_stride conv3d_transpose conv3d_unpack conv_prepack conv_transpose1d
+conv_transpose1d_dynamic conv_transpose1d_prepack conv_transpose1d_unpack conv_transpose2d conv_transpose2d_dilation
+conv_transpose2d_dynamic conv_transpose2d_groups conv_transpose2d_output_padding conv_transpose2d_padding
+conv_transpose2d_prepack conv_transpose2d_stride conv_transpose2d_transpose conv_transpose2d_unpack conv_transpose3d
+conv_transpose3d_dilation conv_transpose3d_dynamic conv_transpose3d_groups conv_transpose3d_output_padding
+conv_transpose3d_padding conv_transpose3d_prepack conv_transpose3d_stride conv_transpose3d_transpose
+conv_transpose3d_unpack conv_unpack dropout elu embedding_4bit embedding_bag_2bit_prepack
+embedding_bag_2bit_prepack_with_rowwise_min_max embedding_bag_2bit_rowwise_offsets embedding_bag_2bit_unpack
+embedding_bag_4bit embedding_bag_4bit_prepack embedding_bag_4bit_prepack_with_rowwise_min_max
+embedding_bag_4bit_rowwise_offsets embedding_bag_4bit_unpack embedding_bag_byte embedding_bag_byte_prepack
+embedding_bag_byte_prepack_with_rowwise_min_max embedding_bag_byte_rowwise_offsets embedding_bag_byte_unpack
+embedding_bag_prepack embedding_bag_unpack embedding_byte group_norm hardswish instance_norm layer_norm leaky_relu
+linear linear_dynamic linear_dynamic_fp16 linear_dynamic_fp16_unpacked_weight linear_leaky_relu linear_prepack
+linear_prepack_fp16 linear_prepack_fp16_legacy linear_prepack_legacy linear_relu linear_relu_dynamic
+linear_relu_dynamic_fp16 linear_tanh linear_unpack linear_unpack_fp16 linear_with_input_q_dq_qweight_dq_output_fp32
+linear_with_input_q_dq_qweight_dq_relu_output_fp32 make_quantized_cell_params make_quantized_cell_params_dynamic
+make_quantized_cell_params_fp16 matmul max_pool1d max_pool2d mul mul_relu mul_scalar mul_scalar_relu prelu
+quantized_gru_cell_dynamic quantized_lstm_cell_dynamic quantized_rnn_relu_cell_dynamic quantized_rnn_tanh_cell_dynamic
+relu6 sigmoid softmax threshold
+"""
+
+QUANTIZED_DECOMPOSED = """
+choose_qparams choose_qparams_per_token choose_qparams_per_token_asymmetric choose_qparams_symmetric
+dequantize_per_channel dequantize_per_channel_group dequantize_per_tensor dequantize_per_token fake_quant_per_channel
+quantize_per_channel quantize_per_channel_group quantize_per_tensor quantize_per_token
+"""
+
+TORCHVISION = "deform_conv2d nms ps_roi_align ps_roi_pool roi_align roi_pool"
+
+PRIM = """
+Constant ConstantChunk CreateObject DictConstruct Enter EnumName EnumValue Exit GetAttr If
+ListConstruct ListUnpack Loop ModuleContainerIndex NumToTensor Param RaiseException Return SetAttr StringIndex
+TupleConstruct TupleIndex TupleSlice TupleUnpack Uninitialized abs annotate data device dtype id index is_cpu is_cuda
+is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu
+isinstance itemsize layout max min name nbytes rangelist requires_grad tolist type unchecked_cast
+unchecked_unwrap_optional
+"""
+"""TorchScript's own operators: its control flow, values and types. They do not include fork, awaitable, rpc and Print,
+and calls that no graph shows: those through an interface."""
+
+OPERATORS = frozenset(
+    f"{space}::{name}"
+    for space, names in (
+        ("aten", ATEN),
+        ("prims", PRIMS),
+        ("quantized", QUANTIZED),
+        ("quantized_decomposed", QUANTIZED_DECOMPOSED),
+        ("torchvision", TORCHVISION),
+        ("prim", PRIM),
+    )
+    for name in names.split()
+)
+"""Full names, as PyTorch's dispatcher and TorchScript's graphs know them."""
+
+HIGHER_ORDER = words("""
+    associative_scan cond flex_attention invoke_subgraph map map_impl out_dtype scan while_loop wrap_with_autocast
+    wrap_with_set_grad_enabled""")
+"""Operators of torch.ops.higher_order that run parts of the program itself."""
+
+SIZES = words("""
+    _operator.add _operator.and_ _operator.eq _operator.floordiv _operator.ge _operator.getitem _operator.gt _operator.le
+    _operator.lshift _operator.lt _operator.mod _operator.mul _operator.ne _operator.neg _operator.not_ _operator.or_
+    _operator.pos _operator.pow _operator.rshift _operator.sub _operator.truediv _operator.xor math.ceil math.floor math.sqrt
+    math.trunc torch._sym_sqrt torch.sym_float torch.sym_int torch.sym_ite torch.sym_max torch.sym_min torch.sym_not
+    torch.sym_sum""")
+"""Functions of sizes that an exported graph may call beside operators."""

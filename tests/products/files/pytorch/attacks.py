@@ -1,0 +1,182 @@
+"""PyTorch model files that run code as they are loaded.
+
+``python -m tests.products.files.pytorch.attacks FOLDER`` makes and loads them.
+Each would make the file or folder ``exploded``, and nothing else. Printed is a line of JSON: for each, what is said of it,
+whether it exploded, and whether it does when it is trusted, or Python does not read it at all.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tests.products.files.hostile import Members, archive, two_ends
+from tests.products.files.loading import load
+
+MARK = "exploded"
+CODE = f"x=__import__('pathlib').Path({MARK!r}).touch()"
+"""Stands for the name of an argument."""
+LEAF = {"type": None, "context": None, "children_spec": []}
+
+
+class Tiny(torch.nn.Module):
+    """A model that gives back a dictionary of two."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = torch.nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        y = self.a(x)
+        return {"y": y, "z": y + 1}
+
+
+class Script(torch.nn.Module):
+    """Multiplies twice, so that its code has a line to be changed."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+
+def members(path: Path) -> Members:
+    """What is in an archive, below its folder."""
+    with zipfile.ZipFile(path) as archive:
+        return {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
+
+
+def program(good: Members, change: Callable[[Any], None]) -> Members:
+    """The same archive with its program changed."""
+    found = json.loads(good["models/model.json"])
+    change(found)
+    return {**good, "models/model.json": json.dumps(found).encode()}
+
+
+def named(found: Any) -> None:
+    """The input's name is Python: fx writes it into the source of the graph's function."""
+    text = json.dumps(found["graph_module"]).replace('"name": "x"', f'"name": {json.dumps(CODE)}')
+    found["graph_module"] = json.loads(text.replace('"x": {"dtype"', f'{json.dumps(CODE)}: {{"dtype"'))
+
+
+def tree(kind: str, context: Any) -> Callable[[Any], None]:
+    """Results come back in another container."""
+
+    def change(found: Any) -> None:
+        spec = [1, {"type": kind, "context": context, "children_spec": [LEAF, LEAF]}]
+        found["graph_module"]["module_call_graph"][0]["signature"]["out_spec"] = json.dumps(spec)
+
+    return change
+
+
+def calls(target: str, **arguments: Any) -> Callable[[Any], None]:
+    """The program calls one function more."""
+
+    def change(found: Any) -> None:
+        graph = found["graph_module"]["graph"]
+        inputs = [
+            {"name": n.partition("__")[0], "arg": {n.partition("__")[2]: a}, "kind": 1} for n, a in arguments.items()
+        ]
+        graph["nodes"].append(
+            {
+                "target": target,
+                "inputs": inputs,
+                "outputs": [{"as_tensor": {"name": "more"}}],
+                "metadata": {"nn_module_stack": graph["nodes"][0]["metadata"]["nn_module_stack"].split(";")[0]},
+                "name": "more",
+                "is_hop_single_tensor_return": True,
+            }
+        )
+        graph["tensor_values"]["more"] = graph["tensor_values"]["y" if "y" in graph["tensor_values"] else "x"]
+        graph["outputs"][1] = {"as_tensor": {"name": "more"}}
+        found["graph_module"]["signature"]["output_specs"][1]["user_output"]["arg"] = {"as_tensor": {"name": "more"}}
+
+    return change
+
+
+def programs(folder: Path) -> dict[str, bytes]:
+    """Exported programs, by the names of their files."""
+    saved = torch.export.export(Tiny().eval(), (torch.ones(2, 8),))
+    torch.export.save(saved, folder / "good")
+    good = members(folder / "good")
+    bad = program(good, named)
+    evil = bad["models/model.json"]
+    factory = {"default_factory_module": "imported", "default_factory_name": "x", "dict_context": ["y", "z"]}
+    enum = json.dumps([{"__enum__": 1, "fqn": "imported:x", "name": "y"}, "z"])
+    filed = calls("torch.ops.aten.from_file.default", filename__as_string=MARK, shared__as_bool=True, size__as_int=16)
+    return {
+        "good.pt2": archive(good),
+        "names.pt2": archive(bad),
+        "factory.pt2": archive(program(good, tree("collections.defaultdict", factory))),
+        "enum.pt2": archive(program(good, tree("builtins.dict", enum))),
+        "filed.pt2": archive(program(good, filed)),
+        "case.pt2": archive(
+            {**good, **dict.fromkeys(("Models/model.json", "mOdels/model.json", "moDels/model.json"), evil)}
+        ),
+        "locator.pt2": two_ends(archive(good), bad),
+    }
+
+
+def scripts(folder: Path) -> dict[str, bytes]:
+    """TorchScript, by the names of its files."""
+    torch.jit.script(Script()).save(str(folder / "good"))
+    good = members(folder / "good")
+    line, code = b"torch.mul(x, x)", good["code/__torch__.py"]
+    assert line in code
+    filed = b'torch.from_file("%s", True, 16)' % MARK.encode()
+    evil = code.replace(line, filed)
+    hidden = b"# coding: utf-7\n" + code.replace(
+        b"    return " + line, b"    ACM = x\n    return torch.mul(x, x)+ACM-" + filed
+    )
+    return {
+        "good.pt": archive(good),
+        "filed.pt": archive({**good, "code/__torch__.py": evil}),
+        "case.pt": archive({**good, **{f"{name}/__torch__.py": evil for name in ("Code", "cOde", "coDe", "codE")}}),
+        "coding.pt": archive({**good, "code/__torch__.py": hidden}),
+        "locator.pt": two_ends(archive(good), {**good, "code/__torch__.py": evil}),
+    }
+
+
+def exploded() -> bool:
+    """Whether the mark is there; it is taken away."""
+    mark = Path(MARK)
+    there = mark.exists()
+    if mark.is_dir():
+        mark.rmdir()
+    elif there:
+        mark.unlink()
+    sys.modules.pop("imported", None)
+    return there
+
+
+def is_read(name: str) -> bool:
+    """Whether this Python's zipfile reads it."""
+    try:
+        zipfile.ZipFile(name).close()
+    except zipfile.BadZipFile:
+        return False
+    return True
+
+
+def main(folder: str) -> None:
+    """Make everything, and load it twice."""
+    here = Path(folder)
+    (here / "imported.py").write_text(f"open({MARK!r}, 'w').close()\nx = dict\n")
+    sys.path.insert(0, folder)
+    found = {}
+    for name, data in {**programs(here), **scripts(here)}.items():
+        (here / name).write_bytes(data)
+        asked = name + ("|2,8" if name.endswith(".pt") else "")
+        said = load("torch", asked)
+        harmed = exploded()
+        load("torch", asked, trusted=True)
+        found[name] = [said if isinstance(said, str) else "loaded", harmed, exploded() or not is_read(name)]
+    print("FOUND", json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

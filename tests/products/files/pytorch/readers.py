@@ -1,0 +1,98 @@
+"""Python's reader of archives beside PyTorch's, on mutated ones: ``python -m tests.products.files.pytorch.readers SEED NUMBER``.
+
+What passes the look at an archive has one reading: PyTorch finds the same names and bytes in it, and in the fresh archive
+that is made of it. Printed is how many of the mutated ones passed.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import struct
+import sys
+import zipfile
+
+import torch
+
+from reconcile.products.files import archive as archives
+from tests.products.files.hostile import Stream, archive, long_end
+
+MEMBERS = {"version": b"3\n", "byteorder": b"little", "data/0": bytes(range(64)), "code/a.py": b"x = 1\n" * 9}
+MARKS = (b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b"PK\x07\x08")
+LIMIT = 1 << 16
+
+
+def bases() -> list[bytes]:
+    """Archives as PyTorch, Python and a stream write them."""
+    made = io.BytesIO()
+    writer = torch._C.PyTorchFileWriter(made)
+    for name, data in MEMBERS.items():
+        if name not in ("version", "byteorder"):  # it writes these itself
+            writer.write_record(name, data, len(data))
+    writer.write_end_of_file()
+    stream = Stream()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in MEMBERS.items():
+            file.writestr(f"a/{name}", data)
+    return [made.getvalue(), archive(MEMBERS), long_end(archive(MEMBERS)), stream.written]
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """The archive with one to three changes."""
+    made = bytearray(data)
+    for _ in range(chance.randint(1, 3)):
+        at, other = chance.randrange(len(made)), chance.randrange(len(made))
+        near = made.find(chance.choice(MARKS), at)
+        if near >= 0 and chance.random() < 0.7:  # in a header rather than in data
+            at = min(len(made) - 4, near + chance.randrange(50))
+        kind = chance.randrange(6)
+        if kind == 0:
+            made[at] = chance.randrange(256)
+        elif kind == 1:
+            made[at] ^= 0x20  # another case
+        elif kind == 2 and at + 4 <= len(made):
+            struct.pack_into("<I", made, at, chance.choice((0, 1, 0xFFFFFFFF, len(made), other)))
+        elif kind == 3:
+            del made[at : at + chance.randrange(1, 40)]
+        elif kind == 4:
+            made[at:at] = made[other : other + chance.randrange(1, 200)]
+        else:
+            made[at:at] = chance.choice(MARKS)
+    return bytes(made)
+
+
+def found(data: bytes) -> dict[str, bytes]:
+    """What PyTorch's reader finds, below the archive's folder."""
+    reader = torch._C.PyTorchFileReader(io.BytesIO(data))
+    return {name: reader.get_record(name) for name in reader.get_all_records()}
+
+
+def passes(data: bytes) -> bool:
+    """Whether an archive passes; both readers agree about it then, and about what is made of it."""
+    try:
+        held = dict(archives.contents(io.BytesIO(data), LIMIT))
+    except archives.Hostile:
+        return False
+    roots = {name.partition("/")[0] for name in held}
+    if len(roots) != 1:  # refused by the list of names
+        return False
+    below = {name.partition("/")[2]: content for name, content in held.items()}
+    for where in (data, archives.pack_members((f"archive/{n}", d) for n, d in below.items()).getvalue()):
+        try:
+            others = found(where)
+        except RuntimeError:  # it lacks what PyTorch asks of every archive, or its sums are wrong for it
+            continue
+        assert others == below, (data, others, below)
+    return True
+
+
+def main(seed: str, number: str) -> None:
+    """Mutate this many."""
+    chance = random.Random(int(seed))
+    first = bases()
+    assert [data for data in first if not passes(data)] == []
+    print("PASSED", sum(passes(mutated(chance.choice(first), chance)) for _ in range(int(number))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

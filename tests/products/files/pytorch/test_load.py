@@ -1,0 +1,269 @@
+"""PyTorch model files that attack, as a worker loads them: none is run, and all of them would have run.
+
+The attacks are made and loaded by processes of their own (attacks.py); the texts that PyTorch would evaluate,
+import, print into source or call are also held to their rules here, one by one, where no framework is needed.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconcile.products.files.model_file import FileError
+from reconcile.products.files.pytorch.program import looked_at
+
+ROOT = Path(__file__).parents[4]
+WAY_OUT = "; --trust-file lets it."
+COMPUTE = "which is not in the list of {} that do nothing but compute" + WAY_OUT
+TWO_WAYS = "it can be read in more than one way: its zip64 locator does not point to the record before it"
+ATTACKS = {
+    "names.pt2": "names.pt2 has the name \"x=__import__('pathlib').Path('exploded').touch()\", which PyTorch would run as code",
+    "factory.pt2": "factory.pt2 takes or gives back something else than tensors in lists and dictionaries "
+    "(collections.defaultdict)" + WAY_OUT,
+    "enum.pt2": "enum.pt2 takes or gives back something else than tensors in lists and dictionaries" + WAY_OUT,
+    "filed.pt2": "filed.pt2 calls torch.ops.aten.from_file.default, " + COMPUTE.format("operators"),
+    "case.pt2": "case.pt2: it has two members called 'a/Models/model.json', ignoring case.",
+    "locator.pt2": f"locator.pt2: {TWO_WAYS}",
+    "filed.pt": "filed.pt calls the operator aten::from_file, " + COMPUTE.format("those"),
+    "case.pt": "case.pt: it has two members called 'a/Code/__torch__.py', ignoring case.",
+    "coding.pt": "coding.pt cannot be loaded: its code/__torch__.py is no TorchScript.",
+    "locator.pt": f"locator.pt: {TWO_WAYS}",
+}
+
+
+def process(module: str, folder: Path, *args: str, word: str = "FOUND") -> Any:
+    """What one of the modules beside this one prints after a word."""
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "ignore", "-m", f"tests.products.files.pytorch.{module}", *args]
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=300)
+    line = next((line for line in done.stdout.splitlines() if line.startswith(word)), None)
+    assert line, done.stderr[-3000:]
+    return json.loads(line.removeprefix(word))
+
+
+@pytest.mark.frameworks
+def test_attacks(tmp_path: Path) -> None:
+    found = process("attacks", tmp_path, ".")
+    assert found.pop("good.pt2") == found.pop("good.pt") == ["loaded", False, False]
+    assert set(found) == set(ATTACKS)
+    for name, (said, harmed, trusted) in found.items():
+        assert said.startswith(ATTACKS[name])
+        assert said.endswith(".")
+        assert "\n" not in said
+        assert not harmed, name
+        assert trusted, f"{name} is no attack"
+
+
+@pytest.mark.slow
+@pytest.mark.frameworks
+def test_what_is_unusual_and_honest(tmp_path: Path) -> None:
+    """Multiply-adds: three products; one; a convolution and a recurrent layer of both directions; three products."""
+    layers = 2 * 4 * (3 * 9) * (3 * 3 * 3) + 2 * 27 * 2 * (3 * 5 * (4 + 5))
+    same = ("layers.pt2", "again.pt2", "traced.pt", "layers.pt", "lite.pt")
+    assert process("honest", tmp_path, ".") == {
+        "named.pt2": 6 * 8 * 8 + 2 * (6 * 8 * 4),
+        "open.pt2": (6 // 2 + 1) * 8 * 8,
+        "control.pt": (2 + 1) * 6 * 8 * 8,
+        **dict.fromkeys(same, layers),
+    }
+
+
+@pytest.mark.frameworks
+def test_both_readers_find_the_same(tmp_path: Path) -> None:
+    assert process("readers", tmp_path, "1", "4000", word="PASSED") > 50
+
+
+NODE = {
+    "target": "_operator.add",
+    "inputs": [{"name": "a", "arg": {"as_tensor": {"name": "x"}}, "kind": 1}],
+    "outputs": [{"as_tensor": {"name": "y"}}],
+    "metadata": {
+        "nn_module_stack": "L__self__,,M",
+        "stack_trace": "a\nb",
+        "source_fn_stack": "a,torch.hub.load",
+        "torch_fn": "x",
+    },
+    "name": "y",
+}
+TREE = {
+    "type": "builtins.tuple",
+    "context": "null",
+    "children_spec": [
+        {
+            "type": "builtins.tuple",
+            "context": "null",
+            "children_spec": [{"type": None, "context": None, "children_spec": []}],
+        },
+        {
+            "type": "builtins.dict",
+            "context": '["mask"]',
+            "children_spec": [{"type": None, "context": None, "children_spec": []}],
+        },
+    ],
+}
+SIGNATURE = {"in_spec": json.dumps([1, TREE]), "out_spec": json.dumps([1, TREE]), "forward_arg_names": ["x", "größe"]}
+PROGRAM: dict[str, Any] = {
+    "graph_module": {
+        "graph": {"nodes": [NODE], "tensor_values": {"target": {"dtype": 7}, "inputs": {}}},
+        "signature": {"input_specs": [{"parameter": {"arg": {"name": "p"}, "parameter_name": "a b.0-1/größe.weight"}}]},
+        "module_call_graph": [{"fqn": "a b.0-1", "signature": SIGNATURE}],
+        "metadata": {"custom": "{}"},
+    },
+    "guards_code": ["__import__('os')"],
+    "torch_version": "2.13.0+cpu",
+}
+
+
+def loaded(program: Any) -> Any:
+    """What is left of a program that may be loaded."""
+    return json.loads(looked_at("m.pt2", "models/model.json", json.dumps(program).encode()))
+
+
+def test_what_is_left_of_a_program() -> None:
+    expected = copy.deepcopy(PROGRAM)
+    expected["guards_code"], expected["graph_module"]["metadata"] = [], {}
+    expected["graph_module"]["graph"]["nodes"][0]["metadata"] = {"nn_module_stack": "L__self__,,M"}
+    assert loaded(PROGRAM) == expected
+
+
+def at(*place: Any, value: Any) -> Any:
+    """The program with one of its parts replaced."""
+    made = copy.deepcopy(PROGRAM)
+    item = made
+    for key in place[:-1]:
+        item = item[key]
+    item[place[-1]] = value
+    return made
+
+
+GRAPH, CALL = ("graph_module", "graph"), ("graph_module", "module_call_graph", 0)
+NODES = (*GRAPH, "nodes", 0)
+HARM = "x=print()"
+
+
+def spec(context: Any, kind: str = "builtins.dict") -> str:
+    """A tree of arguments whose second part is this container."""
+    node = {"type": kind, "context": context, "children_spec": []}
+    return json.dumps([1, {**TREE, "children_spec": [*TREE["children_spec"][:1], node]}])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        at(*NODES, "name", value=HARM),
+        at(*NODES, "name", value="x y"),
+        at(*NODES, "inputs", 0, "name", value=HARM),
+        at(*NODES, "inputs", 0, "arg", value={"as_tensor": {"name": HARM}}),
+        at(*NODES, "inputs", 0, "arg", value={"as_operator": "torch.hub.load"}),
+        at(*NODES, "inputs", 0, "arg", value={"as_sym_int": {"as_name": HARM}}),
+        at(*NODES, "inputs", 0, "arg", value={"as_float": HARM}),
+        at(*NODES, "inputs", 0, "arg", value={"as_graph": {"name": HARM, "graph": {}}}),
+        at(*NODES, "inputs", 0, "arg", value={"as_device": {"type": HARM}}),
+        at(*NODES, "inputs", 0, "arg", value={"as_string_to_argument": {'"': {"as_int": 1}}}),
+        at(*NODES, "outputs", value=[{"as_tensor": {"name": HARM}}]),
+        at(*NODES, "metadata", value={"nn_module_stack": 'a,b"),__import__("os"),'}),
+        at(*NODES, "target", value="torch.hub.load"),
+        at(*NODES, "target", value="torch.ops.aten.from_file.default"),
+        at(*NODES, "target", value="#a:b"),
+        at(*GRAPH, "tensor_values", value={"x": {"sizes": [{"as_expr": {"expr_str": "print()"}}]}}),
+        at(*GRAPH, "tensor_values", value={'x"': {}}),
+        at("graph_module", "signature", value={"parameter_name": 'a.b")+print("'}),
+        at("graph_module", "signature", value={"buffer_name": "a\\"}),
+        at("graph_module", "signature", value={"whatever": HARM}),
+        at(*CALL, "fqn", value='a"'),
+        at(*CALL, "signature", "forward_arg_names", value=[HARM]),
+        at(*CALL, "signature", "in_spec", value=spec(f'["{HARM}"]')),
+        at(*CALL, "signature", "out_spec", value=spec('["\\""]')),
+        at(*CALL, "signature", "out_spec", value=spec('[{"fqn": "os:x"}]')),
+        at(*CALL, "signature", "out_spec", value=spec('{"fqn": "os:x"}')),
+        at(*CALL, "signature", "out_spec", value=spec("os", "collections.namedtuple")),
+        at(*CALL, "signature", "out_spec", value=spec({}, "collections.defaultdict")),
+        at(*CALL, "signature", "in_spec", value="print()"),
+        at("verifiers", value=[HARM]),
+        at("graph_module", value=[]),
+        [],
+    ],
+)  # fmt: skip
+def test_what_no_program_says(program: Any) -> None:
+    with pytest.raises(FileError, match=r"^m\.pt2 (calls|has|takes|cannot be loaded: its) .*\.$"):
+        loaded(program)
+
+
+def test_a_program_nested_without_end() -> None:
+    deep = at(*GRAPH, "tensor_values", value=json.loads('{"a":' * 300 + "1" + "}" * 300))
+    with pytest.raises(FileError, match="nested too deep"):
+        loaded(deep)
+    for text in (b"{", b"[" * 100_000, b"\xff", b"\xff\xfe{\0}\0"):
+        with pytest.raises(FileError, match="is no JSON"):
+            looked_at("m.pt2", "models/model.json", text)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"path_name": "weight_0", "use_pickle": True},
+        {"path_name": "weight_0", "use_pickle": 1},
+        {"path_name": "custom_obj_0", "use_pickle": False},
+        {"path_name": "opaque_obj_0"},
+        {"path_name": "tensor_0/../../extra/x"},
+        {"path_name": "tensor_\u0661"},
+    ],
+)
+def test_a_tensor_that_is_pickled(entry: dict[str, Any]) -> None:
+    data = json.dumps({"config": {"a": entry}}).encode()
+    with pytest.raises(FileError, match="holds something pickled"):
+        looked_at("m.pt2", "data/weights/model_weights_config.json", data)
+
+
+CONTAINERS = """
+from torch.utils import _pytree
+
+class Output:
+    def __init__(self, values):
+        self.values = values
+
+_pytree.register_pytree_node(
+    Output, lambda it: ([it.values], None), lambda values, _: Output(*values), serialized_type_name="containers_of_mine.Output"
+)
+"""
+EXPORT = """
+import torch
+from containers_of_mine import Output
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return Output(x + 1)
+
+torch.export.save(torch.export.export(Net(), (torch.zeros(2, 3),)), "net.pt2")
+"""
+
+
+@pytest.mark.frameworks
+def test_a_foreign_container_is_imported_if_trusted_or_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from reconcile.products.files.pytorch.load import _import_containers
+
+    (tmp_path / "containers_of_mine.py").write_text(CONTAINERS)
+    (tmp_path / "export.py").write_text(EXPORT)
+    subprocess.run([sys.executable, "-W", "ignore", "export.py"], cwd=tmp_path, check=True, timeout=300)
+    path = tmp_path / "net.pt2"
+    with pytest.raises(FileError) as refused:
+        _import_containers(str(path))
+    assert str(refused.value) == (
+        "net.pt2 takes or gives back a containers_of_mine.Output, which torch.utils._pytree does not know: install what "
+        "defines it in this environment, or export the model again in a module that gives back tensors alone."
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _import_containers(str(path))
+    with zipfile.ZipFile(path) as archive:
+        program = archive.read("net/models/model.json")
+    with pytest.raises(FileError, match=r"dictionaries \(containers_of_mine.Output\); --trust-file lets it"):
+        looked_at("net.pt2", "models/model.json", program)

@@ -1,0 +1,128 @@
+"""What confines a worker that loads a file: it may not write outside its folder, and reaches no other process or machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconcile.launch.environments.interpreters import Interpreter
+from reconcile.launch.workers import reaper
+from reconcile.launch.workers.supervisor import Event, Supervisor
+from reconcile.products.files import confine
+from tests.workers import meta, model_file, request, user_model
+
+ATTEMPTS = Path(__file__).with_name("attempts.py")
+HOLDS = {confine.FILES: "", confine.CALLS: ""}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _linux() -> None:
+    if not sys.platform.startswith("linux"):
+        pytest.skip("Landlock and seccomp are Linux's")
+    from landlock import LandlockError, landlock_abi_version
+
+    try:
+        abi = landlock_abi_version()
+    except LandlockError as error:
+        pytest.skip(f"this kernel has no Landlock ({error})")
+    if abi < 3:
+        pytest.skip(f"this kernel's Landlock (ABI {abi}) lets files be emptied")
+
+
+def attempts(tmp_path: Path, confined: bool) -> tuple[dict[str, str], dict[str, str]]:
+    """What harm and what work is done by a process with a reaper."""
+    inside, outside = tmp_path / "run" / "inside", tmp_path / "outside"
+    inside.mkdir(parents=True)
+    outside.mkdir()
+    (outside / "theirs").write_text("theirs")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        worker = [sys.executable, str(ATTEMPTS), str(inside), str(outside), str(port), str(os.getpid())]
+        command = reaper.command(worker, tmp_path / "run", inside, confine if confined else None, False)
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=outside) as process:
+            assert process.stdout is not None
+            out = process.stdout.read()  # with standard input open: its end ends the process
+            assert process.wait(300) == 0
+    harm, work = json.loads(out)
+    return harm, work
+
+
+def test_no_harm_is_done(tmp_path: Path) -> None:
+    harm, work = attempts(tmp_path, confined=True)
+    assert [name for name, said in harm.items() if said == "done"] == []
+    assert set(work.values()) == {"done"}
+    assert json.loads((tmp_path / "run" / "inside" / reaper.CONFINED).read_text()) == HOLDS
+    assert [path.name for path in (tmp_path / "outside").iterdir()] == ["theirs"]
+    assert (tmp_path / "outside" / "theirs").read_text() == "theirs"
+
+
+def test_unconfined_it_would_be(tmp_path: Path) -> None:
+    """This system allows each attempt, except those that a container or Yama refuses to every process."""
+    harm, work = attempts(tmp_path, confined=False)
+    elsewhere = {"memory of another", "trace another", "namespace", "io_uring", "attributes"}
+    assert {name for name, said in harm.items() if said != "done"} <= elsewhere
+    assert set(work.values()) == {"done"}
+
+
+TOOL = """
+import json, os, sys
+
+out = json.load(open(sys.argv[1]))["out"]
+status = {name: said.strip() for name, _, said in (line.partition(":") for line in open("/proc/self/status"))}
+with open(out + "/part", "w") as file:
+    json.dump({**META, "status": status}, file)
+os.replace(out + "/part", out + "/meta.json")
+"""
+
+
+@pytest.mark.parametrize(
+    ("fields", "confined"),
+    [
+        ({"model": user_model("m.pb", model_file("m.pb", "graph_def"))}, True),
+        ({"model": user_model("m.pb", model_file("m.pb", "graph_def", trusted=True))}, False),
+        ({"model": user_model("m:make")}, False),
+        ({"pair": "m.py"}, False),
+    ],
+)
+def test_a_worker_that_loads_an_untrusted_file_is_confined(
+    tmp_path: Path, fields: dict[str, Any], confined: bool
+) -> None:
+    tool = tmp_path / "tool.py"
+    tool.write_text(f"META = {meta()!r}\n{TOOL}")
+    events: list[Event] = []
+    supervisor = Supervisor(
+        request("tf", tasks=("trace",), **fields), tmp_path / "run", 60, events.append, tool, Interpreter()
+    )
+    supervisor.run()
+    assert supervisor.meta is not None
+    filtered, phases = ("2", ["confined"]) if confined else ("0", [])
+    assert supervisor.meta["status"]["Seccomp"] == filtered
+    assert supervisor.meta["status"]["NoNewPrivs"] == str(int(confined))
+    assert [event.phase for event in events] == phases
+    assert [event.task for event in events] == [confine.sentence(HOLDS)] * confined
+
+
+def test_a_layer_that_a_system_lacks_leaves_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(*_given: object) -> None:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(confine, "_files", lacking)
+    monkeypatch.setattr(confine, "_calls", lambda: None)
+    assert confine.confine("", False) == {confine.FILES: "Function not implemented", confine.CALLS: ""}
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert set(confine.confine("", False).values()) == {"only Linux can prevent it"}
+
+
+def test_what_does_not_hold_is_said() -> None:
+    assert (
+        confine.sentence(HOLDS) == "it can write only to its own folder; it cannot reach the network or other processes"
+    )
+    reasons = {confine.FILES: "Function not implemented", confine.CALLS: ""}
+    assert confine.sentence(reasons).startswith("it can write to any folder (Function not implemented); it cannot")

@@ -1,0 +1,128 @@
+"""What stands around the loading of a file: no pickles, no processes, little memory, little time, and a worker that dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reconcile.core.errors import UsageError
+from reconcile.core.protocol import UserModel
+from reconcile.launch.environments.interpreters import Interpreter
+from reconcile.launch.workers.supervisor import Supervisor
+from tests.workers import model_file, request, user_model
+
+ROOT = Path(__file__).parents[3]
+
+START = """
+import os, pickle, subprocess, sys, collections
+from reconcile.products.files import worker as given_file
+
+def tried(call):
+    try:
+        call()
+    except Exception as error:
+        return str(error)
+    return "done"
+
+CALLS = {
+    "pickle": lambda: pickle.loads(pickle.dumps(collections.Counter)),
+    "plain": lambda: pickle.loads(pickle.dumps([1, {"a": 2.0}])),
+    "system": lambda: os.system("true"),
+    "popen": lambda: subprocess.run(["true"]),
+    "fork": lambda: os.fork() or os._exit(0),
+    "memory": lambda: bytearray(5 << 30) and None,
+}
+"""
+REFUSED = "the file {} while it is loaded; --trust-file lets it."
+
+
+def python(code: str) -> str:
+    """What this code prints, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", START + code], capture_output=True, text=True, check=True, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    return done.stdout
+
+
+def guarded(trusted: bool) -> dict[str, str]:
+    code = f"""
+import json
+from reconcile.core.protocol import ModelFile
+with given_file.guard_file(ModelFile("", "", 0, trusted={trusted})):
+    inside = {{name: tried(call) for name, call in CALLS.items() if not ({trusted} and name == "memory")}}
+print(json.dumps([inside, {{name: tried(call) for name, call in CALLS.items() if name != "memory"}}]))
+"""
+    inside, after = json.loads(python(code))
+    assert set(after.values()) == {"done"}
+    found: dict[str, str] = inside
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited on Linux only")
+def test_what_no_file_may_do() -> None:
+    starts = REFUSED.format("starts a process")
+    assert guarded(trusted=False) == {
+        "pickle": REFUSED.format("unpickles something"),
+        "plain": "done",
+        "system": starts,
+        "popen": starts,
+        "fork": starts,
+        "memory": "",
+    }
+
+
+def test_a_trusted_file_may() -> None:
+    assert set(guarded(trusted=True).values()) == {"done"}
+
+
+HELD = """
+import json, pathlib, sys
+out = pathlib.Path(json.loads(pathlib.Path(sys.argv[1]).read_text())["out"])
+(out / "events.jsonl").write_text(json.dumps({"task": "trace", "phase": "started"}) + chr(10))
+9**9**9**9
+"""
+"""A worker in one operation that keeps every thread of its process from running, for hours."""
+
+
+def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool, timeout: float) -> str:
+    """What is said of a file whose worker is held, and all within the time of a test."""
+    monkeypatch.setattr("reconcile.products.files.confine.PATIENCE", 0.5)
+    (tmp_path / "tool").write_text(HELD)
+    model = user_model("m.pt2", model_file("m.pt2", trusted=trusted))
+    asked = request("torch", model=model, tasks=("trace",))
+    python = Interpreter(Path(sys.executable))
+    start = time.monotonic()
+    with pytest.raises(UsageError) as caught:
+        Supervisor(asked, tmp_path / "run", timeout, lambda _: None, tmp_path / "tool", python).run()
+    assert time.monotonic() - start < 500
+    return str(caught.value)
+
+
+def test_what_takes_too_long_is_ended_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert held(tmp_path, monkeypatch, trusted=False, timeout=60) == (
+        "m.pt2 was not loaded and traced within 0.5 seconds; --trust-file lets it take as long as --timeout allows."
+    )
+
+
+def test_a_trusted_file_has_the_time_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = held(tmp_path, monkeypatch, trusted=True, timeout=2)
+    assert said == "m.pt2 cannot be loaded: its process ran into the time limit of 2 s."
+
+
+def test_a_worker_that_dies_of_its_file(tmp_path: Path) -> None:
+    def supervisor(name: str, model: UserModel) -> Supervisor:
+        false = Interpreter(Path("/bin/false"))
+        asked = request("tf", model=model, tasks=("trace",))
+        return Supervisor(asked, tmp_path / name, 60, lambda _: None, tmp_path / "tool", false)
+
+    died = "its process ended with status 1 before it was done"
+    with pytest.raises(UsageError, match=rf"^m\.pb cannot be loaded: {died}\.$"):
+        supervisor("a", user_model("m.pb", model_file("m.pb", "graph_def"))).run()
+    assert supervisor("b", user_model("m:make")).run()["trace"].reason == died
