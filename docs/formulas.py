@@ -22,7 +22,7 @@ HELD = {
     "aten.lowprecision": ("low_precision", "the product that it stands for"),
     "aten.ordering": ("ordering", "tournaments and searches that are really played"),
     "aten.partly": ("linalg", "nothing: only the absence of matrix products is said"),
-    "aten.products": ("products, composites, naive_convolution", "loops"),
+    "aten.products": ("aten/products, composites, naive_convolution", "loops"),
     "aten.recurrent": ("recurrent, fused_of_the_zoo", "loops of each cell, and PyTorch's decompositions"),
     "aten.reductions": ("elements, composites", "loops"),
     "aten.sampling": ("sampling", "loops, and for other gradients their parts"),
@@ -41,7 +41,7 @@ HELD = {
     "onnx.formulas.layers": ("onnx", "the same operation in PyTorch"),
     "tensorflow.elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),
     "tensorflow.gradients": ("gradients, gradient_elements", "loops"),
-    "tensorflow.layers": ("products, layers, tensorflow", "loops"),
+    "tensorflow.layers": ("aten/products, layers, tensorflow", "loops"),
     "tensorflow.linalg": (
         "tf_linalg",
         "the formulas of PyTorch, and closed forms of sparse, banded and complex products",

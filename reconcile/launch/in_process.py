@@ -70,7 +70,7 @@ class Live(AtHand):
 
     def _describe_missing_inputs(self) -> str:
         if self.adapter.is_made(self.model):
-            return f"the model {self.where} takes inputs, and none are given: give them with --input, such as --input 1,3,224,224."
+            return f"the model {self.where} takes inputs, and none are given: give them with --input, such as --input 1,3,4."
         return super()._describe_missing_inputs()
 
 
