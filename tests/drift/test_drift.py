@@ -234,7 +234,7 @@ def test_new_names_never_drift(whose: str) -> None:
     found = take() if whose == "toy" else committed()
     names = _names(found)
 
-    @settings(max_examples=30 if whose == "toy" else 8, deadline=None)
+    @settings(max_examples=30 if whose == "toy" else 3, deadline=None)
     @given(st.randoms(use_true_random=False), st.booleans())
     def check(random, among_themselves):  # type: ignore[no-untyped-def]
         others = list(names) if among_themselves else [f"node_{i}" for i in range(len(names))]
@@ -251,7 +251,7 @@ def test_any_single_change_is_found_at_its_layer(whose: str) -> None:
     found = take() if whose == "toy" else committed()
     align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
 
-    @settings(max_examples=60 if whose == "toy" else 25, deadline=None)
+    @settings(max_examples=40 if whose == "toy" else 4, deadline=None)
     @given(st.data(), st.integers(-(2**60), 2**60).filter(bool))
     def check(data, n):  # type: ignore[no-untyped-def]
         ledger = data.draw(st.sampled_from(found.ledgers))

@@ -169,7 +169,7 @@ class Stub:
 
 
 def fresh() -> Collected:
-    return baselines.load(data.SAVED / "gru_demo/current.json").collected
+    return data.load(data.SAVED / "gru_demo/current.json").collected
 
 
 def far(sources: object) -> bool:

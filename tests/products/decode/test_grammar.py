@@ -196,7 +196,7 @@ def test_every_candidate_is_documented() -> None:
 )
 def test_random_integers_are_not_explained(model: str, size: int) -> None:
     """Fewer than 1 % of 1,000 numbers of a model's magnitude are explained."""
-    held, _ = candidates(data.saved(model))
+    held, _ = data.candidates(data.saved(model))
     values = {c.value for c in held}
     dice = random.Random(20170342)
     explained = sum(dice.randrange(size // 10, size * 10) in values for _ in range(1000))
@@ -208,7 +208,7 @@ def test_random_integers_are_not_explained(model: str, size: int) -> None:
 def test_arithmetic_shown_is_right() -> None:
     """Every sum that is printed, worked out again from its text."""
     checked = 0
-    for candidate in candidates([*data.saved("gru_demo"), looped(), data.source(data.session())])[0]:
+    for candidate in data.candidates([*data.saved("gru_demo"), looped(), data.source(data.session())])[0]:
         if candidate.how:
             left, _, right = candidate.how.rpartition(" = ")
             bare = re.sub(r"\([A-Z]\w* .*?\)|\([A-Z]\w*\)", "", left)  # kinds of op inside a role

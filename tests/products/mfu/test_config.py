@@ -15,8 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
+from reconcile.engine.settle import Collected
 from reconcile.launch.in_process import collect_live
-from reconcile.launch.request import run_request
+from reconcile.launch.request import RunRequest, run_request
 from reconcile.products.mfu import models
 
 torch = pytest.importorskip("torch")
@@ -36,8 +37,16 @@ TOKENS = 1234567
 Found = Callable[..., tuple[int, dict[str, Any]]]
 
 
+@pytest.fixture(scope="module")
+def collected() -> tuple[RunRequest, Collected]:
+    """A training step of the decoder, with every formula."""
+    ids, request = torch.zeros(B, T, dtype=torch.int64), run_request(counters=("formula:all",), pass_="training")
+    made = {"torch": decoders.Decoder()}
+    return request, collect_live(made, ids, request.counters, "cpu", lambda _event: None, "sgd", None)
+
+
 @pytest.fixture
-def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Found:
+def found(collected: tuple[RunRequest, Collected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Found:
     """The command on the utilisation of so many FLOPs per token, with a peak of 10 GFLOP/s, printed with two decimals."""
     config = tmp_path / "config.json"
     config.write_text("{}")
@@ -45,9 +54,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Found:
 
     def configured(file: Path, batch: int, seq: int) -> Any:
         given.append((file, seq))
-        ids, request = torch.zeros(B, T, dtype=torch.int64), run_request(counters=("formula:all",), pass_="training")
-        made = {"torch": decoders.Decoder()}
-        return request, "tiny", lambda r, tell: collect_live(made, ids, r.counters, "cpu", tell, "sgd", None)
+        return collected[0], "tiny", lambda *_: collected[1]
 
     monkeypatch.setattr(models, "read_configuration", configured)
 

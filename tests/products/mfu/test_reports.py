@@ -12,6 +12,8 @@ from reconcile.products.mfu import table_page
 from reconcile.products.mfu.claims import read_claims
 from reconcile.products.mfu.table import State, Verdict, verdicts
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).resolve().parents[3] / "reports" / "mfu"
 
 
