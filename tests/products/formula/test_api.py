@@ -19,9 +19,7 @@ def head() -> nn.Module:
 
 
 def test_a_model_of_this_process_has_its_closed_form(tmp_path: Path) -> None:
-    counts = reconcile.polynomials(
-        torch=head, inputs="B,T,4", at={"B": range(1, 4), "T": [2, 3, 5]}, counters=["thop"]
-    )
+    counts = reconcile.polynomials(torch=head, inputs="B,T,4", at={"B": range(1, 4), "T": [2, 3, 5]}, counters=["thop"])
     assert counts.at(B=100, T=1000) == {"trace@torch": 2 * 4 * 5 * 100_000, "thop": 2 * 4 * 5 * 100_000}
     assert counts.result.not_polynomial == ()
     assert counts.exit_code == 0

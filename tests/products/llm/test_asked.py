@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -37,19 +38,33 @@ def found() -> Any:
     return reconcile.llm(make)
 
 
+@pytest.fixture
+def configured(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """A model and its inputs, which stand for what transformers makes of a configuration, run once; and what was asked."""
+
+    def stand_in(*model: Any) -> list[Any]:
+        given = []
+        name, take = asked._here(*model)
+        request = run_request(counters=("formula:all",), pass_="training")
+        collected = take(request, lambda _event: None)
+
+        def configure(*words: Any) -> Any:
+            given.append(words)
+            return request, name, lambda *_: collected
+
+        monkeypatch.setattr(asked, "read_configuration", configure)
+        return given
+
+    return stand_in
+
+
 EXACT = ("nanochat", "olmo-core")
 """Those that leave out the table and the norms of the layers, and count attention whole."""
 
 
-def test_the_command_and_the_function_agree(found: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """On a configuration; the decoder stands for what transformers makes of it."""
-    given = []
-
-    def configured(*words: Any) -> Any:
-        given.append(words)
-        return run_request(counters=("formula:all",), pass_="training"), *asked._here(make, None)
-
-    monkeypatch.setattr(asked, "read_configuration", configured)
+def test_the_command_and_the_function_agree(found: Any, configured: Callable[..., list[Any]], tmp_path: Path) -> None:
+    """On a configuration."""
+    given = configured(make, None)
     file = tmp_path / "config.json"
     file.write_text("{}")
     done = CliRunner().invoke(cli, ["llm", str(tmp_path), "--seq", "6", "--batch", "2", "--format", "json"])
@@ -104,19 +119,10 @@ def test_it_is_written_and_printed(found: Any, tmp_path: Path) -> None:
         found.write(tmp_path, ["htm"])
 
 
-def test_lengths_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lengths_of_documents(configured: Callable[..., list[Any]]) -> None:
     """B documents of T tokens in one sequence: what ran is a batch of them, and a formula of one sequence counts all pairs."""
-    given = []
-
-    def configured(*words: Any) -> Any:
-        given.append(words)
-        ids = torch.zeros(1, B * T, dtype=torch.int64)
-        return run_request(counters=("formula:all",), pass_="training"), *asked._here(
-            Documents(Decoder(), (T,) * B), ids
-        )
-
-    monkeypatch.setattr(asked, "read_configuration", configured)
     lengths = (T,) * B
+    given = configured(Documents(Decoder(), lengths), torch.zeros(1, B * T, dtype=torch.int64))
     packed = reconcile.llm("net.json", lengths=lengths)
     text = ",".join(map(str, lengths))
     done = CliRunner().invoke(cli, ["llm", "net.json", "--lengths", text, "--format", "json"])

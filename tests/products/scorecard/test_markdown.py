@@ -17,9 +17,11 @@ from reconcile.core.registry import known_counters
 from reconcile.products.scorecard import cells as score
 from reconcile.products.scorecard import markdown as pages
 from reconcile.products.scorecard import page as scorecard_page
+from reconcile.products.scorecard import picture as scorecard_picture
 from reconcile.products.scorecard import run as scoring
 from reconcile.products.scorecard.cells import Card, Cell, Verdict
 from reconcile.products.scorecard.run import Batch
+from reconcile.report.pictures import charts as pictures
 
 CARDS = score.read_cards()
 STALE = "stale: run `make scorecard` and commit what changed"
@@ -112,7 +114,6 @@ def test_a_counter_that_is_not_known_here_stays_on_the_page() -> None:
     assert "reconcile counter reproduce gone family_dense:dense" in pages.family_page(board, "family_dense")
 
 
-@pytest.mark.frameworks  # it draws with matplotlib
 def test_the_command_keeps_valid_cells_and_exits_with_the_worst(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +130,8 @@ def test_the_command_keeps_valid_cells_and_exits_with_the_worst(
         }
 
     monkeypatch.setattr(scoring, "make", make)
+    monkeypatch.setattr(pictures, "require", lambda: None)
+    monkeypatch.setattr(scorecard_picture, "to_svg", lambda board: f"<svg>{len(board.cards)}</svg>")
     args = ["zoo", "scorecard", "--counter", "thop", "--case", "family_dense", "--out", str(tmp_path), "--quiet"]
     first = CliRunner().invoke(cli, [*args, "--pass", "forward"])
     assert (first.exit_code, len(made)) == (0, 1), first.output
