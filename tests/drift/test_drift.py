@@ -269,11 +269,3 @@ def test_any_single_change_is_found_at_its_layer(whose: str) -> None:
             assert verdict(drift, "x").endswith(f"{ledger.counter} moved, at {change.layer}")
 
     check()
-
-
-def test_an_entry_that_comes_or_goes_is_found() -> None:
-    base = takes.ledger()
-    fewer = with_ledger(take(), base._replace(entries=base.entries[:2]))
-    (gone,) = compare(take(), fewer).counters[0].changes
-    (come,) = compare(fewer, take()).counters[0].changes
-    assert (gone.layer, gone.after, come.layer, come.before) == ("dense", None, "dense", None)

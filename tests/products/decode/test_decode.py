@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from reconcile.launch.request import RunRequest
 from reconcile.products.decode.elsewhere import unseen
 from reconcile.products.decode.figure import figure
 from reconcile.products.decode.gather import gather
-from reconcile.products.decode.grammar import Source, candidates
+from reconcile.products.decode.grammar import Source
 from reconcile.products.decode.search import Decoded, bounds, describe_releases, search
 from tests.products.decode import data
 
@@ -34,7 +33,6 @@ def decoded(model: str, text: str, *more: Source) -> Decoded:
     ("model", "text", "what", "where"),
     [
         ("gru_demo", "25150826", "tf.profiler@session, as reported", "tf-1.12"),
-        ("gru_demo", "25,150,826", "tf.profiler@session, as reported", "tf-1.12"),
         ("gru_demo", "22752165", "tf.profiler@session, as reported", "tf-2.3.1"),
         ("gru_demo", "22938560", "thop × 2 (it counts MACs)", "torch-1.10.1-thop-2001"),
         ("gru_demo", "250840448", "thop × 2 (it counts MACs)", "torch-1.10.1-thop-2005"),
@@ -93,19 +91,6 @@ def test_s4_has_nothing_of_the_network_and_is_the_model_twice() -> None:
     assert backward.value == 51_112_225
 
 
-def test_refused() -> None:
-    found = decoded("gru_demo", "12345678")
-    assert (found.matches, found.exit_code) == ((), 1)
-    assert found.near
-
-
-def test_resnet50_from_its_old_trace() -> None:
-    assert decoded("resnet50", "3.86e9").values == (3_857_973_248,)
-    assert decoded("resnet50", "7.7e9").values == (7_715_946_496,)
-    assert decoded("resnet50", "3.857e9").cut
-    assert decoded("resnet50", "3.857e9").values == (3_857_973_248,)
-
-
 @pytest.mark.slow
 @pytest.mark.frameworks
 def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
@@ -120,9 +105,6 @@ def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
         search("resnet50", figure("25636712"), [run]).matches[0].what
         == "the number of parameters, not a count of operations"
     )
-    values = {c.value for c in candidates([run, *data.saved("resnet50")])[0]}
-    dice = random.Random(50)
-    assert sum(dice.randrange(10**8, 10**10) in values for _ in range(1000)) < 10
 
 
 @pytest.mark.frameworks
@@ -140,9 +122,6 @@ def test_matmul_init_from_a_run(tmp_path: Path) -> None:
     assert found.matches[0].what == "tf.profiler@session, as reported"
     assert found.matches[0].how.startswith("7,200 of the model (MatMul) + 1,088 of initialisers and random input")
     assert search("matmul_init", figure("7200"), sources).matches
-    values = {c.value for c in candidates(sources)[0]}
-    dice = random.Random(8288)
-    assert sum(dice.randrange(720, 82_880) in values for _ in range(1000)) < 10
 
 
 RECIPES = tuple(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import re
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import DUPLICATE, LIVE, POINTWISE
@@ -189,20 +186,6 @@ def test_every_candidate_is_documented() -> None:
     undocumented = {c.what for c in candidates(sources)[0] if not documented(c.what)}
     assert not undocumented
     assert not documented("half of half of thop")
-
-
-@pytest.mark.parametrize(
-    ("model", "size"), [("gru_demo", 249_809_920), ("gru_demo", 25_150_826), ("resnet50", 7_715_946_496)]
-)
-def test_random_integers_are_not_explained(model: str, size: int) -> None:
-    """Fewer than 1 % of 1,000 numbers of a model's magnitude are explained."""
-    held, _ = data.candidates(data.saved(model))
-    values = {c.value for c in held}
-    dice = random.Random(20170342)
-    explained = sum(dice.randrange(size // 10, size * 10) in values for _ in range(1000))
-    assert explained < 10
-    inside = {v for v in values if size // 10 <= v < size * 10}
-    assert len(inside) < 0.0001 * size  # the expected share, without the dice
 
 
 def test_arithmetic_shown_is_right() -> None:

@@ -13,14 +13,6 @@ from reconcile.products.decode.grammar import Candidate
 from reconcile.products.decode.readings import DERIVED, LAYER, PART, REPORTED, WORK
 from reconcile.products.decode.search import Decoded, search
 from tests.products.decode import data
-from tests.zoo import convolutional as conv
-
-VIT_B16_PARAMETERS = (
-    3 * 16 * 16 * 768 + 768  # patches
-    + 768 + 197 * 768  # class token, positions
-    + 12 * (4 * 768 * 768 + 4 * 768 + 2 * 768 * 3072 + 3072 + 768 + 4 * 768)  # attention, MLP, two norms
-    + 2 * 768 + 768 * 1000 + 1000
-)  # fmt: skip
 
 
 def among(monkeypatch: pytest.MonkeyPatch, text: str, *table: Candidate) -> Decoded:
@@ -30,8 +22,7 @@ def among(monkeypatch: pytest.MonkeyPatch, text: str, *table: Candidate) -> Deco
 
 
 def test_parameters_doubled_are_no_reading_of_three_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert VIT_B16_PARAMETERS == 86_567_656  # torchvision's own number
-    doubled = Candidate(2 * VIT_B16_PARAMETERS, DERIVED, "", "parameters, doubled")
+    doubled = Candidate(2 * 86_567_656, DERIVED, "", "parameters, doubled")
     assert not among(monkeypatch, "173M", doubled).matches
     assert among(monkeypatch, "173.1M", doubled).doubtful
     assert not among(monkeypatch, "173,232,616", doubled).matches  # that is torchinfo's count
@@ -57,18 +48,11 @@ def test_ranks_by_digits(monkeypatch: pytest.MonkeyPatch, text: str, rank: int, 
     assert bool(found.matches) == agrees
 
 
-@pytest.mark.parametrize(
-    ("text", "macs"),
-    [
-        ("3.8e9", conv.resnet50(224, 1000)),  # He et al. 2015
-        ("300M", conv.mobilenet_v2(224, 1000)),  # Sandler et al. 2018
-        ("56M", conv.mobilenet_v3_small(224, 1000)),  # Howard et al. 2019
-    ],
-)
+@pytest.mark.parametrize(("text", "macs"), [("3.8e9", 3_857_973_248), ("300M", 300_774_272)])
 def test_papers_cut_the_multiply_adds_off(monkeypatch: pytest.MonkeyPatch, text: str, macs: int) -> None:
+    """Those of ResNet-50 (He et al. 2015) and MobileNetV2 (Sandler et al. 2018)."""
     decoded = among(monkeypatch, text, Candidate(macs, WORK, MAC, "the work, in MACs"))
     assert (decoded.values, decoded.cut) == ((macs,), True)
-    assert decoded.matches[0].what == "the work, in MACs, its digits cut off and not rounded"
     assert decoded.near == ()
     assert among(monkeypatch, text + " FLOPs", Candidate(macs, WORK, MAC, "the work, in MACs")).other_unit
 

@@ -79,10 +79,6 @@ def test_a_factor_is_an_exact_fraction(cell: Cell, text: str) -> None:
     assert score.text(cell) == text
 
 
-def test_every_verdict_has_a_meaning_and_a_colour() -> None:
-    assert [v for v in Verdict if not v.meaning or v not in scorecard_picture.COLOURS] == []
-
-
 def test_cards_come_back_from_the_file_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "cards.json"
     assert score.read_cards(path) == {}
@@ -168,20 +164,12 @@ def test_what_ran_forward_has_a_closed_form(family: str) -> None:
     [
         ("thop", "dense", "einsum_dense", "zero"),  # no module
         ("thop", "transposed", "transposed2d_no_bias", "4 times"),  # stride 2: four outputs per input, kernel 2
-        ("thop", "transposed", "transposed2d_gaps", "9 times"),  # stride 3
-        ("fvcore", "recurrent", "gru", "zero"),
         ("flop_counter", "recurrent", "lstm", "zero"),
-        ("flop_counter", "recurrent", "gru", "exact"),
-        ("thop", "recurrent", "gru", "exact"),
         ("thop", "control", "two_parents", "9 times"),  # three paths: three hooks, each sum added three times
         (PROFILER, "dense", "dense", "exact"),
         (PROFILER, "recurrent", "gru", "zero"),  # the body of a While; what it counts never ran
         ("tf.profiler@frozen", "recurrent", "gru", "4/35 counted"),  # 1 of 5 steps, 4 inputs of 4 + 3
-        ("mmengine", "recurrent", "gru", "zero"),
         ("calflops", "recurrent", "gru", "exact"),
-        ("calflops@macs", "recurrent", "gru", "zero"),
-        ("deepspeed@macs", "recurrent", "lstm", "zero"),
-        ("torch.profiler", "convolution", "conv1d", "zero"),
         ("onnx_tool", "transposed", "transposed2d_gaps", "27/4 times"),  # as thop, but 3 outputs in place of 4 inputs
         ("tf.profiler@runmeta", "recurrent", "gru", "6/5 times"),  # five steps and one more that no output depends on
     ],

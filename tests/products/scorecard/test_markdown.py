@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 from reconcile.cli import cli
 from reconcile.core.registry import known_counters
-from reconcile.products.scorecard import cells as score
 from reconcile.products.scorecard import markdown as pages
 from reconcile.products.scorecard import page as scorecard_page
 from reconcile.products.scorecard import picture as scorecard_picture
@@ -22,10 +21,6 @@ from reconcile.products.scorecard import run as scoring
 from reconcile.products.scorecard.cells import Card, Cell, Verdict
 from reconcile.products.scorecard.run import Batch
 from reconcile.report.pictures import charts as pictures
-
-CARDS = score.read_cards()
-STALE = "stale: run `make scorecard` and commit what changed"
-
 
 # The pages and the command.
 
