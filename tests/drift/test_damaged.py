@@ -173,14 +173,11 @@ def test_what_a_rule_cannot_read_is_a_sentence(tmp_path: Path, name: str) -> Non
     assert words in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("data", "said"), [(b"\xff\xfe{\0}\0", "is not text in UTF-8"), (b"\x80", "is not text in UTF-8")]
-)
-def test_a_file_that_is_no_text(tmp_path: Path, data: bytes, said: str) -> None:
-    (tmp_path / "a.json").write_bytes(data)
-    for read in (baselines.load, baselines.load_any):
-        with pytest.raises(UsageError, match=said):
-            read(tmp_path / "a.json")
+@pytest.mark.parametrize("read", [baselines.load, baselines.load_any])
+def test_a_file_that_is_no_text(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    (tmp_path / "a.json").write_bytes(b"\xff\xfe{\0}\0")
+    with pytest.raises(UsageError, match="is not text in UTF-8"):
+        read(tmp_path / "a.json")
 
 
 def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:

@@ -116,10 +116,6 @@ GITHUBS = (
 )
 
 
-def test_names_of_counters_stay_as_they_are() -> None:
-    assert "| trace@torch |" in github.comment(many(1), [])
-
-
 COMMANDS = (
     "::error::x",
     "##[error]x",
@@ -140,11 +136,6 @@ def test_no_name_is_a_command_to_the_workflow(name: str, capsys: pytest.CaptureF
     PlainConsole(sys.stdout).print(Group(Text(name), name))
     heard = [line for line in capsys.readouterr().out.splitlines() if line.lstrip().startswith("::") or "##[" in line]
     assert heard == []
-
-
-def test_an_annotation_of_ours_is_a_command() -> None:
-    (line,) = github.annotate_layers(many(1))
-    assert line.startswith("::error file=")
 
 
 def test_a_message_is_escaped_as_the_runner_reads_it() -> None:

@@ -39,17 +39,22 @@ def trace(*ops: Op) -> Trace:
     return Trace("tf", {"tensorflow": "1.12.0"}, "graph", ops, (), (), (), ())
 
 
-def session(counter: str = "tf.profiler@session") -> Ledger:
-    """Matmul, two initialisers, and a sum that nothing needs: 7,200 + 1,088 + 10."""
-    rows = [
-        ("MatMul", "MatMul", 7_200, LIVE),
-        ("A/Mul", "Mul", 544, INITIALIZER),
-        ("A/Add", "Add", 544, INITIALIZER),
-        ("spare", "Sum", 10, DEAD),
-    ]
+SESSION = (
+    ("MatMul", "MatMul", 7_200, LIVE),
+    ("A/Mul", "Mul", 544, INITIALIZER),
+    ("A/Add", "Add", 544, INITIALIZER),
+    ("spare", "Sum", 10, DEAD),
+)
+"""Matmul, two initialisers, and a sum that nothing needs: 7,200 + 1,088 + 10."""
+
+
+def session(counter: str = "tf.profiler@session", rows: Sequence[tuple[str, str, int, str]] = SESSION) -> Ledger:
+    """A ledger of nodes: name, op, value and role."""
     entries = tuple(Entry(id, id.partition("/")[0], op, value, 1) for id, op, value, _ in rows)
     sightings = tuple(Sighting(Op(id, op, "", (), (), {}), id, role) for id, op, _, role in rows)
-    return Ledger(counter, "tf", FLOP, "graph", {"tensorflow": "1.12.0"}, 8_298, entries, sightings, {}, ())
+    return Ledger(
+        counter, "tf", FLOP, "graph", {"tensorflow": "1.12.0"}, sum(row[2] for row in rows), entries, sightings, {}, ()
+    )
 
 
 def source(*records: Trace | Ledger, name: str = "old", **params: Any) -> Source:

@@ -110,8 +110,4 @@ def test_the_answer_says_it() -> None:
     macs = next(c.value for c in data.candidates(sources)[0] if c.plain)
     decoded = searching.search("resnet50", figure(f"{macs:.2e}"), sources)
     assert decoded.chance is not None
-    (line,) = (line for line in format_decoded(decoded) if "random figures" in line)
-    assert line.startswith("Of random figures of 3 digits, between a tenth and ten times the multiply-adds that ran, ")
-    assert f" {percent(decoded.chance)} are explained too" in line
-    unexplained, exact = (searching.search("resnet50", figure(text), sources) for text in ("4.44e3", str(macs)))
-    assert [line for each in (unexplained, exact) for line in format_decoded(each) if "random figures" in line] == []
+    assert [percent(decoded.chance) in line for line in format_decoded(decoded) if "random figures" in line] == [True]

@@ -151,6 +151,11 @@ def fresh() -> Collected:
     return data.load(data.SAVED / "gru_demo/current.json").collected
 
 
+@pytest.fixture
+def stub() -> Stub:
+    return Stub(fresh())
+
+
 def far(sources: object) -> bool:
     """A figure that no data comes close to."""
     return False
@@ -165,8 +170,7 @@ def own(*names: str) -> set[str]:
     }
 
 
-def test_a_run_and_everything_saved() -> None:
-    stub = Stub(fresh())
+def test_a_run_and_everything_saved(stub: Stub) -> None:
     sources, _ = gather(data.request(), (data.SAVED,), close=far, take=stub, take_at=stub.at)
     # The saved baseline of this very run is not looked at twice.
     assert [s.name for s in sources].count("current") == 1
@@ -174,24 +178,21 @@ def test_a_run_and_everything_saved() -> None:
     assert len(stub.asked) == 1
 
 
-def test_nothing_runs_where_saved_data_comes_close(tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_nothing_runs_where_saved_data_comes_close(stub: Stub, tmp_path: Path) -> None:
     gather(data.request(), (data.SAVED,), take=stub, take_at=stub.at)
     assert (stub.traced, stub.asked) == ([], [])
     gather(data.request(units="128"), (data.SAVED,), take=stub, take_at=stub.at)  # saved with other parameters
     assert (len(stub.traced), stub.asked) == (1, [])
 
 
-def test_no_counter_runs_where_the_traces_come_close(tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_no_counter_runs_where_the_traces_come_close(stub: Stub, tmp_path: Path) -> None:
     (source,), notes = gather(data.request(), (tmp_path,), take=stub, take_at=stub.at)
     assert ([r.device for r in stub.traced], stub.asked, notes) == (["meta"], [], ())
     assert (len(source.collected.traces), source.collected.ledgers) == (2, ())
 
 
-def test_every_counter_that_runs_here_is_read(tmp_path: Path) -> None:
+def test_every_counter_that_runs_here_is_read(stub: Stub, tmp_path: Path) -> None:
     """Those that run unasked, and every other one, on the device that was asked for: a counter may count meta otherwise."""
-    stub = Stub(fresh())
     (source,), notes = gather(data.request(), (tmp_path,), close=far, take=stub, take_at=stub.at)
     (asked,) = stub.asked
     assert (asked.device, asked.trace) == (RunRequest().device, False)
@@ -208,9 +209,10 @@ def test_a_model_of_ones_own_is_read_back_frozen(tmp_path: Path) -> None:
     assert set(stub.asked[0].counters) == {*own("tf"), "tf.profiler@frozen_pb"}
 
 
-def test_the_counters_of_a_large_model_run_on_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_counters_of_a_large_model_run_on_request(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("reconcile.products.decode.stages.LITTLE", 124_904_959)  # gru_demo multiplies one more
-    stub = Stub(fresh())
     _, notes = gather(data.request(), (tmp_path,), close=far, take=stub, take_at=stub.at)
     assert stub.asked == []
     assert [name for name in own("tf", "torch") if name not in notes[0]] == []
@@ -218,9 +220,7 @@ def test_the_counters_of_a_large_model_run_on_request(monkeypatch: pytest.Monkey
     assert set(stub.asked[0].counters) == own("tf", "torch")
 
 
-def test_a_model_that_meta_refuses_runs_as_it_is_asked_to(tmp_path: Path) -> None:
-    stub = Stub(fresh())
-
+def test_a_model_that_meta_refuses_runs_as_it_is_asked_to(stub: Stub, tmp_path: Path) -> None:
     def refusing(request: RunRequest, points: object, progress: object, counting: bool) -> list[Collected]:
         raise UsageError("no values on meta.")
 
@@ -229,15 +229,13 @@ def test_a_model_that_meta_refuses_runs_as_it_is_asked_to(tmp_path: Path) -> Non
     assert source.collected == fresh()
 
 
-def test_every_recipe_is_read_on_request(tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_every_recipe_is_read_on_request(stub: Stub, tmp_path: Path) -> None:
     gather(data.request(), (tmp_path,), thorough=True, close=far, take=stub, take_at=stub.at)
     assert sorted(name for r in stub.asked[1:] for name in r.counters) == sorted(RECIPES)
     assert RECIPES
 
 
-def test_recipes_end_where_one_comes_close(tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_recipes_end_where_one_comes_close(stub: Stub, tmp_path: Path) -> None:
     close = lambda sources: len(sources) == 3  # noqa: E731
     gather(data.request(), (tmp_path,), thorough=True, close=close, take=stub, take_at=stub.at)
     assert [r.counters for r in stub.asked[1:]] == [(name,) for name in RECIPES[:2]]
@@ -252,9 +250,7 @@ def test_a_recipe_that_does_not_run_is_told(tmp_path: Path) -> None:
     assert notes == (f"current: {names} (tf): AttributeError: no.",)
 
 
-def test_a_recipe_that_is_refused_is_told(tmp_path: Path) -> None:
-    stub = Stub(fresh())
-
+def test_a_recipe_that_is_refused_is_told(stub: Stub, tmp_path: Path) -> None:
     def refusing(request: RunRequest, progress: object) -> Collected:
         if set(request.counters) & set(RECIPES):
             raise UsageError("the pair has no way to build it.")
@@ -272,8 +268,7 @@ def test_recipes_of_a_framework_that_is_not_there_are_not_run(tmp_path: Path) ->
     assert len(stub.asked) == 1
 
 
-def test_a_recipe_needs_a_pair() -> None:
-    stub = Stub(fresh())
+def test_a_recipe_needs_a_pair(stub: Stub) -> None:
     mine = RunRequest(factories={"tf": "net:make"})
     _, (note,) = gather(mine, (data.SAVED,), thorough=True, close=far, take=stub, take_at=stub.at)
     assert len(stub.asked) == 1
@@ -283,8 +278,7 @@ def test_a_recipe_needs_a_pair() -> None:
         assert gather(request, (data.SAVED,), close=close, take=stub, take_at=stub.at)[1] == ()
 
 
-def test_named_environments_only() -> None:
-    stub = Stub(fresh())
+def test_named_environments_only(stub: Stub) -> None:
     sources, _ = gather(data.request(), (data.SAVED,), ["tf-1.12"], take=stub)
     assert [s.name for s in sources] == ["tf-1.12"]
     assert not stub.asked
@@ -292,8 +286,7 @@ def test_named_environments_only() -> None:
         gather(data.request(), (data.SAVED,), ["tf-1.1"], take=stub)
 
 
-def test_named_counters_only() -> None:
-    stub = Stub(fresh())
+def test_named_counters_only(stub: Stub) -> None:
     sources, _ = gather(
         replace(data.request(), counters=("thop",)), (data.SAVED,), thorough=True, close=far, take=stub, take_at=stub.at
     )
@@ -303,8 +296,9 @@ def test_named_counters_only() -> None:
     assert {"tf", "torch"} <= {trace.framework for s in sources if s.remark for trace in s.collected.traces}
 
 
-def test_a_named_counter_runs_where_saved_data_lacks_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_a_named_counter_runs_where_saved_data_lacks_it(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("reconcile.products.decode.stages.ensure", lambda *_: tmp_path / "python")
     for counter, runs in (("thop", 0), ("torchinfo", 1)):
         asked = replace(data.request(), counters=(counter,))
@@ -312,8 +306,7 @@ def test_a_named_counter_runs_where_saved_data_lacks_it(monkeypatch: pytest.Monk
         assert [request.counters for request in stub.asked] == [(counter,)] * runs
 
 
-def test_an_unknown_counter_is_refused_before_anything_runs() -> None:
-    stub = Stub(fresh())
+def test_an_unknown_counter_is_refused_before_anything_runs(stub: Stub) -> None:
     for is_fresh in (True, False):
         with pytest.raises(UsageError, match=r"unknown counter 'ptflop@aten'\. Did you mean ptflops@aten"):
             gather(replace(data.request(), counters=("ptflop@aten",)), (data.SAVED,), fresh=is_fresh, take=stub)
@@ -342,8 +335,7 @@ def test_environments_that_run_no_named_counter_are_not_proposed() -> None:
     )
 
 
-def test_saved_data_alone(tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_saved_data_alone(stub: Stub, tmp_path: Path) -> None:
     sources, _ = gather(data.request(units="128"), (data.SAVED,), fresh=False, take=stub)
     assert not stub.asked
     assert {s.remark for s in sources} == {"saved with units=96"}

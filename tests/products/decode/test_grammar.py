@@ -145,18 +145,6 @@ def test_a_total_is_read_where_the_trace_is_complete() -> None:
     assert [what for what in held if "convention all" in what or "textbook" in what] == []
 
 
-def test_what_a_counter_leaves_out_is_named() -> None:
-    (thop,) = (c for c in candidates([Source("now", takes.take(takes.OLD))])[0] if "as reported" in c.what)
-    assert thop.note == "1 of the 3 layers that convolve or multiply matrices is not in it: gru."
-
-
-def test_a_convention_of_the_users() -> None:
-    own = Convention("own", mac=3)
-    found, _ = candidates([looped()], {**BUILT_IN, "own": own})
-    held = {c.what: c.value for c in found}
-    assert held["the work that ran, in FLOPs by the convention own"] == 3 * (STEPS * 96 + 60)
-
-
 def documented(what: str) -> bool:
     """Whether docs/decode.md has that candidate, its capitals filled in."""
     fill = {

@@ -115,9 +115,7 @@ def test_what_is_printed_of_a_range_is_true_at_each_of_its_sizes(branch: str) ->
     [
         ("above 77", "up to n=77 it lies on one polynomial: give --at n=16..77"),
         ("at 77", "gives 3,080 at n=77, where it is 6,160; up to n=76 it lies on one polynomial: give --at n=16..76"),
-        ("at most 95", "up to n=95 it lies on one polynomial: give --at n=16..95"),
         ("by 10", "it repeats a pattern every 10 sizes of n; at n = 16, 26, 36, ... it lies on one polynomial"),
-        ("padded to 8", "it repeats a pattern every 8 sizes of n"),
     ],
 )
 def test_where_it_is_one_polynomial_is_named(branch: str, says: str) -> None:

@@ -80,15 +80,6 @@ def test_what_has_no_number_is_never_zero(verdict: Verdict) -> None:
     assert "reproduce" not in pages.family_page(board, "family_dense") + scorecard_page.to_html(board)
 
 
-def test_a_zero_says_what_it_counts_instead() -> None:
-    cell = Cell(Verdict.ZERO, 2, 8, {"dead-op": -2, "body-not-entered": 8})
-    text = (
-        "It counts 2 FLOP of multiply-adds, and none of them is among the 8 that ran: dead-op -2, body-not-entered +8."
-    )
-    assert pages.counted_text(cell) == text
-    assert pages.counted_text(replace(cell, counted=0)).startswith("It counts 0 FLOP of multiply-adds, and 8 ran:")
-
-
 def test_a_blind_counter_is_named_once() -> None:
     (card,) = toy().cards.values()
     blind = {"dense": Cell(Verdict.BLIND, reason="it sees a call only")}
