@@ -118,9 +118,7 @@ GITHUBS = (
 
 COMMANDS = (
     "::error::x",
-    "##[error]x",
     "a ##[add-mask]x",
-    "  ::set-output name=a::b",
     "\n::error::x",
     "\t::stop-commands::x",
 )

@@ -110,11 +110,9 @@ def test_it_is_written_and_printed(found: Any, tmp_path: Path) -> None:
     assert [file.name for file in files] == ["make-training.md", "make-training.json"]
     assert json.loads(files[1].read_text())["ran"] == RAN
     assert files[0].read_text() == found._repr_markdown_()
-    assert f"Right for this model: {', '.join(EXACT)}." in str(found)
-    assert repr(found).startswith(f"<reconcile.LanguageModel make: Right for this model: {', '.join(EXACT)}.")
-    assert found.cite().startswith(
-        f"make takes {RAN // TOKENS:,} FLOPs per token of a training step of {B} x {T} tokens"
-    )
+    for text in (str(found), repr(found)):
+        assert told.choice(found.result) in text.replace("\n", " ")
+    assert f"{RAN // TOKENS:,} FLOPs per token" in found.cite()
     with pytest.raises(reconcile.UsageError, match="unknown format 'htm'"):
         found.write(tmp_path, ["htm"])
 
@@ -143,8 +141,7 @@ def test_frozen_weights_are_said(found: Any) -> None:
     assert (found.result.parameters, found.result.trained) == (total, total)
     assert (page.result.parameters, page.result.trained) == (total, total - up)
     assert page.mfu_flops == RAN - 2 * up * TOKENS
-    assert f"a training step of {B} x {T} tokens that trains {total - up:,} of {total:,} parameters" in page.cite()
-    assert "that trains" not in found.cite()
+    assert f"trains {total - up:,} of {total:,} parameters" in page.cite()
 
 
 @pytest.mark.parametrize(
