@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
@@ -78,13 +76,6 @@ def test_the_order_of_attributes_is_nobodys_news() -> None:
     assert baselines.dumps(other) == baselines.dumps(take())
 
 
-def test_the_committed_one_reads_back_as_it_lies() -> None:
-    held = baselines.load(takes.COMMITTED)
-    assert (held.model, held.environment) == ("gru_demo", "current")
-    assert baselines.dumps(held.collected) == takes.COMMITTED.read_text()
-    assert len(held.counters) == 6
-
-
 def test_a_missing_counter_is_held_as_missing_without_its_reason(path: Path) -> None:
     gone = Missing("fvcore", "torch", State.SKIPPED, "no such file: /home/somebody/x.py")
     baselines.save(path, replace(take(), ledgers=(*take().ledgers, gone)))
@@ -128,7 +119,6 @@ def _put(*keys: Any, value: Any) -> Callable[[dict[str, Any]], object]:
 REFUSED = {
     "empty": ("", "not valid JSON"),
     "truncated": (baselines.dumps(take())[:-200], "not valid JSON"),
-    "binary": ("\0\1", "not valid JSON"),
     "a list": ("[]", "not a baseline"),
     "other JSON": ("{}", "not a baseline"),
     "a ledger": (to_json(takes.ledger()), "is a single ledger"),
@@ -140,9 +130,7 @@ REFUSED = {
     "field gone": (edited(lambda d: d["ledgers"][0]["entries"][0].pop("value")), "entries[0].value is missing"),
     "field too many": (edited(_put("host", value="x")), "a field 'host', which does not belong there"),
     "value as text": (edited(_put("ledgers", 0, "entries", 0, "value", value="12")), "value is not a whole number"),
-    "value a fraction": (edited(_put("ledgers", 0, "entries", 0, "value", value=1.5)), "value is not a whole number"),
     "value a truth": (edited(_put("ledgers", 0, "entries", 0, "value", value=True)), "value is not a whole number"),
-    "total null": (edited(_put("ledgers", 0, "total", value=None)), "ledgers[0].total is not a whole number"),
     "another total": (
         edited(lambda d: d["ledgers"][0].update(total=d["ledgers"][0]["total"] + 1)),
         "ledgers[0].total is 125420225, and its entries add up to 125420224. Restore it",
@@ -174,20 +162,6 @@ def test_a_file_that_is_not_there_or_no_file(tmp_path: Path) -> None:
     for wrong in (tmp_path / "no.json", tmp_path):
         with pytest.raises(UsageError):
             baselines.load(wrong)
-
-
-def test_truncated_anywhere_is_refused(path: Path) -> None:
-    text = baselines.dumps(take())
-    path.parent.mkdir()
-
-    @settings(max_examples=50, deadline=None)
-    @given(st.integers(0, len(text) - 3))
-    def check(length: int) -> None:
-        path.write_text(text[:length])
-        with pytest.raises(UsageError):
-            baselines.load(path)
-
-    check()
 
 
 def test_another_models_or_other_parameters_are_refused(path: Path) -> None:

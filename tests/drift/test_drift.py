@@ -158,8 +158,12 @@ def test_a_total_that_no_entry_accounts_for_moves() -> None:
     assert "at no layer of its own" in verdict(drift, "x")
 
 
-def dense(*named: tuple[str, int, int]) -> Collected:
-    """A take whose thop saw these dense layers, in this order: name, value, rows of the input."""
+Seen = tuple[str, int, int]
+"""A dense layer: name, value, rows of the input."""
+
+
+def dense(*named: Seen) -> Collected:
+    """A take whose thop saw these dense layers, in this order."""
     like = next(s for s in takes.SIGHTINGS if s.entry == "dense")
     entries = tuple(Entry(name, "dense", like.op.op, value, 1) for name, value, _ in named)
     sightings = tuple(
@@ -170,31 +174,20 @@ def dense(*named: tuple[str, int, int]) -> Collected:
     return with_ledger(take(), takes.ledger()._replace(entries=entries, sightings=sightings, total=total))
 
 
-def moves(old: Collected, new: Collected) -> list[tuple[str, object, str, object]]:
-    (counter,) = compare(old, new).counters
+@pytest.mark.parametrize(
+    ("old", "new", "moved"),
+    [
+        ([("a", 5, 1), ("b", 7, 1)], [("a", 7, 1), ("b", 5, 1)], [("a", 5, "a", 7), ("b", 7, "b", 5)]),
+        ([("a", 5, 1), ("b", 7, 1)], [("x", 7, 1), ("y", 5, 1)], []),  # new names in another order
+        # Where shapes moved too, names decide before the order; where names moved as well, the order does.
+        ([("a", 5, 1), ("b", 7, 2)], [("b", 70, 20), ("a", 50, 10)], [("b", 7, "b", 70), ("a", 5, "a", 50)]),
+        ([("a", 5, 1), ("b", 7, 2)], [("x", 50, 10), ("y", 70, 20)], [("a", 5, "x", 50), ("b", 7, "y", 70)]),
+    ],
+)
+def test_names_shapes_and_order_say_which_entry_moved(old: list[Seen], new: list[Seen], moved: list[object]) -> None:
+    (counter,) = compare(dense(*old), dense(*new)).counters
     held = [(c.before, c.after) for c in counter.changes]
-    return [(a.id, a.amount, b.id, b.amount) for a, b in held if a and b]
-
-
-def test_values_that_change_places_under_the_same_names_moved() -> None:
-    assert moves(dense(("a", 5, 1), ("b", 7, 1)), dense(("a", 7, 1), ("b", 5, 1))) == [
-        ("a", 5, "a", 7),
-        ("b", 7, "b", 5),
-    ]
-
-
-def test_new_names_in_another_order_are_no_move() -> None:
-    assert moves(dense(("a", 5, 1), ("b", 7, 1)), dense(("x", 7, 1), ("y", 5, 1))) == []
-
-
-def test_where_shapes_moved_too_names_decide_before_order() -> None:
-    old, new = dense(("a", 5, 1), ("b", 7, 2)), dense(("b", 70, 20), ("a", 50, 10))
-    assert moves(old, new) == [("b", 7, "b", 70), ("a", 5, "a", 50)]
-
-
-def test_where_names_moved_too_order_decides() -> None:
-    old, new = dense(("a", 5, 1), ("b", 7, 2)), dense(("x", 50, 10), ("y", 70, 20))
-    assert moves(old, new) == [("a", 5, "x", 50), ("b", 7, "y", 70)]
+    assert [(a.id, a.amount, b.id, b.amount) for a, b in held if a and b] == moved
 
 
 def _renamed(found: Collected, name: dict[str, str]) -> Collected:
@@ -234,7 +227,7 @@ def test_new_names_never_drift(whose: str) -> None:
     found = take() if whose == "toy" else committed()
     names = _names(found)
 
-    @settings(max_examples=30 if whose == "toy" else 8, deadline=None)
+    @settings(max_examples=30 if whose == "toy" else 3, deadline=None)
     @given(st.randoms(use_true_random=False), st.booleans())
     def check(random, among_themselves):  # type: ignore[no-untyped-def]
         others = list(names) if among_themselves else [f"node_{i}" for i in range(len(names))]
@@ -251,7 +244,7 @@ def test_any_single_change_is_found_at_its_layer(whose: str) -> None:
     found = take() if whose == "toy" else committed()
     align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
 
-    @settings(max_examples=60 if whose == "toy" else 25, deadline=None)
+    @settings(max_examples=40 if whose == "toy" else 4, deadline=None)
     @given(st.data(), st.integers(-(2**60), 2**60).filter(bool))
     def check(data, n):  # type: ignore[no-untyped-def]
         ledger = data.draw(st.sampled_from(found.ledgers))
@@ -269,11 +262,3 @@ def test_any_single_change_is_found_at_its_layer(whose: str) -> None:
             assert verdict(drift, "x").endswith(f"{ledger.counter} moved, at {change.layer}")
 
     check()
-
-
-def test_an_entry_that_comes_or_goes_is_found() -> None:
-    base = takes.ledger()
-    fewer = with_ledger(take(), base._replace(entries=base.entries[:2]))
-    (gone,) = compare(take(), fewer).counters[0].changes
-    (come,) = compare(fewer, take()).counters[0].changes
-    assert (gone.layer, gone.after, come.layer, come.before) == ("dense", None, "dense", None)

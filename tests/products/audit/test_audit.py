@@ -1,41 +1,30 @@
-"""Whole audits of small models: bad rows beside good ones, a second audit, one that is killed."""
+"""Whole audits of small models: bad rows beside good ones, and a second audit."""
 
 from __future__ import annotations
 
 import csv
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from reconcile.cli import cli
+from tests.cli.conftest import sentence
 
 ROOT = Path(__file__).resolve().parents[3]
-LIMIT = 120.0
 OUT, IN, SIDE = 8, 3, 10
 MACS = OUT * IN * 9 * SIDE * SIDE
 NETS = """
 import os
-import time
 import torch
 
 
-def noted(name):
-    with open(os.environ["LOG"], "a") as log:
-        log.write(name + "\\n")
-
-
 def conv():
-    noted("conv")
-    return torch.nn.Conv2d(3, 8, 3, bias=False)
-
-
-def slow():
-    noted("slow")
-    while os.path.exists(os.environ["LOG"] + ".wait"):
-        time.sleep(0.05)
+    with open(os.environ["LOG"], "a") as log:
+        log.write("conv\\n")
     return torch.nn.Conv2d(3, 8, 3, bias=False)
 
 
@@ -64,31 +53,17 @@ BAD = [
 ]
 
 
-def table(folder: Path, *rows: str) -> list[str]:
-    """The command that audits these rows."""
+def audit(folder: Path, *rows: str) -> subprocess.CompletedProcess[str]:
     (folder / "nets.py").write_text(NETS)
     (folder / "claims.csv").write_text("\n".join(["model,input,figure,claim", *rows]) + "\n")
-    return [sys.executable, "-m", "reconcile", "audit", "claims.csv", "--jobs", "1"]
-
-
-def environ(folder: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "LOG": str(folder / "log")}
-
-
-def audit(folder: Path, *rows: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        table(folder, *rows), cwd=folder, env=environ(folder), capture_output=True, text=True, check=False
-    )
+    words = [sys.executable, "-m", "reconcile", "audit", "claims.csv", "--jobs", "1"]
+    there = {**os.environ, "PYTHONPATH": str(ROOT), "LOG": str(folder / "log")}
+    return subprocess.run(words, cwd=folder, env=there, capture_output=True, text=True, check=False)
 
 
 def found(folder: Path) -> list[dict[str, str]]:
     with (folder / "audit" / "audit.csv").open(newline="") as file:
         return list(csv.DictReader(file))
-
-
-def built(folder: Path) -> list[str]:
-    """The models that were made, each as often as it was."""
-    return (folder / "log").read_text().splitlines()
 
 
 @pytest.mark.frameworks
@@ -113,44 +88,25 @@ def test_every_row_has_its_verdict_and_no_model_is_made_again(tmp_path: Path) ->
     page = (tmp_path / "audit" / "README.md").read_text()
     assert "| are called KFLOPs and count MACs | 1 | 50.0 % |" in page
     assert "\x1b" not in page + done.stdout + done.stderr
-    once = built(tmp_path)
+    made = (tmp_path / "log").read_text()
     again = audit(tmp_path, *GOOD, f"nets:conv,{PICTURE},{2 * MACS},FLOPs")
     assert "3 of 4 figures explained; 1 models, 1 of them before" in again.stdout
-    assert built(tmp_path) == once
+    assert (tmp_path / "log").read_text() == made
     assert found(tmp_path)[3]["unit"] == "FLOP"
 
 
-@pytest.mark.frameworks
-@pytest.mark.slow
-def test_an_audit_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    rows = [GOOD[0], f"nets:slow,{PICTURE},{MACS},MACs"]
-    wait = tmp_path / "log.wait"
-    wait.touch()
-    process = subprocess.Popen(table(tmp_path, *rows), cwd=tmp_path, env=environ(tmp_path), stderr=subprocess.DEVNULL)
-    since = time.monotonic()
-    while not (tmp_path / "log").exists() or "slow" not in built(tmp_path):
-        assert time.monotonic() - since < LIMIT
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    made = built(tmp_path).count("conv")
-    wait.unlink()
-    done = audit(tmp_path, *rows)
-    assert done.returncode == 0, done.stderr
-    assert "2 of 2 figures explained; 2 models, 1 of them before" in done.stdout
-    assert built(tmp_path).count("conv") == made
-
-
-def test_a_table_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
-    done = audit(tmp_path, "a,b")
-    assert done.returncode == 1
-    for command, says in (
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
         (["nothing.csv"], "cannot read the claims nothing.csv: No such file or directory."),
         (["claims.csv", "--environment", "x"], "unknown environment 'x'"),
         (["nets.py"], "have no column model"),
-    ):
-        words = [sys.executable, "-m", "reconcile", "audit", *command]
-        done = subprocess.run(words, cwd=tmp_path, env=environ(tmp_path), capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert says in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
+    ],
+)
+def test_a_table_that_cannot_be_used_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], says: str
+) -> None:
+    (tmp_path / "claims.csv").write_text("model,figure\na,b\n")
+    (tmp_path / "nets.py").write_text(NETS)
+    monkeypatch.chdir(tmp_path)
+    assert says in sentence(CliRunner().invoke(cli, ["audit", *words]))

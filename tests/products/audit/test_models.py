@@ -17,10 +17,8 @@ PICTURE = "1,3,224,224"
     ("model", "place", "factories"),
     [
         ("timm:vit", "timm", {"torch": "timm.models:vit"}),
-        ("torchvision:resnet50", "timm", {"torch": "torchvision.models:resnet50"}),
         ("torchvision:video.r3d_18", "timm", {"torch": "torchvision.models:video.r3d_18"}),
         ("keras.applications:VGG16", "current", {"tf": "keras.applications:VGG16"}),
-        ("net.parts:make", "current", {"torch": "net.parts:make"}),
         ("transformers:BertConfig(num_hidden_layers=3)", "timm", {"torch": "transformers:BertConfig"}),
         ("tf=net:make", "current", {"tf": "net:make"}),
     ],
@@ -38,7 +36,6 @@ def test_a_factory(model: str, place: str, factories: dict[str, str]) -> None:
     [
         ("timm:vit(img_size=256)", {"img_size": 256}),
         ("timm:vit ( img_size = 256, name='a(b', on=True, rate=0.5, none=None)", None),
-        ("timm:vit()", {}),
     ],
 )
 def test_arguments_of_a_factory(text: str, arguments: dict[str, object] | None) -> None:
@@ -55,8 +52,6 @@ def test_arguments_of_a_factory(text: str, arguments: dict[str, object] | None) 
         "n:f(",
         "n:f(1)",
         "n:f(a=b)",
-        "n:f(**{})",
-        "n:f(a=1)(b=2)",
         "n:f(a=[1])",
         "n:f(a=1e999)",
         "n:f(a=" + "(" * 900,
@@ -95,9 +90,7 @@ def test_rows_of_one_model_are_one_cell_and_other_inputs_another() -> None:
     ("claim", "says"),
     [
         (Claim(1, "no_such_model", figure="1"), "unknown model 'no_such_model'"),
-        (Claim(1, "=cmd|' /C calc'!A0", figure="1"), "unknown model"),
         (Claim(1, "timm:../../x", PICTURE, "1", environment="timm"), "is not a function name"),
-        (Claim(1, "a b:c", PICTURE, "1"), "is not a module name"),
         (Claim(1, "timm:vit", "1,x", "1", environment="timm"), "'x' is not a size"),
         (Claim(1, "timm:vit", PICTURE, "1", environment="nowhere"), "unknown environment 'nowhere'"),
         (Claim(1, "timm:vit", PICTURE, "1", environment="tf-2.3.1"), "has no PyTorch"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import importlib
 import os
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -15,7 +14,6 @@ import pytest
 
 from reconcile.core.table import format_csv
 from reconcile.products.audit.claims import COLUMNS, read_claims
-from reconcile.products.audit.verdict import State
 
 AUDITS = Path(__file__).resolve().parents[3] / "reports" / "audit"
 TIMM, TORCHVISION, ZOO = (AUDITS / name for name in ("timm", "torchvision", "zoo"))
@@ -30,17 +28,6 @@ OF_A_TABLE = {"row", "readings", "numbers", "by chance", "evidence"}
 def rows(folder: Path) -> list[dict[str, str]]:
     with (folder / "audit.csv").open(newline="") as file:
         return list(csv.DictReader(file))
-
-
-@pytest.mark.parametrize("folder", [TIMM, TORCHVISION, ZOO], ids=lambda folder: folder.name)
-def test_the_page_says_what_its_table_says(folder: Path) -> None:
-    found, text = rows(folder), (folder / "README.md").read_text()
-    states = Counter(row["verdict"] for row in found)
-    counts = "; ".join(f"{states[state.value]:,} {state.value}" for state in State)
-    assert f"{len(found):,} figures: {counts}." in text
-    readings = Counter(row["reading"] for row in found if row["verdict"] == "explained")
-    shown = dict(re.findall(r"^\| ([^|]*) \| ([\d,]+) \| [\d.]+ % \| [\d,]+ \|$", text, re.MULTILINE))
-    assert {what: int(count.replace(",", "")) for what, count in shown.items()} == readings
 
 
 def test_figures_of_torchvision_that_classify_are_multiply_adds() -> None:

@@ -79,9 +79,7 @@ def test_only_rows_that_are_open_run_again_once_for_a_model() -> None:
         ("timm:resnet50(num_classes=10)", "timm:resnet101", True),
         ("timm:repvgg_a0", "timm:repvgg_a0", False),
         ("timm:repvgg_a0", "torchvision:repvgg_b1", False),
-        ("timm:repvgg_a0", "timm:repvit_m1", False),
         ("resnet50", "resnet101", False),
-        ("torchvision:detection.fasterrcnn_a", "torchvision:detection.fasterrcnn_b", True),
     ],
 )
 def test_families(name: str, model: str, is_one: bool) -> None:

@@ -11,6 +11,8 @@ from reconcile.cli import cli
 
 IN, MIDDLE, OUT = 8, 10, 6
 UNITS, FEATURES, STEPS = 16, 24, 5
+pytestmark = [pytest.mark.slow, pytest.mark.frameworks]
+
 NETS = f"""
 def two():
     import torch
@@ -35,7 +37,6 @@ def decoded(folder: Path, monkeypatch: pytest.MonkeyPatch, *args: object) -> str
     return done.output.partition("explained: ")[2].strip()
 
 
-@pytest.mark.frameworks
 def test_torchinfo_is_read_where_nothing_else_agrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """torchinfo multiplies parameters, biases included, by places: here once. Nobody named it."""
     total = (IN + 1) * MIDDLE + (MIDDLE + 1) * OUT
@@ -43,7 +44,6 @@ def test_torchinfo_is_read_where_nothing_else_agrees(tmp_path: Path, monkeypatch
     assert found in ("torchinfo × 2 (it counts MACs).", "ptflops@aten × 2 (it counts MACs).")
 
 
-@pytest.mark.frameworks
 def test_a_frozen_graph_that_is_read_back_has_the_step_that_freezing_leaves_dead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

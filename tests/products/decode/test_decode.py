@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +20,8 @@ from reconcile.launch.request import RunRequest
 from reconcile.products.decode.elsewhere import unseen
 from reconcile.products.decode.figure import figure
 from reconcile.products.decode.gather import gather
-from reconcile.products.decode.grammar import Source, candidates
-from reconcile.products.decode.search import Decoded, bounds, describe_releases, search
+from reconcile.products.decode.grammar import Source
+from reconcile.products.decode.search import Decoded, bounds, search
 from tests.products.decode import data
 
 
@@ -34,7 +33,6 @@ def decoded(model: str, text: str, *more: Source) -> Decoded:
     ("model", "text", "what", "where"),
     [
         ("gru_demo", "25150826", "tf.profiler@session, as reported", "tf-1.12"),
-        ("gru_demo", "25,150,826", "tf.profiler@session, as reported", "tf-1.12"),
         ("gru_demo", "22752165", "tf.profiler@session, as reported", "tf-2.3.1"),
         ("gru_demo", "22938560", "thop × 2 (it counts MACs)", "torch-1.10.1-thop-2001"),
         ("gru_demo", "250840448", "thop × 2 (it counts MACs)", "torch-1.10.1-thop-2005"),
@@ -49,21 +47,17 @@ def test_published(model: str, text: str, what: str, where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "limits"),
     [
         # thop counts no GRU before May 2020, and one product of a Linear twice; from September 2022 on a GRU without its gates
-        ("22938560", "Of the releases of thop looked at, only those before 0.0.31.post2005241907 give it."),
-        (
-            "250840448",
-            "Of the releases of thop looked at, only those between 0.0.31.post2001170342 and 0.1.1.post2209072238 give it.",
-        ),
-        ("250052032", "Of the releases of thop looked at, only those after 0.0.31.post2005241907 give it."),
-        ("249809920", ""),  # flop_counter, of which one release was looked at
+        ("22938560", ("thop", "", "0.0.31.post2005241907")),
+        ("250840448", ("thop", "0.0.31.post2001170342", "0.1.1.post2209072238")),
+        ("250052032", ("thop", "0.0.31.post2005241907", "")),
+        ("249809920", ("", "", "")),  # flop_counter, of which one release was looked at
     ],
 )
-def test_which_releases_it_can_come_from(text: str, sentence: str) -> None:
-    sources = data.saved("gru_demo")
-    assert describe_releases(*bounds(decoded("gru_demo", text).matches[0], sources)) == sentence
+def test_which_releases_it_can_come_from(text: str, limits: tuple[str, str, str]) -> None:
+    assert bounds(decoded("gru_demo", text).matches[0], data.saved("gru_demo")) == limits
 
 
 def test_a_release_between_that_gives_another_number_is_no_bound() -> None:
@@ -93,19 +87,6 @@ def test_s4_has_nothing_of_the_network_and_is_the_model_twice() -> None:
     assert backward.value == 51_112_225
 
 
-def test_refused() -> None:
-    found = decoded("gru_demo", "12345678")
-    assert (found.matches, found.exit_code) == ((), 1)
-    assert found.near
-
-
-def test_resnet50_from_its_old_trace() -> None:
-    assert decoded("resnet50", "3.86e9").values == (3_857_973_248,)
-    assert decoded("resnet50", "7.7e9").values == (7_715_946_496,)
-    assert decoded("resnet50", "3.857e9").cut
-    assert decoded("resnet50", "3.857e9").values == (3_857_973_248,)
-
-
 @pytest.mark.slow
 @pytest.mark.frameworks
 def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
@@ -120,9 +101,6 @@ def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
         search("resnet50", figure("25636712"), [run]).matches[0].what
         == "the number of parameters, not a count of operations"
     )
-    values = {c.value for c in candidates([run, *data.saved("resnet50")])[0]}
-    dice = random.Random(50)
-    assert sum(dice.randrange(10**8, 10**10) in values for _ in range(1000)) < 10
 
 
 @pytest.mark.frameworks
@@ -140,9 +118,6 @@ def test_matmul_init_from_a_run(tmp_path: Path) -> None:
     assert found.matches[0].what == "tf.profiler@session, as reported"
     assert found.matches[0].how.startswith("7,200 of the model (MatMul) + 1,088 of initialisers and random input")
     assert search("matmul_init", figure("7200"), sources).matches
-    values = {c.value for c in candidates(sources)[0]}
-    dice = random.Random(8288)
-    assert sum(dice.randrange(720, 82_880) in values for _ in range(1000)) < 10
 
 
 RECIPES = tuple(
@@ -169,7 +144,12 @@ class Stub:
 
 
 def fresh() -> Collected:
-    return baselines.load(data.SAVED / "gru_demo/current.json").collected
+    return data.load(data.SAVED / "gru_demo/current.json").collected
+
+
+@pytest.fixture
+def stub() -> Stub:
+    return Stub(fresh())
 
 
 def far(sources: object) -> bool:
@@ -186,8 +166,7 @@ def own(*names: str) -> set[str]:
     }
 
 
-def test_a_run_and_everything_saved() -> None:
-    stub = Stub(fresh())
+def test_a_run_and_everything_saved(stub: Stub) -> None:
     sources, _ = gather(data.request(), (data.SAVED,), close=far, take=stub, take_at=stub.at)
     # The saved baseline of this very run is not looked at twice.
     assert [s.name for s in sources].count("current") == 1
@@ -195,24 +174,21 @@ def test_a_run_and_everything_saved() -> None:
     assert len(stub.asked) == 1
 
 
-def test_nothing_runs_where_saved_data_comes_close(tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_nothing_runs_where_saved_data_comes_close(stub: Stub, tmp_path: Path) -> None:
     gather(data.request(), (data.SAVED,), take=stub, take_at=stub.at)
     assert (stub.traced, stub.asked) == ([], [])
     gather(data.request(units="128"), (data.SAVED,), take=stub, take_at=stub.at)  # saved with other parameters
     assert (len(stub.traced), stub.asked) == (1, [])
 
 
-def test_no_counter_runs_where_the_traces_come_close(tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_no_counter_runs_where_the_traces_come_close(stub: Stub, tmp_path: Path) -> None:
     (source,), notes = gather(data.request(), (tmp_path,), take=stub, take_at=stub.at)
     assert ([r.device for r in stub.traced], stub.asked, notes) == (["meta"], [], ())
     assert (len(source.collected.traces), source.collected.ledgers) == (2, ())
 
 
-def test_every_counter_that_runs_here_is_read(tmp_path: Path) -> None:
+def test_every_counter_that_runs_here_is_read(stub: Stub, tmp_path: Path) -> None:
     """Those that run unasked, and every other one, on the device that was asked for: a counter may count meta otherwise."""
-    stub = Stub(fresh())
     (source,), notes = gather(data.request(), (tmp_path,), close=far, take=stub, take_at=stub.at)
     (asked,) = stub.asked
     assert (asked.device, asked.trace) == (RunRequest().device, False)
@@ -229,9 +205,10 @@ def test_a_model_of_ones_own_is_read_back_frozen(tmp_path: Path) -> None:
     assert set(stub.asked[0].counters) == {*own("tf"), "tf.profiler@frozen_pb"}
 
 
-def test_the_counters_of_a_large_model_run_on_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_counters_of_a_large_model_run_on_request(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("reconcile.products.decode.stages.LITTLE", 124_904_959)  # gru_demo multiplies one more
-    stub = Stub(fresh())
     _, notes = gather(data.request(), (tmp_path,), close=far, take=stub, take_at=stub.at)
     assert stub.asked == []
     assert [name for name in own("tf", "torch") if name not in notes[0]] == []
@@ -239,9 +216,7 @@ def test_the_counters_of_a_large_model_run_on_request(monkeypatch: pytest.Monkey
     assert set(stub.asked[0].counters) == own("tf", "torch")
 
 
-def test_a_model_that_meta_refuses_runs_as_it_is_asked_to(tmp_path: Path) -> None:
-    stub = Stub(fresh())
-
+def test_a_model_that_meta_refuses_runs_as_it_is_asked_to(stub: Stub, tmp_path: Path) -> None:
     def refusing(request: RunRequest, points: object, progress: object, counting: bool) -> list[Collected]:
         raise UsageError("no values on meta.")
 
@@ -250,15 +225,13 @@ def test_a_model_that_meta_refuses_runs_as_it_is_asked_to(tmp_path: Path) -> Non
     assert source.collected == fresh()
 
 
-def test_every_recipe_is_read_on_request(tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_every_recipe_is_read_on_request(stub: Stub, tmp_path: Path) -> None:
     gather(data.request(), (tmp_path,), thorough=True, close=far, take=stub, take_at=stub.at)
     assert sorted(name for r in stub.asked[1:] for name in r.counters) == sorted(RECIPES)
     assert RECIPES
 
 
-def test_recipes_end_where_one_comes_close(tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_recipes_end_where_one_comes_close(stub: Stub, tmp_path: Path) -> None:
     close = lambda sources: len(sources) == 3  # noqa: E731
     gather(data.request(), (tmp_path,), thorough=True, close=close, take=stub, take_at=stub.at)
     assert [r.counters for r in stub.asked[1:]] == [(name,) for name in RECIPES[:2]]
@@ -273,9 +246,7 @@ def test_a_recipe_that_does_not_run_is_told(tmp_path: Path) -> None:
     assert notes == (f"current: {names} (tf): AttributeError: no.",)
 
 
-def test_a_recipe_that_is_refused_is_told(tmp_path: Path) -> None:
-    stub = Stub(fresh())
-
+def test_a_recipe_that_is_refused_is_told(stub: Stub, tmp_path: Path) -> None:
     def refusing(request: RunRequest, progress: object) -> Collected:
         if set(request.counters) & set(RECIPES):
             raise UsageError("the pair has no way to build it.")
@@ -293,8 +264,7 @@ def test_recipes_of_a_framework_that_is_not_there_are_not_run(tmp_path: Path) ->
     assert len(stub.asked) == 1
 
 
-def test_a_recipe_needs_a_pair() -> None:
-    stub = Stub(fresh())
+def test_a_recipe_needs_a_pair(stub: Stub) -> None:
     mine = RunRequest(factories={"tf": "net:make"})
     _, (note,) = gather(mine, (data.SAVED,), thorough=True, close=far, take=stub, take_at=stub.at)
     assert len(stub.asked) == 1
@@ -304,8 +274,7 @@ def test_a_recipe_needs_a_pair() -> None:
         assert gather(request, (data.SAVED,), close=close, take=stub, take_at=stub.at)[1] == ()
 
 
-def test_named_environments_only() -> None:
-    stub = Stub(fresh())
+def test_named_environments_only(stub: Stub) -> None:
     sources, _ = gather(data.request(), (data.SAVED,), ["tf-1.12"], take=stub)
     assert [s.name for s in sources] == ["tf-1.12"]
     assert not stub.asked
@@ -313,8 +282,7 @@ def test_named_environments_only() -> None:
         gather(data.request(), (data.SAVED,), ["tf-1.1"], take=stub)
 
 
-def test_named_counters_only() -> None:
-    stub = Stub(fresh())
+def test_named_counters_only(stub: Stub) -> None:
     sources, _ = gather(
         replace(data.request(), counters=("thop",)), (data.SAVED,), thorough=True, close=far, take=stub, take_at=stub.at
     )
@@ -324,8 +292,9 @@ def test_named_counters_only() -> None:
     assert {"tf", "torch"} <= {trace.framework for s in sources if s.remark for trace in s.collected.traces}
 
 
-def test_a_named_counter_runs_where_saved_data_lacks_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_a_named_counter_runs_where_saved_data_lacks_it(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("reconcile.products.decode.stages.ensure", lambda *_: tmp_path / "python")
     for counter, runs in (("thop", 0), ("torchinfo", 1)):
         asked = replace(data.request(), counters=(counter,))
@@ -333,8 +302,7 @@ def test_a_named_counter_runs_where_saved_data_lacks_it(monkeypatch: pytest.Monk
         assert [request.counters for request in stub.asked] == [(counter,)] * runs
 
 
-def test_an_unknown_counter_is_refused_before_anything_runs() -> None:
-    stub = Stub(fresh())
+def test_an_unknown_counter_is_refused_before_anything_runs(stub: Stub) -> None:
     for is_fresh in (True, False):
         with pytest.raises(UsageError, match=r"unknown counter 'ptflop@aten'\. Did you mean ptflops@aten"):
             gather(replace(data.request(), counters=("ptflop@aten",)), (data.SAVED,), fresh=is_fresh, take=stub)
@@ -363,8 +331,7 @@ def test_environments_that_run_no_named_counter_are_not_proposed() -> None:
     )
 
 
-def test_saved_data_alone(tmp_path: Path) -> None:
-    stub = Stub(fresh())
+def test_saved_data_alone(stub: Stub, tmp_path: Path) -> None:
     sources, _ = gather(data.request(units="128"), (data.SAVED,), fresh=False, take=stub)
     assert not stub.asked
     assert {s.remark for s in sources} == {"saved with units=96"}

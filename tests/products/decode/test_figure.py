@@ -12,43 +12,19 @@ from reconcile.products.decode.figure import figure
 
 
 @pytest.mark.parametrize(
-    ("text", "digits", "unit"),
-    [
-        ("25150826", 25_150_826, 1),
-        ("25,150,826", 25_150_826, 1),
-        ("25_150_826", 25_150_826, 1),
-        ("25 150 826", 25_150_826, 1),
-        (" 8288 ", 8_288, 1),
-        ("3.86e9", 386, 10**7),
-        ("3.86E+9", 386, 10**7),
-        ("7.7G", 77, 10**8),
-        ("7.7 GFLOPs", 77, 10**8),
-        ("4.1GMACs", 41, 10**8),
-        ("585M", 585, 10**6),
-        ("4b", 4, 10**9),
-        ("7.70e9", 770, 10**7),
-        ("7.2000k", 7_200, 1),
-        ("7715.946496M", 7_715_946_496, 1),
-        ("2.0", 2, 1),
-        ("0", 0, 1),
-        ("0.0", 0, 1),
-    ],
-)
-def test_read(text: str, digits: int, unit: int) -> None:
-    assert (figure(text).digits, figure(text).unit) == (digits, unit)
-
-
-@pytest.mark.parametrize(
     ("text", "digits", "unit", "counts"),
     [
-        ("4.1G", 41, 10**8, ""),
+        ("25150826", 25_150_826, 1, ""),
+        ("25,150,826", 25_150_826, 1, ""),
+        ("25_150_826", 25_150_826, 1, ""),
+        (" 8288 ", 8_288, 1, ""),
+        ("3.86E+9", 386, 10**7, ""),
+        ("4b", 4, 10**9, ""),
+        ("7.70e9", 770, 10**7, ""),
+        ("7.2000k", 7_200, 1, ""),
         ("~4.1G", 41, 10**8, ""),
-        ("4.1 GFLOPs", 41, 10**8, FLOP),
-        ("4.1 G FLOPs", 41, 10**8, FLOP),
         ("4.1 GMac", 41, 10**8, MAC),
-        ("4.09B", 409, 10**7, ""),
         ("4.09 BFLOPS", 409, 10**7, FLOP),
-        ("4,089,284,608", 4_089_284_608, 1, ""),
         ("4,089,284,608 FLOPs", 4_089_284_608, 1, FLOP),
         ("4 089 284 608", 4_089_284_608, 1, ""),
         ("4\u202f089\u00a0284\u2009608 MACs", 4_089_284_608, 1, MAC),
@@ -59,12 +35,11 @@ def test_read(text: str, digits: int, unit: int) -> None:
         ("3.8 billion FLOPs", 38, 10**8, FLOP),
         ("300M MAdds", 300, 10**6, MAC),
         ("585 million multiply-adds", 585, 10**6, MAC),
-        ("4089 MACs", 4_089, 1, MAC),
         ("4089 MMACs", 4_089, 10**6, MAC),
         ("12 Gops", 12, 10**9, ""),
     ],
 )
-def test_other_spellings(text: str, digits: int, unit: int, counts: str) -> None:
+def test_read(text: str, digits: int, unit: int, counts: str) -> None:
     read = figure(text)
     assert (read.digits, read.unit, read.counts) == (digits, unit, counts)
 
@@ -85,30 +60,6 @@ def test_digits_that_are_given(text: str, few: bool) -> None:
 )
 def test_no_number(text: str) -> None:
     with pytest.raises(UsageError, match="is not a number"):
-        figure(text)
-
-
-@pytest.mark.parametrize("text", ["1e100", "1.5e+999", "2 x 10^100"])
-def test_a_power_that_no_count_has(text: str) -> None:
-    with pytest.raises(UsageError, match="is too large for a count"):
-        figure(text)
-
-
-@pytest.mark.parametrize(("text", "advice"), [("4.1", "write 4.1G or 4.1 GFLOPs"), ("1.2345k", "Leave out the digits")])
-def test_a_part_of_an_operation_gets_advice(text: str, advice: str) -> None:
-    with pytest.raises(UsageError, match=advice):
-        figure(text)
-
-
-@pytest.mark.parametrize("text", ["2.5", "1.2345k", "0.1"])
-def test_half_an_operation_is_none(text: str) -> None:
-    with pytest.raises(UsageError, match="not a whole number"):
-        figure(text)
-
-
-@pytest.mark.parametrize("text", ["0.0 GFLOPs", "0e80", "0.00G", "0 GMACs"])
-def test_a_rounded_zero_tells_no_count_from_another(text: str) -> None:
-    with pytest.raises(UsageError, match="rounds to 0"):
         figure(text)
 
 
@@ -141,22 +92,19 @@ def test_the_border_rounds_either_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "says"),
     [
-        ("-5", "'-5' is negative, but a count is not. Leave out the sign."),
-        ("−3.8 GFLOPs", "'−3.8 GFLOPs' is negative, but a count is not. Leave out the sign."),
-        ("3.8-4.1G", "'3.8-4.1G' is a range, but decode looks one number up. Give one of its ends."),
-        ("12 to 15 GFLOPs", "'12 to 15 GFLOPs' is a range, but decode looks one number up. Give one of its ends."),
-        ("1–2 MACs", "'1–2 MACs' is a range, but decode looks one number up. Give one of its ends."),
+        ("-5", "is negative"),
+        ("3.8-4.1G", "is a range"),
+        ("12 to 15 GFLOPs", "is a range"),
+        ("1–2 MACs", "is a range"),
+        ("4.1", "write 4.1G or 4.1 GFLOPs"),
+        ("1.2345k", "Leave out the digits"),
+        ("0.1", "not a whole number"),
+        ("1e100", "is too large for a count"),
+        ("0.0 GFLOPs", "rounds to 0"),
     ],
 )
-def test_negative_numbers_and_ranges_are_named(text: str, sentence: str) -> None:
-    with pytest.raises(UsageError) as raised:
+def test_what_is_no_count_says_why(text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
         figure(text)
-    assert str(raised.value) == sentence
-
-
-def test_figures_of_any_size_people_print() -> None:
-    assert figure("9" * 100).digits == 10**100 - 1
-    assert figure("1e99").unit == 10**99
-    assert figure(f"{2**80:,}").digits == 2**80

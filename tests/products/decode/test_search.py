@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.core.records import DEAD, FLOP, INITIALIZER, MAC, Entry, Ledger, Op, Sighting
+from reconcile.core.records import DEAD, FLOP, INITIALIZER, MAC
 from reconcile.launch.environments.named import load
 from reconcile.products.decode import search as searching
 from reconcile.products.decode.elsewhere import find_reading, origin, unseen
@@ -13,14 +13,6 @@ from reconcile.products.decode.grammar import Candidate
 from reconcile.products.decode.readings import DERIVED, LAYER, PART, REPORTED, WORK
 from reconcile.products.decode.search import Decoded, search
 from tests.products.decode import data
-from tests.zoo import convolutional as conv
-
-VIT_B16_PARAMETERS = (
-    3 * 16 * 16 * 768 + 768  # patches
-    + 768 + 197 * 768  # class token, positions
-    + 12 * (4 * 768 * 768 + 4 * 768 + 2 * 768 * 3072 + 3072 + 768 + 4 * 768)  # attention, MLP, two norms
-    + 2 * 768 + 768 * 1000 + 1000
-)  # fmt: skip
 
 
 def among(monkeypatch: pytest.MonkeyPatch, text: str, *table: Candidate) -> Decoded:
@@ -30,8 +22,7 @@ def among(monkeypatch: pytest.MonkeyPatch, text: str, *table: Candidate) -> Deco
 
 
 def test_parameters_doubled_are_no_reading_of_three_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert VIT_B16_PARAMETERS == 86_567_656  # torchvision's own number
-    doubled = Candidate(2 * VIT_B16_PARAMETERS, DERIVED, "", "parameters, doubled")
+    doubled = Candidate(2 * 86_567_656, DERIVED, "", "parameters, doubled")
     assert not among(monkeypatch, "173M", doubled).matches
     assert among(monkeypatch, "173.1M", doubled).doubtful
     assert not among(monkeypatch, "173,232,616", doubled).matches  # that is torchinfo's count
@@ -57,18 +48,11 @@ def test_ranks_by_digits(monkeypatch: pytest.MonkeyPatch, text: str, rank: int, 
     assert bool(found.matches) == agrees
 
 
-@pytest.mark.parametrize(
-    ("text", "macs"),
-    [
-        ("3.8e9", conv.resnet50(224, 1000)),  # He et al. 2015
-        ("300M", conv.mobilenet_v2(224, 1000)),  # Sandler et al. 2018
-        ("56M", conv.mobilenet_v3_small(224, 1000)),  # Howard et al. 2019
-    ],
-)
+@pytest.mark.parametrize(("text", "macs"), [("3.8e9", 3_857_973_248), ("300M", 300_774_272)])
 def test_papers_cut_the_multiply_adds_off(monkeypatch: pytest.MonkeyPatch, text: str, macs: int) -> None:
+    """Those of ResNet-50 (He et al. 2015) and MobileNetV2 (Sandler et al. 2018)."""
     decoded = among(monkeypatch, text, Candidate(macs, WORK, MAC, "the work, in MACs"))
     assert (decoded.values, decoded.cut) == ((macs,), True)
-    assert decoded.matches[0].what == "the work, in MACs, its digits cut off and not rounded"
     assert decoded.near == ()
     assert among(monkeypatch, text + " FLOPs", Candidate(macs, WORK, MAC, "the work, in MACs")).other_unit
 
@@ -101,16 +85,8 @@ def test_a_total_that_a_counter_printed_comes_before_arithmetic(monkeypatch: pyt
     assert among(monkeypatch, "2050", *others, printed).matches == (printed, *others)
 
 
-def compiled(kernels: tuple[int, ...], loss: int) -> Ledger:
-    """tf.profiler on the graph of a new and compiled Keras net with its batch open. No product of unknown shape is in it, but
-    the initialiser of each kernel: Mul and Add for each element and one Sub for the range; and operations of the loss."""
-    rows = [("loss/mul", "Mul", loss, DEAD)]
-    for i, size in enumerate(kernels):
-        rows += [(f"k{i}/{op}", op, count, INITIALIZER) for op, count in (("Mul", size), ("Add", size), ("Sub", 1))]
-    entries = tuple(Entry(id, id.partition("/")[0], op, value, 1) for id, op, value, _ in rows)
-    sightings = tuple(Sighting(Op(id, op, "", (), (), {}), id, role) for id, op, _, role in rows)
-    total = sum(value for *_, value, _ in rows)
-    return data.session("tf.profiler@batch_none")._replace(total=total, entries=entries, sightings=sightings)
+INITIALISED = (("Mul", 1024), ("Add", 1024), ("Sub", 1))
+"""What the initialiser of a kernel does: Mul and Add for each element, and one Sub for the range."""
 
 
 def test_printed_initialisers_come_before_products_with_biases() -> None:
@@ -121,19 +97,12 @@ def test_printed_initialisers_come_before_products_with_biases() -> None:
     assert alone.matches[0].what == "the products that ran in MACs × 2, a bias counted as a MAC"
     assert alone.doubtful
     assert not alone.close  # so that the recipes run
-    both = search("net", figure("2050"), [work, data.source(compiled((1024,), 1), batch=1)])
+    rows = [("loss/mul", "Mul", 1, DEAD), *((f"k/{op}", op, n, INITIALIZER) for op, n in INITIALISED)]
+    both = search("net", figure("2050"), [work, data.source(data.session("tf.profiler@batch_none", rows), batch=1)])
     assert both.matches[0].what == "tf.profiler@batch_none, as reported"
     assert both.matches[0].how.startswith("1 of ops that no output depends on (Mul) + 2,049 of initialisers")
     assert both.close
     assert not both.doubtful
-
-
-@pytest.mark.parametrize(("kernels", "text"), [((), "2"), ((24 * 32, 32 * 8, 8 * 3), "2101")])
-def test_what_a_new_net_with_an_open_batch_counts_is_read(kernels: tuple[int, ...], text: str) -> None:
-    """Three Dense layers; with constant weights no initialiser computes anything."""
-    decoded = search("net", figure(text), [data.source(compiled(kernels, 2), batch=1)])
-    assert decoded.matches[0].what == "tf.profiler@batch_none, as reported"
-    assert decoded.close
 
 
 def test_a_long_number_is_no_coincidence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,18 +133,6 @@ def test_a_unit_restricts_the_readings_where_any_agrees(monkeypatch: pytest.Monk
         assert ([c.what for c in found.matches], found.other_unit) == (whats, False)
     found = among(monkeypatch, "8000 FLOPs", macs)
     assert ([c.what for c in found.matches], found.other_unit) == (["macs"], True)
-
-
-def test_readings_have_the_unit_that_they_are_in() -> None:
-    sources = data.saved("gru_demo")
-    for wanted, what in (
-        ("MACs", "the work that ran, in MACs (half of matmul)"),
-        ("FLOPs", "thop × 2 (it counts MACs)"),
-    ):
-        (value, *_) = (c.value for c in searching.candidates(sources)[0] if c.what == what)
-        found = search("gru_demo", figure(f"{value} {wanted}"), sources)
-        assert what in {c.what for c in found.matches}
-        assert not found.other_unit
 
 
 def test_where_else_the_figure_is() -> None:

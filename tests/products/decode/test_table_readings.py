@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reconcile.core.records import TRAINING, Op
-from reconcile.launch.request import run_request
-from reconcile.launch.runner import collect
+from reconcile.launch.in_process import collect_live
 from reconcile.products.decode.readings import DERIVED, PART, Reading
 from reconcile.products.decode.table_readings import of_tables
 from reconcile.work import Work, known_part, load
@@ -78,41 +76,34 @@ def test_a_training_step_has_none_of_them() -> None:
     assert found(SMALL.trace().ops[0]) == {}
 
 
-NET = """
-import torch
-from torch import nn
+def make_net() -> Any:
+    """Norms, pools and fused attention, whatever tables count beside products."""
+    from torch import nn
 
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.bn, self.gn = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.GroupNorm(2, 8)
+            self.plain, self.pool = nn.BatchNorm2d(8, affine=False), nn.AdaptiveAvgPool2d(1)
+            self.ln, self.head = nn.LayerNorm(8), nn.Linear(8, 5)
 
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv, self.bn, self.gn = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.GroupNorm(2, 8)
-        self.plain, self.pool = nn.BatchNorm2d(8, affine=False), nn.AdaptiveAvgPool2d(1)
-        self.ln, self.head = nn.LayerNorm(8), nn.Linear(8, 5)
+        def forward(self, x: Any) -> Any:
+            x = self.plain(self.gn(self.bn(self.conv(x))))
+            x = nn.functional.interpolate(x, scale_factor=2)
+            x = x * x.mean((2, 3), keepdim=True)
+            tokens = self.ln(x.flatten(2).transpose(1, 2))[:, None]
+            tokens = nn.functional.scaled_dot_product_attention(tokens, tokens, tokens)
+            x = self.pool(tokens[:, 0].transpose(1, 2).reshape(x.shape))
+            return self.head(x.flatten(1))
 
-    def forward(self, x):
-        x = self.plain(self.gn(self.bn(self.conv(x))))
-        x = nn.functional.interpolate(x, scale_factor=2)
-        x = x * x.mean((2, 3), keepdim=True)
-        tokens = self.ln(x.flatten(2).transpose(1, 2))[:, None]
-        tokens = nn.functional.scaled_dot_product_attention(tokens, tokens, tokens)
-        x = self.pool(tokens[:, 0].transpose(1, 2).reshape(x.shape))
-        return self.head(x.flatten(1))
-
-
-def make():
-    return Net(), torch.zeros(2, 3, 9, 9)
-"""
+    return Net()
 
 
 @pytest.mark.frameworks
-def test_the_reading_of_norms_is_what_fvcore_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "net_of_norms.py").write_text(NET)
-    monkeypatch.chdir(tmp_path)
-    assert "net_of_norms" not in sys.modules
-    collected = collect(run_request(torch="net_of_norms:make", counters=("fvcore",)))
-    (trace,), (ledger,) = collected.traces, collected.ledgers
+def test_the_reading_of_norms_is_what_fvcore_prints() -> None:
     load()
+    collected = collect_live({"torch": make_net}, ["2,3,9,9"], ("fvcore",), "cpu", lambda _event: None)
+    (trace,), (ledger,) = collected.traces, collected.ledgers
     readings = of_tables([(one, known_part(one).work) for one in trace.ops])  # type: ignore[union-attr]
     values = {reading.value for reading in readings if reading.counter == "fvcore"}
     assert ledger.total in values  # type: ignore[union-attr]

@@ -19,9 +19,7 @@ def head() -> nn.Module:
 
 
 def test_a_model_of_this_process_has_its_closed_form(tmp_path: Path) -> None:
-    counts = reconcile.polynomials(
-        torch=head, inputs="B,T,4", at={"B": range(1, 5), "T": [2, 3, 5, 7]}, counters=["thop"]
-    )
+    counts = reconcile.polynomials(torch=head, inputs="B,T,4", at={"B": range(1, 4), "T": [2, 3, 5]}, counters=["thop"])
     assert counts.at(B=100, T=1000) == {"trace@torch": 2 * 4 * 5 * 100_000, "thop": 2 * 4 * 5 * 100_000}
     assert counts.result.not_polynomial == ()
     assert counts.exit_code == 0
@@ -37,14 +35,10 @@ def test_a_model_of_this_process_has_its_closed_form(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         ({"torch": head, "inputs": "B,4", "at": {}}, "name a size that varies"),
-        ({"torch": head, "inputs": "B,4", "at": {"B": 4}}, "it has 1 sizes"),
-        ({"torch": head, "inputs": "B,4", "at": {"B": "1..x"}}, "'x' is not a size"),
         ({**INPUTS}, "name a model"),
         ({**INPUTS, "torch": head, "timeout": 3}, "for worker processes"),
         ({**INPUTS, "torch": head, "counter": ["thop"]}, "unknown argument of reconcile.polynomials 'counter'"),
         ({**INPUTS, "torch": head, "counters": ["thopp"]}, "unknown counter 'thopp'"),
-        ({**INPUTS, "torch": head, "model": "gru_demo"}, "give one or the other"),
-        ({**INPUTS, "model": "gru_demo"}, "a pair defines its own inputs"),
     ],
 )
 def test_wrong_arguments_are_one_sentence(arguments: dict[str, Any], says: str) -> None:

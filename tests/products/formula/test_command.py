@@ -20,26 +20,18 @@ OWN = ("--torch", "net:make")
     [
         ((), "name a model: --model NAME"),
         ((*OWN, "--input", "B,4"), "name a size that varies: give --at T=16..96"),
-        ((*OWN, "--input", "B,4", "--at", "B"), "--at 'B' cannot be read: it has no =."),
-        ((*OWN, "--input", "B,4", "--at", "B=1..2"), "it has 2 sizes, and a polynomial of B takes at least 3."),
-        ((*OWN, "--input", "B,4", "--at", "B=1..4"), "--at B=1..4 has 4 sizes: give at least 5"),
-        ((*OWN, "--input", "B,T", "--at", "B=1..9"), "T has no sizes; give them with --at T=LO..HI."),
-        ((*OWN, "--input", "1,4", "--at", "B=1..9"), "--at B: neither --input nor --set uses B"),
-        ((*OWN, "--set", "batch=B", "--at", "B=1..9"), "--set is for the parameters of a pair"),
         (("--model", "gru_demo", "--input", "B,4", "--at", "B=1..9"), "a pair defines its own inputs"),
         (
             ("--model", "gru_dem", "--set", "batch=B", "--at", "B=1..9"),
             "unknown model 'gru_dem'. Did you mean gru_demo",
         ),
         ((*OWN, "--input", "B,4", "--at", "B=1..9", "--counter", "fhop"), "unknown counter 'fhop'. Did you mean"),
-        ((*OWN, "--input", "B,4", "--at", "B=1..9", "--convention", "matmull"), "unknown convention 'matmull'"),
         ((*OWN, "--input", "B,4", "--at", "B=1..9", "--environment", "tf-2.3"), "unknown environment 'tf-2.3'"),
         (
             (*OWN, "--input", "B,4", "--at", "B=1..9", "--environment", "tf-2.3.1", "--with", "torch==2.0"),
             "--environment names one environment and --with or --python another",
         ),
         ((*OWN, "--pass", "decode"), "a decoding step needs the number of tokens in its cache: add --context 128"),
-        ((*OWN, "--context", "8"), "a context applies only to a decoding step"),
         (
             ("--tf", "net.h5", "--input", "B,4", "--at", "B=1..9"),
             "a model file has the sizes that it was saved with",

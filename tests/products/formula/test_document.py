@@ -24,12 +24,6 @@ def typed(command: str) -> Result:
     return CliRunner().invoke(cli, [*command.split()[1:], "--out", "out"], prog_name="reconcile")
 
 
-def test_its_numbers_are_closed_forms() -> None:
-    assert f"512 B T^2 + {2 * WEIGHTS:,} B T" in TEXT
-    assert 2 * 2 * 2 * 64 == 512
-    assert 2 * 8 * 27 // 4 == 108
-
-
 @pytest.mark.frameworks
 @pytest.mark.slow
 def test_the_decoder_prints_what_it_shows(repository: Repository) -> None:

@@ -15,7 +15,7 @@ POINTS = list(itertools.product((1, 2, 3, 4, 5), (8, 16, 32, 64, 128)))
 COEFFICIENTS = st.integers(-1000, 1000)
 
 
-@settings(deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(COEFFICIENTS, COEFFICIENTS, COEFFICIENTS, st.integers(1, 9), st.booleans())
 def test_the_first_size_of_either_variable_may_be_a_case(a: int, b: int, c: int, more: int, of_t: bool) -> None:
     def count(batch: int, steps: int) -> int:

@@ -19,7 +19,7 @@ from reconcile.products.formula.formula import Formula, formula
 from reconcile.products.formula.variables import Template, read_variables
 from tests.products.formula.live import found, taking
 
-WIDTH, HIDDEN, WORDS, BLOCKS = 8, 32, 11, 2
+WIDTH, HIDDEN, WORDS, BLOCKS = 8, 32, 11, 1
 
 
 class Block(nn.Module):
@@ -56,7 +56,7 @@ ATTENTION = BLOCKS * 2 * WIDTH
 
 
 def test_a_decoder_has_its_closed_form() -> None:
-    counts = found(decoder, "3,T:int64", "T=5..20", counters=("flop_counter", "thop"))
+    counts = found(decoder, "3,T:int64", "T=5..10", counters=("flop_counter", "thop"))
     assert terms(counts, "trace@torch") == {(2,): 3 * 2 * ATTENTION, (1,): 3 * 2 * WEIGHTS}
     assert terms(counts, "flop_counter") == terms(counts, "trace@torch")
     assert terms(counts, "thop") == {(1,): 3 * 2 * WEIGHTS}
@@ -71,29 +71,15 @@ def test_a_decoder_has_its_closed_form() -> None:
 
 def test_a_step_of_products_is_three_times_its_forward_pass() -> None:
     """Each product has two more, one per operand; the embedding's gradient needs the first product's too."""
-    counts = found(decoder, "1,T:int64", "T=5..12", training="sgd")
+    counts = found(decoder, "1,T:int64", "T=5..10", counters=(), training="sgd")
     assert counts.pass_ == "training"
     assert terms(counts, "trace@torch") == {(2,): 6 * ATTENTION, (1,): 6 * WEIGHTS}
 
 
 @pytest.mark.slow
-def test_a_strided_convolution_is_refused_with_its_range() -> None:
-    def make() -> nn.Module:
-        return nn.Sequential(nn.Conv2d(3, 4, 3, stride=2, padding=1, bias=False), nn.Flatten(0), nn.ReLU())
-
-    counts = found(make, "1,3,S,S", "S=16..96")
-    refused = [none for none in counts.not_polynomial if none.of == "trace@torch" and none.layer]
-    assert [(none.layer, none.op) for none in refused] == [("0", "aten.convolution")]
-    assert "every 2 sizes of S (stride=[2, 2])" in refused[0].reason
-    assert "--at S=16..96/2" in refused[0].reason
-    assert counts.polynomials == {}
-    assert counts.exit_code == 1
-
-
-@pytest.mark.slow
 def test_where_the_stride_fits_it_is_a_polynomial() -> None:
     """Four filters of 27 weights at (S/2)^2 positions."""
-    counts = found(lambda: nn.Conv2d(3, 4, 3, stride=2, padding=1), "B,3,S,S", "S=16..96/2", "B=1..3")
+    counts = found(lambda: nn.Conv2d(3, 4, 3, stride=2, padding=1), "B,3,S,S", "S=16..40/2", "B=1..3")
     assert terms(counts, "trace@torch") == {(2, 1): Fraction(2 * 4 * 27, 4)}
 
 
@@ -105,32 +91,10 @@ class Window(nn.Module):
 
 
 def test_a_window_larger_than_some_sizes_misses_a_point() -> None:
-    """Up to 24 it is 2 * 4 T^2, so 80,000 at 100, where 2 * 4 * 100 * 24 = 19,200 ran."""
-    counts = found(Window, "1,T,4", "T=8..100")
+    """Up to 24 it is 2 * 4 T^2, so 8,192 at 32, where 2 * 4 * 32 * 24 = 6,144 ran."""
+    counts = found(Window, "1,T,4", "T=18..32")
     reasons = {none.of: none.reason for none in counts.not_polynomial if none.layer}
-    assert "gives 80,000 at T=100, where it is 19,200" in reasons["trace@torch"]
-    assert counts.polynomials == {}
-
-
-class Branch(nn.Module):
-    """A layer that one number of rows takes twice."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(4, 5, bias=False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.first(torch.cat([x, x]) if len(x) == 13 else x)
-
-
-def test_a_branch_between_the_points_of_the_fit_is_found() -> None:
-    """40 n FLOPs, and 80 n at n = 13, which is neither fitted to nor held out."""
-    counts = found(Branch, "n,4", "n=5..24")
-    assert set(counts.ran) == {(n,) for n in range(5, 25)}
-    assert set(counts.fitted) | set(counts.held_out) < set(counts.ran) - {(13,)}
-    reasons = {none.of: none.reason for none in counts.not_polynomial if none.layer}
-    assert "gives 520 at n=13, where it is 1,040; up to n=12 it lies on one polynomial" in reasons["trace@torch"]
-    assert reasons["flop_counter"] == reasons["trace@torch"]
+    assert "gives 8,192 at T=32, where it is 6,144" in reasons["trace@torch"]
     assert counts.polynomials == {}
 
 
@@ -143,7 +107,7 @@ class Alone(nn.Module):
 
 def test_a_parabola_through_all_three_sizes_is_no_evidence() -> None:
     """16 B T^2 FLOPs, and 16 T^2 more at B = 1: a parabola goes through any three counts."""
-    counts = found(Alone, "B,T,4", "B=1..3", "T=4..16")
+    counts = found(Alone, "B,T,4", "B=1..3", "T=4..9")
     reasons = {none.of: none.reason for none in counts.not_polynomial}
     assert "the sizes of B allow a degree of 1, so give more" in reasons["trace@torch"]
     assert counts.polynomials == {}
@@ -151,9 +115,9 @@ def test_a_parabola_through_all_three_sizes_is_no_evidence() -> None:
 
 @pytest.mark.slow
 def test_a_size_that_is_a_case_of_its_own_is_named() -> None:
-    reasons = {none.of: none.reason for none in found(Alone, "B,T,4", "B=1..5", "T=4..40").not_polynomial}
+    reasons = {none.of: none.reason for none in found(Alone, "B,T,4", "B=1..5", "T=4..9").not_polynomial}
     assert "; without B=1 it lies on one polynomial: give sizes of B from 2 on" in reasons["trace@torch"]
-    assert terms(found(Alone, "B,T,4", "B=2..6", "T=4..12"), "trace@torch") == {(1, 2): 16}
+    assert terms(found(Alone, "B,T,4", "B=2..6", "T=4..9"), "trace@torch") == {(1, 2): 16}
 
 
 class Bilinear(nn.Module):
@@ -165,7 +129,7 @@ class Bilinear(nn.Module):
 
 def test_a_degree_that_no_axis_shows_is_raised_to() -> None:
     """2 (B - 1) T^2: at B = 1 it is 0 for every T."""
-    counts = found(Bilinear, "B,T", "B=1..7", "T=4..14")
+    counts = found(Bilinear, "B,T", "B=1..5", "T=4..8")
     assert terms(counts, "trace@torch") == {(1, 2): 2, (0, 2): -2}
 
 
@@ -182,7 +146,7 @@ class Rest(nn.Module):
 
 
 def test_a_layer_that_does_not_run_counts_0_where_all_is_known() -> None:
-    counts = found(Rest, "B,4", "B=1..12")
+    counts = found(Rest, "B,4", "B=1..7")
     assert terms(counts, "trace@torch", "rest") == {(1,): 2 * 4 * 4, (0,): -2 * 4 * 4}
     assert terms(counts, "flop_counter", "rest") == terms(counts, "trace@torch", "rest")
     assert terms(counts, "trace@torch") == {(1,): 2 * 4 * 4 + 2 * 4 * 5, (0,): -2 * 4 * 4}

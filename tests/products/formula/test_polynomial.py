@@ -36,15 +36,6 @@ def test_the_value_at_a_point_is_the_sum_of_the_terms() -> None:
     assert given.at((3, 10)) == 512 * 3 * 100 - 15 + 7
 
 
-def test_terms_are_in_the_order_of_their_total_degree() -> None:
-    given = Polynomial(("B", "T"), {(0, 0): Fraction(1), (1, 1): Fraction(1), (1, 2): Fraction(1), (2, 1): Fraction(1)})
-    assert [powers for powers, _ in given.ordered] == [(2, 1), (1, 2), (1, 1), (0, 0)]
-
-
-def test_the_box_has_every_exponent_up_to_the_degrees() -> None:
-    assert box((1, 2)) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
-
-
 @pytest.mark.parametrize("power", range(5))
 def test_the_degree_of_a_power_is_its_exponent(power: int) -> None:
     nodes = (3, 4, 7, 9, 10, 30)

@@ -12,7 +12,6 @@ from reconcile.products.formula.report import (
     plain,
     render,
     stem,
-    text,
 )
 from reconcile.products.formula.variables import read_variables
 
@@ -83,13 +82,6 @@ def test_latex_escapes_names_and_typesets_fractions() -> None:
     written = render(FORMULA, ["tex"])["tex"]
     assert r"\text{trace@torch} &= \frac{1}{2}\,B\,T^{2} - \frac{3}{4}\,B\,T + 12{,}345 \\" in written
     assert r'\text{a\_b"c} &= -B' in written
-
-
-def test_the_text_names_what_is_none() -> None:
-    shown = text(FORMULA)
-    assert "  fvcore       no polynomial; see below\n    head: -B\n" in shown
-    assert "    conv (aten.convolution), in fvcore: it repeats\n" in shown
-    assert "    head" not in text(FORMULA, layers=False)
 
 
 def test_a_training_step_does_not_replace_the_files_of_a_call() -> None:

@@ -37,11 +37,8 @@ def test_a_huge_range_takes_no_memory() -> None:
         (["T"], "it has no ="),
         (["T=1..9", "T=1..9"], "gives 'T' twice"),
         (["2T=1..9"], "'2T' is not a name"),
-        (["lambda=1..9"], "'lambda' is not a name"),
         (["T=a..9"], "'a' is not a size"),
-        (["T=0..9"], "'0' is not a size"),
         (["T=1..9/0"], "'0' is not a size"),
-        (["T=9..1"], "it has 0 sizes"),
         (["T=1..2"], "it has 2 sizes"),
         (["T=1,2,"], "'' is not a size"),
     ],
@@ -69,7 +66,6 @@ def test_a_scalar_stays_one() -> None:
         (("ids=B,T:int64",), {}, "T has no sizes; give them with --at T=LO..HI"),
         (("ids=1,16",), {}, "neither --input nor --set uses B"),
         (("ids=B,4:int63",), {}, "'int63' is not one of"),
-        (("ids=B,4.5",), {}, "'4.5' is not a size"),
     ],
 )
 def test_an_input_that_does_not_fit_is_refused(inputs: tuple[str, ...], overrides: dict[str, str], says: str) -> None:

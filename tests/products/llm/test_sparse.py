@@ -35,8 +35,13 @@ def page(model: Any, inputs: Any = None) -> Any:
     return reconcile.llm(model, inputs=ids).result
 
 
-def test_attention_on_all_keys_and_on_those_chosen() -> None:
-    found = page(indexed())
+@pytest.fixture(scope="module")
+def found() -> Any:
+    """A page of sparse attention."""
+    return page(indexed())
+
+
+def test_attention_on_all_keys_and_on_those_chosen(found: Any) -> None:
     index = 2 * (INDEX + SCORES + SUM)
     assert (found.ran, found.indexer, found.attention, found.topk) == (RAN, index, ATTENTION, TOPK)
     assert (found.chosen, found.further) == (RAN - ATTENTION + CHOSEN, 0)
@@ -48,8 +53,10 @@ def test_attention_on_all_keys_and_on_those_chosen() -> None:
         "of the whole step: say which of both your MFU is."
     )
     assert found.recurrent == 0
+    assert notes.further(found) == notes.both(found) == []
 
 
+@pytest.mark.slow
 def test_all_keys_are_chosen_of_a_short_sequence() -> None:
     found = page(indexed(index_topk=2 * T))
     assert found.chosen == found.ran
@@ -58,19 +65,20 @@ def test_all_keys_are_chosen_of_a_short_sequence() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_further_tokens_are_said_unless_the_model_may_have_them() -> None:
     (sentence,) = notes.further(page(indexed(num_nextn_predict_layers=2)))
     assert sentence.startswith(
         "The configuration states 2 layers of multi-token prediction. The model that ran has none"
     )
     assert "prediction-layers-counted" in sentence
-    assert notes.further(page(indexed())) == notes.further(page(Further())) == []
+    assert notes.further(page(Further())) == []
 
 
+@pytest.mark.slow
 def test_a_token_of_two_sides_is_said() -> None:
     found = page(Sides(), torch.randn(B, T, H))
     (sentence,) = notes.both(found)
     assert sentence.startswith(f"The encoder and the decoder have {T} tokens each")
     assert found.step == f"a training step of {B} x {T} tokens on each side"
     assert found.tokens == TOKENS
-    assert notes.both(page(indexed())) == []

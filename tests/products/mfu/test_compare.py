@@ -20,13 +20,6 @@ def of(folder: Path, first: str, second: str) -> Compared:
     return compare_files(folder / "a.toml", folder / "b.toml")
 
 
-def test_a_dtype_is_a_factor(tmp_path: Path) -> None:
-    rate = 'device = "A100 SXM4 80GB"\nflops_per_second = "100T"\n'
-    found = of(tmp_path, f'{rate}dtype = "tf32"\n', rate)
-    assert [factor for factor, _ in found.factors] == [Fraction(1, 2)]
-    assert found.closed
-
-
 counts = st.integers(1, 10**6)
 
 

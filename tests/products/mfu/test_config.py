@@ -15,8 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
+from reconcile.core.conventions import MATMUL, NAMED, Conventions
+from reconcile.engine.answer import Answer
+from reconcile.engine.settle import Collected
 from reconcile.launch.in_process import collect_live
-from reconcile.launch.request import run_request
+from reconcile.launch.request import RunRequest, run_request
 from reconcile.products.mfu import models
 
 torch = pytest.importorskip("torch")
@@ -36,31 +39,34 @@ TOKENS = 1234567
 Found = Callable[..., tuple[int, dict[str, Any]]]
 
 
+@pytest.fixture(scope="module")
+def ran() -> tuple[RunRequest, Collected, Answer]:
+    """A training step of the decoder, with every formula, settled."""
+    ids, request = torch.zeros(B, T, dtype=torch.int64), run_request(counters=("formula:all",), pass_="training")
+    made = {"torch": decoders.Decoder()}
+    collected = collect_live(made, ids, request.counters, "cpu", lambda _event: None, "sgd", None)
+    return request, collected, models.settle(collected, Conventions(MATMUL, NAMED))
+
+
 @pytest.fixture
-def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Found:
+def found(ran: tuple[RunRequest, Collected, Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Found:
     """The command on the utilisation of so many FLOPs per token, with a peak of 10 GFLOP/s, printed with two decimals."""
+    request, collected, answer = ran
     config = tmp_path / "config.json"
     config.write_text("{}")
     given: list[tuple[Path, int]] = []
 
     def configured(file: Path, batch: int, seq: int) -> Any:
         given.append((file, seq))
-        ids, request = torch.zeros(B, T, dtype=torch.int64), run_request(counters=("formula:all",), pass_="training")
-        made = {"torch": decoders.Decoder()}
-        return request, "tiny", lambda r, tell: collect_live(made, ids, r.counters, "cpu", tell, "sgd", None)
+        return request, "tiny", lambda *_: collected
 
     monkeypatch.setattr(models, "read_configuration", configured)
+    monkeypatch.setattr(models, "settle", lambda *_: answer)
 
     def found(per_token: int, *more: str) -> tuple[int, dict[str, Any]]:
-        words = [
-            "mfu",
-            f"{100 * TOKENS * per_token / 10**10:.2f}%",
-            "--peak",
-            "10G",
-            "--tokens-per-second",
-            str(TOKENS),
-        ]
-        result = CliRunner().invoke(cli, [*words, "--config", str(config), "--seq", str(T), "--format", "json", *more])
+        claim = f"{100 * TOKENS * per_token / 10**10:.2f}%"
+        words = ["mfu", claim, "--peak", "10G", "--tokens-per-second", str(TOKENS), "--config", str(config), *more]
+        result = CliRunner().invoke(cli, [*words, "--seq", str(T), "--format", "json"])
         assert given == [(config, T)]
         return result.exit_code, json.loads(result.stdout) if result.exit_code < 2 else {"said": result.stderr}
 

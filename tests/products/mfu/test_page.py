@@ -31,12 +31,6 @@ def test_the_json_is_the_statement() -> None:
     assert abs(product - Fraction(15618, 10000)) <= Fraction(5, 100000)
 
 
-def test_what_is_not_explained_says_so_and_shows_the_nearest() -> None:
-    found = of("1.2345%", rated("1545.38T", devices=8))
-    assert found["state"] == "not explained"
-    assert found["by_chance"]
-
-
 def test_without_a_peak_there_is_no_mfu() -> None:
     from reconcile.products.mfu.asked import setup_of
 

@@ -46,12 +46,6 @@ def test_a_sparse_peak_is_two_dense_ones() -> None:
     assert off == set(OTHERWISE)
 
 
-def test_an_h100_by_its_clock_and_its_units() -> None:
-    """132 SMs, 4 tensor cores of 512 FMA per clock in bf16, 1.83 GHz."""
-    peak = find("NVIDIA H100 80GB HBM3").peak("bf16")
-    assert abs(Fraction(peak.dense, 132 * 4 * 512 * 2 * 1_830_000_000) - 1) < Fraction(1, 1000)
-
-
 def test_an_a100_by_its_clock_and_its_units() -> None:
     """108 SMs, 4 tensor cores of 256 FMA, 1.41 GHz; TF32 half of it, and shaders 64 FMA per SM."""
     a100 = find("NVIDIA A100-SXM4-80GB")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,8 @@ import pytest
 from reconcile.products.mfu import table_page
 from reconcile.products.mfu.claims import read_claims
 from reconcile.products.mfu.table import State, Verdict, verdicts
+
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).resolve().parents[3] / "reports" / "mfu"
 
@@ -27,18 +28,6 @@ def test_most_rows_that_state_enough_are_explained(found: list[Verdict]) -> None
     assert sum(v.state is State.EXPLAINED for v in stated) >= 0.95 * len(stated)
     assert [v.row.key for v in found if v.state is State.CONTRADICTED and (v.factor is None or not v.reason)] == []
     assert [v.row.key for v in found if v.state in (State.TOO_LITTLE, State.NOT_READ) and not v.reason] == []
-
-
-def test_the_convention_of_a_publisher_changed(found: list[Verdict]) -> None:
-    """NeMo 24.07 counts attention whole, Megatron-Bridge 25.11 half of it."""
-
-    def most(who: str) -> str:
-        return Counter(v.convention for v in found if v.row["who"].startswith(who) and v.convention).most_common(1)[0][
-            0
-        ]
-
-    assert most("NeMo 24.07") == "6(N - Vh) + 12LhT"
-    assert most("Megatron-Bridge") == "6(N - Vh) + 6LhT"
 
 
 def test_every_explained_row_is_its_statement(found: list[Verdict]) -> None:

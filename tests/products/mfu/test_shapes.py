@@ -37,7 +37,7 @@ def test_a_formula_by_hand(name: str) -> None:
 sizes = st.integers(1, 10**6)
 
 
-@settings(deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.builds(Shape, sizes, sizes, sizes, sizes, sizes, sizes))
 def test_two_formulas_differ_by_their_parts(shape: Shape) -> None:
     made = numerators(shape)

@@ -22,7 +22,6 @@ from reconcile.products.scorecard import run as scoring
 from reconcile.products.scorecard.cells import Card, Cell, Verdict
 from reconcile.products.scorecard.run import Batch
 
-CARDS = score.read_cards()
 PROFILER = "tf.profiler@function"
 
 
