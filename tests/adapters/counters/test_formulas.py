@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -9,10 +10,13 @@ from typing import Any
 import pytest
 
 import reconcile
+from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.core.causes import Cause
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
+from reconcile.adapters.counters.formulas.capture import capture  # noqa: E402
+from reconcile.adapters.pytorch.model import TorchModel  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 
@@ -78,7 +82,9 @@ def causes_of_each(
 ) -> dict[str, Counted]:
     """The total of each formula, and what is booked by cause; the residuals are 0."""
     found = {}
-    run = _run(model, formulas, inputs, pass_, options)
+    ids = torch.zeros(B, T, dtype=torch.int64) if inputs is None else inputs
+    counters = tuple(f"formula:{name}" for name in formulas)
+    run = reconcile.run(torch=model, inputs=ids, counters=counters, pass_=pass_, isolated=False, **options)
     for ledger in run.result.ledgers:
         (statement,) = (s for s in run.result.statements if s.from_ == ledger.counter)
         assert (statement.residual, ledger.mismatches, ledger.unchecked) == (0, (), 0), (ledger, statement.reason)
@@ -93,20 +99,17 @@ def causes_of(model: Any, formula: str, inputs: Any = None, pass_: str = "traini
 
 
 def check_reasons(
-    model: Any, reasons: Mapping[str, str], inputs: Any = None, pass_: str = "training", **options: Any
+    model: Any, reasons: Mapping[str, str], inputs: Any = None, pass_: str = "training", context: int | None = None
 ) -> None:
-    """Each of these formulas has no number, and its reason has these words."""
-    ledgers = _run(model, reasons, inputs, pass_, options).result.ledgers
-    assert len(ledgers) == len(reasons)
-    for ledger in ledgers:
-        assert ledger.state == "not_comparable"
-        assert reasons[ledger.counter.removeprefix("formula:")] in ledger.reason
-
-
-def _run(model: Any, formulas: Iterable[str], inputs: Any, pass_: str, options: Mapping[str, Any]) -> Any:
-    ids = torch.zeros(B, T, dtype=torch.int64) if inputs is None else inputs
-    counters = tuple(f"formula:{name}" for name in formulas)
-    return reconcile.run(torch=model, inputs=ids, counters=counters, pass_=pass_, isolated=False, **options)
+    """Each of these formulas refuses the model, in a sentence with these words."""
+    given = torch.zeros(B, T, dtype=torch.int64) if inputs is None else inputs
+    arguments = ((), given) if isinstance(given, dict) else ((given,), {})
+    pair = SimpleNamespace(user_model=False, build_torch=lambda _: model, arguments=lambda _: arguments)
+    made = TorchModel(pair, None)
+    made.training, made.context = "sgd" if pass_ == "training" else "", context
+    for formula, words in reasons.items():
+        with pytest.raises(BeyondCounter, match=re.escape(words)):
+            capture(f"formula:{formula}", made)
 
 
 WEIGHTS = L * (LAYER + NORM) * TOKENS
@@ -182,8 +185,6 @@ def test_no_formula_that_is_off_is_exact() -> None:
 
 
 def test_all_formulas_read_one_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reconcile.adapters.pytorch.model import TorchModel
-
     built: list[str] = []
     build = TorchModel.build
 

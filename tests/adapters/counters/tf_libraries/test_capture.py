@@ -56,6 +56,7 @@ def test_the_log_has_the_products_of_each_layer(heard: Callable[..., Any]) -> No
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
 
 
+@pytest.mark.slow
 def test_the_table_of_the_documentation(heard: Callable[..., Any]) -> None:
     ledger, trace = heard("documented")
     assert by_layer(ledger) == DOCUMENTED
@@ -79,6 +80,7 @@ def test_the_table_of_the_documentation(heard: Callable[..., Any]) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_training_step_has_the_products_of_its_gradients(heard: Callable[..., Any]) -> None:
     ledger, trace = heard("network", "sgd")
     assert gaps(ledger, trace) == []
@@ -94,6 +96,7 @@ def test_a_training_step_has_the_products_of_its_gradients(heard: Callable[..., 
     )
 
 
+@pytest.mark.slow
 def test_what_has_no_line_is_named(heard: Callable[..., Any]) -> None:
     ledger, trace = heard("twins")
     assert gaps(ledger, trace) == []
@@ -105,8 +108,12 @@ def test_what_has_no_line_is_named(heard: Callable[..., Any]) -> None:
 
 
 def products(ledger: Ledger) -> list[int]:
-    """Where sightings have lines."""
-    return [at for at, s in enumerate(ledger.sightings) if PRODUCTS in s.op.attrs]
+    """Where sightings have lines: the first of each op and routine."""
+    kinds: dict[tuple[str, str], int] = {}
+    for at, op in enumerate(s.op for s in ledger.sightings):
+        if PRODUCTS in op.attrs:
+            kinds.setdefault((op.op, op.attrs[PRODUCTS][0][0]), at)
+    return [*kinds.values()]
 
 
 def with_op(ledger: Ledger, at: int, op: Op) -> Ledger:
@@ -137,15 +144,14 @@ def test_a_line_too_many_or_too_few_is_a_residual(heard: Callable[..., Any]) -> 
 
 def test_an_op_too_many_or_too_few_is_a_residual(heard: Callable[..., Any]) -> None:
     ledger, trace = heard("network")
-    work = [at for at, op in enumerate(trace.ops) if known_part(op).work.mac]
-    assert len(work) > len(MACS)
-    for at in work:
+    work = {op.op: at for at, op in enumerate(trace.ops) if known_part(op).work.mac}
+    assert len(work) > 3
+    for at in work.values():
         op = trace.ops[at]
         without = (*trace.ops[:at], *trace.ops[at + 1 :])
-        assert gaps(ledger, trace._replace(ops=without)), op.id
-        assert gaps(ledger, trace._replace(ops=(*trace.ops, op))), op.id
         longer = op._replace(calls=op.calls + 1)
-        assert gaps(ledger, trace._replace(ops=(*without, longer))), op.id
+        for ops in (without, (*trace.ops, op), (*without, longer)):
+            assert gaps(ledger, trace._replace(ops=ops)), op.id
 
 
 def test_a_node_that_no_op_is_stays_in_the_ledger(heard: Callable[..., Any]) -> None:
