@@ -190,15 +190,6 @@ def test_verl_has_no_formula_for_an_inner_type_and_raises_for_one_that_hides_its
     check_reasons(whole("glm4v"), {"verl": "reads config.hidden_size"})
 
 
-def test_verl_halves_the_keys_in_a_window() -> None:
-    window = 2
-    model = Decoder(
-        model_type="gemma3_text", layer_types=["sliding_attention", "full_attention"], sliding_window=window
-    )
-    pairs = B * N * 2 * D * (T * T + T * window) // 2
-    assert causes_of(model, "verl")[0] == 6 * (TOKENS * (L * LAYER + 2 * V * H) + pairs)
-
-
 def test_a_configuration_without_a_type_has_none() -> None:
     model = Decoder()
     model.config = SimpleNamespace(

@@ -110,10 +110,3 @@ def test_documents_of_one_length_are_a_batch() -> None:
     first, second = Documents(model, [5, 4, 3])(ids)[:2]
     assert torch.equal(first, model(ids[:, :5]))
     assert torch.equal(second, model(ids[:, 5:9]))
-
-
-def test_a_document_sees_only_itself() -> None:
-    model, ids = Decoder(), torch.arange(12).reshape(1, 12)
-    other = torch.cat([ids[:, :5], torch.flip(ids[:, 5:], (1,))], 1)
-    assert torch.equal(Documents(model, [5, 7])(ids)[0], Documents(model, [5, 7])(other)[0])
-    assert not torch.equal(model(ids)[:, :5], model(other)[:, :5])
