@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
 import reconcile
+from reconcile.cli import cli
 from reconcile.core.causes import Cause
 from reconcile.core.results import LedgerResult, Statement
 from reconcile.launch.environments.named import load
@@ -25,3 +32,21 @@ def closes(environment: str, counter: str, factory: str, held: tuple[int, int, s
     assert (statement.to_total, statement.residual) == (ran, 0)
     assert {line.cause for line in statement.adjustments} == causes
     return statement
+
+
+def invoked(counter: str, folder: Path, *words: str) -> Result:
+    """``reconcile run`` of a counter alone in the environment of its name, which writes into ``folder``."""
+    options = ["--counter", counter, "--environment", counter, "--out", str(folder / "out")]
+    return CliRunner().invoke(cli, ["run", *words, *options])
+
+
+def report_of(counter: str, folder: Path, *words: str) -> dict[str, Any]:
+    """The JSON report of such a run, which has no residual."""
+    done = invoked(counter, folder, *words)
+    assert done.exit_code == 0, done.output
+    (file,) = (folder / "out").glob("*.json")
+    report: dict[str, Any] = json.loads(file.read_text())
+    (ledger,) = report["ledgers"]
+    assert (ledger["mismatches"], ledger["unchecked"]) == ([], 0)
+    assert [statement["residual"] for statement in report["statements"]] == [0]
+    return report

@@ -1,15 +1,10 @@
-"""Runs beside one framework: what the installed counters' own functions say of every case of the newest release, as JSON.
+"""What the installed counters' own functions say of every case of the newest release: (case number, count or None).
 
-``python -m tests.adapters.counters.real tf|torch [HOOKS RELEASE]``: [[case number, count or None]] by family;
-None where the counter has nothing for that op. HOOKS is the dotted module with the ``register_hooks`` of another thop, which is
-of that RELEASE.
+None where the counter has nothing for that op.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
-import sys
 from collections.abc import Iterator
 from itertools import accumulate
 from types import SimpleNamespace
@@ -55,18 +50,18 @@ def tf_profiler() -> Said:
         yield number, None if counted is None else int(counted)
 
 
-def thop(hooks: str, release: str) -> Said:
+def thop() -> Said:
     """The hooks, called with a module that has its settings alone."""
     import torch
+    from thop.profile import register_hooks
     from torch.nn.utils.rnn import PackedSequence
 
-    table = importlib.import_module(hooks).register_hooks
-    by_name = {f"{cls.__module__}.{cls.__qualname__}": hook for cls, hook in table.items()}
+    by_name = {f"{cls.__module__}.{cls.__qualname__}": hook for cls, hook in register_hooks.items()}
 
     def empty(shape: Any) -> torch.Tensor:
         return torch.empty(list(shape), device="meta")
 
-    for number, op in of(thop_cases.CASES, release):
+    for number, op in of(thop_cases.CASES, thop_cases.RELEASES[-1]):
         if op.op == "thop.float32":
             yield number, None
             continue
@@ -117,14 +112,3 @@ def flop_counter() -> Said:
             rest = [None] * before + [*ends, 5, 5]
         counted = by_name[op.op](*inputs, *rest, out_val=out) if op.op in by_name else None
         yield number, None if counted is None else int(counted)
-
-
-def main(framework: str, hooks: str = "thop.profile", release: str = thop_cases.SEP22) -> None:
-    by_family = {"tf.profiler": tf_profiler()} if framework == "tf" else {}
-    if framework == "torch":
-        by_family = {"thop": thop(hooks, release), "flop_counter": flop_counter()}
-    print(json.dumps({family: list(said) for family, said in by_family.items()}))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -7,9 +7,9 @@ import pytest
 from reconcile.adapters.counters.module_work import own_work
 from reconcile.adapters.counters.thop.rules import BOOK
 from reconcile.align.alignment import Alignment
-from reconcile.core.causes import Cause, State
+from reconcile.core.causes import Cause
 from reconcile.core.conventions import ALL, MATMUL
-from reconcile.core.records import DEAD, FLOP, LIVE, MAC, Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.core.records import FLOP, LIVE, MAC, Entry, Ledger, Op, Sighting, Tensor, Trace
 from reconcile.engine.ledger import Reconciled, reconcile_ledger
 from reconcile.work import Work, work_of
 
@@ -106,23 +106,6 @@ def test_the_same_work_in_other_ops_is_met() -> None:
     assert causes(reconciled(ledger._replace(entries=(entry,), total=ONE), product("a"))) == {}
 
 
-def test_what_a_formula_leaves_out_is_a_difference_of_formulas() -> None:
-    """The bias of an addmm that was met."""
-    shapes = (tensor(OUT), tensor(B, IN), tensor(IN, OUT))
-    op = Op("a:addmm", "aten.addmm", "a", shapes, (tensor(B, OUT),), {})
-    ledger = by_ops("flop_counter", met(op))
-    entry = Entry("a|addmm", "a", "aten.addmm", 2 * ONE, 1)
-    found = causes(reconciled(ledger._replace(entries=(entry,), total=2 * ONE), op, convention=ALL))
-    assert found[Cause.FORMULA_DIFFERS] == B * OUT
-
-
-@pytest.mark.parametrize("calls", [1, 3])
-def test_as_often_as_it_was_met_is_evidence(calls: int) -> None:
-    ledger = by_ops("flop_counter", met(product("a", 2)), a=2 * 2 * ONE)
-    (residual,) = reconciled(ledger, product("a", calls)).residuals
-    assert residual.amount == 2 * ONE * (calls - 2)
-
-
 def test_one_op_holds_modules_if_it_does_as_many_products() -> None:
     """A fused op without a rule stands for the modules below it: as many multiply-adds, or they ran otherwise."""
     fused = Op("f", "aten._addmm_activation", "", (tensor(OUT), tensor(B, IN), tensor(IN, OUT)), (tensor(B, OUT),), {})
@@ -143,18 +126,7 @@ def test_code_of_pythons_own_holds_what_ran_in_it() -> None:
     assert reconciled(by_ops("fvcore", met(unknown)), product("a")).residuals
 
 
-def test_a_node_that_was_dropped_was_met() -> None:
-    ledger = by_ops("fvcore", met(product("a", name="aten.matmul"), DEAD))
-    assert causes(reconciled(ledger, product("a"))) == {Cause.CALL_NOT_SEEN: 2 * ONE}
-    assert reconciled(ledger, product("a", 2)).residuals
-
-
 # thop.
-
-
-def test_a_module_as_it_was_traced_is_explained() -> None:
-    assert causes(reconciled(thop(2 * ONE, linear(2)), product("m", 2))) == {}
-    assert reconciled(thop(ONE, linear()), product("m")).ledger.state is State.EQUAL
 
 
 @pytest.mark.parametrize(
@@ -230,37 +202,3 @@ def test_own_work_of_a_module(name, settings, x, out, macs) -> None:
 
 def test_own_work_of_another_class_is_not_known() -> None:
     assert own_work(root().op) is None
-
-
-# tf.profiler.
-
-
-def node(calls: int = 1, rows: int = B, name: str = "MatMul") -> Op:
-    attrs = {"transpose_a": False, "transpose_b": False, "T": 1}
-    return Op("m/MatMul", name, "m", (tensor(rows, IN), tensor(IN, OUT)), (tensor(rows, OUT),), attrs, calls)
-
-
-def profiled(op: Op) -> Ledger:
-    value = 2 * work_of(op).mac * op.calls
-    entries = (Entry(op.id, "m", op.op, value, op.calls),)
-    tf = {"tensorflow": "2.21.0"}
-    return Ledger("tf.profiler@runmeta", "tf", FLOP, "cpu", tf, value, entries, (Sighting(op, op.id),), {}, ())
-
-
-@pytest.mark.parametrize(
-    ("counted", "ran"), [(node(3), node(2)), (node(2), node(3)), (node(), node(rows=3 * B)), (node(rows=3 * B), node())]
-)
-def test_a_node_that_ran_otherwise_in_the_trace_is_unexplained(counted: Op, ran: Op) -> None:
-    held = Trace("tf", {"tensorflow": "2.21.0"}, "graph", (ran,), (), (), ("m",), ())
-    found = reconcile_ledger(profiled(counted), held, Alignment([]), MATMUL)
-    assert found.adjustments == ()
-    (residual,) = found.residuals
-    assert residual.amount == 2 * (work_of(ran).mac * ran.calls - work_of(counted).mac * counted.calls)
-    assert residual.reason.startswith(OTHER + "tf.profiler@runmeta")
-
-
-def test_a_node_of_a_static_graph_stands_there_once() -> None:
-    held = Trace("tf", {"tensorflow": "2.21.0"}, "graph", (node(7),), (), (), ("m",), ())
-    assert causes(reconcile_ledger(profiled(node()), held, Alignment([]), MATMUL)) == {
-        Cause.LOOP_COUNTED_ONCE: 2 * ONE * 6
-    }

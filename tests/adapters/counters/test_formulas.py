@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import reconcile
+from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.core.causes import Cause
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
+from reconcile.adapters.counters.formulas.capture import capture  # noqa: E402
+from reconcile.adapters.pytorch.model import TorchModel  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 
@@ -69,13 +74,42 @@ class Decoder(nn.Module):  # type: ignore[name-defined, misc]
         return self.head(x)
 
 
-def causes_of(model: Any, formula: str, inputs: Any = None, pass_: str = "training") -> tuple[int, dict[str, int]]:
-    """The total of a formula, and what is booked by cause; the residual is 0."""
+Counted = tuple[int, dict[str, int]]
+
+
+def causes_of_each(
+    model: Any, formulas: Iterable[str], inputs: Any = None, pass_: str = "training", **options: Any
+) -> dict[str, Counted]:
+    """The total of each formula, and what is booked by cause; the residuals are 0."""
+    found = {}
     ids = torch.zeros(B, T, dtype=torch.int64) if inputs is None else inputs
-    run = reconcile.run(torch=model, inputs=ids, counters=(f"formula:{formula}",), pass_=pass_, isolated=False)
-    (ledger,), (statement,) = run.result.ledgers, run.result.statements
-    assert (statement.residual, ledger.mismatches, ledger.unchecked) == (0, (), 0), statement.reason
-    return ledger.total, {cause: amount for cause, amount in statement.by_cause().items() if amount}
+    counters = tuple(f"formula:{name}" for name in formulas)
+    run = reconcile.run(torch=model, inputs=ids, counters=counters, pass_=pass_, isolated=False, **options)
+    for ledger in run.result.ledgers:
+        (statement,) = (s for s in run.result.statements if s.from_ == ledger.counter)
+        assert (statement.residual, ledger.mismatches, ledger.unchecked) == (0, (), 0), (ledger, statement.reason)
+        causes = {cause: amount for cause, amount in statement.by_cause().items() if amount}
+        found[ledger.counter.removeprefix("formula:")] = (ledger.total, causes)
+    return found
+
+
+def causes_of(model: Any, formula: str, inputs: Any = None, pass_: str = "training") -> Counted:
+    """The same of one formula."""
+    return causes_of_each(model, (formula,), inputs, pass_)[formula]
+
+
+def check_reasons(
+    model: Any, reasons: Mapping[str, str], inputs: Any = None, pass_: str = "training", context: int | None = None
+) -> None:
+    """Each of these formulas refuses the model, in a sentence with these words."""
+    given = torch.zeros(B, T, dtype=torch.int64) if inputs is None else inputs
+    arguments = ((), given) if isinstance(given, dict) else ((given,), {})
+    pair = SimpleNamespace(user_model=False, build_torch=lambda _: model, arguments=lambda _: arguments)
+    made = TorchModel(pair, None)
+    made.training, made.context = "sgd" if pass_ == "training" else "", context
+    for formula, words in reasons.items():
+        with pytest.raises(BeyondCounter, match=re.escape(words)):
+            capture(f"formula:{formula}", made)
 
 
 WEIGHTS = L * (LAYER + NORM) * TOKENS
@@ -91,13 +125,21 @@ TRAINING = {
     "palm": (WEIGHTS + 2 * V * H * TOKENS + L * FULL, LOOKUP | NORMS, WEIGHTS + V * H * TOKENS + L * FULL, NORMS),
     "torchtitan": (WEIGHTS + V * H * TOKENS + L * FULL, NORMS, WEIGHTS + V * H * TOKENS + L * FULL, NORMS),
 }
+HALVING = {
+    "kaplan": (6 * L * LAYER * TOKENS + 3 * L * FULL, HEADLESS | HALVED),
+    # it rounds the vocabulary of 16 up to 128
+    "megatron": (
+        6 * L * LAYER * TOKENS + 3 * L * FULL + 6 * 128 * H * TOKENS,
+        HALVED | {Cause.FORMULA_DIFFERS: -6 * (128 - V) * H * TOKENS},
+    ),
+}
 
 
-@pytest.mark.parametrize("formula", TRAINING)
-def test_its_total_is_closed_and_the_difference_has_causes(formula: str) -> None:
-    total, causes, tied, tied_causes = TRAINING[formula]
-    assert causes_of(Decoder(), formula) == (6 * total, causes)
-    assert causes_of(Decoder(tie=True), formula) == (6 * tied, tied_causes)
+def test_its_total_is_closed_and_the_difference_has_causes() -> None:
+    plain = {name: (6 * total, causes) for name, (total, causes, _, _) in TRAINING.items()} | HALVING
+    assert causes_of_each(Decoder(), plain) == plain
+    tied = {name: (6 * total, causes) for name, (_, _, total, causes) in TRAINING.items()}
+    assert causes_of_each(Decoder(tie=True), tied) == tied
 
 
 def test_torchtitan_takes_no_table_out_of_n_where_one_is_tied() -> None:
@@ -108,14 +150,6 @@ def test_torchtitan_takes_no_table_out_of_n_where_one_is_tied() -> None:
         6 * TRAINING["torchtitan"][2] + steps,
         NORMS | looked_up,
     )
-
-
-def test_kaplan_and_megatron_halve_attention() -> None:
-    assert causes_of(Decoder(), "kaplan") == (6 * L * LAYER * TOKENS + 3 * L * FULL, HEADLESS | HALVED)
-    padded = 128  # Megatron rounds the vocabulary of 16 up
-    total = 6 * L * LAYER * TOKENS + 3 * L * FULL + 6 * padded * H * TOKENS
-    surplus = {Cause.FORMULA_DIFFERS: -6 * (padded - V) * H * TOKENS}
-    assert causes_of(Decoder(), "megatron") == (total, HALVED | surplus)
 
 
 def test_a_head_of_another_width_is_assumed() -> None:
@@ -151,8 +185,6 @@ def test_no_formula_that_is_off_is_exact() -> None:
 
 
 def test_all_formulas_read_one_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reconcile.adapters.pytorch.model import TorchModel
-
     built: list[str] = []
     build = TorchModel.build
 

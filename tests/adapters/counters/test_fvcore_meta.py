@@ -29,7 +29,6 @@ class Sized(nn.Module):  # type: ignore[name-defined, misc]
 
 
 NETS = {
-    "Conv2d": (lambda: nn.Conv2d(3, 4, 3), (1, 3, 8, 8), 4 * 6 * 6 * 3 * 9),
     "Conv1d, padded": (lambda: nn.Conv1d(3, 4, 3, padding=1), (1, 3, 8), 4 * 8 * 3 * 3),
     "groups, not batched": (lambda: nn.Conv2d(4, 4, 3, groups=2), (4, 8, 8), 4 * 6 * 6 * 2 * 9),
     "ConvTranspose2d": (lambda: nn.ConvTranspose2d(3, 4, 3, stride=2), (1, 3, 8, 8), 4 * 8 * 8 * 3 * 9),

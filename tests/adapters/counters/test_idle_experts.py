@@ -10,6 +10,7 @@ import pytest
 
 import reconcile
 from reconcile.core.causes import Cause
+from tests.adapters.counters.test_formulas import causes_of
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -55,26 +56,17 @@ class Net(nn.Module):
         return self.head(self.layers[0](self.table(ids)[0]))
 
 
-def adjusted(formula: str) -> tuple[Any, dict[str, int]]:
-    """The statement of a training step, and what is booked by cause."""
-    run = reconcile.run(torch=Net(), inputs=IDS, counters=(f"formula:{formula}",), pass_="training", isolated=False)
-    (statement,) = run.result.statements
-    assert statement.to_total == 6 * T * (EXPERT + H * V)
-    assert statement.residual == 0, statement.reason
-    return statement, {cause: amount for cause, amount in statement.by_cause().items() if amount}
-
-
 def test_every_expert_for_every_token() -> None:
-    _, causes = adjusted("6n")
-    assert causes == {
-        Cause.LOOKUP_AS_PRODUCT: -6 * T * V * H,
-        Cause.ALL_EXPERTS_COUNTED: -6 * T * (E - 1) * EXPERT,
-    }
+    causes = {Cause.LOOKUP_AS_PRODUCT: -6 * T * V * H, Cause.ALL_EXPERTS_COUNTED: -6 * T * (E - 1) * EXPERT}
+    assert causes_of(Net(), "6n", IDS) == (6 * T * (EXPERT + H * V) - sum(causes.values()), causes)
 
 
 def test_an_even_share_for_every_expert() -> None:
     """T / E tokens for each: the difference of one is its own tokens less that, also for the one that has none."""
-    statement, causes = adjusted("6n-active")
+    run = reconcile.run(torch=Net(), inputs=IDS, counters=("formula:6n-active",), pass_="training", isolated=False)
+    (statement,) = run.result.statements
+    assert (statement.to_total, statement.residual) == (6 * T * (EXPERT + H * V), 0)
+    causes = {cause: amount for cause, amount in statement.by_cause().items() if amount}
     assert causes == {Cause.LOOKUP_AS_PRODUCT: -6 * T * V * H}
     tokens, shares = Counter(CHOICE), Counter[str]()
     for line in statement.adjustments:
@@ -85,11 +77,5 @@ def test_an_even_share_for_every_expert() -> None:
 
 def test_experts_that_nothing_calls_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Experts, "forward", lambda _self, x: x)
-    run = reconcile.run(torch=Net(), inputs=IDS, counters=("formula:6n",), pass_="training", isolated=False)
-    (statement,) = run.result.statements
-    causes = {cause: amount for cause, amount in statement.by_cause().items() if amount}
-    assert causes == {
-        Cause.LOOKUP_AS_PRODUCT: -6 * T * V * H,
-        Cause.PARAMETERS_NOT_READ: -6 * T * E * EXPERT,
-    }
-    assert statement.residual == 0
+    _, causes = causes_of(Net(), "6n", IDS)
+    assert causes == {Cause.LOOKUP_AS_PRODUCT: -6 * T * V * H, Cause.PARAMETERS_NOT_READ: -6 * T * E * EXPERT}

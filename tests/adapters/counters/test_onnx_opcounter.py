@@ -7,16 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from reconcile.adapters.counters.onnx_opcounter.capture import sums_of
 from reconcile.adapters.shared.refusal import BeyondCounter
-from reconcile.cli import cli
 from reconcile.launch.environments.named import load
 from reconcile.launch.environments.provision import ensure
+from tests.adapters.counters.in_environment import invoked, report_of
 from tests.adapters.counters.onnx_opcounter_cases import CASES
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
@@ -57,25 +55,6 @@ def test_every_case_is_what_it_counts() -> None:
     assert [(c.op, c.total, n) for c, n in zip(CASES, reported, strict=True) if c.total != n] == []
 
 
-def invoked(tmp_path: Path, *args: str) -> tuple[int, str]:
-    """Exit code and output of a run with onnx_opcounter alone."""
-    words = ["run", *args, "--counter", "onnx_opcounter", "--environment", "onnx_opcounter"]
-    done = CliRunner().invoke(cli, [*words, "--out", str(tmp_path / "out")])
-    return done.exit_code, done.output
-
-
-def reconciled(tmp_path: Path, *args: str) -> dict[str, Any]:
-    """The JSON report of such a run, which has no residual."""
-    code, output = invoked(tmp_path, *args)
-    assert code == 0, output
-    (file,) = (tmp_path / "out").glob("*.json")
-    report: dict[str, Any] = json.loads(file.read_text())
-    (ledger,) = report["ledgers"]
-    assert (ledger["mismatches"], ledger["unchecked"]) == ([], 0)
-    assert [statement["residual"] for statement in report["statements"]] == [0]
-    return report
-
-
 def network(path: Path, kind: str = "Resize", mode: str = "linear") -> str:
     """A convolution, a scalar's sum that no output needs, a pool, and one more layer; a batch of 2."""
     import numpy
@@ -106,7 +85,7 @@ def network(path: Path, kind: str = "Resize", mode: str = "linear") -> str:
 def test_a_file_is_reconciled(tmp_path: Path, convention: str) -> None:
     """2 x 4 outputs of 64 positions; from the sum of scalars on, which no output needs, it adds in floating point."""
     file = network(tmp_path / "net.onnx")
-    report = reconciled(tmp_path, "--onnx", file, "--input", "2,3,8,8", "--convention", convention)
+    report = report_of("onnx_opcounter", tmp_path, "--onnx", file, "--input", "2,3,8,8", "--convention", convention)
     values = {entry["op"]: entry["value"] for entry in report["ledgers"][0]["entries"]}
     outputs = 2 * 4 * 64
     pooled, raised = 2 * 4, 2 * 4 * 4
@@ -123,13 +102,13 @@ def test_a_file_is_reconciled(tmp_path: Path, convention: str) -> None:
 def test_an_operator_that_stops_it_is_named(tmp_path: Path) -> None:
     """Its formula for interpolations returns nothing for cubic ones (onnx_opcounter.py:140)."""
     file = network(tmp_path / "net.onnx", mode="cubic")
-    _, output = invoked(tmp_path, "--onnx", file, "--input", "2,3,8,8")
-    assert "onnx-opcounter stops on net.onnx at Resize /last/Last (TypeError" in " ".join(output.split())
+    done = invoked("onnx_opcounter", tmp_path, "--onnx", file, "--input", "2,3,8,8")
+    assert "onnx-opcounter stops on net.onnx at Resize /last/Last (TypeError" in " ".join(done.output.split())
 
 
 def test_the_export_of_a_pair_does_its_work(tmp_path: Path) -> None:
     """gru_demo: a GRU counts 1 for each of 97 states of 96 units, and not 97 x 3 x 96 x (4064 + 96)."""
-    report = reconciled(tmp_path, "--model", "gru_demo")
+    report = report_of("onnx_opcounter", tmp_path, "--model", "gru_demo")
     entries = {entry["op"]: entry["value"] for entry in report["ledgers"][0]["entries"] if entry["layer"] == "gru"}
     assert entries["onnx.GRU"] == 97 * 96
     differs = [line for line in report["statements"][0]["adjustments"] if line["cause"] == "formula-differs"]

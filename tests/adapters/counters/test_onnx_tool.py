@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from reconcile.cli import cli
 from reconcile.launch.environments.named import load
 from reconcile.launch.environments.provision import ensure
+from tests.adapters.counters.in_environment import invoked, report_of
 from tests.adapters.counters.onnx_tool_cases import CASES, NOW
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
@@ -59,19 +58,6 @@ def test_every_case_is_what_its_profile_says() -> None:
     assert [(c.op, c.total, n) for c, n in zip(known, reported, strict=True) if c.total != n] == []
 
 
-def reconciled(tmp_path: Path, *args: str) -> dict[str, Any]:
-    """The JSON report of a run with onnx_tool alone, which has no residual."""
-    words = ["run", *args, "--counter", "onnx_tool", "--environment", "onnx_tool", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(cli, [*words, "--quiet"])
-    assert done.exit_code == 0, done.output
-    (file,) = (tmp_path / "out").glob("*.json")
-    report: dict[str, Any] = json.loads(file.read_text())
-    (ledger,) = report["ledgers"]
-    assert (ledger["mismatches"], ledger["unchecked"]) == ([], 0)
-    assert [statement["residual"] for statement in report["statements"]] == [0]
-    return report
-
-
 def amounts(report: dict[str, Any], cause: str) -> dict[str, int]:
     (statement,) = report["statements"]
     return {line["op"]: line["amount"] for line in statement["adjustments"] if line["cause"] == cause}
@@ -108,7 +94,7 @@ def network(path: Path) -> Path:
 def test_a_file_is_reconciled(tmp_path: Path, convention: str) -> None:
     """The transposed convolution: 2 * 4 * 16 inputs reach 20 outputs each, and 2 * 5 * 64 outputs are taken for inputs."""
     file = str(network(tmp_path / "net.onnx"))
-    report = reconciled(tmp_path, "--onnx", file, "--input", "2,3,8,8", "--convention", convention)
+    report = report_of("onnx_tool", tmp_path, "--onnx", file, "--input", "2,3,8,8", "--convention", convention)
     differs = amounts(report, "formula-differs")
     assert differs["onnx.ConvTranspose"] == -2 * (2 * 5 * 64 * 20 - 2 * 4 * 16 * 20)
     assert amounts(report, "dead-op") == {"onnx.Tanh": -2 * 2 * 7 * 2 * (32 + 2 + 4)}
@@ -116,7 +102,7 @@ def test_a_file_is_reconciled(tmp_path: Path, convention: str) -> None:
 
 def test_the_export_of_a_pair_does_its_work(tmp_path: Path) -> None:
     """gru_demo: 100 x 256 to 98 x 127 positions (stride 2) are not written here; its GRU is 97 steps of 3 * 96 * (4064 + 96)."""
-    report = reconciled(tmp_path, "--model", "gru_demo")
+    report = report_of("onnx_tool", tmp_path, "--model", "gru_demo")
     layers = {entry["layer"]: 0 for entry in report["ledgers"][0]["entries"]}
     for entry in report["ledgers"][0]["entries"]:
         layers[entry["layer"]] += entry["value"]
@@ -143,7 +129,9 @@ def test_a_shape_that_it_infers_wrongly(tmp_path: Path) -> None:
     )
     model.ir_version = 8
     onnx.save(model, str(tmp_path / "unit.onnx"))
-    report = reconciled(tmp_path, "--onnx", str(tmp_path / "unit.onnx"), "--input", "2,5,6", "--convention", "all")
+    report = report_of(
+        "onnx_tool", tmp_path, "--onnx", str(tmp_path / "unit.onnx"), "--input", "2,5,6", "--convention", "all"
+    )
     numel, lengths = 2 * 5 * 6, 2 * 5
     values = {entry["op"]: entry["value"] for entry in report["ledgers"][0]["entries"]}
     assert values == {"onnx.ReduceL2": 25 * numel, "onnx.Clip": 2 * 1, "onnx.Div": 4 * numel}
@@ -159,6 +147,5 @@ def test_nodes_of_one_name_are_refused(tmp_path: Path) -> None:
     proto = onnx.load(str(file))
     proto.graph.node[3].name = proto.graph.node[0].name
     onnx.save(proto, str(file))
-    words = ["run", "--onnx", str(file), "--input", "2,3,8,8", "--counter", "onnx_tool", "--environment", "onnx_tool"]
-    done = CliRunner().invoke(cli, [*words, "--out", str(tmp_path / "out")])
+    done = invoked("onnx_tool", tmp_path, "--onnx", str(file), "--input", "2,3,8,8")
     assert "several nodes of one name" in " ".join(done.output.split())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
-import json
 from pathlib import Path
 
 import pytest
@@ -18,14 +16,10 @@ from reconcile.launch.choose import choose_counters
 from reconcile.launch.environments import in_environment
 from reconcile.launch.environments.named import load
 from reconcile.launch.request import RunRequest
-from reconcile.pages import page
-from reconcile.products.gallery import run as gallery
-from reconcile.products.gallery import training
 from tests.workers import model_file
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = ROOT / "adapters" / "counters"
-REPORTS = ROOT / "reports"
 
 UNASKED = {
     "tf": ("tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta"),
@@ -58,20 +52,19 @@ def test_every_counter_is_stated_by_its_own_folder() -> None:
     assert [c.module for c in built_in_counters().values() if c.module.rpartition(".")[2] not in COUNTER_FOLDERS] == []
     for folder in COUNTER_FOLDERS:
         package = importlib.import_module(f"reconcile.adapters.counters.{folder}")
-        assert {c.module for c in package.COUNTERS} == {package.__name__}
-        assert len({c.family for c in package.COUNTERS}) == 1
+        assert {c.module for c in package.COUNTERS} <= {package.__name__}  # a folder of shared parts states none
+        assert len({c.family for c in package.COUNTERS}) <= 1
 
 
-@pytest.mark.parametrize("name", known_counters())
-def test_every_field_says_something_that_can_be(name: str) -> None:
-    counter = known_counters()[name]
-    assert counter.framework in frameworks()
-    assert counter.unit in (MAC, FLOP)
-    assert bool(counter.package) == bool(counter.distribution)
-    assert not (counter.default and counter.recipe)
-    assert counter.summary == counter.summary.rstrip(".") != ""
-    book = importlib.import_module(f"{counter.module}.rules").BOOK
-    assert (book.name, book.package) == (counter.family, counter.versions_key)
+def test_every_field_says_something_that_can_be() -> None:
+    for name, counter in known_counters().items():
+        assert counter.framework in frameworks(), name
+        assert counter.unit in (MAC, FLOP), name
+        assert bool(counter.package) == bool(counter.distribution), name
+        assert not (counter.default and counter.recipe), name
+        assert counter.summary == counter.summary.rstrip(".") != "", name
+        book = importlib.import_module(f"{counter.module}.rules").BOOK
+        assert (book.name, book.package) == (counter.family, counter.versions_key)
 
 
 def test_blindness_and_running_unasked_have_no_default() -> None:
@@ -86,19 +79,6 @@ def test_blindness_and_running_unasked_have_no_default() -> None:
 def test_unasked_run_those_that_the_committed_reports_are_about() -> None:
     everything = (*UNASKED["tf"], *UNASKED["torch"])
     assert unasked() == dict.fromkeys(unasked(), everything)
-
-
-def test_the_committed_reports_are_about_those_that_run_unasked() -> None:
-    """To make another one run unasked is to regenerate these."""
-    everything = [*UNASKED["tf"], *UNASKED["torch"]]
-    held = {model: list(row.cells) for model, row in gallery.read_gallery().items()}
-    assert {model: names for model, names in held.items() if names != everything} == {}
-    steps = {model: list(row.cells) for model, row in training.read_training().items()}
-    assert {model: names for model, names in steps.items() if names != everything} == {}
-    report = json.loads((REPORTS / "gru_demo.json").read_text())
-    assert [ledger["counter"] for ledger in report["ledgers"]] == everything
-    with (REPORTS / "keras.applications" / "sweep.csv").open(newline="") as file:
-        assert {row["counter"] for row in csv.DictReader(file)} - {"", "trace"} == set(everything)
 
 
 def test_a_new_counter_that_is_no_default_runs_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,21 +117,3 @@ def test_jax_joins_a_pair_where_it_is_installed(monkeypatch: pytest.MonkeyPatch)
         assert ("xla@lowered" in names, "xla@compiled" in names) == (there, there)
         elsewhere = choose_counters(RunRequest("gru_demo", python="/other/python"))
         assert "xla@lowered" not in elsewhere
-
-
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("thop", "Runs by default."),
-        ("xla@lowered", "Runs by default where JAX is installed."),
-        ("xla@tabulate", "Runs only if you name it with --counter."),
-        ("tf.profiler@session", "Runs only if you name it, and no other counter, with --counter."),
-    ],
-)
-def test_a_page_says_when_its_counter_runs(name: str, says: str) -> None:
-    assert page(name).facts.endswith(says)
-
-
-def test_a_page_says_that_a_counter_runs_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(known_counters(), "thop", known_counters()["thop"]._replace(default=False))
-    assert page("thop").facts.endswith("Runs only if you name it with --counter.")

@@ -49,6 +49,11 @@ def counted(model: Any, x: Any) -> Collected:
     return collect_live({"torch": model}, (x,), ("flop_counter",), "cpu", lambda _event: None)
 
 
+@pytest.fixture(scope="module")
+def of_net() -> Collected:
+    return counted(Net().eval(), torch.zeros(1, 3, 8, 8))
+
+
 def released(collected: Collected, version: str, change: Callable[[Ledger], tuple[Entry, ...]]) -> Any:
     """The result if flop_counter were of that release of PyTorch and had counted these entries."""
     ledger = collected.ledgers[0]
@@ -62,8 +67,8 @@ def doubled(ledger: Ledger) -> tuple[Entry, ...]:
     return tuple(e._replace(value=2 * e.value) if "convolution" in e.op else e for e in ledger.entries)
 
 
-def test_a_formula_that_a_later_release_doubles_is_named() -> None:
-    result = released(counted(Net().eval(), torch.zeros(1, 3, 8, 8)), "2.99.0", doubled)
+def test_a_formula_that_a_later_release_doubles_is_named(of_net: Collected) -> None:
+    result = released(of_net, "2.99.0", doubled)
     assert result.exit_code == 1
     assert result.ledgers[0].notes[-1] == (
         "flop_counter 2.99.0 is newer than the releases that its rules were checked on (2.1 to 2.15.0); 1 of 2 ops agree; "
@@ -71,14 +76,14 @@ def test_a_formula_that_a_later_release_doubles_is_named() -> None:
     )
 
 
-def test_a_later_release_without_a_change_reconciles_by_name() -> None:
-    result = released(counted(Net().eval(), torch.zeros(1, 3, 8, 8)), "2.99.0", lambda ledger: ledger.entries)
+def test_a_later_release_without_a_change_reconciles_by_name(of_net: Collected) -> None:
+    result = released(of_net, "2.99.0", lambda ledger: ledger.entries)
     assert (result.exit_code, result.ledgers[0].total) == (0, CONVOLUTION + LINEAR)
     assert result.ledgers[0].notes[-1].endswith("(2.1 to 2.15.0); all 2 ops agree")
 
 
-def test_a_release_between_those_that_were_checked_has_no_note() -> None:
-    result = released(counted(Net().eval(), torch.zeros(1, 3, 8, 8)), "2.15.0+cu132", lambda ledger: ledger.entries)
+def test_a_release_between_those_that_were_checked_has_no_note(of_net: Collected) -> None:
+    result = released(of_net, "2.15.0+cu132", lambda ledger: ledger.entries)
     assert result.ledgers[0].notes == ()
     counter = known_counters()["flop_counter"]
     assert [beyond(counter, v)[:5] for v in ("2.0.1", "2.1", "2.15.0", "2.15.1", "")] == ["older", "", "", "newer", ""]

@@ -223,6 +223,7 @@ def test_events_of_other_shapes_are_not_those_of_the_op() -> None:
     assert [r for r in reasons if "aten.mm (2, 3) x (3, 4) is in the trace" in r] != []
 
 
+@pytest.mark.slow
 def test_the_program_of_the_page_of_bugs_prints_what_it_says() -> None:
     """docs/bugs.md: a difference of 2 x 3 elements counts nothing, a sum counts 6. PyTorch reads the profiler's log level once
     in a process, so the program has one of its own."""

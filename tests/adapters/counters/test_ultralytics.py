@@ -6,8 +6,10 @@ import pytest
 
 import reconcile
 from reconcile.core.causes import Cause, State
+from reconcile.core.results import Statement
 from reconcile.launch.environments.named import load
 from reconcile.launch.environments.provision import ensure
+from tests.adapters.counters.in_environment import settled
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
 
@@ -33,25 +35,25 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def python() -> str:
-    return str(ensure(load()["ultralytics-thop"]))
+def explained(counter: str, name: str, reported: int, ran: int) -> Statement:
+    """The statement without a residual of a counter that reports so many MACs, as its rules say."""
+    ledger, statement = settled("ultralytics-thop", counter, f"{NETS}:{name}")
+    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (reported, (), 0), ledger.reason
+    assert (statement.from_total, statement.to_total, statement.residual) == (2 * reported, 2 * ran, 0)
+    return statement
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_reports_what_the_rules_say_and_closes(name: str, python: str) -> None:
+def test_it_reports_what_the_rules_say_and_closes(name: str) -> None:
     reported, ran, causes = CASES[name]
-    result = reconcile.run(torch=f"{NETS}:{name}", python=python, counters=("ultralytics-thop",)).result
-    (ledger,) = result.ledgers
-    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (reported, (), 0), ledger.reason
-    (statement,) = result.statements
-    assert (statement.from_total, statement.to_total, statement.residual) == (2 * reported, 2 * ran, 0)
+    statement = explained("ultralytics-thop", name, reported, ran)
     assert {line.cause for line in statement.adjustments} - {Cause.OUTSIDE_CONVENTION} == causes
 
 
 @pytest.mark.parametrize("convention", ["all", "textbook"])
 @pytest.mark.parametrize("name", ["products", "attention_function"])
-def test_it_closes_under_every_convention(name: str, convention: str, python: str) -> None:
+def test_it_closes_under_every_convention(name: str, convention: str) -> None:
+    python = str(ensure(load()["ultralytics-thop"]))
     run = reconcile.run(torch=f"{NETS}:{name}", python=python, counters=("ultralytics-thop",), convention=convention)
     assert [statement.residual for statement in run.result.statements] == [0]
 
@@ -74,21 +76,16 @@ GET_FLOPS = {
 
 
 @pytest.mark.parametrize("name", GET_FLOPS)
-def test_get_flops_multiplies_by_the_area(name: str, python: str) -> None:
+def test_get_flops_multiplies_by_the_area(name: str) -> None:
     reported, ran, causes = GET_FLOPS[name]
-    result = reconcile.run(torch=f"{NETS}:{name}", python=python, counters=("ultralytics-thop@get_flops",)).result
-    (ledger,) = result.ledgers
-    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (reported, (), 0), ledger.reason
-    (statement,) = result.statements
-    assert (statement.from_total, statement.to_total, statement.residual) == (2 * reported, 2 * ran, 0)
+    statement = explained("ultralytics-thop@get_flops", name, reported, ran)
     assert {line.cause: line.amount for line in statement.adjustments} == causes
 
 
 @pytest.mark.parametrize(
     ("name", "reason"), [("uneven", "not a whole number"), ("two_images", "one image"), ("twice", "one image")]
 )
-def test_get_flops_refuses_other_inputs(name: str, reason: str, python: str) -> None:
-    result = reconcile.run(torch=f"{NETS}:{name}", python=python, counters=("ultralytics-thop@get_flops",)).result
-    (ledger,) = result.ledgers
+def test_get_flops_refuses_other_inputs(name: str, reason: str) -> None:
+    ledger, _ = settled("ultralytics-thop", "ultralytics-thop@get_flops", f"{NETS}:{name}")
     assert ledger.state is State.NOT_COMPARABLE
     assert reason in ledger.reason

@@ -20,7 +20,7 @@ from torch import nn  # noqa: E402
 import reconcile  # noqa: E402
 
 from .test_capture import Batches  # noqa: E402
-from .witnessed import both, gaps, macs, unwitnessed  # noqa: E402
+from .witnessed import both, gaps, macs, threaded, unwitnessed  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 LINE = b"MKL_VERBOSE SGEMM_BATCH(T,N,0x1,0x2,0x3,0x9,0x9,0x4,0x5) 8.47us CNR:OFF"
@@ -44,7 +44,7 @@ def test_sizes_of_several_groups_and_bad_addresses_are_not_told():
     assert with_sizes(LINE, nowhere) == LINE
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(1, 4), st.integers(1, 40), st.integers(1, 40), st.integers(1, 40), st.sampled_from(["", "x", "y"]))
 def test_batches_have_a_log_from_a_size_on(batch, m, n, k, transposed):
     """Products of M N K below 400 are PyTorch's own; transposed ones are the same products."""
@@ -62,12 +62,8 @@ def test_batches_have_a_log_from_a_size_on(batch, m, n, k, transposed):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_batches_of_each_type(dtype, threads):
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with threaded(threads):
         ledger, trace = both(Batches(), torch.randn(6, 40, 50, dtype=dtype), torch.randn(6, 50, 30, dtype=dtype))
-    finally:
-        torch.set_num_threads(before)
     assert ledger.total == 6 * 40 * 50 * 30 == macs(trace.ops)
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any
@@ -53,6 +54,17 @@ def trained(net: torch.nn.Module, *inputs: torch.Tensor, optimizer: str = "sgd")
     model = model_of(net, *inputs, training=optimizer)
     model.build = lambda _: deepcopy(net)
     return capture("cpu_libraries", model), finish_trace(record(model, "cpu"), "cpu", ())
+
+
+@contextmanager
+def threaded(threads: int) -> Iterator[None]:
+    """PyTorch computes in so many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def gaps(ledger: Ledger, trace: Trace) -> list[str]:

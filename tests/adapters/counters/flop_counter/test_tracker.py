@@ -5,7 +5,7 @@ Each step runs three times: bare, in FlopCounterMode as its users run it, and in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -116,7 +116,18 @@ GIVES: dict[str, tuple[Callable[[], nn.Module], Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("step", RAISES)
+VARIANTS = {
+    "hvp", "torch.func.jacrev", "saliency by backward", "backward to one leaf", "gradients of weights", "a checkpoint",
+    "DataParallel",
+}  # fmt: skip
+"""Steps that another one stands for in the fast tests."""
+
+
+def table(steps: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in VARIANTS)) for name in steps]
+
+
+@pytest.mark.parametrize("step", table(RAISES))
 def test_where_it_raises_it_has_no_number(step: str) -> None:
     make, run = RAISES[step]
     run(make())
@@ -131,7 +142,7 @@ def test_where_it_raises_it_has_no_number(step: str) -> None:
     assert "flop_counter" not in found.cite()
 
 
-@pytest.mark.parametrize("step", GIVES)
+@pytest.mark.parametrize("step", table(GIVES))
 @pytest.mark.filterwarnings("ignore:Using `torch.compile:UserWarning")
 def test_where_it_gives_a_number_that_is_it(step: str) -> None:
     make, run = GIVES[step]

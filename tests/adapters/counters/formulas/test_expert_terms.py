@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import reconcile
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger, Trace
@@ -14,7 +13,7 @@ from reconcile.engine.settle import settle
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import run_request
 from reconcile.products.authors import conform
-from tests.adapters.counters.test_formulas import causes_of
+from tests.adapters.counters.test_formulas import causes_of, causes_of_each, check_reasons
 
 torch = pytest.importorskip("torch")
 from tests.adapters.counters.formula_decoders import (  # noqa: E402
@@ -89,16 +88,12 @@ ROUTED = {
     ),
     "nemo": (6 * (HEADS + A * EXPERT + HEAD) + 3 * PAIRS, NO_ROUTER | HALF),
 }
-STATED: dict[str, dict[str, Any]] = {
-    "trl": {"decoder_sparse_step": 1, "num_local_experts": E},
-    "verl": {"model_type": "qwen3_moe"},
-    "nemo": {"kind": "Qwen3MoeConfig"},
-}
+STATED = {"model_type": "qwen3_moe", "kind": "Qwen3MoeConfig", "decoder_sparse_step": 1, "num_local_experts": E}
+"""What verl, nemo and trl go by."""
 
 
-@pytest.mark.parametrize("formula", ROUTED)
-def test_of_experts_each_source_counts_all_or_the_active_ones(formula: str) -> None:
-    assert causes_of(Decoder(experts=A, **STATED.get(formula, {})), formula) == ROUTED[formula]
+def test_of_experts_each_source_counts_all_or_the_active_ones() -> None:
+    assert causes_of_each(Decoder(experts=A, **STATED), ROUTED) == ROUTED
 
 
 def test_experts_that_all_ran_are_not_counted_without_running() -> None:
@@ -129,47 +124,45 @@ SHARED = {
         {Cause.PARAMETERS_AS_PRODUCTS: -NORMS},
     ),
 }
-LATENT_STATED: dict[str, dict[str, Any]] = {
-    "verl": {"model_type": "deepseek_v3"},
-    "nemo": {"kind": "DeepseekV3Config"},
-}
 
 
-@pytest.mark.parametrize("formula", SHARED)
-def test_of_latent_attention_each_source_has_a_term(formula: str) -> None:
-    model = Decoder(experts=A, latent=True, **LATENT_STATED.get(formula, {}))
-    assert causes_of(model, formula) == SHARED[formula]
+def test_of_latent_attention_each_source_has_a_term() -> None:
+    model = Decoder(experts=A, latent=True, model_type="deepseek_v3", kind="DeepseekV3Config")
+    assert causes_of_each(model, SHARED) == SHARED
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "chinchilla": ({"experts": A}, "no term for experts, and this model has 4"),
-    "gpt-neox": ({"experts": A}, "no term for experts"),
-    "nanochat": ({"experts": A}, "no term for experts"),
-    "cookbook": ({"latent": True}, "attention is latent"),
-    "palm": ({"latent": True}, "attention is latent"),
-    "verl": ({"model_type": "gpt2"}, "has no formula for 'gpt2'"),
-    "trl": ({"experts": A}, "config.num_local_experts, which this model lacks"),
-    "nemo": ({"kind": "GemmaConfig"}, "its formula for GemmaConfig is not read yet"),
-    "megatron-bridge": (
-        {"layer_types": ["sliding_attention"]},
-        "the width of a sliding window, and this model's config states none",
+NO_EXPERTS = "no term for experts, and this model has 4"
+REFUSED: list[tuple[dict[str, Any], dict[str, str]]] = [
+    (
+        {"experts": A},
+        {
+            **dict.fromkeys(("chinchilla", "gpt-neox", "nanochat"), NO_EXPERTS),
+            "trl": "config.num_local_experts, which this model lacks",
+        },
     ),
-    "llm-foundry": ({"layer_types": ["sliding_attention"]}, "returns 0 for layers with windows"),
-}
+    ({"latent": True}, dict.fromkeys(("cookbook", "palm"), "attention is latent")),
+    (
+        {"model_type": "gpt2", "kind": "GemmaConfig"},
+        {"verl": "has no formula for 'gpt2'", "nemo": "its formula for GemmaConfig is not read yet"},
+    ),
+    (
+        {"layer_types": ["sliding_attention"]},
+        {
+            "megatron-bridge": "the width of a sliding window, and this model's config states none",
+            "llm-foundry": "returns 0 for layers with windows",
+        },
+    ),
+]
 
 
-@pytest.mark.parametrize("formula", REFUSED)
-def test_what_its_source_does_not_cover_is_refused_in_a_sentence(formula: str) -> None:
-    stated, why = REFUSED[formula]
-    ids = torch.zeros(B, T, dtype=torch.int64)
-    counters = (f"formula:{formula}",)
-    run = reconcile.run(torch=Decoder(**stated), inputs=ids, counters=counters, pass_="training", isolated=False)
-    assert run.result.ledgers[0].state == "not_comparable"
-    assert why in run.result.ledgers[0].reason
+@pytest.mark.parametrize(("stated", "why"), REFUSED)
+def test_what_its_source_does_not_cover_is_refused_in_a_sentence(stated: dict[str, Any], why: dict[str, str]) -> None:
+    check_reasons(Decoder(**stated), why)
 
 
-@pytest.mark.parametrize("formula", ["6n", "megatron", "nemo", "litgpt"])
+@pytest.mark.parametrize("formula", ["6n", pytest.param("litgpt", marks=pytest.mark.slow)])
 def test_a_number_added_to_any_entry_changes_no_explanation(formula: str) -> None:
+    """Of a formula whose entries are parameters, and of one with entries of each kind."""
     request = run_request(counters=(f"formula:{formula}",), pass_="training")
     ids = torch.zeros(B, T, dtype=torch.int64)
     model = Decoder("LlamaConfig", experts=A)

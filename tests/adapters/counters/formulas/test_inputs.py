@@ -15,7 +15,8 @@ torch = pytest.importorskip("torch")
 from reconcile.adapters.counters.formulas.configured.documents import WHOLE_TYPE  # noqa: E402
 from reconcile.adapters.counters.formulas.configured.pictures import Pictures  # noqa: E402
 from tests.adapters.counters.formula_decoders import TOKENS, A, B, D, Decoder, E, F, H, K, L, N, T, V  # noqa: E402
-from tests.adapters.counters.test_formulas import causes_of  # noqa: E402
+from tests.adapters.counters.formulas.test_trainers import counted, decoder  # noqa: E402
+from tests.adapters.counters.test_formulas import causes_of, causes_of_each, check_reasons  # noqa: E402
 
 nn = torch.nn
 pytestmark = pytest.mark.frameworks
@@ -60,18 +61,9 @@ def test_the_trainer_takes_the_elements_of_pixels_for_tokens() -> None:
     assert causes_of(model, "6n", pixels)[0] == 6 * tokens * weights
 
 
-def reason(model: Any, formula: str, inputs: Any = None) -> str:
-    """Why a formula has no number of a training step."""
-    ids = torch.zeros(B, T, dtype=torch.int64) if inputs is None else inputs
-    run = reconcile.run(torch=model, inputs=ids, counters=(f"formula:{formula}",), pass_="training", isolated=False)
-    (ledger,) = run.result.ledgers
-    assert ledger.state == "not_comparable"
-    return str(ledger.reason)
-
-
 def test_the_trainer_gives_nothing_for_a_model_that_names_no_input() -> None:
     pixels = {"pixel_values": torch.zeros(B, 3, SIDE, SIDE)}
-    assert "elements of input_ids" in reason(Pictures(Seer(), B, PATCHES), "hf-trainer", pixels)
+    check_reasons(Pictures(Seer(), B, PATCHES), {"hf-trainer": "elements of input_ids"}, pixels)
 
 
 # experts whose share nothing states
@@ -129,13 +121,12 @@ IDS = torch.arange(TOKENS).reshape(B, T) % V
 PLAIN = {Cause.LOOKUP_AS_PRODUCT: -6 * V * H * TOKENS}
 
 
-@pytest.mark.parametrize(("active", "kind"), [(1, "experts"), (A, "experts"), (A, "my_expert")])
-@pytest.mark.parametrize("formula", ["6n", "aws"])
-def test_all_experts_are_counted_where_nothing_states_a_share(formula: str, active: int, kind: str) -> None:
+@pytest.mark.parametrize(("active", "kind"), [(1, "experts"), (A, "my_expert")])
+def test_all_experts_are_counted_where_nothing_states_a_share(active: int, kind: str) -> None:
     torch.manual_seed(0)
-    total, causes = causes_of(Mixed(active, kind), formula, IDS)
-    assert total == 6 * (E * EXPERT + L * TOKENS * H * E + V * H * TOKENS)
-    assert causes == PLAIN | {Cause.ALL_EXPERTS_COUNTED: -6 * (E - active) * EXPERT}
+    total = 6 * (E * EXPERT + L * TOKENS * H * E + V * H * TOKENS)
+    causes = PLAIN | {Cause.ALL_EXPERTS_COUNTED: -6 * (E - active) * EXPERT}
+    assert causes_of_each(Mixed(active, kind), ("6n", "aws"), IDS) == dict.fromkeys(("6n", "aws"), (total, causes))
 
 
 def test_beside_a_step_of_ones_own_it_is_the_same() -> None:
@@ -153,10 +144,10 @@ def test_beside_a_step_of_ones_own_it_is_the_same() -> None:
     assert (every.state, active.state) == ("explained", "not_comparable")
 
 
-@pytest.mark.parametrize("formula", ["6n-active", "kaplan", "torchtitan"])
-def test_a_formula_of_active_experts_says_that_it_knows_no_share(formula: str) -> None:
+def test_a_formula_of_active_experts_says_that_it_knows_no_share() -> None:
     config = {"num_hidden_layers": L, "hidden_size": H, "num_attention_heads": N, "num_experts": E}
-    assert "layers.0.experts.0.up.weight" in reason(Mixed(**config), formula, IDS)
+    active = ("6n-active", "kaplan", "torchtitan")
+    check_reasons(Mixed(**config), dict.fromkeys(active, "layers.0.experts.0.up.weight"), IDS)
 
 
 def test_layers_and_shared_experts_are_no_experts() -> None:
@@ -188,23 +179,15 @@ def whole(kind: str, **stated: Any) -> Any:
     return model
 
 
-@pytest.mark.parametrize("kind", VERL)
-def test_verl_counts_by_the_type_around_the_text_config(kind: str) -> None:
-    assert causes_of(whole(kind), "verl")[0] == 6 * VERL[kind]
+def test_verl_counts_by_the_type_around_the_text_config() -> None:
+    assert causes_of(whole("qwen2_5_vl"), "verl")[0] == 6 * VERL["qwen2_5_vl"]
+    facts = decoder(L, H, N, K, F, V, T, d=D, B=B, tokens=TOKENS)
+    assert {kind: counted("verl", {**facts, "whole": kind}) for kind in VERL} == {k: 6 * n for k, n in VERL.items()}
 
 
 def test_verl_has_no_formula_for_an_inner_type_and_raises_for_one_that_hides_its_sizes() -> None:
-    assert "has no formula for 'qwen3_5_text'" in reason(Decoder(model_type="qwen3_5_text"), "verl")
-    assert "reads config.hidden_size" in reason(whole("glm4v"), "verl")
-
-
-def test_verl_halves_the_keys_in_a_window() -> None:
-    window = 2
-    model = Decoder(
-        model_type="gemma3_text", layer_types=["sliding_attention", "full_attention"], sliding_window=window
-    )
-    pairs = B * N * 2 * D * (T * T + T * window) // 2
-    assert causes_of(model, "verl")[0] == 6 * (TOKENS * (L * LAYER + 2 * V * H) + pairs)
+    check_reasons(Decoder(model_type="qwen3_5_text"), {"verl": "has no formula for 'qwen3_5_text'"})
+    check_reasons(whole("glm4v"), {"verl": "reads config.hidden_size"})
 
 
 def test_a_configuration_without_a_type_has_none() -> None:
@@ -212,4 +195,4 @@ def test_a_configuration_without_a_type_has_none() -> None:
     model.config = SimpleNamespace(
         **{name: value for name, value in vars(model.config).items() if name != "model_type"}
     )
-    assert "has no formula for ''" in reason(model, "verl")
+    check_reasons(model, {"verl": "has no formula for ''"})

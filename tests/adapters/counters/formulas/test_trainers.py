@@ -9,7 +9,7 @@ import pytest
 from reconcile.adapters.counters.formulas.table import FORMULAS
 from reconcile.adapters.counters.formulas.terms import PARAMETER, WHOLE, assume_facts
 from reconcile.core.causes import Cause
-from tests.adapters.counters.test_formulas import causes_of
+from tests.adapters.counters.test_formulas import causes_of, causes_of_each
 
 torch = pytest.importorskip("torch")
 from tests.adapters.counters.formula_decoders import (  # noqa: E402
@@ -64,78 +64,58 @@ NORM, HEADLESS = Cause.PARAMETERS_AS_PRODUCTS, Cause.HEAD_LEFT_OUT
 TRUTH = 6 * (layer() + HEAD + pairs())
 """A training step of the decoder: three passes of every product."""
 
-DENSE: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
-    # formula: what the configuration states; what the formula leaves out (above 0) or adds, by cause
-    "aws": ({}, {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, Cause.ATTENTION_LEFT_OUT: 6 * pairs()}),
-    "megatron-bridge": ({}, {HALF: 3 * pairs(), DIFFERS: 6 * (HEAD - PADDED)}),
-    "maxtext": ({}, {HALF: 3 * pairs()}),
-    "nanochat": ({}, {WIDTH: WIDE}),
-    "levanter": ({}, {WIDTH: WIDE_WEIGHTS + WIDE, DIFFERS: -3 * SOFTMAX}),
-    "litgpt": (
-        {},
-        {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, WIDTH: WIDE, DIFFERS: -4 * pairs(NARROW)},
-    ),
-    "torchtitan-main": ({}, {NORM: -6 * (L + 1) * NORMS}),
-    "torchtitan-hf": ({}, {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, DIFFERS: 3 * pairs()}),
-    "olmo-core": ({}, {NORM: -6 * NORMS}),
-    "llm-foundry": ({}, {NORM: -6 * (L + 1) * NORMS, WIDTH: WIDE}),
-    "verl": ({"model_type": "qwen3"}, {LOOKUP: -6 * HEAD, HALF: 3 * pairs()}),
-    "trl": ({}, {}),
-    "trl-1.9": ({}, {LOOKUP: -6 * HEAD}),
-    "nemo": ({"kind": "LlamaConfig"}, {WIDTH: WIDE_WEIGHTS + WIDE, HALF: 3 * pairs(NARROW)}),
-    "nemo-llama3": (
-        {},
-        {WIDTH: WIDE_WEIGHTS + WIDE, HALF: 3 * pairs(NARROW), DIFFERS: 6 * (HEAD - TOKENS * H * 128256)},
-    ),
-    "chinchilla": (
-        {},
-        {
-            WIDTH: WIDE_WEIGHTS + WIDE,
-            LOOKUP: -6 * HEAD,
-            DIFFERS: 6 * (layer(NARROW) - layer(NARROW, N, 2)) - 3 * SOFTMAX,
-        },
-    ),
-    "chinchilla-ipynb": (
-        {},
-        {
-            WIDTH: WIDE_WEIGHTS + WIDE,
-            HEADLESS: 6 * HEAD,
-            DIFFERS: 6 * (layer(NARROW) - layer(NARROW, N, 2)) - 3 * SOFTMAX,
-        },
-    ),
-    "cookbook": (
-        {},
-        {
-            WIDTH: WIDE_WEIGHTS + WIDE,
-            Cause.OP_NOT_COUNTED: 4 * HEAD,
-            DIFFERS: 6 * (layer(NARROW) - layer(NARROW, f=4 * H)) - 4 * H * TOKENS,
-            AGAIN: -2 * (layer(NARROW, f=4 * H) + pairs(NARROW)),
-        },
-    ),
-    "cookbook-plain": (
-        {},
-        {
-            WIDTH: WIDE_WEIGHTS + WIDE,
-            Cause.OP_NOT_COUNTED: 4 * HEAD,
-            DIFFERS: 6 * (layer(NARROW) - layer(NARROW, f=4 * H)) - 4 * H * TOKENS,
-        },
-    ),
-    "gpt-neox": ({}, {WIDTH: WIDE_WEIGHTS + WIDE, DIFFERS: 6 * (layer(NARROW) - PLAIN + HEAD) - 9 * PADDED // 2}),
-    "gpt-neox-hfu": (
-        {},
-        {
-            WIDTH: WIDE_WEIGHTS + WIDE,
-            DIFFERS: 6 * (layer(NARROW) + HEAD - PADDED - PLAIN),
-            AGAIN: -2 * (PLAIN + pairs(NARROW)),
-        },
-    ),
+STATED = {"model_type": "qwen3", "kind": "LlamaConfig"}
+"""What verl and nemo go by, and no other."""
+DENSE: dict[str, dict[str, int]] = {
+    # formula: what it leaves out (above 0) or adds, by cause
+    "aws": {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, Cause.ATTENTION_LEFT_OUT: 6 * pairs()},
+    "megatron-bridge": {HALF: 3 * pairs(), DIFFERS: 6 * (HEAD - PADDED)},
+    "maxtext": {HALF: 3 * pairs()},
+    "nanochat": {WIDTH: WIDE},
+    "levanter": {WIDTH: WIDE_WEIGHTS + WIDE, DIFFERS: -3 * SOFTMAX},
+    "litgpt": {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, WIDTH: WIDE, DIFFERS: -4 * pairs(NARROW)},
+    "torchtitan-main": {NORM: -6 * (L + 1) * NORMS},
+    "torchtitan-hf": {LOOKUP: -6 * HEAD, NORM: -6 * (L + 1) * NORMS, DIFFERS: 3 * pairs()},
+    "olmo-core": {NORM: -6 * NORMS},
+    "llm-foundry": {NORM: -6 * (L + 1) * NORMS, WIDTH: WIDE},
+    "verl": {LOOKUP: -6 * HEAD, HALF: 3 * pairs()},
+    "trl": {},
+    "trl-1.9": {LOOKUP: -6 * HEAD},
+    "nemo": {WIDTH: WIDE_WEIGHTS + WIDE, HALF: 3 * pairs(NARROW)},
+    "nemo-llama3": {WIDTH: WIDE_WEIGHTS + WIDE, HALF: 3 * pairs(NARROW), DIFFERS: 6 * (HEAD - TOKENS * H * 128256)},
+    "chinchilla": {
+        WIDTH: WIDE_WEIGHTS + WIDE,
+        LOOKUP: -6 * HEAD,
+        DIFFERS: 6 * (layer(NARROW) - layer(NARROW, N, 2)) - 3 * SOFTMAX,
+    },
+    "chinchilla-ipynb": {
+        WIDTH: WIDE_WEIGHTS + WIDE,
+        HEADLESS: 6 * HEAD,
+        DIFFERS: 6 * (layer(NARROW) - layer(NARROW, N, 2)) - 3 * SOFTMAX,
+    },
+    "cookbook": {
+        WIDTH: WIDE_WEIGHTS + WIDE,
+        Cause.OP_NOT_COUNTED: 4 * HEAD,
+        DIFFERS: 6 * (layer(NARROW) - layer(NARROW, f=4 * H)) - 4 * H * TOKENS,
+        AGAIN: -2 * (layer(NARROW, f=4 * H) + pairs(NARROW)),
+    },
+    "cookbook-plain": {
+        WIDTH: WIDE_WEIGHTS + WIDE,
+        Cause.OP_NOT_COUNTED: 4 * HEAD,
+        DIFFERS: 6 * (layer(NARROW) - layer(NARROW, f=4 * H)) - 4 * H * TOKENS,
+    },
+    "gpt-neox": {WIDTH: WIDE_WEIGHTS + WIDE, DIFFERS: 6 * (layer(NARROW) - PLAIN + HEAD) - 9 * PADDED // 2},
+    "gpt-neox-hfu": {
+        WIDTH: WIDE_WEIGHTS + WIDE,
+        DIFFERS: 6 * (layer(NARROW) + HEAD - PADDED - PLAIN),
+        AGAIN: -2 * (PLAIN + pairs(NARROW)),
+    },
 }
 
 
-@pytest.mark.parametrize("formula", DENSE)
-def test_what_it_leaves_out_or_adds_has_causes(formula: str) -> None:
-    stated, causes = DENSE[formula]
-    assert causes_of(Decoder(**stated), formula) == (TRUTH - sum(causes.values()), causes)
+def test_what_it_leaves_out_or_adds_has_causes() -> None:
+    expected = {formula: (TRUTH - sum(causes.values()), causes) for formula, causes in DENSE.items()}
+    assert causes_of_each(Decoder(**STATED), DENSE) == expected
 
 
 def test_a_mask_leaves_the_diagonal_whole_and_the_part_says_so() -> None:
@@ -144,11 +124,10 @@ def test_a_mask_leaves_the_diagonal_whole_and_the_part_says_so() -> None:
     assert causes_of(Decoder(), "nanochat-prefill", pass_="forward") == (2 * (layer() + HEAD + half), causes)
 
 
-@pytest.mark.parametrize("formula", ["aws", "litgpt"])
-def test_a_frozen_weight_is_two_passes_where_the_source_says_so(formula: str) -> None:
-    causes = DENSE[formula][1]
+def test_a_frozen_weight_is_two_passes_where_the_source_says_so() -> None:
     frozen = 2 * TOKENS * H * F
-    assert causes_of(Decoder(frozen=True), formula) == (TRUTH - frozen - sum(causes.values()), causes)
+    expected = {name: (TRUTH - frozen - sum(DENSE[name].values()), DENSE[name]) for name in ("aws", "litgpt")}
+    assert causes_of_each(Decoder(frozen=True), expected) == expected
 
 
 def counted(formula: str, facts: dict[str, Any], layers: list[dict[str, Any]] | None = None) -> int:
@@ -193,9 +172,11 @@ SOURCES_SAY = {
 }
 
 
-@pytest.mark.parametrize("formula", SOURCES_SAY)
-def test_on_llama_it_is_the_number_of_its_source(formula: str) -> None:
-    assert counted(formula, decoder(*LLAMA3)) == SOURCES_SAY[formula] * LLAMA3[-1]
+def test_on_llama_it_is_the_number_of_its_source() -> None:
+    steps = LLAMA3[-1]
+    assert {name: counted(name, decoder(*LLAMA3)) for name in SOURCES_SAY} == {
+        name: number * steps for name, number in SOURCES_SAY.items()
+    }
 
 
 def experts(fe: int, a: int, E: int, ns: int = 0) -> dict[str, Any]:

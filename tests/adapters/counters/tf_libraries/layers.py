@@ -42,39 +42,6 @@ MACS = {
 """Multiply-adds of each layer."""
 
 
-def documented() -> Any:
-    """The layers of docs/witness.md."""
-    import keras
-
-    layers = keras.layers
-    rows, picture = (
-        keras.Input(batch_shape=(8, 64), name="rows"),
-        keras.Input(batch_shape=(2, 32, 32, 8), name="picture"),
-    )
-    small, steps = (
-        keras.Input(batch_shape=(2, 16, 16, 8), name="small"),
-        keras.Input(batch_shape=(3, 5, 10), name="steps"),
-    )
-    results = [
-        layers.Dense(128, name="dense")(rows),
-        layers.Conv2D(16, 3, strides=2, padding="same", name="strides")(picture),
-        layers.Conv2D(16, 3, groups=4, name="groups")(picture),
-        layers.Conv2DTranspose(16, 3, strides=2, name="transposed")(small),
-        layers.LSTM(20, name="lstm")(steps),
-    ]
-    return keras.Model([rows, picture, small, steps], results)
-
-
-DOCUMENTED = {
-    "dense": 8 * 64 * 128,
-    "strides": 2 * 16 * 16 * 16 * 9 * 8,
-    "groups": 2 * 30 * 30 * 16 * 9 * 8 // 4,
-    "transposed": 2 * 16 * 16 * 8 * 9 * 16,
-    "lstm": 5 * 3 * 4 * 20 * (10 + 20),
-}
-"""Multiply-adds of each, in the order of the table."""
-
-
 class Twins:
     """One product taken twice, one in float64 and one that XLA compiles, on (6, 8)."""
 

@@ -60,7 +60,7 @@ def convolutions() -> Callable[[], Any]:
 
 def transformer(**options: Any) -> Callable[[], Any]:
     """One step of a small language model."""
-    model = nets.Transformer(**options)
+    model = nets.Transformer(layers=1, **options)
     optimizer = torch.optim.AdamW(p for p in model.parameters() if p.requires_grad)
 
     def step() -> None:
@@ -98,7 +98,13 @@ def state(step: Step, counter: str = NAME) -> tuple[State, int | None, str]:
     return statement.state, statement.residual, statement.reason
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in ("transformer", "non-reentrant", "lora")))
+        for name in STEPS
+    ],
+)
 def test_the_same_products_as_alone_and_residual_0(name: str) -> None:
     step = STEPS[name]()
     step()  # a second step is as the third: the optimizer has its state
@@ -160,7 +166,7 @@ def test_a_profiler_of_the_program_within_the_step() -> None:
     assert not torch.autograd._profiler_enabled()
 
 
-@pytest.mark.parametrize("outer", [(NAME,), ("flop_counter",)])
+@pytest.mark.parametrize("outer", [(NAME,), pytest.param(("flop_counter",), marks=pytest.mark.slow)])
 def test_contexts_in_each_other_say_so(outer: tuple[str, ...]) -> None:
     step = mlp()
     with reconcile.count(counters=outer) as around:
