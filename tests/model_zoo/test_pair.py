@@ -140,15 +140,25 @@ def test_sides_of_unknown_frameworks_are_asked_by_their_names(tmp_path: Path) ->
 
 
 @pytest.mark.frameworks
+@pytest.mark.usefixtures("warmed")
 @pytest.mark.parametrize(("text", "layer"), [(FUNCTIONS, "dense"), (SUBCLASS, "dense of 5")])
 def test_either_runs_beside_its_framework(tmp_path: Path, text: str, layer: str) -> None:
-    """There the pair file's ``Pair`` is a class of another module than the worker's."""
-    found = collect(RunRequest(written(tmp_path, text), {"units": "5"}, counters=("flop_counter",)))
+    """There the pair file's ``Pair`` is a class of another module than the worker's. Another framework's counter stands back."""
+    asked = ("flop_counter", *(["tf.profiler@frozen"] if text == FUNCTIONS else []))
+    found = collect(RunRequest(written(tmp_path, text), {"units": "5"}, counters=asked))
     (trace,) = found.traces
+    assert [ledger.counter for ledger in found.ledgers] == ["flop_counter"]
     assert (found.meta["name"], found.meta["frameworks"], found.meta["doc"]) == ("dense", ["torch"], "One dense layer.")
     assert [row[0] for row in found.meta["layers"]] == [layer]
     assert found.meta["inputs"] == [["x", [2, 3], "float32"]]
     assert sum(work_of(op).mac * op.calls for op in trace.ops) == 2 * 3 * 5  # type: ignore[union-attr]
+
+
+@pytest.mark.frameworks
+@pytest.mark.usefixtures("warmed")
+def test_a_counter_of_a_framework_without_a_model_is_refused_alone(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no TensorFlow model for tf\.profiler@frozen"):
+        collect(RunRequest(written(tmp_path, FUNCTIONS), {}, counters=("tf.profiler@frozen",)))
 
 
 MISSPELT = {
@@ -181,10 +191,10 @@ HELPERS = (
 )
 
 
-@pytest.mark.parametrize("helper", [*HELPERS.split(), "inputs_of", "copy_weights_of", "build_numpy"])
-def test_a_helper_function_is_not_taken_for_a_misspelling(tmp_path: Path, helper: str) -> None:
-    path = written(tmp_path, f"{BARE}PAIR = Pair('mine', {{}})\ndef {helper}(p): pass\n")
-    check_names(load_pair(path), {**PACKAGES, "numpy": "numpy"})
+def test_a_helper_function_is_not_taken_for_a_misspelling(tmp_path: Path) -> None:
+    for helper in (*HELPERS.split(), "inputs_of", "copy_weights_of", "build_numpy"):
+        path = written(tmp_path, f"{BARE}PAIR = Pair('mine', {{}})\ndef {helper}(p): pass\n")
+        check_names(load_pair(path), {**PACKAGES, "numpy": "numpy"})
 
 
 def test_nothing_is_misspelt_beside_the_method_or_imported(tmp_path: Path) -> None:
