@@ -132,8 +132,8 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Collected
     return take
 
 
-IN_MATRIX = ("gpt2", "t5")
-"""A decoder, and an encoder with one; `make fresh` runs the others, and `make pairs` 32 pairs."""
+IN_MATRIX = ("t5",)
+"""An encoder and a decoder; `make fresh` runs the others, and `make pairs` 32 pairs."""
 
 
 @pytest.fixture(
@@ -191,7 +191,7 @@ def test_what_differs_is_named_with_its_ops(case: tuple[Case, dict[str, Answer]]
 @pytest.mark.matrix
 def test_the_versions_are_those_of_the_classes_that_ran(taken: Callable[[str], Collected]) -> None:
     pins = dict(r.split("==") for r in environments.load(ENVIRONMENTS)["huggingface"].requirements)
-    result = settle(taken("gpt2"), Conventions(BUILT_IN["matmul"]))
+    result = settle(taken("t5"), Conventions(BUILT_IN["matmul"]))
     assert result.environment["keras"] == pins["tf-keras"]
 
 

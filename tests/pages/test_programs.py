@@ -80,8 +80,18 @@ def test_a_slow_program_prints_the_numbers_beside_it(name: str, tmp_path: Path) 
     assert done.stdout.split() == [str(number) for number, _ in numbers(code)], done.stderr[-2000:]
 
 
-@pytest.mark.matrix
-@pytest.mark.parametrize("name", [n for n in names() if programs(page(n).text, THERE)])
+LONG_THERE = ("wandb", "keras_flops")
+"""Half a minute each; tests/adapters/counters holds what these count."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=pytest.mark.heavy if n in LONG_THERE else pytest.mark.matrix)
+        for n in names()
+        if programs(page(n).text, THERE)
+    ],
+)
 def test_a_program_for_an_environment_prints_its_numbers(name: str, tmp_path: Path) -> None:
     (code,) = programs(page(name).text, THERE)
     python = ensure(load()[name.partition("@")[0]])
