@@ -103,10 +103,11 @@ DEADLY = """
         ("deadly:ends", "the factory deadly:ends: its process ended with status 3 before it was done."),
         ("deadly:crashes", "the factory deadly:crashes: its process died of signal 11 (SIGSEGV) (deadly.py, line 9)."),
         ("deadly:is_killed", "the factory deadly:is_killed: its process was killed (signal 9: out of memory?)."),
-        (
+        pytest.param(
             "deadly:hangs",
             f"the factory deadly:hangs: its process ran into the time limit of {LIMIT} s (deadly.py, line 18); "
             "--timeout SECONDS gives it more time.",
+            marks=pytest.mark.slow,
         ),
         ("ends:make", "importing ends: its process ended with status 0 before it was done."),
         (

@@ -43,24 +43,16 @@ def test_it_is_listed_and_has_a_page(installed: Path, tmp_path: Path) -> None:
 
 @pytest.mark.frameworks
 @pytest.mark.slow
-@pytest.mark.parametrize("python", [(), ("--python", sys.executable)])
-def test_it_explains_the_demo(installed: Path, tmp_path: Path, python: tuple[str, ...]) -> None:
-    """Its 3 x 3 filters on one channel and its product are counted, the GRU is not."""
+def test_it_explains_a_model_beside_another_interpreter(installed: Path, tmp_path: Path) -> None:
+    """test_installed_counter.py has it installed, with networks of the zoo."""
     here = tmp_path / "here"
     here.mkdir()
-    (here / "net.py").write_text(
-        "import torch\ndef make():\n    return torch.nn.Sequential(torch.nn.Linear(96, 256), torch.nn.Linear(256, 3))\n"
-    )
-    words = ("--torch", "net:make", "--input", "5,96") if python else ("--model", "gru_demo")
-    done = reconcile(installed, here, "run", *words, "--counter", "tiny", "--out", "out", *python)
+    (here / "net.py").write_text("import torch\ndef make():\n    return torch.nn.Linear(96, 256)\n")
+    words = ("--torch", "net:make", "--input", "5,96", "--counter", "tiny", "--python", sys.executable)
+    done = reconcile(installed, here, "run", *words, "--out", "out")
     assert done.returncode == 0, done.stderr
-    name = "net.make" if python else "gru_demo"
-    ledger = ledgers(here, name)["tiny"]
-    assert ledger["state"] == ("equal" if python else "explained")
-    values = {entry["id"]: entry["value"] for entry in ledger["entries"]}
-    assert values["0" if python else "dense"] == (5 if python else 97) * DENSE
-    statement = json.loads((here / "out" / f"{name}.json").read_text())["statements"][0]
-    assert statement["residual"] == 0
+    ledger = ledgers(here, "net.make")["tiny"]
+    assert (ledger["state"], ledger["total"]) == ("equal", 5 * DENSE)
 
 
 @pytest.mark.parametrize(
@@ -85,17 +77,6 @@ def test_one_that_is_wrong_is_refused(
         known_counters()
     point = "the entry point tiny = reconcile_tiny:COUNTERS (group reconcile.counters)"
     assert str(refused.value).startswith(f"{point} cannot be used: {why}")
-
-
-@pytest.mark.frameworks
-@pytest.mark.slow
-def test_the_kit_passes_it(installed: Path, tmp_path: Path) -> None:
-    done = reconcile(installed, tmp_path / "here", "counter", "conform", "tiny", "--case", "conv1x1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-2:] == [
-        "SKIPPED [2] it sees the forward pass only",
-        "tiny: 16 passed, 0 failed, 2 skipped in 4 cases",
-    ]
 
 
 @pytest.mark.frameworks

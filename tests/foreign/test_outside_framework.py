@@ -99,16 +99,6 @@ def test_a_model_of_it_against_one_of_pytorch(installed: Path, tmp_path: Path) -
 
 @pytest.mark.frameworks
 @pytest.mark.slow
-def test_one_of_its_models_alone(installed: Path, tmp_path: Path) -> None:
-    here = written(tmp_path / "here")
-    done = reconcile(installed, here, "run", "--numpy", "f:make", "--input", f"{BATCH},{WIDTH}", "--out", "out")
-    assert done.returncode == 0, done.stderr
-    found = json.loads((here / "out" / "f.make.json").read_text())
-    assert [(t["framework"], t["totals"]["matmul"]) for t in found["traces"]] == [("numpy", FIRST + SECOND)]
-
-
-@pytest.mark.frameworks
-@pytest.mark.slow
 def test_what_fails_in_its_model_is_the_models(installed: Path, tmp_path: Path) -> None:
     here = written(tmp_path / "here")
     done = reconcile(installed, here, "run", "--numpy", "f:make", "--input", f"{BATCH},{WIDTH + 1}", "--out", "out")

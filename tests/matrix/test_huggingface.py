@@ -5,11 +5,7 @@ The products of each model are a closed form of its config, the same in both fra
 
 from __future__ import annotations
 
-import json
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -193,24 +189,3 @@ def test_the_versions_are_those_of_the_classes_that_ran(taken: Callable[[str], C
     pins = dict(r.split("==") for r in environments.load(ENVIRONMENTS)["huggingface"].requirements)
     result = settle(taken("t5"), Conventions(BUILT_IN["matmul"]))
     assert result.environment["keras"] == pins["tf-keras"]
-
-
-@pytest.mark.heavy
-def test_the_command_writes_a_mapping_that_reads_back(tmp_path: Path) -> None:
-    module = "tests.matrix.huggingface_models"
-    command = [sys.executable, "-m", "reconcile", "run", "--tf", f"{module}:tf_distilbert", "--torch"]
-    command += [f"{module}:distilbert", *(word for text in TEXT for word in ("--input", text))]
-    command += ["--environments", str(ENVIRONMENTS), "--environment", "huggingface", "--counter", "flop_counter"]
-    command += ["--counter", "tf.profiler@frozen", "--out", str(tmp_path), "--format", "json"]
-    reports = []
-    for option in ("--write-mapping", "--mapping"):
-        done = subprocess.run(
-            [*command, option, str(tmp_path / "layers.csv")], cwd=ROOT, env=os.environ, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        (file,) = tmp_path.glob("*.json")
-        reports.append(json.loads(file.read_text()))
-    first, second = ({row["layer"]: (row["tf"], row["torch"]) for row in r["alignment"]} for r in reports)
-    assert first == second
-    assert {row["by"] for row in reports[1]["alignment"] if row["torch"] and row["tf"]} == {"mapping"}
-    assert reports[0]["layers"] == reports[1]["layers"]

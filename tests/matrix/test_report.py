@@ -135,11 +135,6 @@ def test_files_name_no_path(made: Callable[[], MatrixResult]) -> None:
         assert "secret" not in text
 
 
-def test_the_samples_hold_paths_to_be_found() -> None:
-    assert "/opt/secret" in matrix.to_markdown(hand.clean()) + matrix.to_json(hand.failed())
-    assert matrix.to_markdown(hand.failed()).count("/opt/secret") > 1
-
-
 def test_a_failed_environment_has_its_reason_the_others_totals() -> None:
     for text in (shown(hand.failed()), read(matrix.to_markdown(hand.failed())).text):
         assert "there is no Python 3.5 under" in text
@@ -184,33 +179,6 @@ def test_quiet_keeps_the_verdict_and_what_went_wrong() -> None:
     assert "gone: failed: there is no Python 3.5" in text
     assert "old-1.0: tf.profiler@function: failed: the worker was killed after 600 s" in text
     assert "Between" not in text
-
-
-@pytest.mark.parametrize(
-    ("made", "verdict"),
-    [
-        (
-            hand.clean,
-            "Reconciled: 2 environments, 8 totals, 2 pairs of neighbours, 1 of them different, every residual 0.",
-        ),
-        (
-            hand.failed,
-            "Not everything could run: 3 environments, 8 totals, 2 pairs of neighbours, 1 of them different, 3 failed, "
-            "every residual 0.",
-        ),
-        (
-            hand.alone,
-            "Nothing was counted: 1 environment, 0 totals, 0 pairs of neighbours, 0 of them different, every residual 0.",
-        ),
-        (
-            hand.unseeing,
-            "Reconciled: 2 environments, 7 totals, 1 pair of neighbours, 1 of them different, 1 not comparable, "
-            "every residual 0.",
-        ),
-    ],
-)
-def test_the_summary_in_one_sentence(made: Callable[[], MatrixResult], verdict: str) -> None:
-    assert matrix.summary(made()) == verdict
 
 
 @each
