@@ -14,10 +14,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from reconcile.core.protocol import WorkerRequest
 from reconcile.engine.settle import Collected
+from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
 from reconcile.launch.workers import warm
+from reconcile.launch.workers.scratch import scratch
 
 pytest.register_assert_rewrite("tests.adapters.counters.in_environment")
 PAIRS = Path(__file__).parent / "pairs"
@@ -82,15 +85,46 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
+class Warmer(warm.Nurseries):
+    """Nurseries that have imported what every trace of PyTorch's needs: it takes nine tenths of a small model's worker."""
+
+    def of(self, request: WorkerRequest, python: Interpreter | None = None, library: str = "") -> warm.Nursery | None:
+        return super().of(request, python, library or ("torch._dynamo" if request.framework.name == "torch" else ""))
+
+
+@pytest.fixture(scope="session")
+def nurseries() -> Iterator[warm.Nurseries]:
+    """Processes that have a framework imported, which workers of this session may be forked from."""
+    with scratch() as folder:
+        made = Warmer(folder)
+        yield made
+        made.close()
+
+
+@contextmanager
+def _forked_from(nurseries: warm.Nurseries) -> Iterator[None]:
+    """Meanwhile workers are forked, where they can be."""
+    if not warm.ABLE:
+        yield
+        return
+    warm.OPEN.append(nurseries)
+    try:
+        yield
+    finally:
+        warm.OPEN.pop()
+
+
 @pytest.fixture(scope="module")
-def warmed() -> Iterator[None]:
-    """The workers of this file's tests are forked from one process that has its framework imported."""
-    with warm.warm():
+def warmed(nurseries: warm.Nurseries) -> Iterator[None]:
+    """The workers of this file's tests are forked from a process that has its framework imported."""
+    with _forked_from(nurseries):
         yield
 
 
 @pytest.fixture(scope="session")
-def collecting(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[..., Collected]:
+def collecting(
+    tmp_path_factory: pytest.TempPathFactory, worker_id: str, nurseries: warm.Nurseries
+) -> Callable[..., Collected]:
     """``collecting(model, **overrides)``: what real workers found for a pair, run once per session."""
     base = tmp_path_factory.getbasetemp()
     shared = base if worker_id == "master" else base.parent
@@ -98,7 +132,7 @@ def collecting(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Call
     def collected(model: str, device: str = "cpu", **overrides: object) -> Collected:
         name = Path(model).stem + device + "".join(f"-{k}={v}" for k, v in sorted(overrides.items()))
         path = shared / f"{name}.pickle"
-        with _locked(shared / f"{name}.lock"):
+        with _locked(shared / f"{name}.lock"), _forked_from(nurseries):
             if not path.exists():
                 request = RunRequest(model, {k: str(v) for k, v in overrides.items()}, device=device)
                 path.write_bytes(pickle.dumps(collect(request)))

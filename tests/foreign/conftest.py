@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import sysconfig
 import venv
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import pytest
 
+from reconcile.core import registry
 from tests.own.conftest import Repository, repository, stand_in
 
 __all__ = ["Repository", "repository", "stand_in"]
@@ -45,3 +47,23 @@ def packages(folder: Path) -> Path:
 def everything(folder: Path) -> set[Path]:
     """Every file and folder below this one, links not followed."""
     return set(folder.rglob("*"))
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
+    """``registered(site)``: the packages in this folder are installed in this process, until the test ends."""
+    held = (registry.products, registry.frameworks, registry.known_counters)
+    sites: list[Path] = []
+
+    def register(site: Path) -> None:
+        sites.append(site)
+        monkeypatch.syspath_prepend(site)
+        for known in held:
+            known.cache_clear()
+
+    yield register
+    for known in held:
+        known.cache_clear()
+    names = {path.stem for site in sites for path in site.iterdir()}
+    for name in [name for name in sys.modules if name.partition(".")[0] in names]:
+        del sys.modules[name]

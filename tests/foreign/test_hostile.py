@@ -103,10 +103,11 @@ DEADLY = """
         ("deadly:ends", "the factory deadly:ends: its process ended with status 3 before it was done."),
         ("deadly:crashes", "the factory deadly:crashes: its process died of signal 11 (SIGSEGV) (deadly.py, line 9)."),
         ("deadly:is_killed", "the factory deadly:is_killed: its process was killed (signal 9: out of memory?)."),
-        (
+        pytest.param(
             "deadly:hangs",
             f"the factory deadly:hangs: its process ran into the time limit of {LIMIT} s (deadly.py, line 18); "
             "--timeout SECONDS gives it more time.",
+            marks=pytest.mark.slow,
         ),
         ("ends:make", "importing ends: its process ended with status 0 before it was done."),
         (
@@ -157,6 +158,7 @@ def test_a_model_that_ends_its_process_is_tried_by_itself(repository: Repository
     assert time.monotonic() - start < 500
 
 
+@pytest.mark.usefixtures("warmed")
 def test_a_model_that_crashes_on_meta_is_traced_on_the_cpu(repository: Repository) -> None:
     """As a custom operator does that looks at its tensors' memory. The counters fail where they are asked to run."""
     repository.write(
@@ -172,7 +174,8 @@ def test_a_model_that_crashes_on_meta_is_traced_on_the_cpu(repository: Repositor
                 return Net(5, 2)
         """
     )
-    result = repository.run("--torch", "net:make", "--input", "3,5", "--device", "meta")
+    asked = ("--torch", "net:make", "--input", "3,5", "--device", "meta", "--counter", "flop_counter")
+    result = repository.run(*asked)
     assert result.exit_code == 3, result.output
     data = json.loads((repository.folder / "out" / "net.make.json").read_text())
     assert {ledger["state"] for ledger in data["ledgers"]} == {"failed"}
@@ -206,19 +209,8 @@ def test_a_crash_beside_meta_takes_the_trace_on_meta_once(repository: Repository
                 return Net(5, 2)
         """
     )
-    asked = (
-        "--torch",
-        "net:make",
-        "--input",
-        "3,5",
-        "--device",
-        "meta",
-        "--pass",
-        "training",
-        "--counter",
-        "flop_counter",
-    )
-    result = repository.run(*asked)
+    asked = ("--torch", "net:make", "--input", "3,5", "--device", "meta", "--counter", "flop_counter")
+    result = repository.run(*asked, "--pass", "training")
     assert result.exit_code == 0, result.output
     data = json.loads((repository.folder / "out" / "net.make-training.json").read_text())
     assert [ledger["state"] for ledger in data["ledgers"]] == ["equal"]

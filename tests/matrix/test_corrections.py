@@ -30,10 +30,10 @@ THREADS = (
 )
 MARKS = {
     **dict.fromkeys(("yolo12n:make", "heads:make", "earth:make", "reconcile mfu "), pytest.mark.slow),
-    "llm config.json": pytest.mark.heavy,
+    **dict.fromkeys(("llm config.json", "decode --torch torchvision:swin_t", "yolo:make"), pytest.mark.heavy),
     "": pytest.mark.matrix,
 }
-"""By a part of the command: what needs no environment of its own, a model of 30 billion parameters, and all others."""
+"""By a part of the command: what needs no environment of its own, what takes half a minute or more, and all others."""
 
 
 def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -67,7 +67,7 @@ def test_a_command_prints_what_the_page_shows(command: str, parts: list[str], tm
 
 
 @pytest.mark.frameworks
-@pytest.mark.matrix
+@pytest.mark.heavy
 def test_repvgg_has_its_figure_in_the_fused_form(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "decode.md").read_text().replace("```text\n$ ", "```console\n$ ")
     ((command, parts),) = [(command, parts) for command, parts in consoles(page) if "timm:repvgg_a1" in command]

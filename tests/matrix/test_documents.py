@@ -242,6 +242,8 @@ SECTIONS = sections()
 
 
 MINUTES = (
+    "Count a model of your own",
+    "A script as it is",
     "Report a bug of a counter",
     "Count all sizes at once",
     "Upgrade a framework, or check a published figure",

@@ -5,11 +5,7 @@ The products of each model are a closed form of its config, the same in both fra
 
 from __future__ import annotations
 
-import json
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,8 +128,8 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Collected
     return take
 
 
-IN_MATRIX = ("gpt2", "t5")
-"""A decoder, and an encoder with one; `make fresh` runs the others, and `make pairs` 32 pairs."""
+IN_MATRIX = ("t5",)
+"""An encoder and a decoder; `make fresh` runs the others, and `make pairs` 32 pairs."""
 
 
 @pytest.fixture(
@@ -191,26 +187,5 @@ def test_what_differs_is_named_with_its_ops(case: tuple[Case, dict[str, Answer]]
 @pytest.mark.matrix
 def test_the_versions_are_those_of_the_classes_that_ran(taken: Callable[[str], Collected]) -> None:
     pins = dict(r.split("==") for r in environments.load(ENVIRONMENTS)["huggingface"].requirements)
-    result = settle(taken("gpt2"), Conventions(BUILT_IN["matmul"]))
+    result = settle(taken("t5"), Conventions(BUILT_IN["matmul"]))
     assert result.environment["keras"] == pins["tf-keras"]
-
-
-@pytest.mark.heavy
-def test_the_command_writes_a_mapping_that_reads_back(tmp_path: Path) -> None:
-    module = "tests.matrix.huggingface_models"
-    command = [sys.executable, "-m", "reconcile", "run", "--tf", f"{module}:tf_distilbert", "--torch"]
-    command += [f"{module}:distilbert", *(word for text in TEXT for word in ("--input", text))]
-    command += ["--environments", str(ENVIRONMENTS), "--environment", "huggingface", "--counter", "flop_counter"]
-    command += ["--counter", "tf.profiler@frozen", "--out", str(tmp_path), "--format", "json"]
-    reports = []
-    for option in ("--write-mapping", "--mapping"):
-        done = subprocess.run(
-            [*command, option, str(tmp_path / "layers.csv")], cwd=ROOT, env=os.environ, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        (file,) = tmp_path.glob("*.json")
-        reports.append(json.loads(file.read_text()))
-    first, second = ({row["layer"]: (row["tf"], row["torch"]) for row in r["alignment"]} for r in reports)
-    assert first == second
-    assert {row["by"] for row in reports[1]["alignment"] if row["torch"] and row["tf"]} == {"mapping"}
-    assert reports[0]["layers"] == reports[1]["layers"]

@@ -29,8 +29,8 @@ from reconcile.work import load
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [n for n in loading.zoo_names() if loading.load_pair(loading.pair_path(n)).builder("jax") is not None]
-SMALL = ("gru_demo", "llama", "family_norm", "family_recurrent")
-"""In Flax and in Keras: CI has an hour."""
+SMALL = ("gru_demo", "family_norm")
+"""In Flax and in Keras."""
 LARGE = [name for name in NAMES if name not in SMALL]
 TOO_LARGE = ("convnext_tiny", "densenet121", "efficientnet_b0", "resnet50", "vgg16")
 NOTHING = {64: (1e-7, 1e-6), 32: (1e-5, 1e-4)}
@@ -106,8 +106,9 @@ def test_both_counters_reconcile_under_every_convention(name: str) -> None:
         assert [s.residual for s in result.statements] == [0, 0]
 
 
-@pytest.mark.matrix
-@pytest.mark.parametrize("name", ["gru_demo", "bert_base"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("gru_demo", marks=pytest.mark.matrix), pytest.param("bert_base", marks=pytest.mark.heavy)]
+)
 def test_a_training_step_is_tensorflow_s(name: str) -> None:
     """The forward pass and the gradients: JAX draws no line between those of inputs and those of weights."""
     load()
@@ -127,10 +128,8 @@ def test_a_training_step_is_tensorflow_s(name: str) -> None:
     assert work["jax"][BACKWARD] == sum(work["tf"].get(phase, 0) for phase in gradients)
 
 
-@pytest.mark.parametrize(
-    "counter",
-    [pytest.param("xla@lowered", marks=pytest.mark.matrix), pytest.param("xla@compiled", marks=pytest.mark.heavy)],
-)
+@pytest.mark.heavy
+@pytest.mark.parametrize("counter", ["xla@lowered", "xla@compiled"])
 def test_the_counters_conform(counter: str) -> None:
     """Every amount follows from its evidence, among others, on families that have a JAX side; the others are left out."""
     words = ["counter", "conform", counter, "--environment", "xla", "--pass", "forward", "--case", "family_recurrent"]

@@ -137,10 +137,15 @@ def test_who_is_right_is_said_of_each_ratio_unlike_the_sources(model: tuple[int,
     assert {formula: f"{float(count / ran):.4f}" for formula, count in read.items()} == told
 
 
-@pytest.mark.matrix
 @pytest.mark.frameworks
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("case", [("training", "mixtral-8x7b", 2048), ("forward", "gpt2", 1024)])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(("training", "mixtral-8x7b", 2048), marks=pytest.mark.heavy),
+        pytest.param(("forward", "gpt2", 1024), marks=pytest.mark.matrix),
+    ],
+)
 def test_a_section_made_again_is_the_same(case: Case, llm: Commands) -> None:
     pass_, name, seq = case
     done = llm(*words(pass_, CONFIGURATIONS / f"{name}.json", seq))

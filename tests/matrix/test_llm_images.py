@@ -177,6 +177,7 @@ def test_dit_xl_2_is_a_closed_form(told: Callable[..., Done]) -> None:
     assert (f"{papers / 1e9:.2f}", f"{(whole + half) / 1e9:.2f}") == ("118.62", "118.67")
 
 
+@pytest.mark.heavy
 def test_flux_dev_is_a_closed_form(told: Callable[..., Done]) -> None:
     """The configuration's defaults are those of black-forest-labs/FLUX.1-dev, with a text of 512 tokens."""
     whole, half = flux(3072, 19, 38, 512, (64, 4096, 768))
@@ -184,6 +185,7 @@ def test_flux_dev_is_a_closed_form(told: Callable[..., Done]) -> None:
     assert page["ran"] == 2 * (whole + half)
 
 
+@pytest.mark.heavy
 def test_llava_7b_is_a_closed_form(told: Callable[..., Done]) -> None:
     """llava-hf/llava-1.5-7b-hf: Llama 2 7B behind CLIP ViT-L/14 at 336 pixels, the last layer of which runs in vain."""
     h, f, layers, seq, patches, width = 4096, 11008, 32, 2048, 24 * 24, 1024
@@ -201,6 +203,7 @@ def test_llava_7b_is_a_closed_form(told: Callable[..., Done]) -> None:
     assert page["image_tokens"] == patches
 
 
+@pytest.mark.heavy
 def test_qwen_2_5_vl_7b_is_a_closed_form(told: Callable[..., Done]) -> None:
     """Qwen/Qwen2.5-VL-7B-Instruct: windows of 8 x 8 patches but in each eighth layer; a feed-forward of 3 matrices."""
     h, f, layers, keys, words, seq = 3584, 18944, 28, 4 * 128, 152064, 2048

@@ -35,13 +35,13 @@ def test_s1_frozen_is_2(env: str) -> None:
     assert (found.from_total, found.to_total, found.adjustments) == (2, 2, ())
 
 
-@pytest.mark.parametrize("env", [*OLD, "current"])
+@pytest.mark.parametrize("env", [*OLD, pytest.param("current", marks=pytest.mark.heavy)])
 def test_s3_frozen_is_7200(env: str) -> None:
     found = statement("matmul_init", "tf.profiler@frozen_pb", env)
     assert (found.from_total, found.to_total, found.adjustments) == (2 * 25 * 16 * 9, 7_200, ())
 
 
-@pytest.mark.parametrize("env", ["tf-2.3.1", "current"])
+@pytest.mark.parametrize("env", ["tf-2.3.1", pytest.param("current", marks=pytest.mark.heavy)])
 def test_keras_flops_counts_a_batch_of_one_in_any_model(env: str) -> None:
     """Two spectrograms are one to it; its trace is of one, too, and says so."""
     one, two = (statement("conv_only", "tf.profiler@keras_flops", env, batch=n) for n in ("1", "2"))

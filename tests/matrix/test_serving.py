@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ import pytest
 from reconcile.core.causes import Cause
 from reconcile.launch.environments import named as environments
 from reconcile.launch.environments.provision import ensure
+from tests.own.one_process import Commands, started
 
 FOLDER = Path(__file__).parent
 B, T, L, H, N, K, D, F, V, E, A, W = 2, 6, 2, 24, 4, 2, 10, 36, 40, 4, 3, 4
@@ -67,12 +68,17 @@ CAUSES = {
 """Why a formula differs from a decoding step; the others are exact."""
 
 
-def counted(folder: Path, name: str, *words: str) -> dict[str, tuple[int, int, dict[str, int]]]:
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    """`reconcile` beside transformers; its workers are forked."""
+    with started(str(ensure(environments.load(FOLDER / "llm.toml")["llm"])), "warm") as made:
+        yield made
+
+
+def counted(commands: Commands, folder: Path, name: str, *words: str) -> dict[str, tuple[int, int, dict[str, int]]]:
     """By formula: FLOPs, what ran, and the causes between them; the residual is 0."""
     shutil.copy(FOLDER / "serving_models.py", folder)
-    python = ensure(environments.load(FOLDER / "llm.toml")["llm"])
-    command = [str(python), "-m", "reconcile", "run", "--torch", f"serving_models:{name}", *words, "--out", "out", "-q"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    done = commands("run", "--torch", f"serving_models:{name}", *words, "--out", "out", "-q", folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     (file,) = (folder / "out").glob("*.json")
     told = {}
@@ -88,10 +94,10 @@ def counted(folder: Path, name: str, *words: str) -> dict[str, tuple[int, int, d
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_decoding_step(name: str, tmp_path: Path) -> None:
+def test_a_decoding_step(name: str, commands: Commands, tmp_path: Path) -> None:
     model, step = MODELS[name], (1, CONTEXT + 1)
     words = ("--pass", "decode", "--context", str(CONTEXT), "--counter", "formula:vllm", "--counter")
-    told = counted(tmp_path, name, *words, "formula:nanochat-decode")
+    told = counted(commands, tmp_path, name, *words, "formula:nanochat-decode")
     assert told["vllm"][:2] == (model.vllm(*step), model.ran(*step))
     if name == "mixtral":
         assert set(told) == {"vllm"}  # nanochat has no term for experts
@@ -103,8 +109,8 @@ def test_a_decoding_step(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
-def test_a_prompt(name: str, tmp_path: Path) -> None:
+def test_a_prompt(name: str, commands: Commands, tmp_path: Path) -> None:
     model = MODELS[name]
-    told = counted(tmp_path, name, "--pass", "prefill", "--counter", "formula:vllm")
+    told = counted(commands, tmp_path, name, "--pass", "prefill", "--counter", "formula:vllm")
     assert told["vllm"][:2] == (model.vllm(T, T), model.ran(T, T))
     assert set(told["vllm"][2]) == {Cause.FORMULA_DIFFERS}

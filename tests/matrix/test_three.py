@@ -152,7 +152,7 @@ def test_flax_beside_both_frameworks(net: str, tmp_path: Path, monkeypatch: pyte
     assert {ledger["framework"] for ledger in data["ledgers"]} == {"tf", "torch", "jax"}  # each by its own counters
 
 
-@pytest.mark.parametrize("other", ["tf", "torch"])
+@pytest.mark.parametrize("other", [pytest.param("tf", marks=pytest.mark.heavy), "torch"])
 def test_keras_on_jax_beside_one(other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = report(tmp_path, monkeypatch, **{other: "in_keras"}, jax="in_keras")
     assert [row for row in data["alignment"] if row[other] != row["jax"] or not row["by"].startswith("name")] == []
@@ -182,6 +182,7 @@ def test_a_package_on_three_backends(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "1 model ran in TensorFlow and JAX: 1 with the same work in each, 0 with another." in page
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["MobileNetV3Small"])
 def test_the_committed_page_is_not_stale(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with COMMITTED.open(newline="") as text:

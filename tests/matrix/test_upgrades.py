@@ -46,6 +46,7 @@ def test_thop_learns_of_recurrent_layers(tmp_path: Path) -> None:
         assert words in moved.stdout
 
 
+@pytest.mark.heavy
 def test_torch_1_10_to_the_current_one_moves_nothing(tmp_path: Path) -> None:
     assert check("--environment", "torch-1.10.1", "--baselines", str(tmp_path), "--update").exit_code == 0
     now = check("--against", str(tmp_path / "gru_demo" / "torch-1.10.1.json"))

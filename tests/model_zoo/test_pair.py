@@ -140,25 +140,32 @@ def test_sides_of_unknown_frameworks_are_asked_by_their_names(tmp_path: Path) ->
 
 
 @pytest.mark.frameworks
+@pytest.mark.usefixtures("warmed")
 @pytest.mark.parametrize(("text", "layer"), [(FUNCTIONS, "dense"), (SUBCLASS, "dense of 5")])
 def test_either_runs_beside_its_framework(tmp_path: Path, text: str, layer: str) -> None:
-    """There the pair file's ``Pair`` is a class of another module than the worker's."""
-    found = collect(RunRequest(written(tmp_path, text), {"units": "5"}, counters=("flop_counter",)))
+    """There the pair file's ``Pair`` is a class of another module than the worker's. Another framework's counter stands back."""
+    asked = ("flop_counter", *(["tf.profiler@frozen"] if text == FUNCTIONS else []))
+    found = collect(RunRequest(written(tmp_path, text), {"units": "5"}, counters=asked))
     (trace,) = found.traces
+    assert [ledger.counter for ledger in found.ledgers] == ["flop_counter"]
     assert (found.meta["name"], found.meta["frameworks"], found.meta["doc"]) == ("dense", ["torch"], "One dense layer.")
     assert [row[0] for row in found.meta["layers"]] == [layer]
     assert found.meta["inputs"] == [["x", [2, 3], "float32"]]
     assert sum(work_of(op).mac * op.calls for op in trace.ops) == 2 * 3 * 5  # type: ignore[union-attr]
 
 
+@pytest.mark.frameworks
+@pytest.mark.usefixtures("warmed")
+def test_a_counter_of_a_framework_without_a_model_is_refused_alone(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no TensorFlow model for tf\.profiler@frozen"):
+        collect(RunRequest(written(tmp_path, FUNCTIONS), {}, counters=("tf.profiler@frozen",)))
+
+
 MISSPELT = {
-    "def build_touch(p):": "build_touch, which is not a method of a pair. Did you mean build_torch?",
-    "def build_pytorch(p):": "build_pytorch, which is not a method of a pair. Did you mean build_torch?",
-    "def build_tensorflow(p):": "build_tensorflow, which is not a method of a pair. Did you mean build_tf?",
-    "def build_tf_sesion(p):": "build_tf_sesion, which is not a method of a pair. Did you mean build_tf_session?",
-    "def layer_for(p):": "layer_for, which is not a method of a pair. Did you mean layers_for?",
-    "def input(p):": "input, which is not a method of a pair. Did you mean inputs?",
-    "def copy_weight(a, b):": "copy_weight, which is not a method of a pair. Did you mean copy_weights?",
+    "def build_pytorch(p):": ("build_pytorch", "build_torch"),
+    "def build_tf_sesion(p):": ("build_tf_sesion", "build_tf_session"),
+    "def layer_for(p):": ("layer_for", "layers_for"),
+    "def copy_weight(a, b):": ("copy_weight", "copy_weights"),
 }
 BARE = "from reconcile.model_zoo.pair import Pair\n"
 
@@ -173,7 +180,9 @@ def test_a_misspelt_method_is_refused_with_the_nearest_name(tmp_path: Path, head
     path = written(tmp_path, text)
     with pytest.raises(PairError) as refused:
         check_names(load_pair(path), PACKAGES)
-    assert str(refused.value) == f"the pair file {path} cannot be used: it defines {MISSPELT[head]}"
+    wrong, meant = MISSPELT[head]
+    assert f"it defines {wrong}, " in str(refused.value)
+    assert f"Did you mean {meant}?" in str(refused.value)
 
 
 HELPERS = (
@@ -181,10 +190,10 @@ HELPERS = (
 )
 
 
-@pytest.mark.parametrize("helper", [*HELPERS.split(), "inputs_of", "copy_weights_of", "build_numpy"])
-def test_a_helper_function_is_not_taken_for_a_misspelling(tmp_path: Path, helper: str) -> None:
-    path = written(tmp_path, f"{BARE}PAIR = Pair('mine', {{}})\ndef {helper}(p): pass\n")
-    check_names(load_pair(path), {**PACKAGES, "numpy": "numpy"})
+def test_a_helper_function_is_not_taken_for_a_misspelling(tmp_path: Path) -> None:
+    for helper in (*HELPERS.split(), "inputs_of", "copy_weights_of", "build_numpy"):
+        path = written(tmp_path, f"{BARE}PAIR = Pair('mine', {{}})\ndef {helper}(p): pass\n")
+        check_names(load_pair(path), {**PACKAGES, "numpy": "numpy"})
 
 
 def test_nothing_is_misspelt_beside_the_method_or_imported(tmp_path: Path) -> None:

@@ -24,16 +24,22 @@ NO_MODEL = {c.value for c in Cause if c.record.setting is not Setting.MODEL or c
 """Causes whose program leaves no single model to run; a test elsewhere books each."""
 
 
+COMPILED = {"inductor"}
+"""Pages whose program has PyTorch compile a model: as slow as those that say so."""
+TOLD = [name for name in names() if programs(page(name).text) and name not in COMPILED]
+SLOWLY = [name for name in names() if programs(page(name).text, SLOW) or name in COMPILED]
+
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Every program's outcome by its page; those of a framework share a process."""
     folder = tmp_path_factory.mktemp("programs")
     groups: dict[str, dict[str, str]] = {}
-    for name in names():
-        for code in programs(page(name).text):
-            file = folder / f"{name.replace('@', '_at_')}.py"
-            file.write_text(code)
-            groups.setdefault(framework(code), {})[name] = str(file)
+    for name in TOLD:
+        (code,) = programs(page(name).text)
+        file = folder / f"{name.replace('@', '_at_')}.py"
+        file.write_text(code)
+        groups.setdefault(framework(code), {})[name] = str(file)
     started = []
     for kind, files in groups.items():
         request, result = folder / f"{kind}.request", folder / f"{kind}.result"
@@ -50,33 +56,42 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("name", [n for n in names() if programs(page(n).text)])
-def test_a_program_prints_the_numbers_beside_it(ran: dict[str, dict[str, Any]], name: str) -> None:
-    assert "failed" not in ran[name], ran[name]
-    (code,) = programs(page(name).text)
-    assert ran[name]["printed"] == [str(number) for number, _ in numbers(code)]
+def test_a_program_prints_the_numbers_beside_it(ran: dict[str, dict[str, Any]]) -> None:
+    assert {name: found["failed"] for name, found in ran.items() if "failed" in found} == {}
+    for name in TOLD:
+        (code,) = programs(page(name).text)
+        assert ran[name]["printed"] == [str(number) for number, _ in numbers(code)], name
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("name", [n for n, kind in names().items() if kind == "causes"])
-def test_the_tool_books_the_cause_for_the_programs_model(ran: dict[str, dict[str, Any]], name: str) -> None:
-    found = ran.get(name, {})
-    assert ("causes" not in found) == (name in NO_MODEL)
-    if "causes" in found:
-        assert name in found["causes"]
-        assert set(found["residuals"]) == {0}
+def test_the_tool_books_the_cause_for_the_programs_model(ran: dict[str, dict[str, Any]]) -> None:
+    causes = [name for name, kind in names().items() if kind == "causes"]
+    assert {name for name in causes if "causes" not in ran.get(name, {})} == NO_MODEL
+    for name in set(causes) - NO_MODEL:
+        assert name in ran[name]["causes"]
+        assert set(ran[name]["residuals"]) == {0}, name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in names() if programs(page(n).text, SLOW)])
+@pytest.mark.parametrize("name", SLOWLY)
 def test_a_slow_program_prints_the_numbers_beside_it(name: str, tmp_path: Path) -> None:
-    (code,) = programs(page(name).text, SLOW)
+    (code,) = programs(page(name).text) + programs(page(name).text, SLOW)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.stdout.split() == [str(number) for number, _ in numbers(code)], done.stderr[-2000:]
 
 
-@pytest.mark.matrix
-@pytest.mark.parametrize("name", [n for n in names() if programs(page(n).text, THERE)])
+LONG_THERE = ("wandb", "keras_flops")
+"""Half a minute each; tests/adapters/counters holds what these count."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=pytest.mark.heavy if n in LONG_THERE else pytest.mark.matrix)
+        for n in names()
+        if programs(page(n).text, THERE)
+    ],
+)
 def test_a_program_for_an_environment_prints_its_numbers(name: str, tmp_path: Path) -> None:
     (code,) = programs(page(name).text, THERE)
     python = ensure(load()[name.partition("@")[0]])

@@ -97,8 +97,8 @@ def main(folder: str, *words: str) -> None:
     reaper.command = command  # type: ignore[assignment]
     choose._is_installed = lambda _framework: False  # one whose counters are no defaults: it runs where it is installed
     sys.argv = ["reconcile", "run", "--model", "gru_demo", *words]
-    threading.setprofile(heard)
-    sys.setprofile(heard)
+    threading.settrace(heard)
+    sys.settrace(heard)
     try:
         from reconcile.cli import main as run
 
@@ -106,8 +106,8 @@ def main(folder: str, *words: str) -> None:
     except SystemExit as end:
         code = end.code
     finally:
-        sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
     loaded = sorted(name for name in sys.modules if name.startswith("reconcile"))
     print("\n" + json.dumps({"code": code, "entered": heard.own(), "loaded": loaded}))
 

@@ -85,6 +85,6 @@ def test_a_run_loads_formulas_and_rules_of_what_runs_only(plain: dict[str, Any])
     assert strange(["reconcile.adapters.jax.formulas.moves", "reconcile.adapters.counters.ptflops.rules"]) != []
 
 
-def test_a_product_that_is_asked_for_is_seen(tmp_path: Path) -> None:
-    """A training step looks up published figures: it needs decode, and baselines in drift."""
-    assert unasked(entering(tmp_path, "--pass", "training")["loaded"]) == {"decode", "drift"}
+def test_a_product_that_is_entered_is_seen() -> None:
+    loaded = [*declared(), "reconcile.products.decode.search", "reconcile.drift.baselines"]
+    assert unasked(loaded) == {"decode", "drift"}

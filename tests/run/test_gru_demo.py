@@ -6,7 +6,6 @@ import pytest
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
-from reconcile.core.records import Ledger, Trace
 from reconcile.engine.settle import settle
 
 pytestmark = pytest.mark.frameworks
@@ -134,11 +133,3 @@ def test_ways_through_a_third_counter_add_up(collected):
             one = total(lines(tf, a), lines(tf, b, -1))
             other = total(lines("tf.profiler@frozen", a), lines("tf.profiler@frozen", b, -1))
             assert one == other
-
-
-def test_records_survive_json(collected):
-    from reconcile.core.records import from_json, to_json
-
-    for record in (*collected.traces, *collected.ledgers):
-        assert isinstance(record, (Trace, Ledger))
-        assert from_json(to_json(record)) == record

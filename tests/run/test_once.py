@@ -56,15 +56,15 @@ def run(*words: str) -> None:
 def calls(work: Callable[[], object], heard: Callable[[FrameType], None]) -> None:
     """Let ``heard`` hear of every call of a function during ``work``, at its start."""
 
-    def profile(frame: FrameType, event: str, _argument: object) -> None:
+    def trace(frame: FrameType, event: str, _argument: object) -> None:
         if event == "call" and frame.f_code.co_flags & CO_OPTIMIZED:  # no class and no module
             heard(frame)
 
-    sys.setprofile(profile)
+    sys.settrace(trace)
     try:
         work()
     finally:
-        sys.setprofile(None)
+        sys.settrace(None)
 
 
 ONCE = (verdict.counters_of, verdict.verdict, choose.conventions_of, formula_files.load_formulas)

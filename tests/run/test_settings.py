@@ -10,12 +10,12 @@ from reconcile.engine.settle import settle
 from tests.conftest import PAIRS
 from tests.run.closing import reconciles
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("warmed")]
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 RUNS = [
-    pytest.param("gru_demo", {"units": 64, "frames": 37, "batch": 8}, marks=pytest.mark.slow),
-    pytest.param("gru_demo", {"units": 1, "frames": 4, "classes": 3, "filters": 2, "bins": 9}, marks=pytest.mark.slow),
-    pytest.param(str(PAIRS / "bilstm.py"), {}, marks=pytest.mark.slow),
+    ("gru_demo", {"units": 64, "frames": 37, "batch": 8}),
+    ("gru_demo", {"units": 1, "frames": 4, "classes": 3, "filters": 2, "bins": 9}),
+    (str(PAIRS / "bilstm.py"), {}),
     (str(PAIRS / "bilstm.py"), {"batch": 3, "steps": 1, "features": 1, "units": 2}),
 ]
 
@@ -38,7 +38,6 @@ def test_bilstm_work_is_its_closed_form(collecting):
     assert flop_counter.total == 2 * head  # an fp32 LSTM is one oneDNN kernel on the CPU: counted as nothing
 
 
-@pytest.mark.slow
 def test_where_meta_calls_others_the_counters_run_on_the_cpu_too(collecting):
     """The LSTM is one kernel on the CPU and many products on meta, and what follows it reads its output otherwise."""
     collected = collecting(str(PAIRS / "bilstm.py"), device="meta")

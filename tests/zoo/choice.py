@@ -9,17 +9,18 @@ import pytest
 
 from reconcile.model_zoo.loading import zoo_names
 
-SEEDS = ("gru_demo", "conv1x1", "conv_only", "matmul_init")
 ALONE = ("family_activation", "family_dense", "family_pooling", "family_transposed")
 """Families of layers that tests/layers looks at one by one, in either framework, with every counter."""
 FAMILIES = tuple(name for name in zoo_names() if name.startswith("family_") and name not in ALONE)
 QUICK = ("gru_demo", "conv_only", *(name for name in FAMILIES if name != "family_block"), "lstm_lm")
 """Two seeds, the other layer families, and a recurrent network; `make slow` has transformers, and `make fresh` blocks.
 Tests of their own run conv1x1 (test_gallery_fresh.py), matmul_init (tests/products/decode) and ResNet-50 (test_published.py)."""
-LONG = ("lstm_lm", "family_recurrent", "family_attention", "family_control")
+LONG = ("conv_only", "lstm_lm", "family_recurrent", "family_attention", "family_control")
 """Those of QUICK that `make slow` runs too: they take as long as all others together."""
-PROVEN = (*SEEDS, "family_convolution")
+PROVEN = ("conv1x1", "matmul_init", "family_convolution")
 """Pairs that every test run proves: that takes a run of both models per weight tensor."""
+STEPPED = ("conv1x1", "lstm_lm")
+"""Pairs whose gradients every test run compares: a product, recurrent layers."""
 
 APART = (
     "bert_base", "gpt2", "whisper", "densenet121", "resnet50_v1_5", "efficientnet_b0", "convnext_tiny", "vgg16",
@@ -29,8 +30,8 @@ reports again."""
 
 
 SAMPLE = (
-    "conv1x1", "matmul_init", "crnn", "dlrm", "pointnet", "t5", "moe", "llama", "mobilenet_v3_small", "resnet50_v1_5",
-    "family_recurrent", "family_attention",
+    "gru_demo", "conv_only", "conv1x1", "matmul_init", "crnn", "dlrm", "pointnet", "t5", "moe", "llama", "mobilenet_v3_small",
+    "resnet50_v1_5", "family_recurrent", "family_attention",
 )  # fmt: skip
 """Pairs that `make slow` adds: a kind of network each, and one that declares a difference. CI has an hour; all others take
 another, and what multiplies in them multiplies here."""

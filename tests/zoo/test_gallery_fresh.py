@@ -47,6 +47,7 @@ def test_every_pair_reconciles_at_its_size_and_computes_the_same(model: str) -> 
 
 
 @pytest.mark.frameworks
+@pytest.mark.usefixtures("warmed")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "model", chosen(sorted(ROWS), ("conv1x1",), apart={*APART, *SAMPLE} - {*AGAIN})

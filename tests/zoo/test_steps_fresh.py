@@ -49,6 +49,7 @@ def test_a_step_of_every_pair_reconciles_at_its_own_size(model: str) -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.usefixtures("warmed")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("model", chosen(sorted(ROWS), ("conv1x1",), apart=(*APART, *AGAIN)))
 def test_a_step_run_again_gives_its_row_and_its_report(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
