@@ -99,7 +99,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     pytest.importorskip("numpy")  # the probe imports tests that need it
     tree = tmp_path_factory.mktemp("changes") / "tree"
     for folder in COPIED:
-        shutil.copytree(ROOT / folder, tree / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / folder, tree / folder, symlinks=True)  # with its bytecode
     before = read_files(tree)
     place = f"    {BEFORE.upper().replace('-', '_')} = CauseRecord("
     insert(tree / "reconcile/core/causes.py", before=place, text=RECORD)

@@ -17,7 +17,7 @@ import pytest
 from tests.home.modules import ROOT
 
 COPIED = ("reconcile", "adapters", "model_zoo", "tests", "pyproject.toml", "README.md")
-FOLDERS_NOT_COPIED = ("__pycache__", "found", "fuzz", "matrix", "networks", "seeds")
+FOLDERS_NOT_COPIED = ("found", "fuzz", "matrix", "networks", "seeds")
 
 
 @dataclass
@@ -128,6 +128,7 @@ HOLDING = (
 """Tests that hold records, requests and commands to each other."""
 
 
+@pytest.mark.slow
 def test_an_option_of_run_touches_three_files(copy: Copy) -> None:
     options = "reconcile/launch/options.py"
     copy.replace(

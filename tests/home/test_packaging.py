@@ -72,6 +72,7 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert {name for name in names(wheel) if name.startswith("reconcile/")} == shipped
 
 
+@pytest.mark.slow
 def test_a_wheel_from_the_sdist_is_the_same(tree: Path, wheel: Path, tmp_path: Path) -> None:
     sdist = build(tree, tmp_path / "sdist", "sdist")
     with tarfile.open(sdist) as archive:
@@ -102,6 +103,7 @@ def test_the_wheel_runs_from_anywhere(wheel: Path, tmp_path: Path) -> None:
     assert [line for line in rest if "Usage" in line], rest
 
 
+@pytest.mark.slow
 def test_the_wheel_explains_a_number_of_an_old_environment(wheel: Path, tmp_path: Path) -> None:
     """README's own example, which only the saved baselines have: nothing of the checkout is near."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
