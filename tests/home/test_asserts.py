@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.text
 
 
 def terms(test: ast.expr) -> Iterator[ast.expr]:

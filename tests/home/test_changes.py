@@ -15,6 +15,8 @@ import pytest
 
 from tests.home.modules import ROOT
 
+pytestmark = pytest.mark.text
+
 COPIED = ("reconcile", "adapters", "model_zoo", "docs")
 CAUSE, BEFORE = "bias-read-twice", "non-mac-doubled"
 CONVENTION = "products"

@@ -16,6 +16,8 @@ import pytest
 
 from tests.home.modules import ROOT
 
+pytestmark = pytest.mark.text
+
 COPIED = ("reconcile", "adapters", "model_zoo", "tests", "pyproject.toml", "README.md")
 FOLDERS_NOT_COPIED = ("found", "fuzz", "matrix", "networks", "seeds")
 

@@ -6,10 +6,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from reconcile.core.registry import PRODUCT_FOLDERS
 from tests.home.test_imports import CALLBACKS, FLOORS
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.text
 WHOLE = {
     "browser",
     "foreign",

@@ -19,7 +19,7 @@ from tests.home.measure import (
 )
 from tests.home.modules import MODULES, ROOT, WIDE, Facts, facts, facts_of
 
-pytestmark = pytest.mark.usefixtures("facts")
+pytestmark = [pytest.mark.text, pytest.mark.usefixtures("facts")]
 
 
 PROTOCOL = {"capture", "bridge", "to_markdown"}

@@ -12,7 +12,7 @@ import pytest
 from reconcile.core import registry, user_files
 from tests.home.modules import ADAPTERS, ENGINE, MODULES, ROOT, ZOO, facts, links, part
 
-pytestmark = pytest.mark.usefixtures("facts")
+pytestmark = [pytest.mark.text, pytest.mark.usefixtures("facts")]
 
 
 def find_words(modules: Iterable[str], words: Iterable[str]) -> list[tuple[str, str]]:

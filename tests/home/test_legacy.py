@@ -11,6 +11,8 @@ from tests.home.modules import MODULES, facts, facts_of
 
 from .legacy import ROOT, RUFF, legacy_files, settings
 
+pytestmark = pytest.mark.text
+
 MENTIONED = 2
 """Files of the list that another text may give as examples."""
 LISTED = [(name, python) for python in RUFF for name in legacy_files(python)]

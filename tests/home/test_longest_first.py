@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.text
+
 pytest_plugins = ["pytester"]
 TESTS = {
     "test_one": "def test_a(): pass\n",

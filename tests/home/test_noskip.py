@@ -6,6 +6,8 @@ import pytest
 
 from tests.home.modules import ROOT
 
+pytestmark = pytest.mark.text
+
 pytest_plugins = ["pytester"]
 PASSES = "def test_a():\n    pass\n"
 SKIPS = "import pytest\n\ndef test_b():\n    pytest.skip('no interpreter')\n"

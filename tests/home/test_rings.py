@@ -7,7 +7,7 @@ import pytest
 from tests.home.modules import FACTS, MODULES, facts_of, links
 from tests.home.rings import CORE, REMOVABLE, needs, owner, seams, strings
 
-pytestmark = pytest.mark.usefixtures("facts")
+pytestmark = [pytest.mark.text, pytest.mark.usefixtures("facts")]
 
 
 def test_the_core_imports_no_product_and_no_optional_part() -> None:

@@ -21,7 +21,10 @@ assert spec.loader is not None
 site = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(site)
 
-pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the site shows the files that git keeps")
+pytestmark = [
+    pytest.mark.text,
+    pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the site shows the files that git keeps"),
+]
 
 
 @pytest.fixture(scope="module", params=["few", pytest.param("all", marks=pytest.mark.slow)])

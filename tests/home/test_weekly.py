@@ -7,9 +7,12 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from reconcile.model_zoo.loading import zoo_names
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.text
 TEXT = (ROOT / ".github/workflows/weekly.yml").read_text()
 
 
