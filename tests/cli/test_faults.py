@@ -59,7 +59,11 @@ def test_where_no_file_takes_the_traceback_it_is_printed(stub: Stub, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "start", ["from reconcile.cli import main; main()", "runpy.run_module('reconcile', None, '__main__')"]
+    "start",
+    [
+        "from reconcile.cli import main; main()",
+        pytest.param("runpy.run_module('reconcile', None, '__main__')", marks=pytest.mark.slow),
+    ],
 )
 def test_a_defect_ends_a_real_process_with_its_code(tmp_path: Path, start: str) -> None:
     code = f"""if 1:
