@@ -9,9 +9,10 @@ import itertools
 import os
 import re
 import tokenize
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDE = 8
@@ -69,30 +70,29 @@ class Facts(NamedTuple):
 def facts_of(source: str) -> Facts:
     """The facts of a source."""
     tree = ast.parse(source)
-    nodes = list(ast.walk(tree))
-    statements = {id(n.value) for n in nodes if isinstance(n, ast.Expr)}
-    texts = [n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    imported: set[tuple[int, str, str]] = set()
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            imported |= {(0, alias.name, "") for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            imported |= {(node.level, node.module or "", alias.name) for alias in node.names}
-    used = {n.id for n in nodes if isinstance(n, ast.Name)}
+    nodes: defaultdict[type, list[Any]] = defaultdict(list)
+    for node in ast.walk(tree):
+        nodes[type(node)].append(node)
+    statements = {id(n.value) for n in nodes[ast.Expr]}
+    texts = [n for n in nodes[ast.Constant] if isinstance(n.value, str)]
+    functions = [*nodes[ast.FunctionDef], *nodes[ast.AsyncFunctionDef]]
+    public = {n.name for n in (*functions, *nodes[ast.ClassDef]) if n in tree.body and not n.name.startswith("_")}
+    imported = {(0, alias.name, "") for n in nodes[ast.Import] for alias in n.names}
+    imported |= {(n.level, n.module or "", alias.name) for n in nodes[ast.ImportFrom] for alias in n.names}
+    used = {n.id for n in nodes[ast.Name]}
     beside = (n for n in tree.body if isinstance(n, ast.ImportFrom) and n.level == 1 and n.module is None)
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    silent = {n.name: find_silent_fields(n) for n in nodes if isinstance(n, ast.ClassDef)}
+    silent = {n.name: find_silent_fields(n) for n in nodes[ast.ClassDef]}
     return Facts(
         frozenset(imported),
         frozenset(alias.name for node in beside for alias in node.names if alias.name not in used),
-        tuple(n.name for n in nodes if isinstance(n, functions)),
-        tuple(n.name for n in tree.body if isinstance(n, (*functions, ast.ClassDef)) and not n.name.startswith("_")),
+        tuple(n.name for n in functions),
+        tuple(public),
         tuple((n.lineno, n.value) for n in texts if id(n) not in statements),
         tuple((n.lineno, n.value) for n in texts if id(n) in statements),
-        frozenset(text_of(n) for n in nodes if isinstance(n, ast.JoinedStr)),
+        frozenset(map(text_of, nodes[ast.JoinedStr])),
         tuple(find_constants(tree)),
         tuple(f"{name}: {', '.join(fields)}" for name, fields in silent.items() if fields),
-        (*find_type_comments(source), *find_python_2(nodes)),
+        (*find_type_comments(source), *find_python_2(nodes[ast.ClassDef], nodes[ast.Call])),
     )
 
 
@@ -126,13 +126,14 @@ def find_type_comments(source: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], "type comment"
 
 
-def find_python_2(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
+def find_python_2(classes: list[ast.ClassDef], calls: list[ast.Call]) -> Iterator[tuple[int, str]]:
     """The lines with `(object)` or `super(Own, self)`."""
-    for node in nodes:
-        if isinstance(node, ast.ClassDef) and any(isinstance(b, ast.Name) and b.id == "object" for b in node.bases):
+    for node in classes:
+        if any(isinstance(base, ast.Name) and base.id == "object" for base in node.bases):
             yield node.lineno, "object"
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super" and node.args:
-            yield node.lineno, "super"
+    for call in calls:
+        if isinstance(call.func, ast.Name) and call.func.id == "super" and call.args:
+            yield call.lineno, "super"
 
 
 def text_of(value: ast.expr | None) -> str:

@@ -13,8 +13,6 @@ from .legacy import ROOT, RUFF, legacy_files, settings
 
 pytestmark = pytest.mark.text
 
-MENTIONED = 2
-"""Files of the list that another text may give as examples."""
 LISTED = [(name, python) for python in RUFF for name in legacy_files(python)]
 
 
@@ -77,13 +75,6 @@ def test_a_file_for_python_3_6_names_its_package_itself() -> None:
     assert {name: lines for name, lines in early.items() if lines} == {}
 
 
-def test_unused_imports_are_looked_for_in_every_file() -> None:
-    lint = settings()["lint"]
-    assert "F" in lint["select"]
-    assert not [rule for rule in lint["ignore"] if rule.startswith("F")]
-    assert "per-file-ignores" not in lint
-
-
 def test_each_listed_file_has_a_version_that_is_checked() -> None:
     assert set(settings()["per-file-target-version"].values()) == set(RUFF.values())
 
@@ -111,16 +102,3 @@ def test_the_scan_finds(source: str, what: str) -> None:
 def test_the_scan_passes_what_python_3_writes() -> None:
     source = "class A(B):\n    a: object = 1  # type: ignore[misc]\n    def f(self):\n        return super().f('# type: int')\n"
     assert facts_of(source).old == ()
-
-
-def test_the_list_of_files_for_an_old_python_is_kept_once() -> None:
-    """No other file that configures or checks this repository names several of them."""
-    names = [name for name, _ in LISTED if not name.endswith("__init__.py")]
-    others = [ROOT / name for name in ("Makefile", ".pre-commit-config.yaml", "mkdocs.yml", "action.yml")]
-    others += [
-        path for folder in (".ci", ".github", "tests/home") for path in (ROOT / folder).rglob("*") if path.is_file()
-    ]
-    texts = {path: path.read_text(errors="replace") for path in others if path.exists()}
-    assert len(texts) > len(names) / 10
-    assert [path for path, text in texts.items() if sum(name in text for name in names) > MENTIONED] == []
-    assert sum(name in (ROOT / "pyproject.toml").read_text() for name in names) > MENTIONED

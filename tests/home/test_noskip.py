@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.home.modules import ROOT
-
 pytestmark = pytest.mark.text
 
 pytest_plugins = ["pytester"]
@@ -31,13 +29,3 @@ def test_a_skipped_test_fails_the_session(
     pytester.makepyfile(text)
     parallel = ("-p", "xdist.plugin", "-n", str(workers)) if workers else ()
     assert pytester.runpytest_inprocess("-p", "no:reconcile", "-p", "tests.home.noskip", *parallel).ret == code
-
-
-def test_ci_calls_the_target() -> None:
-    assert {"make test", "make home-matrix", 'make proofs KINDS="matrix or browser"'} <= {
-        *(ROOT / ".ci/run").read_text().splitlines()
-    }
-    makefile = (ROOT / "Makefile").read_text()
-    assert "\nKINDS ?= slow or matrix or browser\n" in makefile
-    rule = makefile.partition("\nproofs: ")[2].partition("\n\n")[0]
-    assert '-m "($(KINDS)) and not heavy" -p tests.home.noskip' in rule

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 from pathlib import Path
 
 import pytest
 
-from docs import built
+from docs import built, site
 from docs.links import LINK, linked, outside_code
 from reconcile.products.mfu.claims import read_claims
 from reconcile.products.scorecard.cells import read_cards
 
 ROOT = Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("site_of_docs", ROOT / "docs" / "site.py")
-assert spec is not None
-assert spec.loader is not None
-site = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(site)
-
 pytestmark = [
     pytest.mark.text,
     pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the site shows the files that git keeps"),

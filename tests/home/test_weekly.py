@@ -23,14 +23,6 @@ def script(step: str) -> str:
     return re.sub(r"^ {10}", "", found[1], flags=re.M)
 
 
-def test_it_runs_weekly_on_the_newest() -> None:
-    assert re.search(r'cron: "\d+ \d+ \* \* \d"', TEXT)
-    assert "--upgrade-strategy eager" in TEXT
-    newest = TEXT.partition("  upgrade:")[0]
-    assert "requirements.lock" not in newest
-    assert "==" not in newest
-
-
 def test_every_committed_baseline_is_of_a_model_of_the_zoo() -> None:
     folders = {p.name for p in (ROOT / "reports/baselines").iterdir()}
     assert folders
