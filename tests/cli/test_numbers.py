@@ -61,22 +61,6 @@ def test_jobs_that_are_none(command: tuple[str, ...], text: str) -> None:
     assert is_a_sentence(done, "--jobs must be a whole number from 1 to 1,000, not "), done.output
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        (f"1,{LONG}", "'99999"),
-        ("1,9223372036854775808", "'9223372036854775808' is too large for a size"),
-        ("4294967296,4294967296", "it has more elements than any tensor can have"),
-        ("1,-3", "'-3' is not a size"),
-        ("1,nan", "'nan' is not a size"),
-        ("1,٣", "'٣' is not a size"),
-    ],
-)
-def test_an_input_that_is_none(text: str, why: str) -> None:
-    done = typed("run", "--torch", "net:make", "--input", text)
-    assert is_a_sentence(done, f"cannot be read: {why}"), done.output
-
-
 def test_the_largest_inputs() -> None:
     assert read_input("9223372036854775807").shape == (2**63 - 1,)
     assert read_input(" 0 , 9223372036854775807 :int8").shape == (0, 2**63 - 1)

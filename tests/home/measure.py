@@ -22,67 +22,11 @@ OURS = [m for m in MODULES if not m.startswith("reconcile.model_zoo.")]
 PROSE = frozenset(("a", "an", "the", "of", "it", "its", "is", "are", "was", "that", "which", "only", "by"))
 """Words of which a sentence has at least one."""
 GENERATED = ("reports/", "model_zoo/gallery.json", "model_zoo/steps.json", "model_zoo/scorecard.json", "docs/causes/")
-IRREGULAR = frozenset(
-    [
-        "read",
-        "told",
-        "said",
-        "made",
-        "given",
-        "taken",
-        "shown",
-        "known",
-        "seen",
-        "done",
-        "found",
-        "held",
-        "kept",
-        "put",
-        "set",
-        "cut",
-        "lent",
-        "left",
-        "met",
-        "sent",
-        "built",
-        "bound",
-        "brought",
-        "caught",
-        "chosen",
-        "drawn",
-        "driven",
-        "fed",
-        "felt",
-        "fitted",
-        "forgotten",
-        "got",
-        "gone",
-        "grown",
-        "heard",
-        "hidden",
-        "hit",
-        "laid",
-        "led",
-        "lost",
-        "meant",
-        "paid",
-        "run",
-        "sold",
-        "spent",
-        "split",
-        "spread",
-        "stood",
-        "stuck",
-        "struck",
-        "thought",
-        "thrown",
-        "torn",
-        "understood",
-        "won",
-        "worn",
-        "written",
-        "wound",
-    ]
+IRREGULAR = re.compile(
+    r"read|told|said|made|given|taken|shown|known|seen|done|found|held|kept|put|set|cut|lent|left|met|sent|"
+    r"built|bound|brought|caught|chosen|drawn|driven|fed|felt|fitted|forgotten|got|gone|grown|heard|hidden|"
+    r"hit|laid|led|lost|meant|paid|run|sold|spent|split|spread|stood|stuck|struck|thought|thrown|torn|"
+    r"understood|won|worn|written|wound"
 )
 
 
@@ -91,9 +35,8 @@ def is_participle(name: str) -> bool:
     word = name.strip("_")
     if not word.isalpha() or not word.islower():
         return False
-    return word in IRREGULAR or (
-        bool(re.fullmatch(r"[a-z]{2,}(?:ed|ing)", word)) and word not in {"string", "ring", "need", "feed"}
-    )
+    regular = re.fullmatch(r"[a-z]{2,}(?:ed|ing)", word) and word not in {"string", "ring", "need", "feed"}
+    return bool(regular or IRREGULAR.fullmatch(word))
 
 
 def participles() -> dict[str, list[str]]:
