@@ -76,7 +76,8 @@ def test_a_device_that_is_not_there(device: str) -> None:
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("device", [d if d == "cuda:99" else pytest.param(d, marks=pytest.mark.slow) for d in DEVICES])
+@pytest.mark.slow
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_device_that_a_worker_does_not_find(device: str) -> None:
     with pytest.raises(UsageError, match=rf"^the device {device!r} cannot be used: [^\n]*[^.]\.$"):
         run(RunRequest("gru_demo", {"frames": "20"}, counters=("thop",), device=device))

@@ -83,7 +83,7 @@ def make():
 """
 
 
-def test_what_the_users_code_prints_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_users_code_prints_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stand_in: None) -> None:
     (tmp_path / "prints.py").write_text(PRINTS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(exits, "LOGS", str(tmp_path))
@@ -147,7 +147,7 @@ def test_all_ends_where_the_tool_is_killed(tmp_path: Path, start: Callable[..., 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_is_stopped_before_its_nursery_is_ready(tmp_path: Path) -> None:
+def test_a_run_that_is_stopped_before_its_nursery_is_ready(tmp_path: Path, stand_in: None) -> None:
     """The worker ends as soon as it begins, and the caller waits no longer than that."""
     from reconcile.launch.workers.scratch import pack
     from reconcile.launch.workers.supervisor import Supervisor
