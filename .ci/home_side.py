@@ -3,6 +3,9 @@
 Left out are files that import a framework, numpy, pandas, matplotlib or the like (themselves or through a helper in
 `tests/`) and tests marked `frameworks`.  A test that asks for one of these packages itself (`pytest.importorskip`) is counted
 with them.
+
+Another Python has another syntax and library, not another text and not another mathematics: tests marked `text` are left out, and
+all but some rows of a test that is a table of data, which run the same lines. (Hypothesis tries few examples: home-matrix.)
 Any other skip fails the run: a green matrix means that the home side's tests ran.
 """
 
@@ -10,6 +13,8 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +25,11 @@ HEAVY = frozenset(
     {"tensorflow", "keras", "torch", "thop", "fvcore", "onnx", "h5py", "numpy", "pandas", "matplotlib"}
     | {"IPython", "nbformat", "selenium", "PIL"}
 )
+MARKS = ("frameworks", "text")
+TABLE = 20
+"""A test of more parameters is a table of data."""
+ROWS = 5
+"""Rows of it that run."""
 
 
 def module_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -59,10 +69,16 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    marked = [item for item in items if item.get_closest_marker("frameworks")]
-    if marked:
-        config.hook.pytest_deselected(items=marked)
-        items[:] = [item for item in items if item not in marked]
+    tests = [item.nodeid.partition("[")[0] for item in items]
+    sizes, seen = Counter(tests), Counter[str]()
+    kept, left = [], []
+    for item, test in zip(items, tests, strict=True):
+        step = math.ceil(sizes[test] / ROWS) if sizes[test] > TABLE else 1
+        leave = seen[test] % step or any(item.get_closest_marker(name) for name in MARKS)
+        (left if leave else kept).append(item)
+        seen[test] += 1
+    config.hook.pytest_deselected(items=left)
+    items[:] = kept
 
 
 def unexpected(report: pytest.TestReport) -> bool:
@@ -83,7 +99,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for path in sorted((config.rootpath / "tests").rglob("test_*.py")):
         if needs(path):
             terminalreporter.line(f"{path.relative_to(config.rootpath)}: imports {', '.join(sorted(needs(path)))}")
-    terminalreporter.line("and tests marked `frameworks`")
+    terminalreporter.line(f"tests marked {' or '.join(MARKS)}, and all but {ROWS} rows of tests of more than {TABLE}")
     for report in terminalreporter.stats.get("skipped", []):
         kind = "SKIPPED WITHOUT LEAVE" if unexpected(report) else "asks for a package that is not here"
         terminalreporter.line(f"{report.nodeid}: {kind}")

@@ -20,7 +20,6 @@ from tests.cli.conftest import Stub
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        ("models", zoo_names()),
         ("counters", list(known_counters())),
         ("causes", [c.value for c in Cause]),
         ("conventions", list(NAMED)),
@@ -56,9 +55,7 @@ def test_an_unknown_command_names_the_nearest(stub: Stub) -> None:
     assert (result.exit_code, result.stderr) == (2, "Error: unknown command 'auditt'. Did you mean audit?\n")
 
 
-@pytest.mark.parametrize(
-    "args", [("--help",), ("-h",), ("run", "-h"), ("zoo", "-h"), ("counter", "new", "-h"), ("explain", "--help")]
-)
+@pytest.mark.parametrize("args", [("--help",), ("-h",), ("counter", "new", "-h")])
 def test_help(stub: Stub, args: tuple[str, ...]) -> None:
     result = stub.call(*args)
     assert result.exit_code == 0
@@ -114,23 +111,9 @@ def test_explain_explains_every_name_that_it_lists(stub: Stub, name: str, said: 
     assert (result.exit_code, said in result.stdout) == (0, True)
 
 
-def test_every_option_of_run_has_help(stub: Stub) -> None:
-    command = cli.get_command(click.Context(cli), "run")
-    assert command is not None
-    assert [p.name for p in command.params if not (isinstance(p, click.Option) and p.help)] == []
-
-
-def python(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        [sys.executable, *args], capture_output=True, text=True, timeout=300, check=False, **options
-    )
-
-
-@pytest.mark.parametrize("args", [("--help",), ("--version",), ("explain", "causes")])
-def test_a_real_process_answers(args: tuple[str, ...]) -> None:
-    done = python("-m", "reconcile", *args)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout
+def test_every_option_has_help() -> None:
+    options = {name: [p for p in c.params if isinstance(p, click.Option)] for name, c in cli.walk(click.Context(cli))}
+    assert [(name, p.name) for name, found in options.items() for p in found if not p.help and not p.hidden] == []
 
 
 def test_help_loads_no_command_and_no_renderer() -> None:
@@ -144,24 +127,8 @@ def test_help_loads_no_command_and_no_renderer() -> None:
         loaded = {"rich", "jinja2", "reconcile.cli.commands.run", "reconcile.report"} & set(sys.modules)
         assert not loaded, loaded
     """
-    done = python("-c", code)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def closed_pipe(code: str) -> tuple[int, str]:
-    """Run code with a stdout that is not read; returns exit code and stderr."""
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.stderr is not None
-    error = process.stderr.read()
-    process.stderr.close()
-    return process.wait(timeout=300), error
-
-
-def test_a_closed_pipe_is_no_error() -> None:
-    code = "import sys; sys.argv = ['reconcile', 'explain', 'causes']; from reconcile.cli import main; main()"
-    assert closed_pipe(code) == (0, "")
 
 
 def test_a_closed_pipe_does_not_change_the_verdict_of_a_run(tmp_path: object) -> None:
@@ -174,15 +141,18 @@ def test_a_closed_pipe_does_not_change_the_verdict_of_a_run(tmp_path: object) ->
         from reconcile.cli import main
         main()
     """
-    assert closed_pipe(code) == (1, "")
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert (process.stderr.read(), process.wait(timeout=300)) == (b"", 1)
 
 
 def test_models_are_listed_with_weights_work_and_distance(stub: Stub) -> None:
     done = stub.call("explain", "models")
-    text = " ".join(done.stdout.split())
     assert done.exit_code == 0
-    for name in zoo_names():
-        assert f"{name} " in text
+    assert [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")] == zoo_names()
+    text = " ".join(done.stdout.split())
     assert "not measured yet" not in text
     assert "[1,224,032 weights; 249,809,920 FLOP (matmul); outputs within " in text
     assert "outputs differ, as declared; batch=1, size=224, classes=1000]" in text

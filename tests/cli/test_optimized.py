@@ -11,10 +11,13 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from reconcile.cli import cli
 from reconcile.model_zoo.loading import pair_path
 from reconcile.worker.introspect import documentation
+from reconcile.worker.main import Worker
+from tests.workers import request
 
 ROOT = Path(__file__).parents[2]
 OPTIMIZED = {**os.environ, "PYTHONOPTIMIZE": "2"}
@@ -44,28 +47,34 @@ print(json.dumps([CliRunner().invoke(cli, [*name.split(), "--help"]).output for 
 """
 
 
-def said(code: str, environ: dict[str, str]) -> object:
+def say(code: str) -> object:
+    """What the code prints under ``python -OO``."""
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=environ, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=ROOT, env=OPTIMIZED, capture_output=True, text=True, check=True
     )
     return json.loads(done.stdout)
 
 
 def test_help_is_the_same() -> None:
-    shown = said(HELP, OPTIMIZED)
-    assert shown == said(HELP, dict(os.environ))
-    assert len(set(map(str, shown))) == 1 + len(list(cli.walk(click.Context(cli))))  # type: ignore[call-overload]
+    names = ["", *(name for name, _ in cli.walk(click.Context(cli)))]
+    shown = [CliRunner().invoke(cli, [*name.split(), "--help"]).output for name in names]
+    assert say(HELP) == shown
+    assert len(set(shown)) == len(names)
 
 
-def test_documentation_is_the_same(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(MODULE)
+def test_documentation_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "documented.py").write_text(MODULE)
     code = (
         f"import json, sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import mine; from reconcile.worker.introspect import documentation\n"
-        "print(json.dumps([documentation(x) for x in (mine, mine.Made, mine.Made.inside, mine.bare)]))\n"
+        "import documented as it; from reconcile.worker.introspect import documentation\n"
+        "found = [documentation(x) for x in (it, it.Made, it.Made.inside, it.bare)]\n"
     )
     expected = ["A module.\n\nWith a second line.", "A class.", "A method.", ""]
-    assert said(code, OPTIMIZED) == said(code, dict(os.environ)) == expected
+    assert say(f"{code}print(json.dumps(found))") == expected
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    here: dict[str, object] = {}
+    exec(code, here)
+    assert here["found"] == expected
 
 
 def test_documentation_of_what_has_no_source() -> None:
@@ -73,14 +82,14 @@ def test_documentation_of_what_has_no_source() -> None:
     assert documentation(lambda: 0) == ""
 
 
-@pytest.mark.parametrize("name", ["gru_demo", "lstm_lm"])
-def test_a_pair_keeps_its_description(name: str) -> None:
+def test_a_pair_keeps_its_description() -> None:
     """What a worker says of the pair before it loads a framework: its Python drops docstrings as the one that starts it."""
-    path = pair_path(name)
+    paths = [pair_path(name) for name in ("gru_demo", "lstm_lm")]
     code = (
         "import json; from reconcile.worker.main import Worker; from tests.workers import request\n"
-        f"print(json.dumps(Worker(request('tf', pair={path!r}))._meta()['doc']))"
+        f"print(json.dumps([Worker(request('tf', pair=path))._meta()['doc'] for path in {paths!r}]))"
     )
-    doc = ast.get_docstring(ast.parse(Path(path).read_text()), clean=False)
-    assert doc
-    assert said(code, OPTIMIZED) == said(code, dict(os.environ)) == doc
+    docs = [ast.get_docstring(ast.parse(Path(path).read_text()), clean=False) for path in paths]
+    assert [path for path, doc in zip(paths, docs, strict=True) if not doc] == []
+    assert say(code) == docs
+    assert [Worker(request("tf", pair=path))._meta()["doc"] for path in paths] == docs

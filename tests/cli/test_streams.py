@@ -79,7 +79,7 @@ def test_streams_of_a_real_process_that_take_nothing(tmp_path: Path, line: str, 
     assert bool(done.stdout) == (code == EXIT_OK)
 
 
-@pytest.mark.parametrize("args", [("--help",), ("run", "--help"), ("explain", "causes")])
+@pytest.mark.parametrize("args", [("--help",), ("explain", "causes")])
 def test_a_reader_that_has_gone_is_no_fault(args: tuple[str, ...]) -> None:
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "reconcile", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ RUFF = {"3.6": "py37", "3.8": "py38", "3.9": "py39"}
 POSTPONED = "from __future__ import annotations\n"
 
 
+@functools.cache
 def settings() -> dict[str, Any]:
     """What pyproject.toml says to ruff."""
     found: dict[str, Any] = user_files.toml(ROOT / "pyproject.toml", "the file")["tool"]["ruff"]

@@ -8,84 +8,25 @@ that may only fall (test_house.py).
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from pathlib import Path
 
-from tests.home.modules import LINKS, MODULES, ROOT, parsed
+from tests.home.modules import MODULES, ROOT, WIDE, facts, links
 from tests.home.rings import CORE, owner, seams, strings
 
 SMALL = 60
 """Lines of a file below which it has to serve more than one importer."""
-WIDE = 8
-"""Fields of a record from which on each has its line."""
+OURS = [m for m in MODULES if not m.startswith("reconcile.model_zoo.")]
+"""A row of the gallery has the hash of its pair."""
 PROSE = frozenset(("a", "an", "the", "of", "it", "its", "is", "are", "was", "that", "which", "only", "by"))
 """Words of which a sentence has at least one."""
 GENERATED = ("reports/", "model_zoo/gallery.json", "model_zoo/steps.json", "model_zoo/scorecard.json", "docs/causes/")
-IRREGULAR = frozenset(
-    [
-        "read",
-        "told",
-        "said",
-        "made",
-        "given",
-        "taken",
-        "shown",
-        "known",
-        "seen",
-        "done",
-        "found",
-        "held",
-        "kept",
-        "put",
-        "set",
-        "cut",
-        "lent",
-        "left",
-        "met",
-        "sent",
-        "built",
-        "bound",
-        "brought",
-        "caught",
-        "chosen",
-        "drawn",
-        "driven",
-        "fed",
-        "felt",
-        "fitted",
-        "forgotten",
-        "got",
-        "gone",
-        "grown",
-        "heard",
-        "hidden",
-        "hit",
-        "laid",
-        "led",
-        "lost",
-        "meant",
-        "paid",
-        "run",
-        "sold",
-        "spent",
-        "split",
-        "spread",
-        "stood",
-        "stuck",
-        "struck",
-        "thought",
-        "thrown",
-        "torn",
-        "understood",
-        "won",
-        "worn",
-        "written",
-        "wound",
-    ]
+IRREGULAR = re.compile(
+    r"read|told|said|made|given|taken|shown|known|seen|done|found|held|kept|put|set|cut|lent|left|met|sent|"
+    r"built|bound|brought|caught|chosen|drawn|driven|fed|felt|fitted|forgotten|got|gone|grown|heard|hidden|"
+    r"hit|laid|led|lost|meant|paid|run|sold|spent|split|spread|stood|stuck|struck|thought|thrown|torn|"
+    r"understood|won|worn|written|wound"
 )
 
 
@@ -94,21 +35,13 @@ def is_participle(name: str) -> bool:
     word = name.strip("_")
     if not word.isalpha() or not word.islower():
         return False
-    return word in IRREGULAR or (
-        bool(re.fullmatch(r"[a-z]{2,}(?:ed|ing)", word)) and word not in {"string", "ring", "need", "feed"}
-    )
-
-
-def functions(module: str) -> Iterator[str]:
-    """The names of the functions and methods of a module."""
-    for node in ast.walk(parsed(module)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node.name
+    regular = re.fullmatch(r"[a-z]{2,}(?:ed|ing)", word) and word not in {"string", "ring", "need", "feed"}
+    return bool(regular or IRREGULAR.fullmatch(word))
 
 
 def participles() -> dict[str, list[str]]:
     """The functions of each module that are named by a bare participle."""
-    found = {module: [name for name in functions(module) if is_participle(name)] for module in MODULES}
+    found = {module: [name for name in facts(module).functions if is_participle(name)] for module in MODULES}
     return {module: names for module, names in found.items() if names}
 
 
@@ -125,30 +58,14 @@ def is_sentence(text: str) -> bool:
         return True
 
 
-def text_of(value: ast.expr | None) -> str:
-    """The text that an expression is, as far as it stands in the source; '' if it is another one."""
-    if isinstance(value, ast.JoinedStr):
-        return "".join(text_of(part) or "{}" for part in value.values)
-    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
-
-
-def sentences(trees: Mapping[str, ast.Module] | None = None) -> list[str]:
+def sentences() -> list[str]:
     """Constants of one word that hold a sentence."""
-    found = []
-    ours = [
-        m for m in MODULES if not m.startswith("reconcile.model_zoo.")
-    ]  # a row of the gallery has the hash of its pair
-    for module, tree in (trees or {module: parsed(module) for module in ours}).items():
-        for node in tree.body:
-            if isinstance(node, (ast.Assign, ast.AnnAssign)):
-                target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-                if (
-                    isinstance(target, ast.Name)
-                    and re.fullmatch(r"_?[A-Z]+", target.id)
-                    and is_sentence(text_of(node.value))
-                ):
-                    found.append(f"{module}.{target.id}")
-    return found
+    return [f"{m}.{name}" for m in OURS for name, text in facts(m).constants if is_sentence(text)]
+
+
+def undescribed_records() -> list[str]:
+    """Records of ``WIDE`` fields and more with a field that has no line: in the docstring, or in a string below it."""
+    return [f"{m}.{record}" for m in OURS for record in facts(m).silent]
 
 
 def lonely_files() -> list[str]:
@@ -157,8 +74,11 @@ def lonely_files() -> list[str]:
     Those apart that something loads by their name (a counter's ``rules``, its ``program``), and the tables of formulas that a
     package loads for what they register.
     """
-    importers = Counter(imported for found in LINKS.values() for imported in found)
-    loaded = loaded_by_name() | registered()
+    importers = Counter(imported for found in links().values() for imported in found)
+    loaded = loaded_by_name()
+    for module, path in MODULES.items():
+        if path.name == "__init__.py":
+            loaded |= {f"{module}.{name}" for name in facts(module).registered}
     return sorted(
         module
         for module, path in MODULES.items()
@@ -171,58 +91,10 @@ def lonely_files() -> list[str]:
 
 def loaded_by_name() -> set[str]:
     """Modules beside a counter's declaration whose name stands in the product as ``f"{module}.rules"``."""
-    texts = (n for module in MODULES for n in ast.walk(parsed(module)) if isinstance(n, ast.JoinedStr))
-    names = {match[1] for text in texts if (match := re.fullmatch(r"\{\}\.(\w+)", text_of(text)))}
+    texts = {text for module in MODULES for text in facts(module).templates}
+    names = {match[1] for text in texts if (match := re.fullmatch(r"\{\}\.(\w+)", text))}
     counters = "reconcile.adapters.counters."
     return {m for m in MODULES if m.startswith(counters) and m.count(".") == 4 and m.rpartition(".")[2] in names}
-
-
-def registered() -> set[str]:
-    """Modules that their package's ``__init__`` imports as modules and uses no further."""
-    found: set[str] = set()
-    for module, path in MODULES.items():
-        if path.name == "__init__.py":
-            tree = parsed(module)
-            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-            for node in tree.body:
-                if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module is None:
-                    found |= {f"{module}.{alias.name}" for alias in node.names if alias.name not in used}
-    return found
-
-
-def undescribed_records(trees: Mapping[str, ast.Module] | None = None) -> list[str]:
-    """Records of ``WIDE`` fields and more with a field that has no line: in the docstring, or in a string below it."""
-    found = []
-    ours = [
-        m for m in MODULES if not m.startswith("reconcile.model_zoo.")
-    ]  # a row of the gallery has the hash of its pair
-    for module, tree in (trees or {module: parsed(module) for module in ours}).items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                silent = undescribed_fields(node)
-                if silent:
-                    found.append(f"{module}.{node.name}: {', '.join(silent)}")
-    return found
-
-
-def undescribed_fields(record: ast.ClassDef) -> list[str]:
-    """The fields of a wide record that have no line of their own; none of a record with fewer fields than ``WIDE``."""
-    fields = [n.target.id for n in record.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
-    described = set(re.findall(r"^ *(\w+): \S", ast.get_docstring(record) or "", re.MULTILINE))
-    for before, after in itertools.pairwise(record.body):
-        if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and is_text(after):
-            described.add(before.target.id)
-    return [name for name in fields if name != "_" and name not in described] if len(fields) >= WIDE else []
-
-
-def is_text(node: ast.stmt) -> bool:
-    """Whether a statement is a bare string."""
-    return isinstance(node, ast.Expr) and bool(text_of(node.value))
-
-
-def lines_of(paths: Mapping[str, Path]) -> int:
-    """The lines of these files."""
-    return sum(len(path.read_text().splitlines()) for path in paths.values())
 
 
 def committed(*patterns: str) -> int:
@@ -242,7 +114,7 @@ def main() -> None:
             path.read_text().splitlines()
         )
     outer = {name: size for name, size in rings.items() if name not in (CORE, "zoo")}
-    number = sum(len(list(functions(module))) for module in MODULES)
+    number = sum(len(facts(module).functions) for module in MODULES)
     print(f"product: {sum(rings.values()):,} lines in {len(MODULES)} modules")
     print(
         f"  core without the zoo: {rings[CORE]:,}; zoo: {rings['zoo']:,}; what can be taken away: {sum(outer.values()):,}"
@@ -250,7 +122,7 @@ def main() -> None:
     print("  " + ", ".join(f"{name} {size:,}" for name, size in sorted(outer.items(), key=lambda item: -item[1])))
     print(f"tests: {committed('tests/*.py'):,} lines")
     print(f"generated and committed: {committed(*GENERATED):,} lines")
-    print(f"imports across the rings: {len(seams(LINKS))}; strings: {len(strings(MODULES))}")
+    print(f"imports across the rings: {len(seams(links()))}; strings: {len(strings(MODULES))}")
     print(f"files below {SMALL} lines with one importer: {len(lonely_files())}")
     print(f"functions named by a bare participle: {sum(map(len, participles().values()))} of {number:,}")
     print(f"sentences under a one-word constant: {len(sentences())}")

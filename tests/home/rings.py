@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
+import functools
 import re
 from collections.abc import Iterable, Mapping
 
 from reconcile.core import registry
-from tests.home.modules import LINKS, MODULES, parsed
+from tests.home.modules import MODULES, facts, links
 
 CORE = "core"
 CORE_FRAMEWORKS = ("tensorflow", "pytorch")
@@ -30,6 +30,7 @@ def removable() -> dict[str, str]:
 REMOVABLE = removable()
 
 
+@functools.cache
 def owner(module: str) -> str:
     """What a module belongs to: a name of ``removable``, or the core."""
     if module in CALLBACKS:
@@ -37,6 +38,7 @@ def owner(module: str) -> str:
     return next((n for n, package in REMOVABLE.items() if f"{module}.".startswith(f"{package}.")), CORE)
 
 
+@functools.cache
 def needs() -> dict[str, set[str]]:
     """What each removable part may import beside the core and itself, as its record says."""
     found = {f"products.{name}": {*p.needs, *p.uses} for name, p in registry.products().items()}
@@ -51,36 +53,33 @@ def with_dependents(names: Iterable[str]) -> set[str]:
     return set(REMOVABLE) - registry._with_their_needs({n: needs for n, needs in needed.items() if n not in set(names)})
 
 
-def seams(links: Mapping[str, Iterable[str]]) -> list[str]:
+def seams(linked: Mapping[str, Iterable[str]]) -> list[str]:
     """The imports out of the core into what can be taken away, and those of a removable part into one that it does not need."""
     allowed = needs()
     return sorted(
         f"{module} imports {imported}"
-        for module, found in links.items()
+        for module, found in linked.items()
         for imported in found
         if owner(imported) not in {CORE, owner(module), *allowed.get(owner(module), ())}
     )
 
 
-def strings(modules: Iterable[str], patterns: Mapping[str, str] = REMOVABLE) -> list[str]:
+def strings(modules: Iterable[str]) -> list[str]:
     """Strings of code, docstrings apart, that name the module or folder of a part which can be taken away and is not theirs."""
-    parts = sorted({package.removeprefix("reconcile.") for package in patterns.values()}, key=len, reverse=True)
+    parts = sorted({package.removeprefix("reconcile.") for package in REMOVABLE.values()}, key=len, reverse=True)
     named = re.compile(r"\b(?:" + "|".join(re.escape(p).replace(r"\.", "[./]") for p in parts) + r")\b")
     found = []
     for module in modules:
         if module == TABLE:
             continue
-        tree = parsed(module)
-        written = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in written:
-                for match in named.finditer(node.value):
-                    target = owner("reconcile." + match[0].replace("/", "."))
-                    if target not in {owner(module), *needs().get(owner(module), ())}:
-                        found.append(f"{module}, line {node.lineno}: {match[0]}")
+        for line, text in facts(module).strings:
+            for match in named.finditer(text):
+                target = owner("reconcile." + match[0].replace("/", "."))
+                if target not in {owner(module), *needs().get(owner(module), ())}:
+                    found.append(f"{module}, line {line}: {match[0]}")
     return sorted(set(found))
 
 
 if __name__ == "__main__":
-    print("\n".join(seams(LINKS)))
+    print("\n".join(seams(links())))
     print("\n".join(strings(MODULES)))

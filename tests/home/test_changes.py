@@ -4,16 +4,15 @@ counted."""
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.home.modules import ROOT
+from tests.home.test_changes_options import Copy
+
+pytestmark = pytest.mark.text
 
 COPIED = ("reconcile", "adapters", "model_zoo", "docs")
 CAUSE, BEFORE = "bias-read-twice", "non-mac-doubled"
@@ -86,36 +85,24 @@ def read_files(tree: Path) -> dict[str, str]:
     return texts
 
 
-def insert(file: Path, *, before: str, text: str) -> None:
-    """Insert the text before the only place in the file that reads so."""
-    whole = file.read_text(encoding="utf-8")
-    assert whole.count(before) == 1, f"{file.name} has no single {before!r}"
-    file.write_text(whole.replace(before, text + before), encoding="utf-8")
-
-
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A cause and a convention are added to a copy: the files that changed, and what the copy then says of them."""
     pytest.importorskip("numpy")  # the probe imports tests that need it
-    tree = tmp_path_factory.mktemp("changes") / "tree"
-    for folder in COPIED:
-        shutil.copytree(ROOT / folder, tree / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    before = read_files(tree)
+    tree = Copy(tmp_path_factory.mktemp("changes") / "tree", COPIED)
+    before = read_files(tree.folder)
     place = f"    {BEFORE.upper().replace('-', '_')} = CauseRecord("
-    insert(tree / "reconcile/core/causes.py", before=place, text=RECORD)
-    conventions = tree / "reconcile/core/conventions.py"
-    insert(conventions, before="BUILT_IN = {", text=WEIGHTS)
-    insert(conventions, before='}\n"""Those, and the ones', text=", PRODUCTS.name: PRODUCTS")
-    (tree / f"reconcile/pages/causes/{CAUSE}.md").write_text(PAGE, encoding="utf-8")
-    (tree / f"reconcile/pages/conventions/{CONVENTION}.md").write_text(PAGE, encoding="utf-8")
-    paths = os.pathsep.join((str(tree), str(ROOT)))  # the tests are those of the repository
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-    words = [sys.executable, "-c", PROBE, CAUSE, CONVENTION]
-    done = subprocess.run(words, cwd=tree, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    after = read_files(tree)
+    tree.replace("reconcile/core/causes.py", place, RECORD + place)
+    conventions = "reconcile/core/conventions.py"
+    tree.replace(conventions, "BUILT_IN = {", WEIGHTS + "BUILT_IN = {")
+    end = '}\n"""Those, and the ones'
+    tree.replace(conventions, end, ", PRODUCTS.name: PRODUCTS" + end)
+    tree.write(f"reconcile/pages/causes/{CAUSE}.md", PAGE)
+    tree.write(f"reconcile/pages/conventions/{CONVENTION}.md", PAGE)
+    found = json.loads(tree.run("-c", PROBE, CAUSE, CONVENTION, paths=(ROOT,)))  # the tests are those of the repository
+    after = read_files(tree.folder)
     touched = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-    return {"touched": touched, **json.loads(done.stdout)}
+    return {"touched": touched, **found}
 
 
 def test_a_cause_is_two_files_and_two_generated_ones(changed: dict[str, Any]) -> None:

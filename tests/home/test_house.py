@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import ast
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
-from tests.home.measure import WIDE, is_participle, lonely_files, participles, sentences, undescribed_records
+import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.home.measure import (
+    OURS,
+    is_participle,
+    is_sentence,
+    lonely_files,
+    participles,
+    sentences,
+    undescribed_records,
+)
+from tests.home.modules import MODULES, ROOT, WIDE, Facts, facts, facts_of
 
-
-def modules() -> list[PurePosixPath]:
-    """Every module as a path below reconcile/, adapters included."""
-    ours = [path.relative_to(ROOT / "reconcile") for path in (ROOT / "reconcile").rglob("*.py")]
-    frameworks = [path.relative_to(ROOT) for path in (ROOT / "adapters").rglob("*.py")]
-    own = [path for path in ours if path.parts[0] not in ("adapters", "model_zoo")]
-    return [PurePosixPath(path) for path in (*own, *frameworks)]
+pytestmark = [pytest.mark.text, pytest.mark.usefixtures("facts")]
 
 
 PROTOCOL = {"capture", "bridge", "to_markdown"}
@@ -30,7 +32,7 @@ PARTICIPLES = 120
 """Functions that a bare participle may name, verbs among them whose forms are equal: ``run``, ``put``, ``read``."""
 LONELY = 15
 """Files under 60 lines that one other imports."""
-MODULES = modules()
+PATHS = [PurePosixPath(MODULES[module].relative_to(ROOT / "reconcile")) for module in OURS]
 TESTS = [PurePosixPath(path.relative_to(ROOT / "tests")) for path in (ROOT / "tests").rglob("test_*.py")]
 
 
@@ -49,7 +51,7 @@ def misplaced(tests: Iterable[PurePosixPath], paths: Iterable[PurePosixPath]) ->
 
 def test_tests_stand_beside_what_they_test_by_name() -> None:
     assert len(TESTS) > 200
-    assert misplaced(TESTS, MODULES) == []
+    assert misplaced(TESTS, PATHS) == []
 
 
 def test_a_test_in_another_folder_is_found() -> None:
@@ -58,22 +60,18 @@ def test_a_test_in_another_folder_is_found() -> None:
     ]
 
 
-def often(sources: Iterable[str]) -> list[str]:
+def often(modules: Iterable[Facts]) -> list[str]:
     """The public top-level functions and classes that several of these modules define."""
-    defined: dict[str, int] = defaultdict(int)
-    for source in sources:
-        for node in ast.parse(source).body:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                defined[node.name] += 1
-    return sorted(name for name, times in defined.items() if times >= MANY and not name.startswith("_"))
+    defined = Counter(name for each in modules for name in each.public)
+    return sorted(name for name, times in defined.items() if times >= MANY)
 
 
 def test_few_names_are_defined_three_times() -> None:
-    sources = [(ROOT / ("" if path.parts[0] == "adapters" else "reconcile") / path).read_text() for path in MODULES]
-    found = often(sources)
+    ours = [facts(module) for module in OURS]
+    found = often(ours)
     assert set(found) >= PROTOCOL
     assert len(set(found) - PROTOCOL) <= OFTEN, "\n".join(found)
-    assert often([*sources, *["def planted(): ...\n"] * MANY]) == sorted([*found, "planted"])
+    assert often([*ours, *[facts_of("def planted(): ...\n")] * MANY]) == sorted([*found, "planted"])
 
 
 def test_few_functions_are_named_by_a_bare_participle() -> None:
@@ -109,7 +107,7 @@ PROGRAM = "import a\\nwith a.b() as the, it:\\n    that = which(the, of=it)"
 FORMULA = "2 B Hq Sq Sk (Dq + Dv)"
 NAMES = "abs add all any is_nan rsub where"
 """
-    assert sentences({"planted": ast.parse(source)}) == ["planted.NOTHING", "planted.AGAIN"]
+    assert [name for name, text in facts_of(source).constants if is_sentence(text)] == ["NOTHING", "AGAIN"]
 
 
 def test_a_field_without_a_line_is_found() -> None:
@@ -121,8 +119,5 @@ def test_a_field_without_a_line_is_found() -> None:
     named = record.format(lines.replace("        f3: The", "        f2 and f3, the"), fields)
     below = named.replace("    f3: int\n", '    f3: int\n    """The number f3."""\n')
     narrow = record.format("", fields.replace("    f3: int\n", ""))
-    found = {
-        text: undescribed_records({"planted": ast.parse(source)})
-        for text, source in (("described", described), ("named", named), ("below", below), ("narrow", narrow))
-    }
-    assert found == {"described": [], "named": ["planted.Record: f3"], "below": [], "narrow": []}
+    assert [facts_of(text).silent for text in (described, below, narrow)] == [(), (), ()]
+    assert facts_of(named).silent == ("Record: f3",)

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.text
+
+pytest_plugins = ["pytester"]
 TESTS = {
-    "one": "def test_a(): pass\n",
-    "two": "def test_b(): pass\ndef test_a(): pass\n",
-    "long": "import pytest\n@pytest.mark.timeout(900)\ndef test_a(): pass\n",
-    "longest": "import pytest\ndef test_b(): pass\n@pytest.mark.timeout(3600)\ndef test_a(): pass\n",
+    "test_one": "def test_a(): pass\n",
+    "test_two": "def test_b(): pass\ndef test_a(): pass\n",
+    "test_long": "import pytest\n@pytest.mark.timeout(900)\ndef test_a(): pass\n",
+    "test_longest": "import pytest\ndef test_b(): pass\n@pytest.mark.timeout(3600)\ndef test_a(): pass\n",
 }
 
 
-def test_files_by_what_they_may_take(tmp_path: Path) -> None:
-    for name, text in TESTS.items():
-        (tmp_path / f"test_{name}.py").write_text(text)
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:reconcile",
-        "-p",
-        "tests.home.longest_first",
-        "--collect-only",
-        "-q",
-    ]
-    done = subprocess.run([*command, f"--rootdir={tmp_path}", "-c", str(tmp_path / "pytest.ini"), str(tmp_path)],
-                          cwd=ROOT, capture_output=True, text=True)  # fmt: skip
-    found = [line for line in done.stdout.splitlines() if "::" in line]
-    assert found == [
+def test_files_by_what_they_may_take(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makepyfile(**TESTS)
+    words = ("-p", "tests.home.longest_first", "-p", "pytest_timeout", "--collect-only", "-q")
+    assert [line for line in pytester.runpytest_inprocess(*words).outlines if "::" in line] == [
         "test_longest.py::test_b",
         "test_longest.py::test_a",
         "test_long.py::test_a",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.text
+
+pytest_plugins = ["pytester"]
 PASSES = "def test_a():\n    pass\n"
 SKIPS = "import pytest\n\ndef test_b():\n    pytest.skip('no interpreter')\n"
 EXPECTS = "import pytest\n\n@pytest.mark.xfail\ndef test_c():\n    assert False\n"
@@ -16,22 +14,18 @@ EXPECTS = "import pytest\n\n@pytest.mark.xfail\ndef test_c():\n    assert False\
 
 @pytest.mark.parametrize(
     ("text", "code", "workers"),
-    [(PASSES, 0, 0), (PASSES + SKIPS, 1, 0), (EXPECTS, 1, 0), ("", 5, 0), (PASSES + SKIPS, 1, 1)],
+    [
+        (PASSES, 0, 0),
+        (PASSES + SKIPS, 1, 0),
+        (EXPECTS, 1, 0),
+        ("", 5, 0),
+        pytest.param(PASSES + SKIPS, 1, 1, marks=pytest.mark.slow),
+    ],
 )
-def test_a_skipped_test_fails_the_session(tmp_path: Path, text: str, code: int, workers: int) -> None:
-    (tmp_path / "test_it.py").write_text(text)
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    command = [sys.executable, "-m", "pytest", "-p", "no:reconcile", "-p", "tests.home.noskip", "-n", str(workers)]
-    done = subprocess.run([*command, f"--rootdir={tmp_path}", "-c", str(tmp_path / "pytest.ini"), str(tmp_path)],
-                          cwd=ROOT, capture_output=True, text=True)  # fmt: skip
-    assert done.returncode == code, done.stdout + done.stderr
-
-
-def test_ci_calls_the_target() -> None:
-    assert {"make test", "make home-matrix", 'make proofs KINDS="matrix or browser"'} <= {
-        *(ROOT / ".ci/run").read_text().splitlines()
-    }
-    makefile = (ROOT / "Makefile").read_text()
-    assert "\nKINDS ?= slow or matrix or browser\n" in makefile
-    rule = makefile.partition("\nproofs: ")[2].partition("\n\n")[0]
-    assert '-m "($(KINDS)) and not heavy" -p tests.home.noskip' in rule
+def test_a_skipped_test_fails_the_session(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, text: str, code: int, workers: int
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makepyfile(text)
+    parallel = ("-p", "xdist.plugin", "-n", str(workers)) if workers else ()
+    assert pytester.runpytest_inprocess("-p", "no:reconcile", "-p", "tests.home.noskip", *parallel).ret == code

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 from pathlib import Path
 
 import pytest
 
+from docs import built, site
 from docs.links import LINK, linked, outside_code
+from reconcile.products.mfu.claims import read_claims
+from reconcile.products.scorecard.cells import read_cards
 
 ROOT = Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("site_of_docs", ROOT / "docs" / "site.py")
-assert spec is not None
-assert spec.loader is not None
-site = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(site)
-
-pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the site shows the files that git keeps")
+pytestmark = [
+    pytest.mark.text,
+    pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the site shows the files that git keeps"),
+]
 
 
-@pytest.fixture(scope="module")
-def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["few", pytest.param("all", marks=pytest.mark.slow)])
+def laid(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources of the site, with what is made of few rows of the committed data, or of all."""
     pytest.importorskip("matplotlib")  # some pages have plots
     folder = tmp_path_factory.mktemp("site") / "laid"
-    site.lay_out(folder)
+    rows, cards = read_claims(built.ROOT / built.MFU / "claims.csv"), read_cards()
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "few":
+            patch.setattr(built.claims, "read_claims", lambda _path: rows[:20])
+            patch.setattr(built.cells, "read_cards", lambda: {k: v for k, v in cards.items() if v.counter == "thop"})
+            patch.setattr(built.gallery, "to_svg", lambda _rows: "<svg/>")
+            patch.setattr(built.picture, "to_svg", lambda _board: "<svg/>")
+        site.lay_out(folder)
     return folder
 
 

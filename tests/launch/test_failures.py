@@ -14,7 +14,7 @@ import pytest
 
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
-from reconcile.launch.request import RunRequest
+from reconcile.launch.request import RunRequest, run_request
 from reconcile.workflow import run
 from tests.conftest import PAIRS
 from tests.launch.conftest import PATIENCE, until
@@ -26,6 +26,17 @@ ROOT = Path(__file__).parents[2]
 
 
 TORCH = ("thop", "fvcore", "flop_counter")
+NET = """
+import sys
+sys.path.append({folder!r})
+from types import SimpleNamespace
+import misbehaves, torch
+
+def make():
+    params = SimpleNamespace(how={how!r}, under={under!r}, without="")
+    return misbehaves.build_torch(params), torch.ones(3, 5)
+"""
+"""The pair's PyTorch side alone."""
 
 
 def _run(timeout=300.0, counters=TORCH, **overrides):
@@ -33,20 +44,8 @@ def _run(timeout=300.0, counters=TORCH, **overrides):
     return result, {led.counter: led for led in result.ledgers}
 
 
-@pytest.mark.parametrize(
-    ("how", "under", "timeout", "said"),
-    [
-        ("raise", "thop", 300.0, "RuntimeError: this model does not like to be counted"),
-        pytest.param("hang", "fvcore", 25.0, "time limit of 25 s", marks=pytest.mark.slow),
-        ("die", "thop", 300.0, "killed (signal 9"),
-        ("exit", "fvcore", 300.0, "SystemExit: 4"),
-        pytest.param(
-            "end", "fvcore", 300.0, "its process ended with status 4 before it was done", marks=pytest.mark.slow
-        ),
-    ],
-)
-def test_one_counter_fails_alone(how, under, timeout, said):
-    result, ledgers = _run(timeout, how=how, under=under)
+def check_failed_alone(result, under, said):
+    ledgers = {ledger.counter: ledger for ledger in result.ledgers}
     assert result.exit_code == 3
     assert ledgers[under].state is State.FAILED
     assert said in ledgers[under].reason
@@ -58,6 +57,22 @@ def test_one_counter_fails_alone(how, under, timeout, said):
     assert failed
     assert {s.state for s in failed} == {State.FAILED}
     assert {s.residual for s in result.statements if s not in failed} == {0}
+
+
+FAILURES = [
+    ("raise", "thop", 300.0, "RuntimeError: this model does not like to be counted"),
+    ("hang", "fvcore", 25.0, "time limit of 25 s"),
+    ("die", "thop", 300.0, "killed (signal 9"),
+    ("exit", "fvcore", 300.0, "SystemExit: 4"),
+    ("end", "fvcore", 300.0, "its process ended with status 4 before it was done"),
+]
+CHEAP = ("die",)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "under", "timeout", "said"), FAILURES)
+def test_one_counter_fails_alone(how, under, timeout, said):
+    check_failed_alone(_run(timeout, how=how, under=under)[0], under, said)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +91,7 @@ def test_the_other_framework_still_reconciles(package, title, framework):
             assert result.statement(ledger.counter, f"trace@{ledger.framework}").residual == 0
 
 
+@pytest.mark.slow
 def test_a_missing_counter_is_named():
     result, ledgers = _run(without="thop")
     assert result.exit_code == 3
@@ -83,13 +99,9 @@ def test_a_missing_counter_is_named():
     assert ledgers["fvcore"].state is State.EQUAL
 
 
-@pytest.mark.parametrize(
-    ("overrides", "said"),
-    [({"hwo": "raise"}, "has no parameter 'hwo'; its parameters are: how, under, without")],
-)
-def test_bad_override_is_a_usage_error(overrides, said):
-    with pytest.raises(UsageError, match=said):
-        _run(**overrides)
+def test_bad_override_is_a_usage_error():
+    with pytest.raises(UsageError, match="has no parameter 'hwo'; its parameters are: how, under, without"):
+        _run(hwo="raise")
 
 
 def test_broken_pair_file_is_a_usage_error(tmp_path):
@@ -118,6 +130,7 @@ def test_interruption_leaves_no_file_and_no_worker(tmp_path, start):
     assert alive == []
 
 
+@pytest.mark.slow
 def test_a_hook_that_changes_is_a_broken_rule(tmp_path):
     """Change one number in thop's GRU hook: which rule broke, at which layer, expected and reported; exit 1."""
     spec = importlib.util.find_spec("thop")
@@ -151,3 +164,14 @@ def test_a_hook_that_changes_is_a_broken_rule(tmp_path):
     assert f"reported {expected + 97 * 96:,}" in said
     assert "torch.nn.modules.rnn.GRU" in said
     assert "layer gru" in said
+
+
+@pytest.mark.parametrize(
+    ("how", "under", "timeout", "said"),
+    [found if found[0] in CHEAP else pytest.param(*found, marks=pytest.mark.slow) for found in FAILURES],
+)
+def test_one_counter_fails_alone_in_a_forked_worker(tmp_path, monkeypatch, warmed, how, under, timeout, said):
+    """In the end of this file: what is warm stays so, and the tests before start no framework."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.py").write_text(NET.format(folder=str(PAIRS), how=how, under=under))
+    check_failed_alone(run(run_request(torch="net:make", counters=TORCH, timeout=timeout)), under, said)

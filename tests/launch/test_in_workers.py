@@ -156,13 +156,6 @@ def test_nothing_to_cite_says_why_and_what_to_do() -> None:
         reconcile.Run(samples.empty()).cite()
 
 
-def test_two_numbers_are_cited_with_what_separates_them() -> None:
-    first, second, third = reconcile.Run(samples.everything()).cite().splitlines()
-    assert "in TensorFlow (a batch" in first
-    assert "in PyTorch (a batch" in second
-    assert third.startswith("The two models differ: ")
-
-
 def test_reports_are_written(tmp_path: Path) -> None:
     found = reconcile.Run(samples.clean())
     assert found.write(tmp_path / "a") == [tmp_path / "a" / f"toy.{suffix}" for suffix in ("md", "csv", "json")]

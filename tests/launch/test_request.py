@@ -45,7 +45,8 @@ def calls(source: str, function: str) -> list[int]:
 def test_one_function_makes_every_request() -> None:
     assert calls("a = RunRequest()\nb = runner.RunRequest(1)", "RunRequest") == [1, 2]
     files = [*(ROOT / "reconcile").rglob("*.py"), *(ROOT / "docs").glob("*.py")]
-    making = {file: calls(file.read_text(encoding="utf-8"), "RunRequest") for file in files}
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    making = {file: calls(text, "RunRequest") for file, text in texts.items() if "RunRequest" in text}
     assert [(file.name, len(lines)) for file, lines in making.items() if lines] == [("request.py", 1)]
 
 

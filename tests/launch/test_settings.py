@@ -64,15 +64,23 @@ def test_a_pairs_settings_are_any_number_but_no_size_below_0(tmp_path: Path) -> 
         work(shift="-7")
 
 
+DEVICES = ["nope", "cpu:x", "", "cuda:99", "CPU"]
+
+
 @pytest.mark.frameworks
-@pytest.mark.parametrize("device", ["nope", "cpu:x", "", "cuda:99", "CPU"])
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_device_that_is_not_there(device: str) -> None:
     torch = pytest.importorskip("torch")
-    said = rf"^the device {device!r} cannot be used: [^\n]*[^.]\.$"
-    with pytest.raises(UsageError, match=said):
-        run(RunRequest("gru_demo", {"frames": "20"}, counters=("thop",), device=device))
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=rf"^the device {device!r} cannot be used: [^\n]*[^.]\.$"):
         reconcile.run(torch=torch.nn.Linear(4, 5), inputs="1,4", device=device)
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_device_that_a_worker_does_not_find(device: str) -> None:
+    with pytest.raises(UsageError, match=rf"^the device {device!r} cannot be used: [^\n]*[^.]\.$"):
+        run(RunRequest("gru_demo", {"frames": "20"}, counters=("thop",), device=device))
 
 
 def test_a_device_is_for_a_framework_that_takes_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,10 +27,10 @@ CALL = ("-c", "import reconcile; reconcile.run(torch='net:make', inputs='1,3')")
     ("by", "how", "number", "status"),
     [
         ((), COMMAND, signal.SIGTERM, 128 + signal.SIGTERM),
-        ((), COMMAND, signal.SIGHUP, 128 + signal.SIGHUP),
-        ((), COMMAND, signal.SIGKILL, -signal.SIGKILL),
+        pytest.param((), COMMAND, signal.SIGHUP, 128 + signal.SIGHUP, marks=pytest.mark.slow),
+        pytest.param((), COMMAND, signal.SIGKILL, -signal.SIGKILL, marks=pytest.mark.slow),
         ((), CALL, signal.SIGTERM, -signal.SIGTERM),
-        (IGNORING, COMMAND, signal.SIGTERM, 128 + signal.SIGTERM),
+        pytest.param(IGNORING, COMMAND, signal.SIGTERM, 128 + signal.SIGTERM, marks=pytest.mark.slow),
         (IGNORING, COMMAND, signal.SIGKILL, -signal.SIGKILL),
     ],
 )

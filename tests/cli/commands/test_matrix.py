@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
-from reconcile.core.errors import UsageError
 from reconcile.launch.environments.named import Environment, load
 from reconcile.launch.request import RunRequest, run_request
 from reconcile.launch.workers.supervisor import Event
@@ -124,12 +123,6 @@ def test_bad_usage_is_one_sentence_and_runs_nothing(stub: Stub, args: tuple[str,
     assert not (stub.folder / "reports").exists()
 
 
-def test_a_usage_error_of_the_run_is_2(stub: Stub) -> None:
-    stub.answer = UsageError("no environment could be used: gone: why")
-    result = stub.run()
-    assert (result.exit_code, result.stderr) == (2, "Error: no environment could be used: gone: why\n")
-
-
 @pytest.mark.parametrize(
     ("made", "code"), [(hand.clean, 0), (hand.unexplained, 1), (hand.incomplete, 1), (hand.failed, 3)]
 )
@@ -168,12 +161,6 @@ def test_progress_names_the_environment(stub: Stub) -> None:
     assert stub.says[0] in lines
     assert stub.run().stderr.splitlines() == list(stub.says)
     assert stub.run("-q").stderr == ""
-
-
-def test_every_option_has_help(stub: Stub) -> None:
-    from reconcile.cli.commands.matrix import matrix as command
-
-    assert [p.name for p in command.params if not getattr(p, "help", "")] == []
 
 
 def test_an_own_model_runs_where_its_framework_is(stub: Stub) -> None:

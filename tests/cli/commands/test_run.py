@@ -126,12 +126,6 @@ def test_formats(stub: Stub) -> None:
     assert not stub.requests[0].every_convention  # only the page shows more than one
 
 
-def test_a_matrix_has_no_page_and_says_so(stub: Stub) -> None:
-    result = stub.call("matrix", "--model", "gru_demo", "--format", "md,html")
-    assert result.exit_code == 2
-    assert "'md,html' is not a list of md, csv, json." in result.stderr
-
-
 def test_the_same_run_writes_the_same_bytes(stub: Stub) -> None:
     stub.run()
     first = {p.name: p.read_bytes() for p in stub.folder.iterdir()}

@@ -20,28 +20,6 @@ requirements = ["tensorflow==2.15.1"]
 """
 
 
-def test_the_environments_that_ship() -> None:
-    found = {name: env for name, env in load().items() if env.unasked}
-    assert {name: (env.python, env.frameworks) for name, env in found.items()} == {
-        "tf-1.12": ("3.6", ("tf",)),
-        "tf-2.3.1": ("3.8", ("tf",)),
-        "torch-1.10.1-thop-2001": ("3.8", ("torch",)),
-        "torch-1.10.1-thop-2005": ("3.8", ("torch",)),
-        "torch-1.10.1": ("3.8", ("torch",)),
-        "current": ("current", ("tf", "torch")),
-    }
-    pins = {name: {r for r in env.requirements if "==" in r} for name, env in found.items()}
-    shared = {"torch==1.10.1", "fvcore==0.1.5.post20221221"}
-    assert pins == {
-        "tf-1.12": {"tensorflow==1.12.0"},
-        "tf-2.3.1": {"tensorflow-cpu==2.3.1"},
-        "torch-1.10.1-thop-2001": shared | {"thop==0.0.31.post2001170342"},
-        "torch-1.10.1-thop-2005": shared | {"thop==0.0.31.post2005241907"},
-        "torch-1.10.1": shared | {"thop==0.1.1.post2209072238"},
-        "current": set(),
-    }
-
-
 def test_a_users_file_comes_behind_those(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(GOOD)

@@ -26,6 +26,7 @@ if __name__ == "__main__":
     make()
 """
 RANKS = ("run", "--torch", "slow:make", "--ranks", "2", "--out", "out")
+RANKED = (pytest.mark.frameworks, pytest.mark.slow)
 WATCH = ("watch", "slow.py")
 
 
@@ -33,8 +34,8 @@ WATCH = ("watch", "slow.py")
 @pytest.mark.parametrize(
     ("by", "words", "number"),
     [
-        pytest.param(IGNORING, RANKS, signal.SIGTERM, marks=pytest.mark.frameworks),
-        pytest.param((), RANKS, signal.SIGKILL, marks=pytest.mark.frameworks),
+        pytest.param(IGNORING, RANKS, signal.SIGTERM, marks=RANKED),
+        pytest.param((), RANKS, signal.SIGKILL, marks=RANKED),
         ((), WATCH, signal.SIGTERM),
         (IGNORING, WATCH, signal.SIGKILL),
     ],

@@ -84,6 +84,7 @@ def test_home_and_reaper_are_killed(tmp_path: Path, start: Callable[..., subproc
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_a_run_in_the_callers_process_leaves_nothing(tmp_path: Path) -> None:
     """PyTorch makes a folder, and sets a variable, where a part of it is imported that no user asked for."""
     pytest.importorskip("torch")

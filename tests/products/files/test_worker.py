@@ -112,8 +112,8 @@ def test_what_takes_too_long_is_ended_from_outside(tmp_path: Path, monkeypatch: 
 
 
 def test_a_trusted_file_has_the_time_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = held(tmp_path, monkeypatch, trusted=True, timeout=2)
-    assert said == "m.pt2 cannot be loaded: its process ran into the time limit of 2 s."
+    said = held(tmp_path, monkeypatch, trusted=True, timeout=1)
+    assert said == "m.pt2 cannot be loaded: its process ran into the time limit of 1 s."
 
 
 def test_a_worker_that_dies_of_its_file(tmp_path: Path) -> None:
