@@ -55,7 +55,7 @@ def _bytes(tensor: torch.Tensor) -> tuple[Any, ...]:
 UNLIKE = {"gradient_penalty", "condition", "nothing"}
 """FlopCounterMode runs both branches of a condition, and fails on gradients of gradients (`A leaf node was passed`)."""
 CHEAP = {
-    "non_reentrant", "functional_gradient", "inference", "within_the_backward_pass", "closure", "gradient_penalty", "nothing",
+    "non_reentrant", "functional_gradient", "inference", "within_the_backward_pass", "gradient_penalty", "nothing",
 }  # fmt: skip
 """Of each kind one: what is computed again, transforms, modes, hooks, and what flop_counter does not count."""
 
