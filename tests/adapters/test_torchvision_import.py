@@ -49,6 +49,7 @@ def test_operators_are_declared_where_the_library_does_not_load(tmp_path: Path) 
     assert done.stdout.startswith("torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset")
 
 
+@pytest.mark.slow
 @pytest.mark.frameworks
 @pytest.mark.parametrize(("how", "library"), [("", b"no library"), ("watch", None)])
 def test_without_that_or_without_a_library_it_fails_as_it_did(tmp_path: Path, how: str, library: bytes | None) -> None:

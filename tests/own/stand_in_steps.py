@@ -59,18 +59,6 @@ def hook_after_the_gradient_that_asks_which() -> Case:
 
 
 @trained
-def hook_with_a_table_of_parameters() -> Case:
-    model = square()
-    products = {model.weight: orthogonal}
-
-    def hook(parameter: torch.Tensor) -> None:
-        products.get(parameter, lambda _: None)(parameter)
-
-    model.weight.register_post_accumulate_grad_hook(hook)
-    return model, (wide(),), STEP + TWO_PRODUCTS
-
-
-@trained
 def hook_on_the_gradient() -> Case:
     model = square()
     model.weight.register_hook(lambda gradient: gradient @ gradient @ gradient)

@@ -144,7 +144,7 @@ class Scaled(torch.Tensor):
         return tree.tree_map_only(torch.Tensor, Scaled, func(*args, **kwargs))
 
 
-def _column_parallel() -> Case:
+def column_parallel() -> Case:
     """Rank 0 of 4: the process multiplies a quarter of the columns. Needs a process group (tests/own/test_stand_ins.py)."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
@@ -155,6 +155,3 @@ def _column_parallel() -> Case:
         (torch.ones(8, 64),),
         8 * 64 * 64,
     )
-
-
-column_parallel = _column_parallel

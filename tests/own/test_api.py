@@ -22,25 +22,6 @@ def test_the_docstring_is_what_happens() -> None:
     assert (found.failed, found.attempted) == (0, 7)
 
 
-def test_a_module_is_left_as_it_is() -> None:
-    import torch
-
-    net = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.ReLU(), torch.nn.GRU(4, 3))
-    net.train()
-    before = {name: value.clone() for name, value in net.state_dict().items()}
-    torch.manual_seed(3)
-    expected = torch.rand(2)
-    torch.manual_seed(3)
-    found = reconcile.run(torch=net, inputs=(torch.ones(2, 5),), convention="all")
-    assert found.exit_code == 0
-    assert torch.equal(torch.rand(2), expected)
-    assert list(net.state_dict()) == list(before)
-    assert [name for name, value in net.state_dict().items() if not torch.equal(value, before[name])] == []
-    assert net.training
-    assert "forward" not in vars(net)
-    assert [m for m in net.modules() if m._forward_hooks or m._forward_pre_hooks] == []
-
-
 def test_both_frameworks_and_the_frames() -> None:
     import tensorflow as tf
     import torch

@@ -28,8 +28,7 @@ HOOKS: dict[str, tuple[Callable[..., Any], int]] = {
 """Name -> (hook, multiply-adds of it)."""
 
 
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("calls", [1, 2])
+@pytest.mark.parametrize(("calls", "bias"), [(1, True), (2, False)])
 @pytest.mark.parametrize("name", HOOKS)
 def test_a_hook_that_multiplies_is_a_call_not_seen(name: str, calls: int, bias: bool) -> None:
     hook, products = HOOKS[name]

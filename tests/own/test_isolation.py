@@ -68,7 +68,7 @@ def test_a_repository_full_of_our_names(repository: Repository) -> None:
     script.parent.mkdir()
     start = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom reconcile.cli import main\nmain()\n"
     script.write_text(start)
-    command = [sys.executable, str(script), "run", "--torch", "net:make", "--out", "out"]
+    command = [sys.executable, str(script), "run", "--torch", "net:make", "--counter", "thop", "--out", "out"]
     done = subprocess.run(command, cwd=repository.folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     data = json.loads((repository.folder / "out" / "net.make.json").read_text())
@@ -92,6 +92,7 @@ def test_python_m_takes_from_the_folder_only_its_namesake(tmp_path: Path) -> Non
     assert "the file in the working directory was imported" in call().stderr
 
 
+@pytest.mark.slow
 def test_the_traps_would_be_sprung(repository: Repository) -> None:
     repository.write(trap=TRAP, net="import trap\n")
     assert "the file in the working directory was imported" in repository.refusal("--torch", "net:make")

@@ -46,6 +46,7 @@ def test_every_command_line_is_of_a_kind_that_a_test_runs() -> None:
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_the_first_screen_is_what_the_tool_prints(repository: Repository) -> None:
     assert README[: README.index(SHOWN[-1])].count("\n## ") == 1
     assert sum(1 for line in MODULE.splitlines() if line.strip()) == 10
@@ -139,26 +140,3 @@ def test_pip_installs_the_projects_name_with_extras_it_has() -> None:
     assert name == project["name"]
     assert [extra, *others] == ["all", "tf", "torch", "onnx", "jax", "counters"]
     assert [e for e in [extra, *others] if e not in project["optional-dependencies"]] == []
-
-
-def test_what_it_says_of_the_gru() -> None:
-    """30 steps of 240 columns: 3 gates of 64 x (240 + 64) multiply-adds each; thop's doubled rest is biases and gates."""
-    assert f"{2 * 30 * 3 * 64 * (240 + 64):,}" in README
-
-
-def test_what_it_says_of_the_demo() -> None:
-    """Its steps and its work in closed form; what the counters say of it stands in the committed report."""
-    steps, columns = 100 - 4 + 1, 32 * ((256 - 4) // 2 + 1)
-    macs = 32 * steps * (columns // 32) * 16 + steps * 3 * 96 * (columns + 96) + steps * 96 * 256
-    text = " ".join(README.split())
-    assert f"{2 * macs:,} FLOPs ran." in text
-    assert f"once instead of {steps} times" in text
-    report = (ROOT / "reports" / "gru_demo.md").read_text()
-    totals = re.search(
-        r"tf\.profiler reports ([\d,]+) FLOPs, and thop reports ([\d,]+) MACs, which are ([\d,]+) FLOPs;", text
-    )
-    assert totals
-    assert (
-        f"tf.profiler@frozen {totals[1]} FLOP (as reported) → thop {totals[3]} FLOP (reported {totals[2]} MAC × 2)"
-        in report
-    )

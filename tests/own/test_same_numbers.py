@@ -34,8 +34,14 @@ class Draws(nn.Module):
         return self.second(self.first(x.repeat(self.draw(), 1)))
 
 
-@pytest.mark.parametrize("device", ["cpu", "meta"])
-@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        *((name, "cpu") for name in DRAWS),
+        ("torch", "meta"),
+        *(pytest.param(name, "meta", marks=pytest.mark.slow) for name in ("random", "numpy")),
+    ],
+)
 def test_trace_and_counters_draw_the_same(name: str, device: str) -> None:
     run = reconcile.run(
         torch=Draws(DRAWS[name]),
@@ -55,18 +61,3 @@ def test_a_step_draws_the_same(name: str) -> None:
         torch=Draws(DRAWS[name]), inputs=(torch.ones(1, 4),), counters=["flop_counter"], pass_="training"
     )
     assert [figure.flops for figure in run.verdict.figures] == [run.result.traces[0].totals["matmul"]]
-
-
-def seed() -> None:
-    torch.manual_seed(3)
-    random.seed(3)
-    np.random.seed(3)
-
-
-def test_the_callers_own_numbers_go_on() -> None:
-    model = Draws(lambda: 1)
-    seed()
-    expected = [draw() for draw in DRAWS.values()]
-    seed()
-    reconcile.run(torch=model, inputs=(torch.ones(1, 4),), counters=["flop_counter"])
-    assert [draw() for draw in DRAWS.values()] == expected

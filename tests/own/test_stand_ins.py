@@ -37,22 +37,32 @@ def published(case: Case, **more: Any) -> list[int] | None:
     return [figure.flops for figure in run.verdict.figures]
 
 
+WITHHELD = {
+    "attention_of_a_wrapper": "flop_counter counts the attention of the wrapper's outer shape",
+    "low_rank_attribute": "flop_counter counts the wrapper's outer shape",
+    "low_rank_weight": "flop_counter counts the wrapper's outer shape",
+    "a_class_that_multiplies_twice": "flop_counter counts the wrapper's outer shape",
+}
+"""Cases without a number, and why."""
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_number_is_what_ran(name: str) -> None:
-    """No number is as good; none is asked for where a plain call fails."""
+    """No number is as good where a counter is unexplained; none is asked for where a plain call fails."""
     case = CASES[name]()
     found = published(case)
     assert found in ((None,) if case[2] is None else (None, [], [2 * case[2]]))
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_on_meta_too(name: str) -> None:
-    """A user who asks for meta wants less time, not the work of another model."""
-    case = CASES[name]()
-    assert published(case, device="meta") in ((None,) if case[2] is None else (None, [], [2 * case[2]]))
+    assert found != [] or name in WITHHELD
 
 
 REFUSED = sorted(name for name, make in CASES.items() if make()[2] is None)
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - set(REFUSED)))
+def test_on_meta_too(name: str) -> None:
+    """A user who asks for meta wants less time, not the work of another model."""
+    case = CASES[name]()
+    assert published(case, device="meta") in (None, [], [2 * (case[2] or 0)])
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -85,20 +95,6 @@ def test_a_small_run_on_meta_is_held_against_one_on_the_cpu() -> None:
         True,
         2 * ONE,
     )
-
-
-COUNTED = sorted(set(CASES) - set(REFUSED))
-WITHHELD = {
-    "attention_of_a_wrapper": "flop_counter counts the attention of the wrapper's outer shape",
-    "low_rank_attribute": "flop_counter counts the wrapper's outer shape",
-    "low_rank_weight": "flop_counter counts the wrapper's outer shape",
-    "a_class_that_multiplies_twice": "flop_counter counts the wrapper's outer shape",
-}
-"""Cases without a number, and why."""
-
-
-def test_the_number_is_withheld_where_a_counter_is_unexplained() -> None:
-    assert [name for name in COUNTED if published(CASES[name]()) == [] and name not in WITHHELD] == []
 
 
 @pytest.mark.parametrize("name", sorted(WITHHELD))
@@ -189,7 +185,7 @@ def state(model: Kept, given: torch.Tensor) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     device=st.sampled_from(["cpu", "meta"]),
     step=st.booleans(),

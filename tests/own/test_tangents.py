@@ -52,7 +52,7 @@ WAYS: dict[str, tuple[Callable[[], nn.Module], int, int]] = {
 }
 
 
-@pytest.mark.parametrize("convention", ["matmul", "all"])
+@pytest.mark.parametrize("convention", ["matmul", pytest.param("all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", WAYS)
 def test_tangents_have_a_cause(name: str, convention: str) -> None:
     make, values, tangents = WAYS[name]

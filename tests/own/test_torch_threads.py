@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock, Thread
 from typing import Any
@@ -20,25 +19,20 @@ nn = torch.nn
 
 
 class Pooled(nn.Module):  # type: ignore[name-defined, misc]
-    """Three layers, each on a thread of a pool: of its call's own, or of one that ran before."""
+    """Three layers, each on a thread of a pool of its call's own."""
 
-    def __init__(self, early: bool) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.parts = nn.ModuleList(nn.Linear(64, 8) for _ in range(3))
-        self.pool = ThreadPoolExecutor(3) if early else None
-        if self.pool:
-            list(self.pool.map(time.sleep, [0.2] * 3))
 
     def forward(self, x: Any) -> Any:
-        if self.pool:
-            return sum(self.pool.map(lambda part: part(x), self.parts))
         with ThreadPoolExecutor(3) as pool:
             return sum(pool.map(lambda part: part(x), self.parts))
 
 
 def test_what_runs_on_the_models_threads_is_in_its_layers() -> None:
     start = Thread.start
-    trace = traced(lambda: Pooled(early=False), (4, 64))
+    trace = traced(Pooled, (4, 64))
     assert Thread.start is start
     assert trace.problems == ()
     assert products(trace) == 3 * (4 * 64 * 8)
@@ -97,17 +91,9 @@ def test_what_runs_on_threads_is_added_under_one_lock(monkeypatch: pytest.Monkey
             self.lock.release()
 
     monkeypatch.setattr(tracing, "Lock", Watched)
-    trace = traced(lambda: Pooled(early=False), (4, 64))
+    trace = traced(Pooled, (4, 64))
     assert len(entered) == sum(op.calls for op in trace.ops)
     assert len(set(entered)) == 1
-
-
-def test_a_trace_is_incomplete_where_threads_were_there_before() -> None:
-    trace = traced(lambda: Pooled(early=True), (4, 64))
-    assert sorted(problem.layer for problem in trace.problems) == ["parts.0", "parts.1", "parts.2"]
-    assert {problem.reason for problem in trace.problems} == {
-        "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
-    }
 
 
 class Both(nn.Module):  # type: ignore[name-defined, misc]

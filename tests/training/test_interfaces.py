@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 
 import pytest
@@ -87,6 +88,21 @@ def test_the_products_of_an_optimizer_are_beside_mfu_and_hfu():
     assert (trace["mfu_flops"], trace["hfu_flops"], trace["totals"]["matmul"]) == (once, once, once + products)
 
 
+@pytest.mark.frameworks
+def test_one_step_in_both_frameworks():
+    """tests/training/test_pair.py has it of a pair, through workers, layer by layer."""
+    tf = pytest.importorskip("tensorflow")
+    dense = tf.keras.Sequential(
+        [tf.keras.Input((5,), batch_size=3), tf.keras.layers.Dense(4, name="dense")], name="net"
+    )
+    module = torch.nn.Sequential()
+    module.add_module("dense", torch.nn.Linear(5, 4))
+    run = reconcile.run(tf=dense, torch=module, inputs="3,5", pass_="training")
+    assert run.exit_code == 0
+    work = 2 * (2 * 3 * 5 * 4)  # forward, and the gradient of the weight
+    assert run.table.loc["dense", ["work (tf)", "work (torch)"]].tolist() == [work, work]
+
+
 def test_a_call_has_no_number_for_mfu():
     call = reconcile.run(torch=net(), inputs="1,1,5,5", counters=["flop_counter"])
     with pytest.raises(NotInResult, match="MFU is of a training step"):
@@ -125,11 +141,16 @@ def test_what_is_no_pass(asked, said, tmp_path):
         plugin.check("gru_demo", **asked)
 
 
+@functools.cache
+def collected(training):
+    return collect_live(
+        {"torch": net()}, torch.ones(BATCH, 1, 5, 5), ("flop_counter",), "cpu", lambda _: None, training
+    )
+
+
 def take(request, _progress):
     """What a run in workers would find, without workers."""
-    found = collect_live(
-        {"torch": net()}, torch.ones(BATCH, 1, 5, 5), ("flop_counter",), "cpu", lambda _: None, request.training
-    )
+    found = collected(request.training)
     return settle.Collected({**found.meta, "name": "net", "params": {}}, found.traces, found.ledgers)
 
 

@@ -12,7 +12,7 @@ from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
 from reconcile.report import reports
 
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 SIZES = {"batch": 2, "frames": 9, "bins": 16, "filters": 3, "units": 5, "classes": 4}
 
@@ -22,7 +22,6 @@ def found():
     return collect(RunRequest("gru_demo", {k: str(v) for k, v in SIZES.items()}, training="sgd"))
 
 
-@pytest.mark.slow
 def test_phases_of_both_frameworks(found):
     result = settle(found, Conventions(BUILT_IN["matmul"]))
     b, f, h, c = (SIZES[name] for name in ("batch", "filters", "units", "classes"))

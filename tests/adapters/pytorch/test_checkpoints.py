@@ -19,6 +19,7 @@ from reconcile.core.records import (  # noqa: E402
 from tests.adapters.by_phase import macs  # noqa: E402
 from tests.adapters.pytorch.training_models import Model, Recurrent, Saved, explained, ran  # noqa: E402
 
+SLOW = ((nn.GRU, True), (nn.LSTM, False), (nn.LSTM, True))
 F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
 
 
@@ -42,7 +43,7 @@ def test_checkpointing_shows_its_recomputation(reentrant):
     assert explained(Model(Kept, 5, 4, device="cpu")) == set()
 
 
-@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("reentrant", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_checkpoints_in_checkpoints_and_around_no_module(reentrant):
     class Twice(Saved):
         def part(self, x):
@@ -67,8 +68,10 @@ def test_checkpoints_in_checkpoints_and_around_no_module(reentrant):
     assert explained(Model(Twice, 5, 4)) == set()
 
 
-@pytest.mark.parametrize("reentrant", [False, True])
-@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM])
+@pytest.mark.parametrize(
+    ("kind", "reentrant"),
+    [(nn.GRU, False), *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)],
+)
 def test_a_recurrent_layer_in_a_checkpoint(kind, reentrant):
     class Steps(Recurrent):
         def forward(self, x):

@@ -81,8 +81,8 @@ def products(batch: int, tokens: int, seen: int) -> int:
     return batch * tokens * (2 * WEIGHTS + 2 * 2 * WIDTH * seen)
 
 
-def run(inputs: str, model: type[nn.Module] = Decoder, **options: Any) -> Answer:
-    return reconcile.run(torch=model(), inputs=inputs, counters=COUNTERS, **options).result
+def run(inputs: Any, **options: Any) -> Answer:
+    return reconcile.run(torch=Decoder(), inputs=inputs, **{"counters": ("flop_counter",), **options}).result
 
 
 def total(result: Answer) -> int:
@@ -93,7 +93,7 @@ def total(result: Answer) -> int:
 
 @pytest.mark.parametrize(("batch", "context"), [(1, 1), (3, 7)])
 def test_a_decoding_step_is_one_token_on_a_full_cache(batch: int, context: int) -> None:
-    result = run(f"input_ids={batch},4:int64", pass_="decode", context=context)
+    result = run(f"input_ids={batch},4:int64", pass_="decode", context=context, counters=COUNTERS)
     assert total(result) == products(batch, 1, context + 1)
     ledgers = {ledger.counter: ledger for ledger in result.ledgers}
     assert ledgers["flop_counter"].total == total(result)
@@ -109,7 +109,7 @@ def test_a_prompt_and_a_step_are_a_longer_prompt_but_the_mask() -> None:
 
 
 def test_a_mask_grows_with_the_cache() -> None:
-    result = run_with_mask()
+    result = run(["input_ids=1,4:int64", "attention_mask=1,4:int64"], pass_="decode", context=5)
     assert total(result) == products(1, 1, 6)
     (inputs,) = result.inputs.values()
     assert (
@@ -118,13 +118,8 @@ def test_a_mask_grows_with_the_cache() -> None:
     )
 
 
-def run_with_mask() -> Answer:
-    inputs: Any = ["input_ids=1,4:int64", "attention_mask=1,4:int64"]
-    return reconcile.run(torch=Decoder(), inputs=inputs, counters=COUNTERS, pass_="decode", context=5).result
-
-
 def test_the_results_name_the_pass() -> None:
-    step = reconcile.run(torch=Decoder(), inputs="input_ids=1,4:int64", counters=COUNTERS, pass_="decode", context=5)
+    step = reconcile.run(torch=Decoder(), inputs="input_ids=1,4:int64", counters=["thop"], pass_="decode", context=5)
     assert step.result.pass_ == "decode with a cache of 5 tokens"
     assert "decoding step with a cache of 5 tokens of" in step.cite()
     (trace,) = step.result.traces

@@ -60,6 +60,8 @@ def plain():
 """
 SHAPE = f"1,{WIDE},{SIDE},{SIDE}"
 
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow, pytest.mark.usefixtures("warmed")]
+
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,21 +76,16 @@ def fused(name: str) -> list[variants.Ran]:
         return variants.run_variants(request, [form], None, lambda _event: None)[1]
 
 
-@pytest.mark.frameworks
-@pytest.mark.slow
 def test_branches_that_are_added_become_one(here: None) -> None:
     for name in ("make", "replaced"):
         (ran,) = fused(name)
         assert next(c.value for c in ran.readings if c.plain) == THREE
 
 
-@pytest.mark.frameworks
 def test_a_model_that_fuses_nothing_has_no_such_variant(here: None) -> None:
     assert fused("plain") == []
 
 
-@pytest.mark.frameworks
-@pytest.mark.slow
 def test_decode_names_the_fused_form_and_the_other_size(here: None) -> None:
     def decoded(figure: int) -> str:
         words = ["decode", "--torch", "branches:make", "--input", SHAPE, str(figure)]

@@ -40,6 +40,8 @@ BIG = f"""
 """
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("warmed")
 def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> None:  # noqa: F811
     repository.write(big=BIG)
     data = repository.report("big.fits_nowhere", "--torch", "big:fits_nowhere")
@@ -54,6 +56,8 @@ def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> 
     assert data["traces"][0]["device"] == "meta"
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("warmed")
 def test_one_sentence_where_it_cannot_run_there(repository: Repository) -> None:  # noqa: F811
     repository.write(big=BIG)
     said = repository.refusal("--torch", "big:looks", "--counter", "flop_counter")

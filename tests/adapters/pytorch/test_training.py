@@ -214,7 +214,7 @@ def test_products_of_a_recurrent_layer(kind, gates, device):
     }
 
 
-@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM, nn.RNN])
+@pytest.mark.parametrize("kind", [nn.GRU, *(pytest.param(k, marks=pytest.mark.slow) for k in (nn.LSTM, nn.RNN))])
 def test_a_step_on_the_cpu_has_the_values_of_a_step(kind):
     """A hook that computes more of a gradient that is not zero, and the weights afterwards."""
 
@@ -263,7 +263,7 @@ def test_a_model_that_takes_gradients_itself_is_refused():
     training.record(Model(Saved, 5, 4), "meta")  # and PyTorch's own engine is back in its place
 
 
-@pytest.mark.parametrize("device", ["meta", "cpu"])
+@pytest.mark.parametrize("device", ["meta", pytest.param("cpu", marks=pytest.mark.slow)])
 def test_flop_counter_is_explained(device):
     """Its one error: a grouped convolution's weight gradient is counted as many times as there are groups."""
     model = Model(Net, *SHAPE, device=device)

@@ -12,6 +12,7 @@ from tests.adapters.pytorch import walk  # noqa: E402
 from tests.adapters.pytorch.training_models import Model, explained  # noqa: E402
 
 CASES = walk.cases()
+CHEAP = {*walk.UNKNOWN, *list(CASES)[::6]}
 pytestmark = pytest.mark.filterwarnings(
     "ignore"
 )  # what PyTorch says of a layer (KLDivLoss, padding) is none of our business
@@ -34,7 +35,7 @@ def unknown(trace):
     return found
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in CHEAP else pytest.mark.slow) for n in CASES])
 def test_every_gradient_has_its_work(name):
     make, shapes = CASES[name]
     trace = training.trace(Walked(make, *shapes))

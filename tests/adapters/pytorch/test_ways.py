@@ -33,7 +33,15 @@ def test_the_page_lists_these_ways() -> None:
     assert list(documented()) == list(WAYS)
 
 
-@pytest.mark.parametrize("name", WAYS)
+CHEAP = {
+    "a plain module", "torch.compile(module)", "torch.jit.script(module)", "torch.func.vmap", "a nested tensor (jagged)",
+    "checkpoint(use_reentrant=False)", "hooks that compute", "`__call__` overridden",
+    "torch.cond", "an autograd.Function",
+}  # fmt: skip
+"""Of each kind of way one."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in CHEAP else pytest.mark.slow) for n in WAYS])
 def test_a_way_to_run_a_model(name: str) -> None:
     traced, *counted = documented()[name]
     run = reconcile.run(torch=WAYS[name].make)
@@ -55,7 +63,7 @@ def test_a_way_to_run_a_model(name: str) -> None:
 COMPILED = [name for name in WAYS if "compile" in name]
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", [COMPILED[0], *(pytest.param(n, marks=pytest.mark.slow) for n in COMPILED[1:])])
 def test_a_compiled_model_runs_as_written_and_the_report_says_so(name: str) -> None:
     for torch_model, inputs in ((WAYS[name].make, None), WAYS[name].make()):
         run = reconcile.run(torch=torch_model, inputs=inputs, counters=["flop_counter"])
@@ -84,7 +92,12 @@ def test_the_callers_compiled_model_stays_compiled() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["torch.compile(module)", "torch.jit.script(module)", "an ExportedProgram", "an ExportedProgram's module()"]
+    "name",
+    [
+        "torch.compile(module)",
+        "torch.jit.script(module)",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("an ExportedProgram", "an ExportedProgram's module()")),
+    ],
 )
 def test_a_training_step(name: str) -> None:
     """Forward, both weights' gradients, and the gradient of what is between the two Linears."""
@@ -93,7 +106,14 @@ def test_a_training_step(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.* is deprecated:DeprecationWarning")
-@pytest.mark.parametrize("name", ["torch.jit.script(module)", "an ExportedProgram", "an ExportedProgram's module()"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.jit.script(module)",
+        "an ExportedProgram",
+        pytest.param("an ExportedProgram's module()", marks=pytest.mark.slow),
+    ],
+)
 def test_a_graph_at_hand(name: str) -> None:
     model, inputs = WAYS[name].make()
     run = reconcile.run(torch=model, inputs=inputs)

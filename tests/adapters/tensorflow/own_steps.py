@@ -46,14 +46,15 @@ def step_of(make, *shape, **options):
     return model, trace(model)
 
 
-def unexplained(model, found, convention="matmul"):
-    """Counters of a step whose statement does not arrive at the work that ran, with what is left."""
+def unexplained(model, found, *conventions):
+    """Counters of a step whose statement does not arrive at the work that ran under these conventions, with what is left."""
     left = {}
     for counter in ("tf.profiler@function", "tf.profiler@runmeta"):
         ledger = capture(counter, model)
-        done = reconcile_ledger(ledger, found, Alignment([]), BUILT_IN[convention])
-        total = sum(BUILT_IN[convention].flops(known_part(op).work) * op.calls for op in found.ops)
-        rest = ledger.total + sum(line.amount for line in done.adjustments) - total
-        if done.residuals or rest:
-            left[counter] = (done.residuals, rest)
+        for name in conventions or ("matmul",):
+            done = reconcile_ledger(ledger, found, Alignment([]), BUILT_IN[name])
+            total = sum(BUILT_IN[name].flops(known_part(op).work) * op.calls for op in found.ops)
+            rest = ledger.total + sum(line.amount for line in done.adjustments) - total
+            if done.residuals or rest:
+                left[counter, name] = (done.residuals, rest)
     return left

@@ -9,12 +9,11 @@ import pytest
 from reconcile.adapters.counters.tf_profiler.capture import capture
 from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.adapters.tensorflow.model import TfModel, quiet
-from reconcile.adapters.tensorflow.trace import trace_function
 from reconcile.adapters.tensorflow.training import trace as training_trace
 from reconcile.core.records import FORWARD, WEIGHT_GRADIENT
 from reconcile.model_zoo import pair as pairs
 from reconcile.work import work_of
-from tests.adapters.tensorflow.training_steps import model_of
+from tests.adapters.tensorflow.training_steps import Pair, model_of, trace_call
 
 quiet()
 
@@ -24,16 +23,6 @@ pytestmark = pytest.mark.frameworks
 
 ROWS, IN, OUT = 2, 4, 5
 ONE = ROWS * IN * OUT
-
-
-class Pair(pairs.Pair):
-    """Stands for a pair of one function that takes a matrix of ones."""
-
-    def __init__(self, function):
-        self.build_tf = lambda _params: function
-
-    def inputs(self, _params):
-        return [pairs.Input("x", (ROWS, IN))]
 
 
 class Model:
@@ -90,8 +79,7 @@ CASES = [(Model, 1), (Chooses, 1), (Counts, 2), (Scales, 1), (Nests, 1)]
 @pytest.mark.parametrize(("kind", "products"), CASES)
 def test_what_ran(kind, products):
     own = kind()
-    model = TfModel(Pair(own), pairs.Params({}))
-    trace = trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed_shapes)
+    _, trace = trace_call(lambda: own, ROWS, IN)
     ran = [op for op in trace.ops if op.op == "MatMul"]
     assert trace.problems == ()
     assert sum(op.calls for op in ran) * ONE == products * ONE
@@ -102,7 +90,7 @@ def test_what_ran(kind, products):
 def test_the_counters(kind, products):
     """TensorFlow cannot freeze it, and says so of whatever takes the variable; a traced run needs no frozen graph."""
     own = kind()
-    model = TfModel(Pair(own), pairs.Params({}))
+    model = TfModel(Pair(lambda: own, ROWS, IN), pairs.Params({}))
     with pytest.raises(BeyondCounter, match=r"cannot freeze this model: \S*Assign(Add)?VariableOp takes a variable"):
         capture("tf.profiler@frozen", model)
     ledger = capture("tf.profiler@runmeta", model)
@@ -126,8 +114,7 @@ def test_a_run_that_cannot_be_is_no_trace_without_a_reason(writes, words):
         found = table.lookup(tf.cast(tf.reduce_sum(x), tf.int64))
         return called(x) + tf.cond(found < 3, lambda: own.product(x), lambda: x @ tf.ones((IN, OUT)) + own.product(x))
 
-    model = TfModel(Pair(looks_up), pairs.Params({}))
-    trace = trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed_shapes)
+    model, trace = trace_call(lambda: looks_up, ROWS, IN)
     assert [problem.op for problem in trace.problems] == ["If"]
     assert [op.calls for op in trace.ops if op.op == "MatMul"] == [1]
     assert [note for note in trace.notes if words in note]

@@ -10,7 +10,7 @@ import pytest
 
 from reconcile.adapters.tensorflow.model import TfModel, quiet
 from reconcile.core.framework import pause_garbage_collection
-from reconcile.model_zoo import pair as pairs
+from tests.adapters.tensorflow.training_steps import Pair
 
 quiet()
 
@@ -19,16 +19,6 @@ import tensorflow as tf  # noqa: E402
 pytestmark = pytest.mark.frameworks
 
 WIDE = 80  # squared, more elements than a constant keeps
-
-
-class Pair(pairs.Pair):
-    """Stands for a pair of one model that takes a row."""
-
-    def __init__(self, make):
-        self.build_tf = lambda _params: make()
-
-    def inputs(self, _params):
-        return [pairs.Input("x", (1, WIDE))]
 
 
 class Product:
@@ -58,14 +48,14 @@ def products(counts):
 
 
 def test_where_weights_decide_nothing_the_run_needs_none():
-    model = TfModel(Pair(Product), None)
+    model = TfModel(Pair(Product, 1, WIDE), None)
     assert (len(model.frozen.weights), model.frozen.decides) == (1, False)
     assert runs(model) == runs(model, weights=True)
     assert model.traced_run()[0].as_graph_def().ByteSize() < WIDE * WIDE
 
 
 def test_where_weights_decide_it_is_run_with_them():
-    model = TfModel(Pair(Choice), None)
+    model = TfModel(Pair(Choice, 1, WIDE), None)
     assert (len(model.frozen.weights), model.frozen.decides) == (1, True)
     assert products(runs(model)) == 1
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.adapters.tensorflow.model import TfModel, quiet
-from reconcile.adapters.tensorflow.trace import trace_function
+from reconcile.adapters.tensorflow.model import quiet
 from reconcile.adapters.tensorflow.training import trace as training_trace
-from reconcile.model_zoo import pair as pairs
-from tests.adapters.tensorflow.training_steps import model_of
+from tests.adapters.tensorflow.training_steps import model_of, trace_call
 
 quiet()
 
@@ -17,16 +15,6 @@ import tensorflow as tf  # noqa: E402
 pytestmark = pytest.mark.frameworks
 
 ROWS, WIDE, NARROW = 4, 6, 3
-
-
-class Pair(pairs.Pair):
-    """Stands for a pair of one function that takes a matrix."""
-
-    def __init__(self, function):
-        self.build_tf = lambda _params: function
-
-    def inputs(self, _params):
-        return [pairs.Input("x", (ROWS, WIDE))]
 
 
 def reshaped(x):
@@ -53,10 +41,9 @@ def products(trace):
     ("function", "count"), [(lambda x: tf.add_n(projected(reshaped(x))), 3), (folded, 1)], ids=["merged", "folded"]
 )
 def test_every_product_has_the_shapes_with_which_it_ran(function, count):
-    model = TfModel(Pair(function), pairs.Params({}))
+    model, trace = trace_call(lambda: function, ROWS, WIDE)
     in_graph = [t.shape for op in model.concrete.graph.get_operations() if op.type == "MatMul" for t in op.inputs]
     assert len([shape for shape in in_graph if not shape.is_fully_defined()]) == count  # one of the two inputs each
-    trace = trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed_shapes)
     assert (trace.problems, products(trace)) == ((), [(((ROWS, WIDE), (WIDE, NARROW)), (ROWS, NARROW))] * count)
 
 

@@ -28,6 +28,7 @@ from tests.adapters.tensorflow.training_steps import L  # noqa: E402
 from tests.work.counting import Num, Tally  # noqa: E402
 
 
+@pytest.mark.slow
 def test_softmax_cross_entropy_with_adamw():
     """AdamW by loops that compute what Keras' AdamW computes, weight decay included."""
     decay = 0.01
@@ -72,8 +73,7 @@ def test_softmax_cross_entropy_with_adamw():
     assert ("(metrics)", LOSS) in done
 
 
-@pytest.mark.parametrize("convention", ["matmul", "all", "textbook"])
-def test_squared_error_with_momentum(convention):
+def test_squared_error_with_momentum():
     model, found = step_of(compiled(keras.optimizers.SGD(0.1, momentum=0.9), "mse"))
     done, elements = work(found.ops), ROWS * CLASSES
     assert found.problems == ()
@@ -86,7 +86,7 @@ def test_squared_error_with_momentum(convention):
     value = Work(add=elements + ROWS * (CLASSES - 1) + ROWS - 1, mul=elements, div=ROWS + 1, cmp=1)
     assert done[LOSS_LAYER, LOSS] == value + Work(div=1 + elements, cmp=1, mul=2 * elements, add=elements)
     assert done["(metrics)", LOSS] == Work(mul=1, add=2, div=1, cmp=1)  # the mean of the loss over the batches so far
-    assert unexplained(model, found, convention) == {}
+    assert unexplained(model, found, "matmul", "all", "textbook") == {}
     assert "keras.optimizers.SGD(learning_rate=0.1, momentum=0.9)" in found.notes[0]
     assert "targets: zeros of float32 (3, 2)" in found.notes[0]
 
@@ -127,6 +127,7 @@ class Dreams(keras.Model):
         return {"loss": loss}
 
 
+@pytest.mark.slow
 def test_a_step_on_numbers_that_it_draws():
     _, found = step_of(compiled("sgd", kind=Dreams))
     assert macs(found.ops) == PRODUCTS
@@ -192,6 +193,7 @@ def test_a_gradient_of_a_gradient():
     assert unexplained(model, found, "all") == {}
 
 
+@pytest.mark.slow
 def test_regularizers_and_added_losses_are_loss():
     class Added(L.Layer):
         def call(self, x):

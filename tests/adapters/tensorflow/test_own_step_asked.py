@@ -52,6 +52,7 @@ def test_the_optimizer_option_asks_for_the_standard_step():
     ]
 
 
+@pytest.mark.slow
 def test_the_step_is_what_it_is_unwatched():
     """Keras' own function of the step has the same ops, and nothing of the model or of Keras stays changed."""
     made = compiled(keras.optimizers.AdamW(), "mse", metrics=["mae"])()

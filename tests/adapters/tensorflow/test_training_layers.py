@@ -29,7 +29,7 @@ from tests.adapters.tensorflow.training_steps import L, booked, chain, model_of,
 F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
 
 
-@pytest.mark.parametrize(("kind", "gates"), [("GRU", 3), ("LSTM", 4)])
+@pytest.mark.parametrize(("kind", "gates"), [("GRU", 3), pytest.param("LSTM", 4, marks=pytest.mark.slow)])
 def test_a_recurrent_layer(kind, gates):
     """A While each way: its gradient runs as often, and what is accumulated in it are gradients of weights."""
     batch, steps, width, hidden = 2, 5, 4, 3

@@ -1,4 +1,4 @@
-"""Training steps of TensorFlow for the tests: a network's step traced, and what was found by layer and phase."""
+"""Calls and training steps of TensorFlow for the tests: a network's traced, and what was found by layer and phase."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
+from reconcile.adapters.tensorflow.model import TfModel  # noqa: E402
+from reconcile.adapters.tensorflow.trace import trace_function  # noqa: E402
 from reconcile.adapters.tensorflow.training import TrainingModel, trace  # noqa: E402
 from reconcile.model_zoo import pair as pairs  # noqa: E402
 
@@ -20,6 +22,12 @@ class Pair(pairs.Pair):
     def __init__(self, make, *shape, dtype="float32"):
         self.build_tf = lambda _params: make()
         self.inputs = lambda _params: [pairs.Input("x", shape, dtype)]
+
+
+def trace_call(make, *shape):
+    """The model of a call, and its trace."""
+    model = TfModel(Pair(make, *shape), pairs.Params({}))
+    return model, trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed_shapes)
 
 
 def model_of(make, *shape, optimizer="sgd", standard=False, **options):

@@ -56,6 +56,7 @@ def test_ops_on_a_thread_that_ran_before_are_named(pool: ThreadPoolExecutor, of:
     assert [(problem.op, problem.layer) for problem in trace.problems] == [("(thread)", "")]
     assert trace.problems[0].reason.startswith("aten.sin")
     assert [op.op for op in trace.ops if op.op == "aten.sin"] == []
+    assert elsewhere.LEVEL not in os.environ
 
 
 @pytest.mark.parametrize("of", PASSES)
@@ -129,6 +130,7 @@ print(found, elsewhere.LEVEL in os.environ)
 """
 
 
+@pytest.mark.slow
 def test_the_profiler_does_not_speak_and_leaves_no_setting() -> None:
     """In a process of its own: PyTorch reads the setting once, when the first profiler of a process starts."""
     environ = {name: value for name, value in os.environ.items() if name != elsewhere.LEVEL}

@@ -23,6 +23,7 @@ T, B, I, H = 5, 2, 4, 4  # noqa: E741
 GATES = {nn.GRU: 3, nn.RNN: 1, nn.LSTM: 4}
 HEAD = T * B * H * 8
 BOTH = pytest.mark.parametrize("device", ["meta", "cpu"])
+KINDS = pytest.mark.parametrize("kind", [nn.RNN, pytest.param(nn.GRU, marks=pytest.mark.slow)])
 
 
 def forward(kind):
@@ -102,7 +103,7 @@ def test_a_projected_lstm_of_two_directions(device):
 
 
 @BOTH
-@pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])
+@KINDS
 def test_a_jacobian(kind, device):
     """A backward pass for each of the outputs: here the last step's, of one sequence."""
 
@@ -115,7 +116,7 @@ def test_a_jacobian(kind, device):
 
 
 @BOTH
-@pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])
+@KINDS
 @pytest.mark.parametrize("transform", ["grad", "vjp"])
 def test_transforms_of_torch_func(kind, transform, device):
     def grad(layer, x):
@@ -131,7 +132,7 @@ def test_transforms_of_torch_func(kind, transform, device):
 
 
 @BOTH
-@pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])
+@KINDS
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.* is deprecated:DeprecationWarning")  # PyTorch's own
 def test_tangents(kind, device):
     """Each product once more with the tangent in the place of its data, and once with that of the weight, which is zeros that

@@ -7,28 +7,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from reconcile.adapters.counters.flop_counter import capture  # noqa: E402
-from reconcile.adapters.pytorch.model import TorchModel  # noqa: E402
 from reconcile.adapters.pytorch.trace import trace  # noqa: E402
 from reconcile.adapters.pytorch.tracing.module_path import ModulePath  # noqa: E402
 from reconcile.adapters.pytorch.tracing.trace_notes import FAST_PATH  # noqa: E402
-from reconcile.model_zoo import pair as pairs  # noqa: E402
-
-
-class Pair(pairs.Pair):
-    """An encoder layer, or attention alone, with that many heads."""
-
-    def __init__(self, make):
-        self.make = make
-
-    def inputs(self, _p):
-        return [pairs.Input("x", (2, 5, 8))]
-
-    def build_torch(self, _p):
-        return self.make()
+from tests.own.test_torch_models import model_of  # noqa: E402
 
 
 def model(heads=2):
-    return TorchModel(Pair(lambda: torch.nn.TransformerEncoderLayer(8, heads, 16, batch_first=True)), pairs.Params({}))
+    return model_of(lambda: torch.nn.TransformerEncoderLayer(8, heads, 16, batch_first=True), (2, 5, 8))
 
 
 def test_the_counter_sees_what_its_users_see():

@@ -1,8 +1,9 @@
-"""PyTorch model files that run code as they are loaded.
+"""PyTorch model files that run code as they are loaded: ``python -m tests.products.files.pytorch.attacks FOLDER NAME ...`` makes them
+all and loads these, or all if none is named.
 
 ``python -m tests.products.files.pytorch.attacks FOLDER`` makes and loads them.
 Each would make the file or folder ``exploded``, and nothing else. Printed is a line of JSON: for each, what is said of it,
-whether it exploded, and whether it does when it is trusted, or Python does not read it at all.
+whether it exploded, and whether it does when it is trusted, or Python does not read it at all. ``FOREIGN`` lies beside them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import torch
 from tests.products.files.hostile import Members, archive, two_ends
 from tests.products.files.loading import load
 
-MARK = "exploded"
+MARK, FOREIGN = "exploded", "foreign.pt2"
 CODE = f"x=__import__('pathlib').Path({MARK!r}).touch()"
 """Stands for the name of an argument."""
 LEAF = {"type": None, "context": None, "children_spec": []}
@@ -118,6 +119,7 @@ def programs(folder: Path) -> dict[str, bytes]:
             {**good, **dict.fromkeys(("Models/model.json", "mOdels/model.json", "moDels/model.json"), evil)}
         ),
         "locator.pt2": two_ends(archive(good), bad),
+        FOREIGN: archive(program(good, tree("containers_of_mine.Output", "null"))),
     }
 
 
@@ -162,14 +164,16 @@ def is_read(name: str) -> bool:
     return True
 
 
-def main(folder: str) -> None:
-    """Make everything, and load it twice."""
+def main(folder: str, *wanted: str) -> None:
+    """Make everything, and load what is wanted twice."""
     here = Path(folder)
     (here / "imported.py").write_text(f"open({MARK!r}, 'w').close()\nx = dict\n")
     sys.path.insert(0, folder)
     found = {}
     for name, data in {**programs(here), **scripts(here)}.items():
         (here / name).write_bytes(data)
+        if name == FOREIGN or (wanted and name not in wanted):
+            continue
         asked = name + ("|2,8" if name.endswith(".pt") else "")
         said = load("torch", asked)
         harmed = exploded()
