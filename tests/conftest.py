@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import multiprocessing
 import os
 import pickle
@@ -38,6 +39,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Workers leave no bytecode beside a user's files by themselves.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_finish() -> None:
+    """A trace on meta looks at every object that the collector knows (adapters/pytorch/caches.py): not at the collected tests."""
+    gc.collect()
+    gc.freeze()
 
 
 IGNORING = ("sh", "-c", 'trap "" INT HUP; exec "$@"', "sh")

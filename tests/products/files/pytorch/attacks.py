@@ -1,7 +1,6 @@
-"""PyTorch model files that run code as they are loaded: ``python -m tests.products.files.pytorch.attacks FOLDER NAME ...`` makes them
-all and loads these, or all if none is named.
+"""PyTorch model files that run code as they are loaded.
 
-``python -m tests.products.files.pytorch.attacks FOLDER`` makes and loads them.
+``python -m tests.products.files.pytorch.attacks FOLDER NAME ...`` makes them all and loads these, or all if none is named.
 Each would make the file or folder ``exploded``, and nothing else. Printed is a line of JSON: for each, what is said of it,
 whether it exploded, and whether it does when it is trusted, or Python does not read it at all. ``FOREIGN`` lies beside them.
 """

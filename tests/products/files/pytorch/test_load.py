@@ -104,7 +104,7 @@ def test_what_is_unusual_and_honest(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [400, pytest.param(4000, marks=pytest.mark.slow)])
 def test_both_readers_find_the_same(number: int) -> None:
     pytest.importorskip("torch")
-    from tests.adapters.pytorch.readers import count_passing
+    from tests.products.files.pytorch.readers import count_passing
 
     assert count_passing(1, number) > number // 80
 
