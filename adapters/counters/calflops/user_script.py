@@ -1,4 +1,4 @@
-"""The counter alone, as its users run it."""
+"""Source of the shortest user program for calflops; ``reconcile counter reproduce`` fills in the model."""
 
 _CALL = """\
 import torch

@@ -1,4 +1,7 @@
-"""The counter alone, as its users run it on an export of PyTorch."""
+"""Source of the shortest user program for onnx-tool; ``reconcile counter reproduce`` fills in the model.
+
+It counts what PyTorch exports.
+"""
 
 PROGRAM = """\
 import io

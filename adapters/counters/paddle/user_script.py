@@ -1,4 +1,7 @@
-"""The counter alone, as its users run it: X2Paddle writes the code of a layer, and paddle.flops counts that."""
+"""Source of the shortest user program for paddle.flops; ``reconcile counter reproduce`` fills in the model.
+
+X2Paddle writes the code of a layer, and paddle.flops counts that.
+"""
 
 PROGRAM = """\
 import sys

@@ -1,4 +1,7 @@
-"""The counter alone, as its users run it, with each of its backends."""
+"""Source of the shortest user program for ptflops; ``reconcile counter reproduce`` fills in the model.
+
+One program for each of its backends.
+"""
 
 _PROGRAM = """\
 import torch

@@ -1,4 +1,4 @@
-"""The counter alone, as its users run it."""
+"""Source of the shortest user program for pthflops; ``reconcile counter reproduce`` fills in the model."""
 
 PROGRAM = """\
 import torch

@@ -1,4 +1,7 @@
-"""The counter alone, as its users run it: on the concrete function's graph, the frozen one's, and with a run's metadata."""
+"""Source of the shortest user program for tf.profiler; ``reconcile counter reproduce`` fills in the model.
+
+One program each for the concrete function's graph, the frozen graph, and the metadata of a run.
+"""
 
 _FREEZE = "convert_variables_to_constants_v2"
 _TRACED = """\

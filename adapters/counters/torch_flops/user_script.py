@@ -1,4 +1,7 @@
-"""The counter alone, as its users run it. Without a GPU it takes the other of its two functions of memory."""
+"""Source of the shortest user program for torch_flops; ``reconcile counter reproduce`` fills in the model.
+
+Without a GPU it calls the other of its two functions of memory.
+"""
 
 PROGRAM = """\
 import torch

@@ -1,4 +1,6 @@
-"""The counter alone, as its users run it; ``stat`` itself prints its table by a function that pandas 2 no longer has.
+"""Source of the shortest user program for torchstat; ``reconcile counter reproduce`` fills in the model.
+
+``stat`` itself prints its table by a function that pandas 2 no longer has.
 
 The hook runs one random image. A call after it takes the place of that one in the numbers of each module.
 """

@@ -1,4 +1,7 @@
-"""The counter alone, as its users run it. get_flops makes its image itself, of the size of one stride."""
+"""Source of the shortest user program for Ultralytics' use of thop; ``reconcile counter reproduce`` fills in the model.
+
+get_flops makes its image itself, of the size of one stride.
+"""
 
 PROGRAM = {
     "ultralytics-thop": """\

@@ -1,4 +1,7 @@
-"""The counter alone: the callback's method on a model, without a run. Its GFLOPs are FLOPs / 10^9 / 2."""
+"""Source of the shortest user program for wandb; ``reconcile counter reproduce`` fills in the model.
+
+It calls the callback's method without a run. The method gives FLOPs / (2 * 10^9); the program multiplies that back.
+"""
 
 PROGRAM = """\
 import tensorflow as tf

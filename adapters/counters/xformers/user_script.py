@@ -1,4 +1,7 @@
-"""The counter alone: what its own profiler does with the events of a GPU's run (xformers/profiler/profiler.py:117)."""
+"""Source of the shortest user program for xformers; ``reconcile counter reproduce`` fills in the model.
+
+It does what xformers' profiler does with the events of a GPU's run (xformers/profiler/profiler.py:117).
+"""
 
 from ..torch_profiler.user_script import AFTER as AFTER
 
