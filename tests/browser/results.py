@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,7 +14,10 @@ from reconcile.core.work import Work
 from reconcile.drift import baselines
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import settle_each
+from reconcile.model_zoo.loading import load_pair, pair_path
+from reconcile.model_zoo.pair import Params
 from reconcile.work import load
+from reconcile.worker.introspect import documentation
 from tests.report import parts, samples
 
 REPORTS = Path(__file__).parents[2] / "reports"
@@ -27,8 +29,13 @@ def gru_demo() -> Answer:
     load()
     found = baselines.load(REPORTS / "baselines/gru_demo/current.json").collected
     result = settle_each(found, Conventions(BUILT_IN["matmul"]))
-    said = json.loads((REPORTS / "gru_demo.json").read_text())
-    told = {"description": said["description"], "notes": tuple(said["notes"]), "inputs": said["inputs"]}
+    pair = load_pair(pair_path("gru_demo"))
+    (given,) = pair.inputs(Params(pair.params))
+    told = {
+        "description": documentation(pair.module),
+        "notes": pair.notes,
+        "inputs": dict.fromkeys(("tf", "torch"), f"{given.dtype} {given.shape}"),
+    }
     return replace(result, **told, others=tuple(replace(other, **told) for other in result.others))
 
 
