@@ -1,4 +1,4 @@
-"""Which statement to show: what --from and --to mean, and whether their names are there."""
+"""Resolves --from and --to to the two ends of the statement that ``reconcile run`` and ``watch`` show, and checks the names."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _work_behind(name: str | None, models: Sequence[str]) -> str:
 
 
 def ends_of(request: RunRequest, from_: str | None, to: str | None) -> tuple[str, str] | None:
-    """The same, of the counters that a request names. Raises UsageError."""
+    """As ``ends``, for the counters that a request names. Raises UsageError."""
     from ..launch.user_models import counters_of
 
     given = request.factories

@@ -23,7 +23,7 @@ from .streams import say
 def collect_there(
     name: str, file: Path | None, with_: tuple[str, ...], python: str | None, models: Collection[str] = ()
 ) -> Collect | None:
-    """What collects in the environment of these options, None for the running one. Raises UsageError as ``one`` does."""
+    """A function that collects in the environment of these options; None for the running one. Raises as ``one`` does."""
     place = one(name, file, with_, python, models)
     return collect_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
 
@@ -31,7 +31,7 @@ def collect_there(
 def one(
     name: str, file: Path | None, with_: tuple[str, ...], python: str | None, models: Collection[str] = ()
 ) -> Environment:
-    """The one to run in; ``models`` are the frameworks of the user's own models.
+    """The environment to run in; ``models`` are the frameworks of the user's own models.
 
     Raises UsageError for a name that is not there, and for two environments at once.
     """

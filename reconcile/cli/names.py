@@ -1,4 +1,4 @@
-"""What ``reconcile explain`` lists: the names of every kind, and one kind with a line on each name."""
+"""Lists of names that ``reconcile explain`` prints: models, counters, causes and conventions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Numbers among the options. Their help is click's; what they take is what ``numbers.py`` takes, and so are the sentences."""
+"""Click types for numbers: ``Jobs`` for --jobs, and ``Signed``, a command whose argument may be a negative number.
+
+core/numbers.py reads the numbers, so its error messages are the same as in Python.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class Signed(click.Command):
 
 
 class Jobs(click.IntRange):
-    """How many run at the same time."""
+    """The type of --jobs: the number of runs at the same time."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number. Raises UsageError."""

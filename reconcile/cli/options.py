@@ -1,5 +1,7 @@
-"""The options of a run as click takes them, and as you type them again. The core's commands take those whose records name them,
-and products name those that they take."""
+"""Click decorators for the options of a run (launch/options.py), and ``again``, the command line that repeats a run.
+
+A command of the core takes the options whose records name it; products name the options that they take.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ class _Path(click.Path):
 
 
 class Seconds(click.FloatRange):
-    """A time limit. ``run_request`` says what is none."""
+    """The type of --timeout. ``run_request`` rejects what is not a number."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number, or the text that is none."""
@@ -149,7 +151,7 @@ def _alone(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
 
 
 def declare_option(name: str, parameter: str = "", **look: Any) -> Callable[[F], F]:
-    """The option of this name as click takes it: as its record says, and ``look`` where a command has it otherwise."""
+    """The click decorator of the option of this name, made from its record; ``look`` replaces parts of that."""
     return _make_option(known_options()[name], look, parameter)
 
 
@@ -193,7 +195,7 @@ def of_families(function: F) -> F:
 
 
 def options(*names: str | Callable[[Any], Any]) -> Callable[[F], F]:
-    """Decorate a command with these options, by their names or as ``declared`` and ``models`` make them, in this order."""
+    """Decorate a command with these options, by their names or as ``declare_option`` and ``models`` make them, in this order."""
     made = [declare_option(name) if isinstance(name, str) else name for name in names]
 
     def decorate(function: F) -> F:
@@ -219,7 +221,7 @@ def models(function: F) -> F:
 def options_taken_by(taker: str, *groups: Group, **otherwise: Callable[[Any], Any]) -> Callable[[F], F]:
     """Decorate a command with the options of these groups whose records say that ``taker`` takes them, group by group.
 
-    ``otherwise`` are those that the command has otherwise, by the parameter names of their records, as ``declared`` makes them.
+    ``otherwise`` are decorators (``declare_option``) that replace those of the records, by the records' parameter names.
     """
     taken = taken_by(taker, *groups)
     return options(*(otherwise.get(option.parameter) or _make_option(option, {}) for option in taken))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..launch.workers.supervisor import Event
 
 CLEAN = "reconciled"
-"""What is said of a model with which all is well."""
+"""How the verdict begins on a model whose counters are all reconciled."""
 
 
 def lively() -> bool:
@@ -57,7 +57,7 @@ def sentence(event: Event) -> str:
 
 @dataclass(slots=True)
 class _Line:
-    """What one framework is at."""
+    """The live line of one framework: its running tasks, and how many are done."""
 
     name: str
     task: Any
@@ -115,8 +115,8 @@ _Told = tuple[Callable[[str], None], Callable[[str, str], None]]
 
 @contextmanager
 def bar(total: int, quiet: bool) -> Iterator[_Told]:
-    """What to call with a model that begins and with one that is done, and what became of it: on a terminal a bar that names
-    what is running, elsewhere a line per model. ``quiet`` is a line per model with which all is not well."""
+    """Two functions to call: with a model that starts, and with one that is done and its verdict. On a terminal they show a bar
+    that names what is running, elsewhere a line per model; with ``quiet``, a line per model that is not reconciled."""
     if quiet or not lively():
 
         def line(model: str, verdict: str) -> None:

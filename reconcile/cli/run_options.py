@@ -1,4 +1,4 @@
-"""What a product adds to ``reconcile run``: options, what they do to the request, and what happens after the answer."""
+"""Base class for options that a product adds to ``reconcile run`` and ``watch``, with hooks before and after the run."""
 
 from __future__ import annotations
 

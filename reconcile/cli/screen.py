@@ -1,8 +1,7 @@
-"""The result on the user's screen: rich on stdout, quiet when the reader has gone.
+"""Prints a result to stdout with rich: names cannot act as markup or escape sequences, and a closed pipe is no error.
 
-What rich's console shows is text, never markup, and control characters in it are escaped. What is laid out in columns is escaped
-before that (text.clean), so that it is as wide as it looks; the console is the last door, where nothing that was forgotten gets
-through.
+Text that is laid out in columns is escaped before that (``clean`` in core/text.py), so that its width is the one that shows; the
+console escapes every text again, in case one was forgotten.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from .streams import forget, of_stdout, say
 
 
 class PlainConsole(Console):
-    """A console on which names do nothing: neither ``[red]`` nor an escape sequence."""
+    """A rich console that prints names as they are: neither ``[red]`` nor an escape sequence in one has an effect."""
 
     def __init__(self, file: TextIO | None = None, *, stderr: bool = False) -> None:
         super().__init__(file=file, stderr=stderr, markup=False, emoji=False, highlight=False)
@@ -36,7 +35,7 @@ class PlainConsole(Console):
             yield segment if segment.control else Segment(plain(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
-        """Send what is left nowhere, so that the run's own exit code stands."""
+        """Discard the remaining output, so that the exit code of the run is kept."""
         self.quiet = True
         forget(self.file)  # type: ignore[arg-type]
 

@@ -1,8 +1,7 @@
-"""The standard streams, and how a command ends.
+"""Output and exit codes of every command: ``say`` prints with control characters escaped, ``exit_code`` turns errors into codes.
 
-Everything that is printed leaves here, so that no name does anything to a terminal. Names of layers, files and factories, and
-what a worker's log says, are untrusted: control characters in them show as escapes. A stream that cannot be written to is noticed
-here, too. Every fault is a sentence on stderr, with the exit code that says whose it is.
+Names of layers, files and factories, and a worker's log, are untrusted, so all text is printed here. A stream that cannot be
+written to is noticed here, too. Every fault is a sentence on stderr, with the exit code that says whose it is.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ BY_SIGNAL = 128
 
 
 def say(text: str, *, err: bool = False, nl: bool = True, styled: bool = False) -> None:
-    """Print text on stdout or stderr, control characters escaped; ``styled`` is text of ours that has colours in it.
+    """Print text on stdout or stderr, control characters escaped; ``styled`` is the tool's own text with colours.
 
-    A reader that has gone (``| head``) changes nothing, nor does a stderr that takes nothing.
+    A closed pipe (``| head``) is no error, nor is a stderr that cannot be written to.
     """
     try:
         click.echo(text if styled else plain(text), err=err, nl=nl)

@@ -1,1 +1,1 @@
-"""Home's side of the processes: starts workers, supervises them, and collects their traces and ledgers."""
+"""The parent process ("home"): makes a request from options, runs workers, and collects their traces and ledgers."""

@@ -1,6 +1,6 @@
-"""What a run takes: its conventions and formulas, its counters, and its models as each worker gets them.
+"""Validates a run before any worker starts: resolves its conventions, formulas, counters and model from a ``RunRequest``.
 
-All of it is checked before a worker starts.
+Every fault is a UsageError. The runner, the commands, ``reconcile.run`` and products call these functions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .environments.interpreters import python_path
 from .request import RunRequest
 
 MAPPED = 2
-"""The number of models whose layers a mapping file is for."""
+"""The number of models whose layers a mapping file (--mapping) pairs."""
 
 
 def one_model(
@@ -78,8 +78,8 @@ def prepare_conventions(request: RunRequest) -> Iterator[Conventions]:
 
 @contextmanager
 def formulas_of(request: RunRequest) -> Iterator[None]:
-    """Within this context, the work of an op is known by the user's formulas as well. Raises UsageError for a file of formulas
-    that cannot be used."""
+    """Within this context, the user's work formulas (--formulas) are registered beside the tool's own. Raises UsageError for a
+    file of formulas that cannot be used."""
     if not request.formulas:
         yield
         return
@@ -92,7 +92,7 @@ def formulas_of(request: RunRequest) -> Iterator[None]:
 
 
 def conventions_of(request: RunRequest) -> Conventions:
-    """The conventions of every report, the request's if it is another, and those of its files. Raises UsageError for an unknown
+    """The built-in conventions, the request's own if it is another, and those of its files. Raises UsageError for an unknown
     name, and what ``load_conventions`` raises."""
     every = dict(BUILT_IN)
     if request.convention in NAMED:
@@ -143,7 +143,7 @@ def choose_counters(request: RunRequest) -> tuple[str, ...]:
 
 
 def check_cached(request: RunRequest, models: Iterable[str] = ()) -> None:
-    """Raise UsageError if a call with a cache was asked for and these models, or the request's own, have none."""
+    """Raise UsageError for --pass prefill or decode if these models, or the request's own, cannot be called with a KV cache."""
     if request.context is None:
         return
     models = tuple(models or request.factories)
@@ -176,7 +176,7 @@ def _list_requested(request: RunRequest) -> tuple[str, ...]:
 
 
 def _is_installed(framework: str) -> bool:
-    """Whether the running interpreter has it. A framework whose counters are no defaults joins a pair only then."""
+    """Whether the framework is installed here. One without default counters runs its side of a pair only then."""
     return importlib.util.find_spec(frameworks()[framework].package) is not None
 
 
@@ -195,7 +195,7 @@ def pair_file(model: str) -> str:
 
 
 def pair_of(model: str) -> str:
-    """The same. Raises UsageError as well for a file that is a model of the user's own and no pair, with the option for it."""
+    """As ``pair_file``. Raises UsageError as well for a file that defines no PAIR, and names the option for a model in it."""
     path = pair_file(model)
     text = Path(path).read_bytes()
     if b"PAIR" in text or re.search(rb"import +\*", text):

@@ -1,4 +1,8 @@
-"""Models that already exist in this process: a stand-in for their pair, and the tasks, run one after another."""
+"""Counts model objects in the caller's own process, without workers: for ``reconcile.run(torch=model)`` and the pytest fixture.
+
+``collect_live`` runs the tracers and counters one after another. ``Live`` presents a model object, or a function that makes
+one, as a pair.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from .workers.supervisor import Event
 
 
 class Live(AtHand):
-    """One framework's model that the caller has, or their function that makes one.
+    """A model object of the caller's, or a function that makes one, as a pair of one framework.
 
     The adapter copies a model for every counter that may leave something behind in it.
     """
@@ -119,9 +123,10 @@ def collect_live(
     standard: bool = False,
     optimizer: Any = None,
 ) -> Collected:
-    """Run the tracers and counters of these models here; ``training`` is the optimiser of a training step, '' for a call,
-    ``context`` the number of tokens in the cache before the call, None for a call without a cache, and ``standard`` says whether
-    a compiled model takes that optimiser's step in place of its own; ``optimizer`` is one at hand, for a step like it.
+    """Run the tracers and counters of these models in this process; ``training`` is the optimiser of a training step, '' for a
+    call, ``context`` the number of tokens in the cache before the call, None for a call without a cache, and ``standard`` says
+    whether a compiled model takes that optimiser's step in place of its own; ``optimizer`` is an optimizer object, for a step
+    like its own.
 
     Raises UsageError for a model or inputs that cannot be used.
     """

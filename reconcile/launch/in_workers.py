@@ -1,6 +1,7 @@
-"""Models that run in worker processes, given in Python as ``module:function``, as the function itself, or as a file.
+"""Names the models that ``reconcile.run(..., isolated=True)`` is given, so that worker processes can import them.
 
-The caller's process imports no framework. Nothing is pickled: a function is sent as its name, and a model object cannot be sent.
+A model is given as ``module:function``, as the function itself, or as a file. The caller's process imports no framework. Nothing
+is pickled: a function is sent as its name, and a model object cannot be sent.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def name_models(models: Mapping[str, Any]) -> dict[str, str]:
 
 
 def shapes(inputs: Any) -> tuple[str, ...]:
-    """Shapes as on the command line: one text or several. Raises UsageError for tensors."""
+    """Input shapes as strings, in the syntax of --input: one or several. Raises UsageError for tensors."""
     texts = (inputs,) if isinstance(inputs, str) else () if inputs is None else inputs
     if isinstance(texts, (list, tuple)) and all(isinstance(text, str) for text in texts):
         return tuple(texts)

@@ -1,7 +1,7 @@
-"""Sentences for those who call Python: an option of the command line is a keyword argument there.
+"""Rewrites error messages for callers of the Python interface: ``--input 1,3`` becomes ``inputs="1,3"``.
 
-Whatever finds a fault names the option, as most users type it. Functions of the Python interface put its keyword in its place, so
-no sentence is written twice.
+Messages name options of the command line, as most users type them. ``speaks_python`` decorates the functions of the Python
+interface and puts their keyword arguments into the messages, so no message is written twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 WORDS = (*PASSES, *CACHED, *NAMED, OPTIMIZER, OPTIONS["device"].default)
-"""Values that look like words of a sentence."""
+"""Values of options that are ordinary words, so that they are recognised only from this list."""
 _COMMAND = r"(?P<command>\breconcile(?: [a-z]+)+(?: --[a-z-]+(?: [^\s`-][^\s`]*)?)+)"
 _VALUE = rf"'[^']*'|[A-Z]+\b(?![:.=])|(?:{'|'.join(WORDS)})\b|(?=\S*[\d:/=@.]\w|/)[^\s`)]*[^\s`).,;:]"
 _OPTION = re.compile(rf"{_COMMAND}|(?<![\w-])--(?P<flag>[a-z][a-z-]*)(?: (?P<value>{_VALUE}))?")
@@ -52,7 +52,7 @@ def in_keywords(sentence: str, keywords: Mapping[str, str]) -> str:
 
 
 def _literal(value: str, annotation: str) -> str:
-    """An option's value as Python: a number, a placeholder or a text; an entry of a mapping or of a sequence."""
+    """An option's value as Python: a number, a placeholder or a string; an entry of a mapping or of a sequence."""
     name, equals, rest = value.strip("'").partition("=")
     if equals and "Mapping" in annotation:
         return f'{{"{name}": "{rest}"}}'
@@ -61,8 +61,8 @@ def _literal(value: str, annotation: str) -> str:
 
 
 def speaks_python(*more: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: whatever ReconcileError a function of the Python interface raises speaks of its keyword arguments, and of
-    ``more`` that it passes on."""
+    """A decorator: a ReconcileError that the function raises names its keyword arguments, and ``more`` that it passes on,
+    in place of options."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)

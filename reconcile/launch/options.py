@@ -1,4 +1,4 @@
-"""The options of a run, a record each, and the request whose fields they set.
+"""Every option of a run as an ``Option`` record, and ``RunRequest``, the record whose fields the options set.
 
 To add one, add its record here and, if it changes what runs, its field to ``RunRequest``. ``--help``, the keyword arguments of
 ``reconcile.run``, the command in a report, baselines and sweeps read the record. Products add their own (``known_options``).
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PASSES = ("forward", "training")
 CACHED = ("prefill", "decode")
-"""The passes of a language model with a cache."""
+"""The passes of a language model with a KV cache."""
 OPTIMIZER = "sgd"
 """The optimizer of a training step, unless another is named."""
 TABLES = ("md", "csv", "json")
@@ -38,7 +38,7 @@ class RunRequest:
 
     Attributes:
         model: The pair's name; '' for a user's own model.
-        overrides: The pair's parameters as text.
+        overrides: The pair's parameters as strings.
         convention: The name of the convention of every amount.
         convention_files: Files that define further conventions.
         counters: The counters to run; () for all that run by default.
@@ -46,11 +46,11 @@ class RunRequest:
         timeout: Seconds per counter.
         formulas: Python files that register work formulas.
         python: The interpreter to run in; '' for this one.
-        python_version: Its version if counters of this environment are lent to it; '' otherwise.
-        user_python: Whether it belongs to the user's own environment.
+        python_version: That interpreter's version if counters of this environment are lent to it; '' otherwise.
+        user_python: Whether that interpreter belongs to the user's own environment.
         trace: Whether to trace. Without, the ledgers are compared with a trace from another run.
         training: The optimiser of a training step; '' for a call of the model.
-        standard: Whether the user named it: a compiled model then takes the standard step in place of its own.
+        standard: Whether the user named an optimiser: a compiled model then takes the standard step in place of its own.
         context: The number of tokens in a language model's cache before the call: 0 for the call that fills it with the prompt,
             None for a call without a cache.
         factories: The user's own models in place of ``model``, ``module:function`` by framework.

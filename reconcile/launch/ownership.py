@@ -1,4 +1,7 @@
-"""Which framework a model at hand belongs to: its class says so, where more than one framework could call it."""
+"""Finds the framework of a model object by the package of its class, and rejects a model given as another framework's.
+
+More than one framework may be able to call the same object. Used by ``reconcile.run(torch=model)`` and the pytest fixture.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What runs: the one function that makes a request of the options of a run (launch/options.py), and what it refuses."""
+"""Builds and validates a ``RunRequest`` from the options of a run (launch/options.py): ``run_request``.
+
+It is the only function that makes one; commands, ``reconcile.run``, the pytest plugin and products call it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def models_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_optimizer(pass_: str, optimizer: Any, models: Iterable[str] = ()) -> str:
-    """The optimiser of a training step, '' for a call of the model: its name in lower case; of one at hand, its class.
+    """The optimiser of a training step, '' for a call of the model: its name in lower case; of an optimizer object, its class.
 
     Raises UsageError for a name that no framework has, or that one of these ``models``' does not have.
     """

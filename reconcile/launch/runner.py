@@ -1,4 +1,7 @@
-"""The runner: starts a worker per framework, side by side, and reads the traces and ledgers that they write."""
+"""The runner: starts one worker process per framework, in parallel, and reads the traces and ledgers that they write.
+
+``collect`` runs a model once; ``collect_at`` runs it at several sizes (points) in the same worker.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's own model as the command line names it: its factory or file, and the inputs to call it with."""
+"""Parses the options that name a user's own model: its factory or file, its inputs (--input), and which counters run on it."""
 
 from __future__ import annotations
 
@@ -174,6 +174,6 @@ def models(
 
 
 def text_of(given: Input) -> str:
-    """An input as text that ``read_input`` reads."""
+    """An input as a string that ``read_input`` reads."""
     shape = ",".join(map(str, given.shape)) or "()"
     return (f"{given.name}=" if given.name else "") + shape + (f":{given.dtype}" if given.dtype else "")

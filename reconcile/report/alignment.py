@@ -1,4 +1,4 @@
-"""Sentences on the alignment of two models."""
+"""Sentences for reports on how the layers of two models were matched, and which layers have no partner and why."""
 
 from __future__ import annotations
 

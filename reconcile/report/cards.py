@@ -1,4 +1,4 @@
-"""The number of a run for other documents: a model card's metadata, and a statement of training compute.
+"""``--format card`` (metadata for a model card) and ``--format disclosure`` (a statement of training compute).
 
 Both quote only numbers of the verdict: where it withholds a number, they give its reason. docs/cards.md says
 where each goes.

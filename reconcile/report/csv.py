@@ -5,6 +5,8 @@ layer, or a single 0): the amounts of its rows add up to the to_total. A stateme
 without an amount; its state says why. ``phase`` is the phase of the ops of a line. If a trace has more phases than the
 forward one, its work by layer and phase is in rows ``work``, from nothing to the trace; a row without an amount is unknown
 work.
+
+``layers_csv`` makes the table of every layer that comes with the Markdown report of a large model.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Repeated lines are folded: lines that are equal but for numbers in their names are one line, which knows its own lines.
+"""Folds repeated layers in reports: lines that differ only in the numbers in their names become one, ``layers.0..31.mlp``.
 
-A fold's name is exact. ``layers.0..31.mlp`` are 32 layers; ``conv2_block1..3_1,2_bn`` are the 6 in which each number of the first
-list meets each of the second; ``layers.0..10/2`` counts in twos. A line that differs in anything that it shows is not folded;
-neither are lines whose numbers do not form such a name.
+A fold's name is exact. ``layers.0..31.mlp`` stands for 32 layers; ``conv2_block1..3_1,2_bn`` for the 6 in which each number of
+the first list is combined with each of the second; ``layers.0..10/2`` counts in steps of 2. A line that differs in anything that
+it shows is not folded; neither are lines whose numbers do not form such a name.
 """
 
 from __future__ import annotations

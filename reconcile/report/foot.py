@@ -1,4 +1,4 @@
-"""Footing: check that the books add up before anything is printed."""
+"""Footing: before a report is written, ``check`` adds up every statement, ledger and table of layers and compares the totals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Results as pandas frames. Amounts are Python integers in columns of objects, exact at any size; None means unknown."""
+"""Results of a run as pandas DataFrames, for the Python interface (api/results.py).
+
+Amounts are Python integers in columns of objects, exact at any size; None means unknown.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A statement as plain data, for the JSON report of a run and for others: its lines, each with its evidence."""
+"""A statement as JSON data, each line with its evidence: for the JSON reports of a run, a matrix, --ncu and --ranks."""
 
 from __future__ import annotations
 

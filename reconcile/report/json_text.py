@@ -1,6 +1,6 @@
-"""Data as the text of a JSON report: a record per line if it fits, and rows of records written as they are made.
+"""Writes JSON reports: ``layout`` puts a record on one line if it fits, and makes long lists of records while it writes them.
 
-Rows of a ``Form`` that are alike are laid out once: the others differ from it in the values that are a record's own.
+To save time, the text that records of a ``Form`` have in common is made once; only their own values (``OWN``) are inserted.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def at_once(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> list[Any
 
 
 OWN = object()
-"""The place in a row of a value that is the record's own."""
+"""Placeholder in a row for one of the record's own values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[T]):
-    """How records that are alike become rows. ``parts`` takes a record apart: all that it has in common with others, hashable,
-    and the values that are its own. ``shared`` makes the row of the first part, with ``OWN`` in the places of the second."""
+    """How records with much in common become rows. ``parts`` splits a record into what it has in common with others, hashable,
+    and its own values. ``shared`` makes a row of the first part, with ``OWN`` as the placeholder of each value of the second."""
 
     parts: Callable[[T], tuple[tuple[Any, ...], tuple[Any, ...]]]
     shared: Callable[..., dict[str, Any]]
@@ -48,7 +48,7 @@ class Form(Generic[T]):
 
 
 class LateRows(Generic[T]):
-    """A list of records that are made as they are written."""
+    """A list of rows, each made of its record when it is written."""
 
     def __init__(self, make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> None:
         self.make = make

@@ -1,4 +1,4 @@
-"""The Markdown report, for pull requests. The template holds the words; this file prepares the rows."""
+"""The Markdown report (``--format md``), for pull requests: prepares the values that templates/report.md.j2 shows."""
 
 from __future__ import annotations
 

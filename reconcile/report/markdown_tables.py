@@ -1,5 +1,7 @@
-"""The rows of the Markdown report's tables. Rows that are alike share one; a table that is cut has the largest rows and one for
-the others. ``most`` is the number of its lines; None means all."""
+"""Rows of the Markdown report's tables: equal layers share a row, and a long table keeps its largest rows.
+
+``most`` is the number of its rows, and one more has the sum of the others; None means all.
+"""
 
 from __future__ import annotations
 

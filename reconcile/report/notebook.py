@@ -1,7 +1,7 @@
-"""A result in a notebook: one piece of HTML or Markdown that loads nothing.
+"""A result as a Jupyter notebook shows it: HTML that loads nothing, or Markdown where a viewer has no HTML.
 
 It has the verdict, every counter as a ratio to the work that ran, and the statement of the counter that is furthest off.
-Foreign names are shown as written and cannot act as HTML. Colours follow the notebook's theme, else the system's.
+Names of layers and files are escaped, so they cannot act as HTML. Colours follow the notebook's theme, else the system's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The environment of all report templates: a missing name is an error, and a tag's line leaves nothing behind."""
+"""The Jinja environment of all report templates: an undefined name is an error, and a line that is only a tag leaves nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reports of a run by format: the formats, the reports in a folder, and their texts. ``core/atomic`` writes them."""
+"""Renders the reports of a run in the formats of --format, and chooses their file names; ``core/atomic`` writes the files."""
 
 from __future__ import annotations
 

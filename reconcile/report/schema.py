@@ -1,4 +1,4 @@
-"""The schema of the JSON report, with the causes and for the frameworks that are registered here."""
+"""The JSON Schema of the JSON report: schema.json, completed with the causes and the registered frameworks."""
 
 from __future__ import annotations
 

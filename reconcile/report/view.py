@@ -1,4 +1,4 @@
-"""Sentences and selections that the Markdown report, the terminal and the page share.
+"""Sentences and selections that the Markdown report, the terminal, the notebook and the HTML page share.
 
 The amounts come from the engine.
 """
@@ -241,7 +241,7 @@ def phase_tables(result: Answer, convention: Convention) -> list[tuple[str, Phas
 
 
 def list_published(result: Answer) -> list[str]:
-    """The published figures of the model and their readings. A figure of a backward pass is compared with the pass that ran."""
+    """The published numbers of the model and their readings. One of a backward pass is compared with the pass that ran."""
     sentences = []
     for claim in result.published:
         sentences.append(

@@ -1,1 +1,1 @@
-"""The code that runs beside a framework. Python 3.6."""
+"""Code of the worker process: it imports one framework and runs its counters, in environments as old as Python 3.6."""

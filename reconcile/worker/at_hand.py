@@ -1,4 +1,8 @@
-"""Models that exist already in a process that goes on after us: their pair, and what is as it was when a task is done."""
+"""Base of pairs for model objects in a process that continues afterwards, and contexts that restore its random state.
+
+For ``reconcile.run(torch=model)`` and the pytest fixture (launch/in_process.py), and for ``reconcile.count``
+(products/steps/fitted.py).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from .user_code import describe_user_error
 
 
 class AtHand(FactoryPair):
-    """A model at hand as a pair: what its code raises is said, and nothing is told to a runner."""
+    """A model object as a pair: what its code raises becomes a sentence, and no event is sent to a runner."""
 
     def __init__(self, request: WorkerRequest, adapter: Any, model: Any) -> None:
         super().__init__(request, adapter)
@@ -31,7 +35,7 @@ class AtHand(FactoryPair):
 
 @contextmanager
 def same_numbers() -> Iterator[None]:
-    """The random numbers of Python and numpy go on as if nothing had run in between."""
+    """Restore the random states of Python and numpy at the end."""
     numbers, arrays = random.getstate(), sys.modules.get("numpy.random")
     held = arrays.get_state() if arrays is not None else None
     try:

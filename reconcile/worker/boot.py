@@ -1,8 +1,9 @@
-"""The first code in a worker: ``python reconcile.pyz REQUEST``. That file is this package, and this module is its main.
+"""Entry point of a worker: the ``__main__`` of reconcile.pyz, the packed tool, called as ``python reconcile.pyz REQUEST``.
+
 With a number behind the request, the process forks workers (launch/workers/nursery.py). With the name of a module, such as
 ``.products.steps.program``, and home's process number, it runs that module's ``main(request)`` (launch/workers/alone.py).
 
-The package has a private name there: beside a user's code, ``reconcile`` may be one of their modules, or another version of
+The package has a private name there: beside user code, ``reconcile`` may be one of the user's modules, or another version of
 this package.  Python 3.6 and standard library only.
 """
 

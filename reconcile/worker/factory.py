@@ -1,4 +1,4 @@
-"""A user's model that is given as the function that makes it: it replaces a pair.
+"""A user's model that is given as the function that makes it (MODULE:FUNCTION), as a pair that the worker can run.
 
 ``package.module:function`` returns a model, or (model, inputs), or (model, positional inputs, named inputs); inputs are a
 tensor, a tuple or list of positional ones, or a dict of named ones, of any structure.  A Keras model that states its inputs
@@ -69,7 +69,7 @@ class FactoryPair(pairs.Pair):
         self.settle()
 
     def settle(self) -> None:
-        """From now on each model is made in what surrounds it here: variables of the environment, modes, random numbers."""
+        """Record the state to which each call of the factory is reset: environment variables, modes, random numbers."""
         self._before = process_guard.Surroundings(self.adapter)
 
     def _imported_framework(self, lacking: str) -> Any:

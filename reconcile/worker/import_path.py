@@ -1,8 +1,8 @@
-"""Finders for the modules in a user's folder, and the location of an error in them.
+"""Import finders of a worker for user modules, lent counters and outside adapters; and where in user code an error arose.
 
 For imports from the user's own files, their folder comes first, as with ``python -c``.  For all other imports, those of the
-frameworks and the counters, it comes last, so that a file of theirs cannot hide a package.  Nothing is written beside
-their files.
+frameworks and the counters, it comes last, so that a file of the user's cannot hide a package.  No bytecode is written beside
+the user's files.
 
 Python 3.6 and standard library only.
 """
@@ -18,7 +18,7 @@ from typing import Any, List, Mapping, Sequence
 from ..core.framework import ROOT
 
 NEVER = ("keras", "numpy")
-"""Packages that no file of the user's may hide; the frameworks are more of them."""
+"""Packages that no file of the user's may hide, beside the frameworks."""
 
 PACKAGE_WAS_LENT = "its package is not installed in that environment: the copy that reconcile itself has was used there"
 """Note of a ledger whose counter came from another environment."""

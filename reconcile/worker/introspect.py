@@ -1,5 +1,7 @@
-"""Facts that a model and its factory state, so that the user does not have to: the inputs of a Keras model, for a batch of one,
-and the arguments with which a factory of an installed package loads no weights.
+"""Reads from a model and its factory what the user need not give: inputs, and arguments that load no weights.
+
+The inputs are those of a Keras model, for a batch of one; the arguments are those of a factory in an installed package.
+``documentation`` finds a docstring under ``python -OO``, too.
 
 Imported by the worker: Python 3.6 and standard library only.
 """

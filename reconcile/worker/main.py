@@ -1,4 +1,4 @@
-"""The worker: runs beside a framework, one process per environment, and writes its results as JSON files.
+"""The worker process: imports one framework, runs its tracer and counters task by task, and writes the results as JSON files.
 
 Home starts it with a file that holds a request (core/protocol.py).  For every task it appends {"task", "phase"} to
 ``events.jsonl`` and leaves ``<task>.json`` (a trace or a ledger) or ``<task>.error.json``.  Before any framework is loaded it

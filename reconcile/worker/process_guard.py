@@ -1,4 +1,4 @@
-"""Protects a worker from the user's code: its own log, its own watch over its parent, and a state to restore.
+"""Protects a worker process from user code: a log stream of its own, an end with its parent process, and state to restore.
 
 Python 3.6 and standard library only, plus the framework that is loaded already.
 """

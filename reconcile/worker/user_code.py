@@ -1,4 +1,4 @@
-"""Calls the user's code, and finds the factory in it: whatever the code does, the worker stays in one piece.
+"""Imports a user's factory and calls user code in a worker: whatever it raises, ``sys.exit`` included, becomes one sentence.
 
 Imported by the worker: Python 3.6 and standard library only.
 """

@@ -1,4 +1,4 @@
-"""The core's own commands, a file per command, registered as those of a product are."""
+"""The core's commands, one file each, and ``CORE``, the record that registers them, as products register theirs."""
 
 from ...core.product import Command, Product
 

@@ -1,4 +1,4 @@
-"""``reconcile matrix``: one model in several environments, and why neighbours differ."""
+"""``reconcile matrix``: run one model in several environments, and explain how each counter differs from one to the next."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def environments(
     python: str | None,
     frameworks: Collection[str] = (),
 ) -> list[Environment]:
-    """Those asked for, or if none was named, those that run unasked and have one of the ``frameworks``; the one that --with
-    makes comes last."""
+    """The environments to run: those named or, if none is, those that run unasked and have one of the ``frameworks``; the one
+    that --with makes comes last."""
     from ...core.errors import UsageError, unknown
     from ...launch.environments.named import load
     from ..environment import other

@@ -1,4 +1,4 @@
-"""Environments: finding a Python, making an environment, running a model in it."""
+"""Python environments to run counters in: finds interpreters, installs pinned packages with uv, and runs a model there."""
 
 CURRENT = "current"
 """The environment of the running interpreter."""

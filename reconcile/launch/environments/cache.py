@@ -1,7 +1,8 @@
-"""A cache of the results of pinned environments: the same tool, pair, parameters and packages give the same result again.
+"""A disk cache of the traces and ledgers that ``reconcile matrix`` collects in environments with pinned packages.
 
-Only results of zoo pairs are cached, because the key contains their whole source. Results of the current environment, whose
-packages are not pinned, are never cached.
+The key is a hash of the tool's source, the pair, its parameters and the environment's packages. Only results of zoo pairs are
+cached, because the key contains their whole source. Results of the current environment, whose packages are not pinned, are
+never cached.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Collects a model in another environment, and borrows the current environment's trace if that one is too old for a tracer."""
+"""Runs a model's counters in another environment (--environment, --with, --python; ``reconcile matrix``, sweeps and audits).
+
+A framework that is too old for its tracer gets the trace that the current environment takes of the same model.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def collect_in(
 
 
 def collect_at_in(env: Environment, say: Callable[[str], None] = lambda _message: None) -> CollectAt:
-    """The same for a model at several points, each of which borrows the current environment's trace at that point."""
+    """As ``collect_in``, for a model at several points, each with the current environment's trace of it if it has none."""
 
     def take(
         request: RunRequest, points: Sequence[Point], progress: Callable[[Event], None], counting: bool

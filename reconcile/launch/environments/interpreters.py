@@ -1,6 +1,6 @@
-"""Finds a Python of a given version through uv (on PATH or under pyenv's root), and finds uv.
+"""Finds Python interpreters for workers: of a given version, through uv (on PATH or under pyenv's root), or at --python's path.
 
-Pythons that uv downloaded are never used.  A worker runs in one of three interpreters: the running one, that of
+Finds uv, too. Pythons that uv downloaded are never used. A worker runs in one of three interpreters: the running one, that of
 an environment that this tool made, or the user's own.
 """
 

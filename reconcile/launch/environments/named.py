@@ -1,4 +1,7 @@
-"""Environments: interpreters with pinned frameworks, described in TOML files and by options. ``provision`` makes them."""
+"""Environments to run in, read from the built-in TOML file, a user's file, counters' requirements, or --with and --python.
+
+An ``Environment`` is a description; provision.py installs it.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ class Environment:
     unasked: bool = True
 
     def with_(self, requirements: Sequence[str]) -> Environment:
-        """The environment with these requirements in the place of its own of the same packages. Raises UsageError."""
+        """The environment with these requirements instead of its own on the same packages. Raises UsageError."""
         label = "+".join(_label(_requirement("--with", text)) for text in requirements)
         replaced = packages_of(requirements)
         kept = [text for text in self.requirements if not packages_of([text]) <= replaced]
@@ -142,7 +145,7 @@ def _distribution(record: Framework) -> str:
 
 
 def packages_of(requirements: Sequence[str]) -> set[str]:
-    """The names of the packages, as the index spells them, of requirements that can be read."""
+    """The normalised package names of these requirements, all of which can be parsed."""
     return {str(canonicalize_name(Requirement(text).name)) for text in requirements}
 
 

@@ -1,6 +1,6 @@
-"""A worker that runs a user's program as it is, beside no other: how it is started, and what it left.
+"""Starts a worker that runs a user's whole script (``reconcile watch``) or all ranks (--ranks), and reads what it wrote.
 
-It has the terminal of the user and no time limit, as the program alone would have. It ends with this process, even if that is
+It has the user's terminal and no time limit, as the script alone would have. It ends with this process, even if that is
 killed.
 """
 

@@ -1,4 +1,4 @@
-"""How a worker's process ended: the sentence about it, and the end of its log."""
+"""Error messages about a worker process that died: its signal or exit status, its line of user code, and its last output."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lends the counters of this environment to another one that lacks them: links to pure Python packages.
+"""Links to this environment's counter packages, so that a worker in another environment that lacks them can import them.
 
-A counter finds the compiled packages that it needs (PyTorch, numpy) in the other environment. Nothing is copied or installed:
-the links are removed with the run's folder.
+Only pure Python packages are lent. A counter finds the compiled packages that it needs (PyTorch, numpy) in the other environment.
+Nothing is copied or installed: the links are removed with the run's folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A process between this tool and one of its workers: however the worker, its code or the tool ends, no process stays behind.
+"""The reaper: the parent process of one worker; it kills every process that the worker started when the worker or home ends.
 
 Home starts ``python -I -S -c START JOB`` (``command``) instead of the worker. The reaper then starts the worker, confined if it
 loads a file that is not trusted (``ModelFile.confinement``). Orphans below the reaper become its children (Linux:

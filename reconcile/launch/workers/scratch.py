@@ -1,7 +1,7 @@
-"""The folders of runs, below the one for temporary files, and the tool as one file in them.
+"""Temporary folders of runs (``scratch``), and the tool packed into one file there, from which workers start (``pack``).
 
-A folder that a run left because all its processes were killed is removed by the next run: a lock in the folder, which ends with
-the process that holds it, says whether it is in use.
+A folder that a run left because all its processes were killed is removed by the next run: a file lock, which the system frees
+when the process that holds it ends, says whether a folder is in use.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ HELD = ".held"
 """The file in a folder whose lock its process holds."""
 TOOL = "reconcile.pyz"
 MAIN = "worker/boot.py"
-"""The module that is the file's ``__main__``."""
+"""The module that becomes the packed file's ``__main__``."""
 
 
 @contextlib.contextmanager
 def scratch(prefix: str = PREFIX) -> Iterator[Path]:
-    """A new folder, removed at the end; and those that others have left are removed now."""
+    """A new temporary folder, removed at the end. Folders that killed runs have left are removed first."""
     clear(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=prefix) as made, hold_folder(Path(made)):
         yield Path(made)
@@ -36,7 +36,7 @@ def scratch(prefix: str = PREFIX) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """Meanwhile, no other process removes the folder; if this process ends before it is removed, the next run removes it."""
+    """Within this context, no other process removes the folder; if this process is killed first, the next run does."""
     with (folder / f"{HELD}.part").open("wb") as file:
         if sys.platform != "win32":
             with contextlib.suppress(OSError):  # a file system without locks

@@ -1,4 +1,4 @@
-"""One framework's worker process under supervision: time limits, crashes and memory kills fail a task, not the run."""
+"""Supervises one framework's worker process: a time limit, a crash or an out-of-memory kill fails a task, not the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forked workers: where many models run one after another, their workers are forked from one that has its framework.
+"""Forked workers: where many models run in sequence, workers are forked from a process that has imported their framework.
 
 Importing a framework takes longer than counting a small model.  Inside ``warm()``, a worker of the running interpreter comes from
 a nursery (nursery.py), one for each framework; every other worker starts as always.  A process that runs one cell of a sweep has
@@ -115,7 +115,7 @@ class Offered:
 
 
 class Nursery(Offered):
-    """The process that forks the workers of one framework. With a ``library``, it has that module of it imported, too."""
+    """The process that forks the workers of one framework. With a ``library``, it has imported that module, too."""
 
     def __init__(self, request: WorkerRequest, folder: Path, python: Interpreter, library: str = "") -> None:
         folder.mkdir()
@@ -175,7 +175,7 @@ class Nurseries:
 OPEN: list[Nurseries] = []
 """The nurseries of this process; none outside ``warm()``."""
 OFFERED: dict[str, Offered] = {}
-"""Those of other processes, by framework."""
+"""Nurseries of other processes, by framework."""
 _PEAKS: list[int] = []
 
 
@@ -198,7 +198,7 @@ def accept(offers: Mapping[str, tuple[int, str]]) -> None:
 
 @contextlib.contextmanager
 def warm() -> Iterator[None]:
-    """Meanwhile, workers of the running interpreter are forked, in every thread."""
+    """Within this context, workers of the running interpreter are forked from nurseries, in every thread."""
     if not ABLE or OPEN:
         yield
         return

@@ -1,4 +1,4 @@
-"""The files that a worker writes. A model's own code runs beside the worker and may have changed them: each is checked."""
+"""Reads and validates the files that a worker writes: the model's own code runs in that process and may have changed them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def refusal(folder: Path) -> dict[str, Any] | None:
 
 
 def read_watched(folder: Path) -> dict[str, Any] | None:
-    """What a watched program did; None if it ended its process without a word. Raises UsageError."""
+    """What a watched program did; None if its process ended without writing the file. Raises UsageError."""
     data = _table(folder, "seen.json")
     return None if data is None else _check("seen.json", data, {"imported": list, "done": bool, "error": str})
 

@@ -1,7 +1,8 @@
-"""The HTML page of a run: one file that contains everything and sends no request.
+"""The HTML page of a run (``--format html``): one file that contains everything and sends no request.
 
 The template holds the fixed words; the script on the page makes the statements between any two ends, the layers and the
-lines from :mod:`.data`.  A policy in the page allows this one script and this one style and nothing from outside.
+lines from :mod:`.data`.  A Content Security Policy in the page allows this one script and this one style and nothing from
+outside.  Other pages (audits, ranks, the scorecard) take their style and policy from here.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def file_text(name: str) -> str:
 
 
 def style_page(rules: str) -> str:
-    """These rules of a page, behind the colours that all pages have."""
+    """The CSS rules of a page, after the palette that all pages share."""
     return file_text("palette.css") + rules
 
 
@@ -78,7 +79,7 @@ def _script() -> str:
 
 
 def hash_of(text: str) -> str:
-    """A script or a style as the page's policy names it."""
+    """The SHA-256 digest by which the page's Content Security Policy allows a script or a style."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

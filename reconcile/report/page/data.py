@@ -1,4 +1,4 @@
-"""The data of the page: the books of a run as compact JSON that every script engine reads exactly.
+"""The data in the HTML page: statements, layers, ops and evidence of a run as compact JSON that JavaScript reads exactly.
 
 Names, shapes, ops and evidence are stored once and referred to by position; tables are stored by column. The page makes the
 statement between any two ends from the bridges (each counter to its trace, and trace to trace), so only these are here.

@@ -1,1 +1,1 @@
-"""The pictures of a run: their data, and how they are drawn."""
+"""The charts of a run (``--format svg,png``): their data, and how matplotlib draws them."""

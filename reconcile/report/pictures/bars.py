@@ -1,4 +1,4 @@
-"""The data of a picture: bars of a waterfall, columns of a chart by layer. drawing.py draws them."""
+"""Records of chart data: bars of a waterfall, columns of a chart by layer. charts.py makes them, and drawing.py draws them."""
 
 from __future__ import annotations
 

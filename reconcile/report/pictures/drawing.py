@@ -1,4 +1,4 @@
-"""Pictures with matplotlib: the same bytes for the same bars, readable on white and on black.
+"""Draws charts with matplotlib as SVG or PNG: waterfall, bars by layer, and a heat map; equal data give equal bytes.
 
 An SVG has its letters as outlines, so it looks the same everywhere, and a style sheet for dark backgrounds. Scales are
 linear and start at 0; steps that are too small beside the totals are drawn again, enlarged, on a second scale.

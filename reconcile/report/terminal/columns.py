@@ -1,4 +1,4 @@
-"""Table layout: numbers are never wrapped. Where the columns do not fit, an amount stands on a line of its own."""
+"""Table layout for a terminal's width: numbers are never wrapped; where columns do not fit, an amount has its own line."""
 
 from __future__ import annotations
 

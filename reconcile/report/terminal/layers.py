@@ -1,4 +1,7 @@
-"""The terminal's table of layers. Layers that are alike are one line; layers that do not fit the screen are counted below it."""
+"""The terminal's table of layers: the work that ran, the value of each counter, and the causes of each difference.
+
+For a large model, equal layers share a row, and those that do not fit the screen are summed or counted in a last one.
+"""
 
 from __future__ import annotations
 

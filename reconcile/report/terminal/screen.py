@@ -1,4 +1,4 @@
-"""The terminal view: the answer first, then the statement, then each counter's differences layer by layer.
+"""Prints a run on the terminal: the totals, the statement, each counter's differences by layer, and the numbers to publish.
 
 A large model is folded to a screen (see ``folds``); with ``verbose`` every layer has its own lines.
 """

@@ -1,4 +1,4 @@
-"""The terminal's tables: the totals, a statement, a trace by phase and the layers. Each fits the width that it is given."""
+"""The terminal's tables of totals, of a statement and of a trace by phase, each fitted to a width; layers.py has the layers."""
 
 from __future__ import annotations
 
