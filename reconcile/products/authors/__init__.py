@@ -1,4 +1,4 @@
-"""What an author of a counter uses: conformance tests, the shortest program that shows an error, drafts of rules."""
+"""Tools for authors of counters (``reconcile counter``): conformance tests, draft rules, bug-report programs, templates."""
 
 from ...core.product import Command, Product
 

@@ -1,4 +1,4 @@
-"""``reconcile counter conform``: the conformance kit of a counter, printed like a test run."""
+"""``reconcile counter conform``: the command that runs the conformance tests of a counter (conform.py) and prints each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``reconcile counter draft``: what an unknown counter seems to count."""
+"""``reconcile counter draft``: the command that prints draft rules for a counter that has none (draft_rules.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draft rules for a counter that has none: what it seems to count, by exact fit over the zoo's families.
+"""Draft rules for a counter that has none: what it seems to count in each class or op, by exact fit over the zoo's families.
 
 A draft is a start for reading the counter's source, never the cause of a difference: a RuleBook refuses its rules
 (adapters/counters/rulebook.py) until each cites the source.
@@ -45,7 +45,7 @@ def drafts(counter: str, models: Sequence[str], take: Callable[[RunRequest], Col
 
 
 def cases_of(ledger: Ledger, model: str) -> Iterator[tuple[str, Case]]:
-    """A case for each entry that calls of one class or op alone feed. A multiply-add is two units of a counter of FLOPs."""
+    """A case for each entry that counts calls of one class or op alone. A multiply-add is two units of a counter of FLOPs."""
     values = {entry.id: entry.value for entry in ledger.entries}
     fed: dict[str, list[int]] = {}
     for index, sighting in enumerate(ledger.sightings):

@@ -1,4 +1,4 @@
-"""``reconcile zoo new`` writes a pair file, ``reconcile counter new`` the package of a counter."""
+"""``reconcile zoo new`` and ``reconcile counter new``: commands that write a pair file or a counter's package from templates."""
 
 from __future__ import annotations
 

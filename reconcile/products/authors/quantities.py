@@ -1,4 +1,4 @@
-"""Quantities of one call that a counter may count: the components of its work, and the sizes of its tensors.
+"""Quantities of one call (components of work, sizes of tensors) to which ``reconcile counter draft`` fits a counter's numbers.
 
 The work of a module is that of the op of its class (module_work.py); the work of an op is its own.  Unknown quantities are
 left out.

@@ -1,8 +1,8 @@
-"""The shortest program that shows where one counter differs from the work that ran, for one layer of the zoo.
+"""Writes the program of ``reconcile counter reproduce``: the shortest that shows where a counter differs from the work that ran.
 
-The program imports nothing of this package. It is derived: the layer's lines come from its brick (model_zoo/bricks), the call
-of the counter from the ``PROGRAM`` in the module ``program`` beside the counter's ``capture``, and its numbers from a run of the
-tool on that very layer.
+It shows one layer of the zoo, and imports nothing of this package. It is derived: the layer's lines come from its brick
+(model_zoo/bricks), the call of the counter from the ``PROGRAM`` in the module ``program`` beside the counter's ``capture``, and
+its numbers from a run of the tool on that very layer.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """How a counter is called: a text with ``{model}`` in it. ``places`` are lines of the counter's source by the cause that
+    """How a counter is called: source code with ``{model}`` in it. ``places`` are lines of the counter's source by the cause that
     they make, where no rule states them; ``table`` is the line of its list of counted ops. ``batch`` is the batch size, for a
     counter that takes only one. ``after`` maps a word to lines to write after a model whose lines contain it."""
 

@@ -1,4 +1,4 @@
-"""``reconcile counter reproduce``: the shortest program that shows where a counter is wrong."""
+"""``reconcile counter reproduce``: the command that prints the shortest program that shows a counter's error (reproduce.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files: models in files, which nothing unpickles, in a confined process unless the user trusts the file."""
+"""Models given as files: loaded without unpickling, in a confined process, unless the user trusts the file (--trust-file)."""
 
 from ...core.product import Product
 

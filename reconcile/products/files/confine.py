@@ -1,4 +1,4 @@
-"""Takes away from this process, and from whatever it becomes or starts, all rights that loading a model file does not need.
+"""Sandbox for loading a model file: this process and its children permanently lose all rights that loading does not need.
 
 There are two layers, each used if the system has it. *Files*: Landlock (Linux 5.13,
 docs.kernel.org/userspace-api/landlock.html) refuses to write, create, empty, rename or delete anything outside one folder.

@@ -1,4 +1,4 @@
-"""A model in a file: detect its kind from the content, and decide whether it may be opened at all.
+"""Detects the kind of a model file from its content, and decides whether it may be opened at all.
 
 Nothing here loads a model. This reads only the first bytes, a zip archive's directory, the outermost fields of a protobuf
 message, and names and sizes in a folder. No framework, no pickle, and bounded time and memory for any file.
@@ -68,7 +68,7 @@ def read_models(models: Mapping[str, str], given: Mapping[str, Any]) -> dict[str
 
 
 def looks_like_path(text: str) -> bool:
-    """Whether the text given for a model is a file rather than MODULE:FUNCTION."""
+    """Whether the string given for a model is a file rather than MODULE:FUNCTION."""
     return os.path.lexists(text) or (":" not in text and (os.sep in text or Path(text).suffix in ENDINGS))
 
 

@@ -1,4 +1,4 @@
-"""The bytes of a zip archive around its members: check that every reader finds the same members in it.
+"""A check of a zip archive's bytes around its members: every zip reader must find the same members in it (used by archive.py).
 
 Readers disagree about archives that break the rules of APPNOTE.TXT: Python's zipfile looks for the zip64 record at its fixed
 offset, miniz (PyTorch's) where a locator points to; both expect the directory right before the end record, and both take a

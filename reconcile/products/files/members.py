@@ -1,6 +1,6 @@
-"""The names that members of a model's archive may have, for each kind, and which of these members are loaded.
+"""Lists of the member names that a model's archive may have, for each kind of file, and which of these members are loaded.
 
-The other names are known and not needed: their members are never read. A member with any other name is rejected.
+Ignored members are known and not needed: they are never read. An archive with a member of any other name is rejected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shared by the loaders of model files: the error for a file, and the sizes of its inputs."""
+"""Helpers of the loaders of model files: FileError, the match of a file's inputs with --input, and names in messages."""
 
 from __future__ import annotations
 
@@ -102,5 +102,5 @@ def show_name(name: object) -> str:
 
 
 def words(text: str) -> frozenset[str]:
-    """The names in a text, separated by spaces."""
+    """The names in a string, separated by spaces."""
     return frozenset(text.split())

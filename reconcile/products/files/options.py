@@ -1,4 +1,4 @@
-"""The options of ``run``, ``check`` and ``matrix`` that are about model files."""
+"""The options of ``run``, ``check`` and ``matrix`` about model files: --signature and --trust-file."""
 
 from __future__ import annotations
 

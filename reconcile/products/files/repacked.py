@@ -1,4 +1,4 @@
-"""The archive that a framework loads: a new one, made of the members that were checked.
+"""The archive that a framework loads in place of the user's file: rebuilt from the members that were checked.
 
 The file is read once. The framework gets only these bytes, whatever its own reader would find in the file: each name has
 one spelling, no member is compressed, and there is nothing between the members.

@@ -1,6 +1,7 @@
-"""The outermost fields of a protobuf message, from the wire format alone (protobuf.dev/programming-guides/encoding).
+"""Reader of the outermost fields of a protobuf message, by which kinds.py tells the kinds of model files apart.
 
-This is enough to tell messages apart and to detect one that is cut short, without parsing it.
+It reads the wire format alone (protobuf.dev/programming-guides/encoding), without parsing the message; this also detects one that
+is cut short.
 """
 
 from __future__ import annotations

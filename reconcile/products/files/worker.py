@@ -1,7 +1,7 @@
-"""A user's model that is given as a file: it replaces a factory, and is loaded again whenever a factory would be called.
+"""Loads a user's model file in the worker process, with guards: once for each model that a factory would make.
 
-Home has already checked the type of the file, and that its archive or folder may be opened (kinds.py). Here the file is loaded
-beside its framework, with guards: nothing is unpickled, no process is started, no connection is made, and memory is limited,
+The main process has already checked the type of the file, and that its archive or folder may be opened (kinds.py). Here the file
+is loaded beside its framework: nothing is unpickled, no process is started, no connection is made, and memory is limited,
 so that a malicious file fails instead of harming the machine. ``--trust-file`` removes the guards.
 """
 

@@ -1,4 +1,4 @@
-"""What the kernels of a GPU multiplied, as Nsight Compute counted it, beside the work that ran (docs/kernels.md)."""
+"""GPU kernels: the products that Nsight Compute counted in them, compared with the trace (docs/kernels.md)."""
 
 from ...core.product import Product
 

@@ -1,4 +1,4 @@
-"""Attention in blocks of scores: masks, widths and gradients."""
+"""Rules for fused attention kernels (flash-attention, memory-efficient, cuDNN): multiply-adds of their blocks of scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions as kernels multiply them: implicit products of matrices, and products of matrices where the kernel is 1 x 1."""
+"""Rules for convolution kernels: multiply-adds of implicit GEMMs, and of plain GEMMs where the filter is 1 x 1."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Sizes:
 
 
 def sizes_of(case: Case) -> Sizes | None:
-    """Of a convolution or its gradient; None with groups, or transposed."""
+    """The Sizes of a convolution or its gradient; None with groups, or transposed."""
     if len(case.inputs) < 2 or not (case.backward or case.outputs):
         return None
     out: Shape

@@ -1,7 +1,7 @@
-"""A file of Nsight Compute: ``ncu --csv --page raw --nvtx`` around a run in autograd's NVTX ranges.
+"""Reader of Nsight Compute files: ``ncu --csv --page raw --nvtx`` around a run in autograd's NVTX ranges.
 
 The ranges of ``torch.autograd.profiler.emit_nvtx(record_shapes=True)`` name the operators around each kernel, with the sizes of
-their tensors.  Instructions are counted by the GPU, whatever the kernel is: neither a counter nor the trace has a hand in it.
+their tensors.  The GPU counts the instructions of every kernel, independently of the counters and of the trace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""cuDNN's recurrent layers of one direction: products of all steps' inputs, and a kernel that stays for all steps."""
+"""Rules for cuDNN's unidirectional recurrent kernels: GEMMs of all inputs, and one persistent kernel for all hidden states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the GPU says of a trace, as sentences, a terminal view, a page and plain data."""
+"""Output of ``reconcile run --ncu``: the GPU's count beside the trace, for the terminal, as Markdown and as JSON."""
 
 from __future__ import annotations
 

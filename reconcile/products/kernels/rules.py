@@ -1,7 +1,7 @@
-"""Which rule says what a kernel multiplies for an operator: by its name, its grid and the operator's sizes, never by a count.
+"""Table of the rules that predict, by a GPU kernel's name, how many multiply-adds it runs for an operator (witness.py).
 
-Each rule was held to what an H100 counted (tests/products/kernels).  A kernel without a rule explains nothing: its difference
-stays in the residual.
+A rule reads the kernel's name, its grid and the operator's sizes, never a count.  Each was tested against what an H100 counted
+(tests/products/kernels).  A kernel without a rule explains nothing: its difference stays in the residual.
 """
 
 from __future__ import annotations

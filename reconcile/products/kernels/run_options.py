@@ -1,4 +1,4 @@
-"""``reconcile run --witness``, the log of a CPU's math libraries, and ``--ncu``, what Nsight Compute counted on a GPU."""
+"""The options --witness (run) and --ncu (run, watch): checks of the trace by logs of CPU libraries, and by Nsight Compute."""
 
 from __future__ import annotations
 

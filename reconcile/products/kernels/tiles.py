@@ -1,4 +1,4 @@
-"""What kernels may multiply beyond the products of an operator: tiles, splits and the scaling of results."""
+"""Rules for GEMM kernels (tile padding, split-K, scaling by alpha and beta), and the types that all kernel rules share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The share of the operator's multiply-adds that a kernel computes, and by cause what it does beyond it (or less)."""
+    """The share of the operator's multiply-adds that a kernel computes, and by cause what it computes beyond it (or less)."""
 
     share: int
     more: tuple[More, ...] = ()
@@ -86,12 +86,12 @@ def by_grid(launch: Launch) -> bool:
 
 
 def padded_product(share: int, macs: int, what: object) -> Product:
-    """A share that tiles make larger."""
+    """A share, with the padding that whole tiles add to it."""
     return Product(share, ((Cause.TILE_PADDING, macs - share, f"tiles of {what}"),) if macs != share else ())
 
 
 def plain(_launch: Launch, case: Case) -> Product:
-    """Threads that multiply what there is, and no padding."""
+    """Kernels whose threads multiply only the operands, without padding."""
     return Product(case.macs)
 
 

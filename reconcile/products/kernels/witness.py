@@ -1,4 +1,4 @@
-"""The statement from what the GPU counted to the products of the trace, kernel by kernel.
+"""The statement from the GPU's count to the products of the trace, kernel by kernel, for ``reconcile run --ncu``.
 
 A kernel belongs to the outermost operator around it that the trace has with the same sizes.  Calls of an operator with equal
 sizes belong to its layers in order.  What a kernel does beyond the operator's products (or less) is predicted from its name, its

@@ -1,4 +1,4 @@
-"""Ranks: what each device of a world multiplies, and what a step costs in all."""
+"""Distributed training (``reconcile run --ranks``, ``reconcile ranks``): the work of each rank, and the sum beside one device."""
 
 from ...core.product import Command, Product
 

@@ -1,4 +1,4 @@
-"""Context parallelism: ranks that share the positions of a sequence compute attention block by block.
+"""Context parallelism: causes for ring attention, which ranks that share a sequence compute block by block (used by sums.py).
 
 With a causal mask a ring of ranks computes no block of scores that the mask discards whole (torch/distributed/tensor/
 experimental/_context_parallel/_attention.py, ``_is_causal_behavior``, 2.13): every product that the ranks leave out is one that
@@ -25,7 +25,7 @@ MERGES = {
     FORWARD: ("aten.sub", "aten.sigmoid", "aten.mul", "aten.log_sigmoid_forward"),
     BACKWARD: ("aten.add",),
 }
-"""The operators by which a rank puts its blocks together."""
+"""The operators by which a rank merges its blocks."""
 
 
 @dataclass(frozen=True, slots=True)

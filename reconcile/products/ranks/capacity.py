@@ -1,8 +1,9 @@
-"""Experts with places: a rank computes as many rows for each of its experts, whatever tokens chose it.
+"""Mixture-of-experts layers of fixed capacity: the work for empty places, less that of dropped tokens (cause expert-capacity).
 
-A token that finds no place is dropped, and an empty place is computed as well.  One device without places computes a row for
-each choice of a token: of T tokens with k experts each, T x k rows.  The proof is in the shapes: one device's rows are the T x k
-of its ``topk``, each expert of a rank has equally many, and the ops are the same in all other dimensions.
+A rank with such experts computes a fixed number of rows ("places") for each, whatever tokens chose it: a token that finds no
+place is dropped, and an empty place is computed as well.  One device without a capacity computes a row for each choice of a
+token: of T tokens with k experts each, T x k rows.  The proof is in the shapes: one device's rows are the T x k of its ``topk``,
+each expert of a rank has equally many, and the ops are the same in all other dimensions.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ Key = tuple[str, tuple[Sizes, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """How many rows each choice of experts asks one device for, and how many the ranks compute for each of them."""
+    """How many rows each choice of experts asks one device for, and the ratio of the rows that ranks compute to these."""
 
     chosen: tuple[int, ...] = ()
     rate: Fraction = Fraction(1)
 
 
 NONE = Places()
-"""Those of a world whose experts have none."""
+"""The Places of a world whose experts have no capacity."""
 
 
 def choices(one: Iterable[TraceRow]) -> tuple[int, ...]:
@@ -49,7 +50,7 @@ def places_of(whole: Cell, counts: Sequence[int], times: Fraction) -> Places:
     """The places of the ranks' experts: none if nothing proves that they have some.
 
     The proof: in every product of experts, each expert of the ranks has as many rows, those of one device are those that tokens
-    chose, and the sums differ by one rate.  ``counts`` are how many ranks each part has, ``times`` how many times one device's
+    chose, and the sums differ by one ratio.  ``counts`` are how many ranks each part has, ``times`` how many times one device's
     work their batches are.
     """
     chosen = choices(whole.one)

@@ -1,4 +1,4 @@
-"""Run the ranks of a world, and the same step on one device: each in a worker of its own (worker.py)."""
+"""Start of the worker process that runs the ranks of a world (worker.py), and of another for the same step on one device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``reconcile ranks``: add up the reports that several processes wrote of one step."""
+"""``reconcile ranks``: the command that adds up the reports that processes under ``torchrun`` wrote of one step."""
 
 from __future__ import annotations
 

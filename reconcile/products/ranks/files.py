@@ -1,4 +1,4 @@
-"""The reports that processes wrote of their own rank (``torchrun ... -m reconcile watch``), read together."""
+"""Reader of reports by rank (``torchrun ... -m reconcile watch`` writes them), and their sum, for ``reconcile ranks``."""
 
 from __future__ import annotations
 

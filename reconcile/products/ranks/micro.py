@@ -1,4 +1,4 @@
-"""Micro-batches: what a step that cuts its batch does once for each of them, or to add them up again.
+"""Gradient accumulation over micro-batches: ops that ranks run and one device does not (cause micro-batches of sums.py).
 
 A pipeline's schedule runs each micro-batch by itself.  The gradients of a weight are added then (autograd's AccumulateGrad) and
 scaled by their number (torch/distributed/pipelining/stage.py, ``scale_grads``), and the mean of a loss ends in a division for
@@ -15,7 +15,7 @@ from ...core.results import TraceRow
 from .moved import Cell, is_kept_part
 
 ADDED = "aten.add of gradients"
-"""A place of its own for these among the additions of a layer."""
+"""An op name that tells these from the other additions of a layer."""
 _SCALINGS = ("aten.div", "aten.mul")
 
 

@@ -1,9 +1,9 @@
-"""Ops of the whole shape that ranks do in another layer than one device does, or beside ops of parts.
+"""A layer's ops on the ranks and on one device (``Cell``), and a match of ops that each rank runs whole but in another layer.
 
-Where a tensor of the ranks meets a plain one, autograd adds its gradients in another module than it does on one device
+Where a DTensor meets a plain tensor, autograd adds its gradients in another module than it does on one device
 (torch/distributed/tensor/_api.py, ``_ToTorchTensor``), and an optimizer updates parts of some weights and the whole of others.
 So ops that a layer alone does not explain are compared call by call, in the layer, then in the module around it, and so on: each
-call of one device's has to be a call of each rank's, of the same shapes or of one dimension's part.
+call of one device has to be a call of each rank, of the same shapes or of an equal part of one dimension.  sums.py uses it.
 """
 
 from __future__ import annotations

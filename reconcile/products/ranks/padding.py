@@ -1,4 +1,4 @@
-"""What ranks do for padding: a dimension that they share is longer than the one device's when their parts are added."""
+"""FLOPs on padding: the ranks' parts of a sharded dimension add up to more than the one device's dimension."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .moved import Cell
 def padding_flops(
     cell: Cell, counts: Sequence[int], batches: int, work: Callable[[TraceRow], Fraction], chosen: Sequence[int] = ()
 ) -> Fraction:
-    """The FLOPs that the ranks do for padding: 0 unless their ops have the one device's shapes but for one dimension, which is
-    longer when the parts of all ranks are added, and not by a whole number of times.
+    """The FLOPs that the ranks spend on padding. 0 unless exactly one dimension differs, and its parts add up to other than a
+    whole multiple of the one device's.
 
     ``counts`` are how many ranks each part has; ``work`` gives a row of the one device in FLOPs, for all batches. Rows for which
     tokens have ``chosen`` experts are no dimension that ranks share.

@@ -1,4 +1,4 @@
-"""The ranks of a world as one HTML file that sends no request: the balance as a picture, and the statement to one device."""
+"""HTML report of ``reconcile run --ranks``, a self-contained file: the balance as bar charts, and the statement to one device."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Ops that each rank does the whole of, but part by part: with several micro-batches, and on several ranks of one batch.
+"""Calls that ranks run part by part, in micro-batches, matched by shapes with one device's calls of the whole (used by sums.py).
 
-Such an op does two things more than one device's: it is done on several ranks, and it ends once for each part.  Shapes and calls
-tell both apart: of p equal parts of one dimension, p calls for each of one device's.
+An op that several ranks run so differs from one device's in two ways: it runs on several ranks, and once for each part.  Shapes
+and calls tell both apart: of p equal parts of one dimension, p calls for each of one device's.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def count_ranks(cell: Cell, counts: Sequence[int], share: Fraction) -> int | Non
 
 
 def ran_before(cell: Cell, forward: Sequence[Mapping[tuple[str, str, Shapes], int]]) -> bool:
-    """Whether each rank computes again what it computed in its own forward pass, and no call more often than it did there; as
-    often in all if it does so more than once (a checkpoint in another one). ``forward`` are each part's calls there."""
+    """Whether each rank recomputes only calls of its own forward pass: none more often than it ran there, or (a checkpoint in
+    another one) all by the same multiple. ``forward`` are each part's calls there."""
     for index, rows in cell.parts.items():
         often = {Fraction(row.calls, forward[index].get(call_of(row), 0) or 1) for row in rows}
         if any(call_of(row) not in forward[index] for row in rows) or (max(often, default=0) > 1 and len(often) > 1):

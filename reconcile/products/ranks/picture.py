@@ -1,4 +1,4 @@
-"""A picture of the balance: the work of each rank, and of the ranks at each place of the mesh, against the mean."""
+"""Bar charts of load balance for the HTML report of ranks: each rank's FLOPs, and each mesh coordinate's, against the mean."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Which ranks of a world have to run, so that the work of all is known.
+"""Choice of the ranks that run, so that the work of the whole world is known: some stand for others of equal work.
 
 Ranks stand on a mesh.  Along a dimension in which the program asks for a rank's place, each place may do other work, and runs.
-Along any other the program cannot tell its place, and what differs there comes of sizes that do not divide: PyTorch gives the
-first ranks full parts, then a smaller one, then none.  So if the first rank and the one at the end of all these lines do equal
-work, all between them do; if not, the ends of the lines run, and then all places of a dimension whose end differs.
+Along any other the program cannot tell its place, and ranks differ only where sizes do not divide: PyTorch gives the first ranks
+full parts, then a smaller one, then none.  So if the first rank and the one at the end of all these lines do equal work, all
+between them do; if not, the ends of the lines run, and then all places of a dimension whose end differs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the ranks of a world do, and what a step costs in all: the answer of each rank, their sum, and one device beside it."""
+"""``Ranked``, the result of ``reconcile run --ranks``: the answer of each rank, their sum, traffic, and one device."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Ranked:
 
     @cached_property
     def traffic(self) -> tuple[list[Traffic], ...]:
-        """What a rank of each fold passes to others."""
+        """What a rank of each fold sends to others, by collective."""
         return tuple(self._traffic(rank) for rank in self.world.ranks)
 
     def _traffic(self, rank: Rank) -> list[Traffic]:

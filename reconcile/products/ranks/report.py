@@ -1,4 +1,4 @@
-"""The reports of ranks: one of the world, and those of each fold's first rank."""
+"""Report files of ``reconcile run --ranks``: of the world (Markdown, JSON, HTML), of each fold's first rank, of one device."""
 
 from __future__ import annotations
 

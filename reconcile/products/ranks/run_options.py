@@ -1,4 +1,6 @@
-"""``reconcile run --ranks``: the ranks of a world in place of one device."""
+"""The options --ranks, --rank and --against of "reconcile run", and the run that they start: the model as each rank of a
+distributed world, in place of one device.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class RankOptions(RunOptions):
     )  # fmt: skip
 
     def prepare(self, call: RunCall) -> RunCall:
-        """See RunOptions. Refuses what says something of ranks where there are none, and what says nothing of them."""
+        """See RunOptions. Refuses --rank and --against without --ranks, and with it the options that do not apply to ranks."""
         world = call.given["world"]
         if world is None:
             for flag, parameter in (("--rank", "chosen"), ("--against", "against")):
@@ -57,7 +59,7 @@ class RankOptions(RunOptions):
         return call
 
     def _refuse_others(self, ctx: click.Context) -> None:
-        """Refuse the options that say nothing of ranks, so that none is ignored. Raises UsageError."""
+        """Refuse the options that do not apply to ranks, so that none is ignored. Raises UsageError."""
         others = {p.opts[0] for each, parameters in RUN.products if each is not self for p in parameters}
         for parameter in ctx.command.params:
             given = ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE

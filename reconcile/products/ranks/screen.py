@@ -1,4 +1,4 @@
-"""The terminal view of ranks: each fold, the sum, what one device does, and what the ranks pass to each other."""
+"""Terminal output of ``reconcile run --ranks`` and ``reconcile ranks``: each fold, the sum, one device, and the traffic."""
 
 from __future__ import annotations
 

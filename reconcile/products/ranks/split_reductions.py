@@ -1,10 +1,11 @@
-"""Sums that are cut: ranks, or the micro-batches of one, add as many products or elements to more sums.
+"""Sums that ranks or micro-batches split: fewer additions inside each, and more between them (used by sums.py).
 
-Each sum saves one addition, and what is cut is added up later: between ranks by a collective, and between micro-batches by
-autograd.  Weights have gradients that are sums over the tokens, which micro-batches cut; every other sum is one that ranks cut.
-A rank to which several batches send their tokens makes one sum of theirs.
+The causes are added-between-ranks and micro-batches.  Each sum saves one addition, and the parts are added up later: between
+ranks by a collective, and between micro-batches by autograd.  Weights have gradients that are sums over the tokens, which
+micro-batches split; every other sum is one that ranks split.  A rank to which several batches send their tokens makes one sum of
+all of them.
 
-Of gradients that are means, ranks scale the very tensors that they add, and one device does no such thing.
+Ranks that average gradients scale the very tensors that they add, and one device does no such thing.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def sums(cell: Cell, counts: Sequence[int], times: Fraction, op: str) -> SplitSu
 
 
 def why_cut(of: SplitSums, batches: int, in_parts: bool) -> dict[Cause, int]:
-    """Why there are more sums, and how many; empty if nothing tells. ``in_parts`` says that the ranks add the gradients of
-    micro-batches, and one device does not."""
+    """The causes of the additional sums, and how many each explains; empty if unknown. ``in_parts`` says that the ranks add
+    gradients of micro-batches, and one device does not."""
     if of.more < 0:
         return {Cause.OWN_BATCH: of.more} if batches > 1 and of.extra >= 0 else {}
     if not in_parts:
@@ -123,7 +124,7 @@ def _elements(tensors: Sequence[Tensor]) -> int:
 
 SCALING = "aten.mul"
 MEANS = "aten.mul of what ranks add"
-"""A place of its own for these among the products of a layer."""
+"""An op name that tells these from the other products of a layer."""
 Reduced = tuple[str, str, tuple[Tensor, ...]]
 """A layer, a phase, and a tensor that a collective takes there."""
 

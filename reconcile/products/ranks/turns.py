@@ -1,4 +1,4 @@
-"""Whose turn it is: ranks run some at a time, and one that needs what another rank leaves runs again after it."""
+"""Scheduler of rank processes, some at a time: a rank that needs the output of another is started again after it (worker.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...core.protocol import RUNNING
 PAUSE = 0.005
 """Seconds between two looks at the processes."""
 MOST = 64
-"""How often a rank runs again."""
+"""How often a rank may be started."""
 
 
 class Turns:

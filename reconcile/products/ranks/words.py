@@ -1,4 +1,4 @@
-"""What is said of ranks, in sentences and rows: the terminal and the Markdown say the same."""
+"""Sentences and table rows about ranks, the same in the terminal output, the Markdown report and the HTML report."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def balance(result: Ranked) -> Iterator[str]:
 
 
 def traffic(result: Ranked) -> Iterator[tuple[str, ...]]:
-    """A row per kind of collective and group; ranks that pass as much share it."""
+    """A row per kind of collective and group; ranks that send equal amounts share it."""
     found: dict[Traffic, list[int]] = {}
     for fold, passed in zip(result.folds, result.traffic, strict=True):
         for each in passed:
@@ -94,7 +94,7 @@ def notes(result: Ranked) -> list[str]:
 
 
 def summary(result: Ranked) -> str:
-    """The last line."""
+    """The last line of ``reconcile run --ranks``."""
     statement, name = result.statement, result.convention.name
     lost = next((fold for fold in result.folds if name not in fold.trace.totals), None)
     if lost is not None:
@@ -130,7 +130,7 @@ def describe_counters(found: Together) -> Iterator[str]:
 
 
 def sum_of(found: Together) -> str:
-    """The last line."""
+    """The last line of ``reconcile ranks``."""
     if found.missing or found.mixed:
         return " ".join(filter(None, (describe_missing(found), describe_mixed(found))))
     if found.convention not in found.sum:

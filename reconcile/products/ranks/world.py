@@ -1,4 +1,4 @@
-"""What the ranks of a world recorded, and the same step on one device."""
+"""Data of ranks that ran: ``Rank``, with its trace, and ``World``, with the mesh, the batches that ranks read, and one device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PASSING = (
     "_c10d_functional.all_to_all_single",
     "_c10d_functional_autograd.all_to_all_single",
 )
-"""Operators by which a program passes tokens on itself. (DTensor changes the dimension of a shard by one of its own.)"""
+"""Operators by which a program itself sends tokens to other ranks. (DTensor changes the sharded dimension by another one.)"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The step that a program runs itself: ``reconcile.count`` around its code, and ``reconcile watch`` of a script."""
+"""Counts of steps that a user's own program runs: ``reconcile.count`` around its code, ``reconcile watch`` of a script."""
 
 from ...core.product import Command, Product
 

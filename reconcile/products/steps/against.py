@@ -1,4 +1,4 @@
-"""Formulas that people quote beside a step that ran: a statement from each formula to the work."""
+"""Published formulas (``formula:6n``) reconciled with a step that ran: what ``reconcile.count``'s ``Step.against`` returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...engine.settle import Collected
 
 
 class Against(Run):
-    """As ``Run``, with the formulas as its counters; printed, it is the statements."""
+    """A ``Run`` whose counters are the formulas; printed, it shows the statement of each."""
 
     __slots__ = ()
 
@@ -40,8 +40,8 @@ class Against(Run):
 
 
 def statements(base: Collected, recorded_model: Callable[[], Any], names: Sequence[str]) -> Collected:
-    """The step's trace with a ledger of each formula; ``recorded_model`` makes what a formula reads. Raises UsageError as
-    ``Step.against`` does."""
+    """The step's trace with a ledger of each formula; ``recorded_model`` makes the model that a formula reads. Raises UsageError
+    as ``Step.against`` does."""
     known = {name: c for name, c in known_counters().items() if c.quoted}
     if not names:
         raise UsageError('name a formula, such as against("formula:6n"): `reconcile explain counters` lists them.')

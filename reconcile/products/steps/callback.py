@@ -1,4 +1,4 @@
-"""What the callbacks of training libraries have in common."""
+"""Base class of the training callbacks ``reconcile.transformers``, ``.lightning`` and ``.keras``: the totals that users read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Counts:
-    """What the callbacks have in common.
+    """The views that every callback has: totals, steps and metrics of a training run.
 
     ``flops`` is the total until now, None where a step could not be counted (``withheld`` says why). ``steps`` is a table by
     shapes, ``last`` the ``reconcile.Step`` that was counted last, ``metrics()`` what is logged.

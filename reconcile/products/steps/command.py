@@ -1,4 +1,4 @@
-"""``reconcile watch``: count the step that your own script takes."""
+"""``reconcile watch``: the command that runs a training script unchanged and counts one of its steps."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def watch(
 
 
 def name_run(met: str, environment: Mapping[str, str] = os.environ) -> str:
-    """A word that all processes of one run share: ``met`` is what they agreed on when they met. Without it, the run's id and
+    """An id that all processes of one run share: ``met`` is what they agreed on when they met. Without it, the run's id and
     the number of its attempt, as torchrun gives them to each process. '' if nothing tells this run from another."""
     id_, attempt = environment.get("TORCHELASTIC_RUN_ID", ""), environment.get("TORCHELASTIC_RESTART_COUNT", "0")
     return met or ("" if id_ in ("", "none") else f"{id_} {attempt}")

@@ -1,7 +1,7 @@
-"""A training run whose step is one graph: the graph of each new signature is counted, and later steps of it count as much.
+"""Counts of Keras ``fit`` on TensorFlow (``reconcile.keras``): one trace for each new signature of a batch, reused later.
 
-The adapter of the framework tells the batches of ``fit`` before they run (adapters/tensorflow/fit.py); a batch is traced as
-``reconcile watch`` does it.
+TensorFlow runs a step as one graph, so there are no micro-batches to record. The adapter passes each batch of ``fit`` before it
+runs (adapters/tensorflow/fit.py); the batch is traced as ``reconcile watch`` traces it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STEP_NOT_TRACED = "a step cannot be traced: %s."
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FittedRun(Run):
-    """What a step of ``fit`` runs. ``peak`` is that of the device, in FLOP/s; None without one."""
+    """The result for one step of ``fit``. ``peak`` is the device's, in FLOP/s; None without a device."""
 
     peak: int | None = None
 
@@ -40,7 +40,7 @@ class FittedRun(Run):
 
 
 class GraphRunning(Running):
-    """As ``Running``, with steps that are told whole. ``framework`` is the one that ``fit`` runs on."""
+    """``Running`` for whole steps, which the adapter announces. ``framework`` is the one that ``fit`` runs on."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class GraphRunning(Running):
             fit.close()
 
     def _take_batch(self, model: Any, signature: tuple[str, ...], batch: Callable[[], Any] | None) -> None:
-        """A batch is about to run; ``batch()`` is it, None for one that has run, whose signature is known."""
+        """A batch is about to run. ``batch`` returns it; None where a batch of this signature has run already."""
         if self._withheld:
             return
         key = (self._models[model], signature)

@@ -1,7 +1,7 @@
-"""A step that a program is about to take: its trace and its ledgers, taken from a live model and its batch, or from a function
-and its arguments.
+"""Trace and ledgers of a step that has not run yet, from a live model and its batch, or from a function and its arguments.
 
-The captures read graphs and run copies of them, so the model is as before, and the program can go on.
+``reconcile watch`` and ``fit`` on TensorFlow take steps so. The captures read graphs and run copies of them, so the model is as
+before, and the program can go on.
 """
 
 from collections.abc import Callable

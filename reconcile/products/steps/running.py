@@ -1,9 +1,9 @@
-"""A training run: a step of each kind is counted, and the later steps of that kind run bare and count as much.
+"""FLOPs of a whole training run: one micro-batch of each kind is recorded, and later ones of that kind are taken to be equal.
 
 The callbacks of training libraries (``reconcile.transformers``, ``reconcile.lightning``, ``reconcile.keras``) tell ``Running``
-where a micro-batch begins and ends.  What is counted at a time is one micro-batch: its forward and backward pass, and what
-follows until the next one, which is the step of the optimizer where it is the last.  Batches of several lengths come in more
-combinations than a run has steps, so whole steps would hardly ever repeat.
+where a micro-batch begins and ends.  One micro-batch is its forward and backward pass, and what follows until the next one, such
+as the step of the optimizer after the last.  Batches of several lengths come in more combinations than a run has steps, so whole
+steps would hardly ever repeat.
 
 Two micro-batches are of one kind if the model was called with the same shapes, the same weights took part and had gradients to
 add to, the same modules were in training mode, and the same optimizers stepped.  The first step of an optimizer is of a kind of
@@ -46,7 +46,7 @@ STEP_ENDED_EARLY = "a step ended early (%s)."
 
 @dataclass
 class Kind:
-    """Steps that do the same work: ``metrics`` are the numbers of one of them, '' of ``reason`` says that they are known."""
+    """Steps that do the same work: ``metrics`` are the numbers of one of them, ``reason`` is '' unless they are withheld."""
 
     shapes: str
     calls: int = 0
@@ -109,7 +109,7 @@ class Running:
         self.start(check_every)
 
     def start(self, check_every: int) -> None:
-        """Nothing has run yet."""
+        """Set the state in which nothing has run yet."""
         self.check_every = check_every
         self._kinds: dict[Hashable, Kind] = {}
         self._models: WeakKeyDictionary[Any, int] = WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""The utilisation of a device by a step: what ran over what the device could have done in that time."""
+"""MFU and HFU of a step: its FLOP/s as a ratio to a device's peak, for ``reconcile watch --device`` and ``Step.metrics``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def utilisation(flops: Mapping[str, int], seconds: float, peak: int) -> dict[str
 
 
 def at_peak(flops: Mapping[str, int], what: str, device: str, dtype: str) -> str:
-    """The least time in which a device could take a step: its MFU is that over the seconds that the step takes."""
+    """A sentence: the least time in which a device could take a step, whose ratio to the measured seconds is the MFU."""
     from ..mfu.peaks import find, tera
 
     peak = peak_of(device, dtype)

@@ -1,4 +1,4 @@
-"""``reconcile watch``: a script runs as it is, and the step that it takes is counted."""
+"""``reconcile watch`` without the command line: runs the script in a process (program.py), reads its record and reconciles it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two releases of a package, compared layer by layer before you upgrade."""
+"""``reconcile upgrade``: counts under two releases of a package, compared layer by layer before you upgrade."""
 
 from ...core.product import Command, Product
 

@@ -1,4 +1,4 @@
-"""``reconcile upgrade``: what a release moves, before you install it."""
+"""``reconcile upgrade``: the command that prints which layers' counts a new release of a package changes (run.py)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What an upgrade changes: compare a model, or the layers of the zoo's families, under two releases, each in its own
-environment."""
+"""The comparison of ``reconcile upgrade``: a model, or the zoo's families of layers, run under two releases, and what changed."""
 
 from __future__ import annotations
 
@@ -82,7 +81,7 @@ def sides(
     """The environments before and after an upgrade of these packages, and the counters that it may move.
 
     ``frameworks`` are those of the models, if these are the user's own. A counter with its own environment runs there, with
-    these packages in place of its pins. Raises UsageError for text that is not a requirement, for counters without a common
+    these packages in place of its pins. Raises UsageError for a string that is not a requirement, for counters without a common
     environment, and where there is no counter of these models.
     """
     after = adhoc(tuple(requirements), python, frameworks)

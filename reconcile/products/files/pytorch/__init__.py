@@ -1,1 +1,1 @@
-"""PyTorch models out of files."""
+"""Loaders of PyTorch model files: torch.export programs and TorchScript."""

@@ -1,4 +1,6 @@
-"""Whether a text is arithmetic of sizes as sympy writes it, before sympy evaluates it as Python."""
+"""A check, before sympy evaluates a string as Python, that it is only arithmetic on tensor sizes, and that no number on the way
+gets too long.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import re
 from ..model_file import words
 
 LONGEST = 10_000
-"""Characters of an expression."""
+"""The most characters of an expression."""
 
 OPERATIONS = (
     ast.Expression,
@@ -34,17 +36,17 @@ FUNCTIONS = words("""
 
 SYMBOL = re.compile(r"[a-z]{1,2}\d+")
 TEXT = re.compile(r"\w+|-?\d*\.?\d*(e[-+]?\d{1,3})?")
-"""The texts that may be quoted: a symbol's name and a number's digits. Anything else would be evaluated again."""
+"""The strings that may be quoted: a symbol's name and a number's digits. Sympy would evaluate any other one, too."""
 NUMBER = re.compile(r"-?\.?\d")
-"""The start of a text that is a number."""
+"""The start of a string that is a number."""
 POWERS = frozenset(("Pow", "PowByNatural", "FloatPow", "LShift", "RShift", "RoundDecimal"))
-"""Functions whose value has as many more digits as their second argument says."""
+"""Functions whose value gets as many more digits as their second argument says."""
 PRECISION = 10
-"""Bits of the number of bits that a Float may have."""
+"""The most bits of a Float's precision argument (below 1,024)."""
 BITS = 64
-"""Bits of a size that a symbol stands for."""
+"""The bits assumed for the size that a symbol stands for."""
 LARGEST = 1 << 18
-"""Bits of the largest number on the way to an expression's value, so that no arithmetic takes long: the longest sum has fewer."""
+"""The most bits of any number on the way to an expression's value, which bounds the time: the longest sum has fewer."""
 
 
 def is_arithmetic(text: str) -> bool:
@@ -74,7 +76,7 @@ def _is_plain(node: ast.AST) -> bool:
 
 
 def _bits(node: ast.AST) -> tuple[int, int]:
-    """A bound of the bits of a value, and of all values on the way to it; and what its numbers alone contribute to that.
+    """An upper bound of the bits of a value and of all values on the way to it, and the part of it that its numbers contribute.
 
     Sums and products add bits, a power multiplies them by its exponent. A symbol in an exponent stays a symbol.
     """
@@ -101,7 +103,7 @@ def _operands(node: ast.AST) -> list[ast.expr]:
 
 
 def _of_constant(value: object) -> tuple[int, int]:
-    """Bits of a number, or of a text that is one or names a symbol."""
+    """Bits of a number, or of a string that is a number or a symbol's name."""
     if isinstance(value, str):
         if not NUMBER.match(value):
             return BITS, 0

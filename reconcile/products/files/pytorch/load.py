@@ -1,4 +1,4 @@
-"""PyTorch models out of files: programs of torch.export and TorchScript, loaded without unpickling anything.
+"""Loads PyTorch model files, torch.export programs and TorchScript, without unpickling anything.
 
 An exported program becomes modules again (torch.export.unflatten), which keep the paths of those it was exported from.
 PyTorch gets neither file: it reads a new archive of the checked members (repacked.py), since its own
@@ -28,7 +28,7 @@ SAMPLES = ("data/sample_inputs/model.pt", b"")
 
 
 def ready() -> None:
-    """Start the framework, before the guards are up."""
+    """Start the framework, before the guards of worker.py are in force."""
     import torch.export  # noqa: F401
 
 
@@ -44,7 +44,7 @@ def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
 
 @contextlib.contextmanager
 def _weights_only(file: ModelFile) -> Iterator[None]:
-    """torch.load reads tensors only, even where its caller falls back to more."""
+    """Make torch.load read tensors only, even where its caller would fall back to unpickling."""
     name = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
     before = os.environ.get(name)
     if not file.trusted:

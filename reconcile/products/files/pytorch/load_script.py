@@ -1,9 +1,9 @@
-"""TorchScript modules out of files: they run in an interpreter of their own, in which no hook of Python's fires.
+"""Loads TorchScript modules from files, after a check of their code, pickles and graph.
 
-Loading one compiles its code, builds its objects, and runs a ``__setstate__`` if it has one. Its code is read here token by
-token, by rules under which Python's words and TorchScript's are the same; its pickles, which TorchScript reads by itself
-and which find no class of Python, may build objects of its own code alone. The calls of the compiled module are checked
-again before it runs.
+A TorchScript module runs in an interpreter of its own, in which no hook of Python's fires. Loading one compiles its code, builds
+its objects, and runs a ``__setstate__`` if it has one. Its code is read here token by token, by rules under which Python's words
+and TorchScript's are the same; its pickles, which TorchScript reads by itself and which find no class of Python, may build
+objects of its own code alone. The calls of the compiled module are checked again before it runs.
 """
 
 from __future__ import annotations

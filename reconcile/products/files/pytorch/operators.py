@@ -1,4 +1,4 @@
-"""Operators that a model out of a file may call: computation, and nothing that reaches out of the program.
+"""Allowlists of the PyTorch operators that a model from a file may call: they compute, and reach nothing outside the program.
 
 Each was reviewed: none reads or writes a file, prints, starts or awaits a thread or a process, loads a library, talks to
 another machine, takes an address for a tensor, or makes a tensor with unchecked indices. An operator that is in

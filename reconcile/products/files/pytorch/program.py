@@ -1,9 +1,9 @@
-"""Checks the JSON of a ``.pt2`` archive before torch.export.load of PyTorch 2.13 reads it.
+"""Checks the JSON of a ``.pt2`` archive before torch.export.load of PyTorch 2.13 reads it: no string in it may run as code.
 
 That function unpickles every part that is marked as pickled, evaluates symbolic expressions (sympy.sympify is eval), calls any
 attribute of ``torch`` that a node names, imports the modules that a tree of arguments names (utils/_pytree.py), and writes the
-names of nodes and arguments into Python source that it runs (fx/graph.py). So every text in the program must be one
-that is allowed in its place, by the name of that place; without another rule, it must be a plain name.
+names of nodes and arguments into Python source that it runs (fx/graph.py). So every string in the program must be one
+that is allowed in its field, by the field's name; without another rule, it must be a plain name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PATHS = words("""
     nn_module_stack""")
 NUMBERS = words("as_float as_floats as_float_lists real imag")
 QUOTED = frozenset(("as_string", "as_strings"))
-"""Arguments of operators: texts that are handed over as they are."""
+"""Arguments of operators: strings that are passed on as they are."""
 
 TREES = words("""
     builtins.tuple builtins.list builtins.dict collections.OrderedDict collections.deque torch.Size
@@ -90,7 +90,7 @@ def _check_texts(where: str, root: Any) -> None:
 
 
 def _check_text(where: str, key: str, text: str) -> None:
-    """Raise FileError unless this text may stand in this place of a program."""
+    """Raise FileError unless this string may stand in this field of a program."""
     if key in ("target", "as_operator"):
         if not is_operator(text):
             raise FileError(

@@ -1,1 +1,1 @@
-"""TensorFlow models out of files."""
+"""Loaders of TensorFlow model files: frozen graphs, SavedModels and Keras files."""

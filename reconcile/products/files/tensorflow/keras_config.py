@@ -1,4 +1,4 @@
-"""The classes and functions that the configuration of a Keras file may name: those that Keras exports for building models.
+"""A check that the configuration in a Keras file names only classes and functions that Keras exports for building models.
 
 Keras imports every name in a configuration and calls it with the arguments in the configuration. So a name passes only if
 it is spelled as Keras spells it: the exact module and class of an object in the namespaces below of the installed Keras.

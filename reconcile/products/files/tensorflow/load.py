@@ -1,4 +1,4 @@
-"""TensorFlow models from files: frozen graphs, SavedModels and Keras files, in a form that counters can count.
+"""Loads TensorFlow model files (frozen graphs, SavedModels, Keras files) in a form that counters can count.
 
 A Keras file gives the Keras model, as a factory would.  A graph or a signature gives a concrete function with every shape
 known: the user gives the sizes that the file leaves open.

@@ -1,4 +1,4 @@
-"""Frozen TensorFlow graphs from files, as concrete functions with every shape known."""
+"""Loads frozen TensorFlow graphs (``.pb``) as concrete functions with every shape known, after a check of their ops."""
 
 from __future__ import annotations
 

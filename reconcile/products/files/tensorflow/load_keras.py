@@ -1,4 +1,4 @@
-"""Keras models from ``.keras`` and ``.h5`` files, checked before Keras reads them.
+"""Loads Keras models from ``.keras`` and ``.h5`` files, after checks of what Keras would read.
 
 A configuration may contain Lambda layers with their bytecode, and may name any class: keras_config.py checks for those.
 Links out of an HDF5 file and the sizes that it declares are checked before any tensor is read.

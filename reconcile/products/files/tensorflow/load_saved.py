@@ -1,4 +1,4 @@
-"""SavedModels from folders: one signature, after a check that nothing in the folder runs a forbidden op."""
+"""Loads one signature of a SavedModel folder, after a check that nothing in the folder runs a forbidden op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the TensorFlow ops that a graph from a file may hold: each computes from its inputs, or keeps its state in memory.
+"""Allowlist of the TensorFlow ops that a graph from a file may hold: they compute from their inputs, or keep state in memory.
 
 Ops that can name a file, a server, a library, a device or a Python function are not here: we checked the attributes and
 inputs of every op in the registry of TensorFlow 2.21.  ops.py restricts the attributes of some ops.
@@ -239,4 +239,4 @@ COMPUTING = frozenset(
         + LAYERS + ALGEBRA + XLA + MOVES + REDUCTIONS + ARITHMETIC
     ).split()
 )  # fmt: skip
-"""All of them."""
+"""All names of the lists above."""

@@ -1,4 +1,4 @@
-"""Which TensorFlow ops a graph from a file may hold: those on the list of op_names.py, with attributes that are harmless.
+"""A check of every op in a TensorFlow graph from a file: it must be on the list of op_names.py and have harmless attributes.
 
 Every other op is refused unless the user trusts the file, whatever TensorFlow's registration says about the op.
 """

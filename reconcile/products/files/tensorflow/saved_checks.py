@@ -1,8 +1,8 @@
-"""The part of a SavedModel that TensorFlow may load: a copy of its graphs and functions without those that must not run.
+"""A copy of a SavedModel that is safe for TensorFlow to load: its graphs and functions without ops that must not run.
 
 TensorFlow runs much of a SavedModel while it loads it: ops that restore variables, that initialize tables and other objects,
 and those that the collections of a graph call initializers.  So the copy does not contain any op that must not run.  The
-ops that save the model are dropped; if anything else needs a forbidden op, the file is refused.
+ops that save the model are removed; if anything else needs a forbidden op, the file is refused.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""One rank of a program that many processes share, on a process group that sends nothing."""
+"""PyTorch: one rank of a distributed program, run in one process on a process group that sends nothing (the fake backend)."""

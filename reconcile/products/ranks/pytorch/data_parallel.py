@@ -1,4 +1,4 @@
-"""DistributedDataParallel on a process group that sends nothing: its reducer waits for results that the fake backend lacks."""
+"""DistributedDataParallel on a fake process group: its reducer, which waits for results that never come, is replaced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def replace_reducer(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
-    """Let each such model add its gradients by a call whose result is there at once; a hook of the program's own stays."""
+    """Let each DistributedDataParallel add its gradients by a call that returns at once; a hook of the program's own stays."""
 
     def init(held: Any) -> Any:
         def init_model(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -1,6 +1,6 @@
-"""fully_shard on weights without values: it refuses them before a step, and makes buffers on the device of its mesh.
+"""FSDP (``fully_shard``) of a model on the meta device: patches that let it gather and reduce weights without values.
 
-A rank whose weights are on meta gathers and reduces on meta. Shapes are all that is counted.
+PyTorch refuses meta weights before the first step, and makes buffers on the device of the mesh.  Shapes are all that is counted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ META = torch.device("meta")
 
 
 def keep_on_meta(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
-    """Let groups of weights on meta stay there."""
+    """Let FSDP keep parameter groups on meta if their weights are there."""
     try:
         from torch.distributed.fsdp._fully_shard import _fsdp_collectives as collectives
         from torch.distributed.fsdp._fully_shard import _fsdp_param_group as groups

@@ -1,4 +1,4 @@
-"""How the ranks of a world share a model: the mesh that they form, and which of them take batches of their own."""
+"""The layout of ranks as a program made it: its device mesh, and the groups of ranks that read batches of their own."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Stages of a pipeline on a process group that sends nothing: they learn each other's shapes from files.
+"""Pipeline parallelism without peers: stages learn the shapes of each other's activations from files.
 
 Before its first step, a stage asks the one before it for the shapes that it will send (``PipelineStage._recv_meta``), and runs
 once to learn its own: that belongs to no later step, and is not recorded.  A stage waits for a neighbour that runs beside it.
-If the neighbour does not run, ``Waits`` ends the rank's run, and it runs again once the neighbour's file is there.
+If the neighbour does not run, ``Waits`` ends the rank's run, and it runs again once the neighbour's file is there (turns.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one rank runs: the program's own factory and step, recorded on the tensors that this rank has."""
+"""Records the step of one rank: the user's factory and step run as they are, on the shards that this rank holds (worker.py)."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _called_modules(path: StepPath) -> list[torch.nn.Module]:
 
 
 COLLECTIVE = ("src", "dst", "root_rank")
-"""Arguments of collectives that name a rank and change no work."""
+"""Arguments of collectives that name a rank and do not affect the work."""
 PLACED = {
     "fsdp.all_gather_copy_in": ("rank",),
     **dict.fromkeys(("aten.add", "aten.sub", "aten.lt", "aten.le", "aten.gt", "aten.ge", "aten.eq"), ("other",)),
@@ -189,7 +189,7 @@ PLACED = {
 
 
 def digest(ops: Sequence[Op]) -> str:
-    """A rank's work in a word: that of ranks which differ in their place alone is equal."""
+    """A digest of a rank's work: equal for ranks that differ in their place alone."""
     text = hashlib.sha256()
     for op in ops:
         attrs = dict(op.attrs)

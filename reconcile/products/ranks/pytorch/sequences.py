@@ -1,8 +1,8 @@
-"""Context parallelism: ranks that share the tokens of a sequence.
+"""Context parallelism without a GPU: PyTorch's ring attention, registered for the CPU's attention operator.
 
 PyTorch's ring of attention has no operator of the CPU: it knows those of CUDA (torch/distributed/tensor/experimental/
 _context_parallel/_attention.py, ``_sdpa_handler``, 2.13).  Here the same ring runs on the operator of the CPU, which takes and
-gives the same shapes.
+returns the same shapes.
 """
 
 from __future__ import annotations

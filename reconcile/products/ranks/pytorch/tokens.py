@@ -1,4 +1,4 @@
-"""Tokens that ranks pass on to each other (all_to_all), in a world whose ranks read equal batches.
+"""Expert parallelism without peers: what ``all_to_all`` returns to a rank, if all ranks read equal batches.
 
 Each rank then gets from every other what it sends to the rank of its own place.  PyTorch's fake backend gives it the beginning of
 its own data instead, as if it were the first rank (torch/csrc/distributed/c10d/FakeProcessGroup.hpp, ``alltoall_base``, 2.13):
@@ -19,7 +19,7 @@ FUNCTIONS = "torch.distributed._functional_collectives"
 
 
 def replace_all_to_all(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]) -> None:
-    """Let each call of all_to_all_single give what a rank gets there."""
+    """Let each call of all_to_all_single return what the rank would receive."""
 
     def functional(held: Any) -> Any:
         def pass_tokens(given: Any, takes: Any, gives: Any, group: Any, *args: Any, **kwargs: Any) -> Any:
