@@ -1,7 +1,8 @@
-"""Published figures in tables: each row of claims with what its figure is, or why that is unknown.
+"""``reconcile audit``: explains each published number in a table of claims, or says why it has no explanation.
 
-``claims`` reads the table, ``models`` makes cells of a sweep of what it names, ``cell`` reads one model's trace in a process of
-its own, ``verdict`` looks the figures up in it, ``page`` shows them all, ``sources`` makes tables of what libraries publish.
+``claims`` reads the table, ``models`` makes a cell of a sweep for each model that it names, ``cell`` reads one model's trace in a
+process of its own, ``verdict`` looks the numbers up in it, ``page`` shows them all, ``sources`` makes tables of what libraries
+publish.
 """
 
 from ...core.product import Command, Product

@@ -1,7 +1,7 @@
-"""One model of an audit in a process of its own: its trace, on meta, and every reading of it.
+"""One model of an audit in its own process: traces it on the meta device and returns every reading of the trace.
 
-No counter runs, and no figure is known here: the figures of a model are looked up in its readings afterwards, so a row more or
-less in the table repeats no model.
+No counter runs, and the process gets no published number: the numbers of a model are looked up in its readings afterwards, so
+adding a row to the table or removing one runs no model again.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ..sweep import cell, cells
 from ..sweep.cells import Manner
 
 MANNER = Manner({"device": "meta"}, {}, ())
-"""How every cell runs. Without a format it has no report of its own, which no cell of a sweep lacks: their keys differ."""
+"""How every cell runs: on meta, without a report. A sweep's cell always has one, so their keys differ."""
 
 run_cell = partial(cell.run_cell, module=__name__)
-"""What an executor is handed (sweep/engine.py)."""
+"""The function that an executor calls (sweep/engine.py)."""
 
 
 def main() -> None:
-    """The process of a cell."""
+    """The entry point of the process of a cell."""
     cell.main(answer)
 
 

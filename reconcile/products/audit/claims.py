@@ -1,4 +1,7 @@
-"""The table of claims: one published figure per row. A row that cannot be read says why, and ends nothing."""
+"""Reader of the CSV table of claims of ``reconcile audit``: one published number per row.
+
+A row that cannot be read carries the reason, and the audit continues.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ FOUND = (
 WRITTEN = ("row", *COLUMNS, *FOUND)
 """The columns of ``audit.csv``: each claim with what was found. It is a table of claims as well."""
 LONGEST = 1000
-"""Characters of a cell: a longer one is no name, no figure and no source."""
+"""The most characters of a cell: a longer one is no name, no figure and no source."""
 
 
 @dataclass(frozen=True, slots=True)

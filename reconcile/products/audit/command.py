@@ -1,4 +1,4 @@
-"""``reconcile audit``: what every published figure of a table counts."""
+"""``reconcile audit``: explains what each published number in a table counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An audit as one HTML file that sends no request: its sums, and every row, which can be searched."""
+"""The HTML page of an audit (index.html): its summary and a searchable table of all rows; it sends no request."""
 
 from __future__ import annotations
 

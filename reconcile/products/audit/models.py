@@ -1,4 +1,4 @@
-"""What a row calls its model, as a cell of a sweep."""
+"""``cells_of``: turns the model, input and environment that each claim names into a cell of a sweep."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ..sweep.cells import Cell, in_environments, is_there
 from .claims import Claim
 
 CONFIGURATION = "Config"
-"""How transformers ends the names of its configurations."""
+"""The suffix of the names of transformers' configurations."""
 BETWEEN = ";"
-"""Stands between the inputs of a row."""
+"""The separator of the inputs of a row."""
 
 
 def cells_of(

@@ -1,4 +1,4 @@
-"""An audit's page and table: functions of the verdicts alone, the same whenever they are written."""
+"""The Markdown page and the CSV table of an audit: functions of the verdicts alone."""
 
 from __future__ import annotations
 

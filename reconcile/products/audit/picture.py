@@ -1,4 +1,8 @@
-"""The picture of an audit: a dot per figure, claimed over what ran. A function of the verdicts; it sends no request."""
+"""A scatter plot of an audit, as SVG for its HTML page: the ratio of each published number to the MACs that ran.
+
+The ratio is on the y axis, the MACs on the x axis, both logarithmic; lines mark 1 (MACs) and 2 (FLOPs). The plot is static: no
+script, nothing is loaded.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ TICKS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0)
 
 
 def picture(verdicts: Sequence[Verdict]) -> Markup:
-    """The picture as SVG; '' if no model ran. Upwards: the figure over the multiply-adds that ran; to the right: these."""
+    """The plot as SVG; '' if no model ran. y axis: the ratio of the figure to the multiply-adds that ran; x axis: these."""
     ran = [(v, figure(v.claim.printed).value) for v in verdicts if v.macs]
     dots = [(v, claimed, claimed / v.macs) for v, claimed in ran if claimed]
     if not dots:

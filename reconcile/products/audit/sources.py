@@ -1,4 +1,4 @@
-"""Tables of claims out of what a library publishes about itself, and of what the zoo's pairs say was published of them."""
+"""The claims of ``reconcile audit torchvision`` (FLOPs that its weights state) and ``audit zoo`` (published numbers of pairs)."""
 
 from __future__ import annotations
 

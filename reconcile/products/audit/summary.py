@@ -1,4 +1,4 @@
-"""What a table's figures count, in sum: functions of the verdicts, shown by page.py and html.py."""
+"""Summary of an audit's verdicts, for its Markdown and HTML pages: counts of states, causes, readings and models."""
 
 from __future__ import annotations
 

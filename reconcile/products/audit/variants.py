@@ -1,8 +1,8 @@
-"""What else a figure may be that no reading of its model has: another size or form of the model, or a relative of it.
+"""Hints for the unexplained rows of an audit: variants of the model, and related models, that have the published number.
 
-The models of such rows run once more, each in a process of its own, as variants (decode/variants.py). Relatives are the models of
-the same library and family in this very table, and the versions of a network in the zoo. None of it explains a row: its reason
-says what was found, and how often a random figure is found so.
+The models of such rows run once more, each in a process of its own, as variants (decode/variants.py): at another size or in
+another form. Related models are those of the same library and family in the same table, and the versions of a network in the zoo.
+None of it explains a row: its reason says what was found, and how often a random number is found so.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ NAMED = "variants of"
 """How the name of a cell with variants begins."""
 
 run_cell = partial(cell.run_cell, module=__name__)
-"""What an executor is handed (sweep/engine.py)."""
+"""The function that an executor calls (sweep/engine.py)."""
 
 
 def main() -> None:
-    """The process of a cell."""
+    """The entry point of the process of a cell."""
     cell.main(answer)
 
 

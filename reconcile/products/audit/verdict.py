@@ -1,4 +1,4 @@
-"""What the figure of a claim is, among the readings of its model; and how much that means."""
+"""``verdicts``: which reading of its model each published number of an audit is, and how likely a match by chance is."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _products_outside_attention(table: Sequence[Candidate]) -> int:
 def _compare(
     table: Sequence[Candidate], wanted: PrintedFigure, claim: Claim, known: Sequence[Known]
 ) -> tuple[tuple[Candidate, ...], tuple[tuple[Candidate, ...], bool]]:
-    """The readings that such a figure is compared with, and those that agree (search.agreeing).
+    """The readings that such a figure is compared with, and those that agree (search.find_agreeing).
 
     They are what decode compares it with, and the totals of the counter that the source names, however few its digits.  Where
     the source's other rows say what it counts, a figure of few digits is compared with that, and with the multiply-adds alone:

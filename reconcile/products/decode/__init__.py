@@ -1,4 +1,4 @@
-"""What a published number is, out of a closed list of readings."""
+"""``reconcile decode``: explains a published number of a model by a closed list of readings (docs/decode.md)."""
 
 from ...core.product import Command, Product
 

@@ -1,4 +1,7 @@
-"""How many figures that mean nothing are explained: computed for each figure from the numbers that it is compared with."""
+"""The probability that a random number agrees with a reading: the strength of a match's evidence, in decode and audit.
+
+``by_chance`` computes it exactly for each published number, from the readings that the number is compared with.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ SPAN = 10
 
 
 def by_chance(table: Sequence[Candidate], wanted: PrintedFigure, macs: int = 0) -> float | None:
-    """The share of random figures of as many digits that some candidate of ``table`` agrees with (search.agreeing); None for an
-    exact number, and where no multiply-adds are known.
+    """The share of random figures of as many digits that some candidate of ``table`` agrees with (search.find_agreeing); None for
+    an exact number, and where no multiply-adds are known.
 
     Random: the logarithm of the number that is printed is even between a tenth and ten times the multiply-adds, which are
     ``macs``, or without that the first of the table.

@@ -1,4 +1,4 @@
-"""``reconcile decode``: how was this published number counted?"""
+"""``reconcile decode``: explains how a published number of a model was counted."""
 
 from __future__ import annotations
 

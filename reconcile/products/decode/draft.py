@@ -1,8 +1,9 @@
-"""Readings of an unknown counter: which quantities of a call add up to its numbers, exactly, case by case.
+"""Infers what an unknown counter counts: sums of quantities of a call that give its reported numbers exactly.
 
-As in grammar.py the list of quantities is closed. A reading is a sum of at most three of them, each times a small fraction, that
-gives the number of every case without a remainder. All arithmetic is on fractions; nothing is fitted by least squares. The
-coefficients come from some of the cases; the others have to agree, among them one that took no part (``held_out``).
+``reconcile counter draft`` writes rules from these readings (products/authors). As in grammar.py the list of quantities is
+closed: a reading is a sum of at most three of them, each times a small fraction, that gives the number of every case without a
+remainder. All arithmetic is on fractions; nothing is fitted by least squares. The coefficients come from some of the cases; the
+others have to agree, among them one that took no part (``held_out``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import combinations
 
 MOST_TERMS = 3
 LARGEST_FACTOR, LARGEST_DIVISOR = 64, 2
-"""Coefficients beyond these are numbers of one case, and no formula."""
+"""A coefficient beyond these fits the number of one case; it is no part of a formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def draft(op: str, cases: Sequence[Case], names: Sequence[str]) -> Draft:
 
 
 def _distinct(cases: Sequence[Case]) -> list[Case]:
-    """The cases that say something of their own: neither the same again, nor the same a number of times."""
+    """The cases without those that add nothing: a repeated case, or a multiple of another case."""
     different: dict[tuple[tuple[str, Fraction], ...], Case] = {}
     for case in cases:
         unit = next((count for count in case.quantities.values() if count), 1)

@@ -1,4 +1,8 @@
-"""The environments that were not looked at: which saved data of theirs has the figure, and which could be run."""
+"""Hints of decode and audit beyond the search: environments that it did not read, and other versions of the network.
+
+``find_reading`` looks the number up in the saved baselines of other environments, ``unseen`` lists environments that could be
+run, and ``find_sibling`` looks it up in the work of the zoo's other versions of the network.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ def unseen(
     own: Sequence[str],
     counters: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """The environments that can be run for this model and of which nothing was looked at. ``own`` are the frameworks of a
+    """The environments that can be run for this model and whose data was not read. ``own`` are the frameworks of a
     model of the user's own, none for a pair; of ``counters``, if there are any, an environment has to run one."""
     seen = {source.name.partition("@")[0] for source in (*kept, *looked_at)}
     frameworks = set(own) or {framework for source in looked_at for framework in source.collected.meta["frameworks"]}

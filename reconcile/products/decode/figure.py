@@ -1,4 +1,4 @@
-"""A number as people print it: its digits, how far they reach, and the unit beside it."""
+"""Parser of a published number such as ``4.1 GMACs``: ``figure`` reads its digits, their precision and its unit."""
 
 from __future__ import annotations
 

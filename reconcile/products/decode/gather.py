@@ -1,4 +1,4 @@
-"""Collects what the candidates of grammar.py are made of: saved baselines, and runs here and in other environments."""
+"""Collects the ledgers and traces that decode searches: saved baselines, and runs here and in other environments."""
 
 from __future__ import annotations
 

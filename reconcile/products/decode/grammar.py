@@ -1,6 +1,6 @@
 """The closed list of candidates that ``reconcile decode`` searches for a published number (docs/decode.md).
 
-Nothing here combines freely.  Every candidate is one quantity of one ledger or trace, by one rule of the list, with a
+Candidates are not combined with each other.  Each is one quantity of one ledger or trace, by one rule of the list, with a
 sentence, its arithmetic and a rank that says how far-fetched it is; a number that the list does not hold is not explained.
 """
 

@@ -1,4 +1,4 @@
-"""How far a figure is from the nearest reading."""
+"""``nearest``: how far an unexplained number is from the nearest reading, in words (decode and audit)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .figure import PrintedFigure
 from .grammar import Candidate
 
 LEAST = 0.01
-"""A difference of less, in per cent, is told as a number."""
+"""A smaller difference, in per cent, is printed as a number."""
 
 
 def nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:

@@ -1,4 +1,4 @@
-"""The words of ``reconcile decode`` for its answer."""
+"""Text output of ``reconcile decode``: the verdict, the readings with their arithmetic, variants, and missing data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOW_BRANCHES_ARE_FUSED = (
     "Its own modules fuse their branches so, as timm.utils.model.reparameterize_model does. To run it, name a function that "
     "returns that."
 )
-"""How a fused form is made."""
+"""The sentence that says how a fused form is made."""
 
 
 def format_decoded(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> list[str]:
@@ -47,7 +47,7 @@ def format_decoded(decoded: Decoded, *, quiet: bool = False, verbose: bool = Fal
 
 
 def _by_chance(decoded: Decoded) -> list[str]:
-    """How many figures that mean nothing would be explained."""
+    """The sentence that says how many random figures would be explained."""
     if not decoded.matches or decoded.chance is None:
         return []
     digits = "1 digit" if decoded.figure.length == 1 else f"{decoded.figure.length} digits"

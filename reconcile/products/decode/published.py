@@ -1,4 +1,7 @@
-"""The figures that were published of a pair, beside its training step."""
+"""Answer hook: adds the published numbers of a pair, looked up by decode, to the answer of a training step.
+
+``reconcile run --model PAIR --pass training`` shows them.
+"""
 
 from __future__ import annotations
 

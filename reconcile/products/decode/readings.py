@@ -1,4 +1,4 @@
-"""What a reading of a trace is, and how far-fetched one can be."""
+"""``Reading``: one number of a trace with its arithmetic; and the ranks of readings, from plain to far-fetched."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Reading(NamedTuple):
 
 
 REPORTED, WORK, PART, DERIVED, LAYER = range(5)
-"""Ranks: a counter's own total, the work that ran, a part or other reading of either, two steps away, one layer."""
+"""Ranks: a counter's own total, the work that ran, a part or other reading of either, one derived in two steps, one layer."""
 
 SHOWN = 3
 """The number of names of a list that are shown."""

@@ -1,4 +1,4 @@
-"""Decode: find a published number for a model in the closed list of candidates of grammar.py."""
+"""``search``: finds a published number of a model among the candidates of grammar.py, the simplest reading first."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def select_comparable(table: Sequence[Candidate], wanted: PrintedFigure) -> tupl
 
 
 def find_agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tuple[Candidate, ...], bool]:
-    """Those of ``compared`` that are the figure, the simplest first; and whether they have its digits only if the others are cut
+    """Those of ``table`` that are the figure, the simplest first; and whether they have its digits only if the others are cut
     off."""
     target = wanted.value
     meant = [c for c in table if wanted.exact or not c.exact]

@@ -1,4 +1,4 @@
-"""The runs of a decode, those that cost least first: traces, counters, then other ways of building the model."""
+"""The runs of decode, the cheapest first: traces, then counters, then recipes, which build the model in another way."""
 
 from __future__ import annotations
 

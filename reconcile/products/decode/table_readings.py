@@ -1,8 +1,9 @@
-"""The readings of a trace that published tables need, the third part of the list in grammar.py.
+"""Readings of a trace for published tables of model libraries: without fused attention, with norms, without classifier.
 
-A table of a model library is made by a counter that sees only part of a call (fused attention, products between activations),
-or that adds norms to the products, or of a model without its classifier. Here each is a reading of the trace, exact in its
-products; that of fvcore's norms takes the rules that fvcore's own ledgers are held to (adapters/counters/fvcore/rules.py).
+They are the third part of the list in grammar.py. A table of a model library is made by a counter that sees only part of a call
+(it misses fused attention, or products between activations), or that adds norms to the products, or of a model without its
+classifier. Here each is a reading of the trace, exact in its products; that of fvcore's norms takes the rules that fvcore's own
+ledgers are held to (adapters/counters/fvcore/rules.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The readings of a trace, the other half of the list in grammar.py."""
+"""Readings of a trace, part of the list in grammar.py: its work by convention, by part and by layer, and its parameters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The same network otherwise: at another size, with another setting, fused. Each is run, and what ran is compared.
+"""Variants of a network, run where no reading has the number: another input size, another setting, the fused form.
 
-A variant is no reading of the model. It is looked at only where no reading has the figure, and it explains nothing: the answer
-says what ran in it, and how often a random figure would agree with one of all variants that ran.
+A variant is no reading of the model. It is looked at only where no reading has the number, and it explains nothing: decode and
+audit say what ran in it, and how often a random number would agree with one of all variants that ran.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .readings import LAYER, WORK
 from .search import select_comparable
 
 SIDES = (128, 160, 192, 224, 240, 256, 288, 299, 320, 384, 448, 480, 512, 640)
-"""Sides of pictures that networks are published at."""
+"""The sides of images for which networks are published."""
 LENGTHS = (64, 128, 256, 384, 512, 1024, 2048, 4096)
 """Lengths of sequences."""
 LEAST = 16
-"""An axis shorter than this is no side and no length: it is channels, or a patch."""
+"""A shorter axis is no side of an image and no length of a sequence: it is channels, or a patch."""
 FACTORS = ((1, 2), (2, 1))
-"""What a setting that no input shows is multiplied with."""
+"""Divisor and multiplier of each other value of a setting that is no side and no length: twice it, half of it."""
 FUSED = "in its fused (deploy) form"
 """How a fused variant is called."""
 

@@ -1,4 +1,4 @@
-"""Symbolic counts: exact polynomials of the sizes of a model, found by interpolation of the counts of several runs."""
+"""``reconcile formula``: exact polynomials of the sizes of a model, by interpolation of the counts of several runs."""
 
 from ...core.product import Command, Product
 

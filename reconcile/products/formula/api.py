@@ -1,4 +1,4 @@
-"""``reconcile.polynomials``: the counts of a model as polynomials of its sizes, and what that gives back."""
+"""``reconcile.polynomials``: finds the counts of a model as polynomials of its sizes; returns a Formula, the result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PASSED_ON = keywords_taken_by(PYTHON, Group.CONVENTION, Group.COUNT, Group.MANNE
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Formula:
-    """The counts of a model as polynomials of its sizes: ``result`` is the whole record."""
+    """The result of ``reconcile.polynomials``: the counts of a model as polynomials; ``result`` is the whole record."""
 
     result: formulas.Formula
 

@@ -1,4 +1,4 @@
-"""``reconcile formula``: the counts of a model as polynomials of its sizes."""
+"""``reconcile formula``: finds the counts of a model as polynomials of its sizes."""
 
 from __future__ import annotations
 

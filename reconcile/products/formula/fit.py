@@ -1,4 +1,4 @@
-"""Runs a model at few points, and finds the polynomials through its counts.
+"""Runs a model at a few values of its sizes (points), and interpolates each count by a polynomial through them.
 
 The degree in each variable is the largest that any count has along that variable's axis. If polynomials of these degrees
 miss a point that they were not fitted to, the degrees are raised; a count that still misses one is not a polynomial.

@@ -1,4 +1,4 @@
-"""The counts of a model as polynomials of its sizes, and the reasons why some are not polynomials."""
+"""``formula``: the counts of a model as polynomials of its sizes, and the reasons why some are not polynomials."""
 
 from __future__ import annotations
 

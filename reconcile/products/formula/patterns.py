@@ -1,4 +1,4 @@
-"""Why a count is not a polynomial: it repeats a pattern, caused by a stride or a window, or it misses a point."""
+"""Finds the period of a count that is not a polynomial of a size, and the strides or windows that may cause it."""
 
 from __future__ import annotations
 

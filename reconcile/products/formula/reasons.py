@@ -1,4 +1,4 @@
-"""Why a count is not a polynomial: it repeats a pattern, it misses a point, or a point has no count."""
+"""``Reasons``: why a count is not a polynomial: it repeats a pattern, it misses a point, or a point has no count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symbolic counts as text, LaTeX, a Python module and JSON."""
+"""The output of ``reconcile formula``: the polynomials as text, LaTeX, a Python module and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a model at the other points of its ranges, which may contain a branch, and checks the work that ran there.
+"""Checks the polynomials of fit.py: traces the model at the other sizes of its ranges, where a branch may change the work.
 
 The counters do not run again at each of them. They run where an op of the trace, in any component of its work, is not on
 its own polynomial: a branch, a stride, a remainder.

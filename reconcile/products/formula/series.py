@@ -1,4 +1,4 @@
-"""The amounts of a run by name: what ran, what each counter reported, and each cause, in all, by layer and by op."""
+"""``amounts``: FLOPs of one run by name (trace, counter or cause), as a total, by layer and by op, for interpolation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counts of a model at every point: each total, layer and op with its value at each point, None where it has none."""
+"""``Table``: every count (total, layer or op) of a model at each point that was run, None where it has none."""
 
 from __future__ import annotations
 

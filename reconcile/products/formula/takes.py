@@ -1,4 +1,4 @@
-"""The ways to run a model at several points: in worker processes, or in this one."""
+"""Runs a model at several points for fit.py: in worker processes, in another environment, or in this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .fit import Take
 
 
 def in_workers(request: RunRequest, tell: Callable[[Event], None], there: CollectAt | None = None) -> Take:
-    """In one worker per framework, or ``there``, in another environment. Each event names its point."""
+    """A Take that runs in one worker per framework, or by ``there`` in another environment. Each event names its point."""
 
     def take(points: Sequence[Point], counting: bool) -> Sequence[tuple[Collected, Answer]]:
         def tell_event(event: Event) -> None:
@@ -48,7 +48,7 @@ def run_at(
 
 
 def in_this_process(models: Mapping[str, Any], request: RunRequest, tell: Callable[[Event], None]) -> Take:
-    """In this process, one point after another."""
+    """A Take that runs in this process, one point after another."""
 
     def take(points: Sequence[Point], counting: bool) -> Sequence[tuple[Collected, Answer]]:
         return run_at(request, points, tell, collect, counting=counting)

@@ -1,4 +1,4 @@
-"""The named sizes of a model: ``--at T=16..96``, and their use in --input and --set."""
+"""The named sizes of a model (``--at T=16..96``): parsing, use in --input and --set, and the values that are run."""
 
 from __future__ import annotations
 

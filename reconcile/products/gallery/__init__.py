@@ -1,4 +1,4 @@
-"""Every pair of the zoo at its own size, its training steps and its proofs: the runs, the pages."""
+"""``reconcile zoo gallery``: runs every pair of the zoo at its own size, and writes the pages of the gallery."""
 
 from ...core.product import Command, Product
 

@@ -1,4 +1,4 @@
-"""``reconcile zoo gallery``: every pair of the zoo at its own size, and the page that shows them."""
+"""``reconcile zoo gallery``: runs every pair of the zoo at its own size, and writes the pages of the gallery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gallery as Markdown: one row per model, one column per counter as a ratio to the work that ran."""
+"""The gallery's first page (README.md) and picture: a row per model, a counter's column is its ratio to the work that ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the gallery measured of each pair, as ``reconcile explain models`` shows it."""
+"""What the gallery measured of each pair, for ``reconcile explain models``: weights, work, difference of the outputs."""
 
 from __future__ import annotations
 

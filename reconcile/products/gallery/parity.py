@@ -1,8 +1,8 @@
-"""Both models of a pair with the same weights on one input, at the pair's own size.
+"""Checks that both models of a pair compute the same: same weights, one input, at the pair's own size.
 
-``main`` prints one line of JSON: ``error`` (largest difference relative to the largest output), whether the output
-``varies``, ``weights`` (parameters of the PyTorch side) and the settings it is ``at``. It needs both frameworks, so it runs
-in a separate process.
+run.py starts ``main`` in a separate process, as it needs both frameworks. It prints one line of JSON: ``error`` (largest
+difference relative to the largest output), whether the output ``varies``, ``weights`` (parameters of the PyTorch side) and the
+settings it is ``at``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The gallery's second page as Markdown: the exact work of a training step, compared with the forward pass."""
+"""The gallery's second page (training.md): the exact work of a training step, as a ratio to the forward pass."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Rows of the gallery's pages: one per pair of the zoo, measured once and kept in a JSON file with the hash of the
-pair's source.
+"""Rows of the gallery, one per pair of the zoo: measured in parallel, kept in a JSON file with the hash of the pair's source.
+
+The gallery's two pages use it, and the scorecard uses its parallel runs (``at_once``) and its file format.
 """
 
 from __future__ import annotations

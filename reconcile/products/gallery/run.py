@@ -1,4 +1,4 @@
-"""The gallery: every pair of the zoo at its own size, every counter as a ratio to the work that ran.
+"""Measures a row of the gallery's first page: a pair at its own size, every counter as a ratio to the work that ran.
 
 A row is measured once and kept in ``model_zoo/gallery.json`` with the hash of the pair's source; ``reports/README.md``
 and ``reconcile explain models`` are made from that file.

@@ -1,4 +1,4 @@
-"""The gallery's second page: a training step of every pair of the zoo at its own size, phase by phase.
+"""Measures a row of the gallery's second page: a training step of a pair at its own size, phase by phase.
 
 A row is measured once and kept in ``model_zoo/steps.json`` with the hash of the pair's source; ``reports/training.md``
 is made from that file.

@@ -1,4 +1,4 @@
-"""Language models: the published formulas of a training step beside the measured count."""
+"""``reconcile llm``: compares the published FLOP formulas of a language model with the work of its training step."""
 
 from ...core.product import Command, Product
 

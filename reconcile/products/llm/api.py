@@ -1,4 +1,7 @@
-"""``reconcile.llm``: the published formulas of a language model beside what its step takes, and what that gives back."""
+"""``reconcile.llm``: compares the published FLOP formulas of a language model with the work of its step.
+
+It returns a LanguageModel, the result.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LanguageModel:
-    """The page of a language model's step: ``result`` is the whole record, the rest are views of it.
+    """The result of ``reconcile.llm``: ``result`` is the whole record (a Page), the rest are views of it.
 
     Counts are Python integers, FLOPs of one step of ``result.tokens`` tokens.
     """
@@ -34,17 +37,17 @@ class LanguageModel:
 
     @property
     def exact(self) -> tuple[str, ...]:
-        """The formulas that give exactly the products that ran, without activations that are computed again."""
+        """The formulas that give exactly the products that ran, without recomputed activations."""
         return self.result.exact
 
     @property
     def mfu_flops(self) -> int:
-        """FLOPs of the training step without what is computed again: the numerator of MFU. NotInResult for a forward pass."""
+        """FLOPs of the training step without recomputation: the numerator of MFU. Raises NotInResult for a forward pass."""
         return self._of_step("MFU", self.result.once)
 
     @property
     def hfu_flops(self) -> int:
-        """FLOPs of the training step with what is computed again: the numerator of HFU. Raises as ``mfu_flops``."""
+        """FLOPs of the training step with recomputation: the numerator of HFU. Raises as ``mfu_flops``."""
         return self._of_step("HFU", self.result.ran)
 
     def _of_step(self, name: str, flops: int) -> int:

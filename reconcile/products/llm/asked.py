@@ -1,4 +1,4 @@
-"""A language model as it is asked for, and the page of it: the one way of the command and of ``reconcile.llm``."""
+"""``read_request`` and ``make_page``: from a language model to its Page, for ``reconcile llm`` and the Python function."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def make_page(
     take: Callable[[RunRequest, Callable[[Event], None]], Collected],
     tell: Callable[[Event], None],
 ) -> Page:
-    """The page of what was ``asked``. Raises NotInResult if what ran is not known, and UsageError if no formula has a number."""
+    """Run a request (``read_request``) and make its page.
+
+    Raises NotInResult if what ran is not known, and UsageError if no formula has a number.
+    """
     from ...engine.settle import settle
 
     collected = take(request, tell)

@@ -1,4 +1,4 @@
-"""``reconcile llm``: the formulas that people quote for a language model, beside what a training step takes."""
+"""``reconcile llm``: compares the published FLOP formulas of a language model with the work of its training step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model from a HuggingFace config.json, on the meta device, with every formula beside it."""
+"""``read_configuration``: a model from a HuggingFace config.json, run on the meta device with every published formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader of a page's numbers has to know of the model that ran, in sentences."""
+"""Notes of the page of ``reconcile llm``, in sentences: packing, recurrence, images, expert capacity, sparse attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a language model's FLOPs: every published formula beside the work that ran, and the numbers for MFU and HFU."""
+"""``Page``: a language model's published FLOP formulas beside the work that ran, and the numerators of MFU and HFU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREFIX = "formula:"
 FEW = 3
 """Lengths of documents that a sentence names one by one."""
 ALL, ONCE, AGAIN = "what ran", "what ran once", "computed again"
-"""Rows of the table: the work that ran, or, where activations are recomputed, that without them, and theirs."""
+"""Rows of the table: the work that ran and, where activations are recomputed, that without recomputation, and recomputation."""
 
 
 @dataclass(frozen=True, slots=True)

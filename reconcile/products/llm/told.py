@@ -1,4 +1,4 @@
-"""The page of a language model's FLOPs in words: for a terminal, as Markdown, and as JSON."""
+"""The page of ``reconcile llm`` as text for a terminal, as Markdown and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``reconcile mfu``: a published utilisation as a product of factors."""
+"""``reconcile mfu``: explains a published model FLOPs utilisation (MFU) as a product of factors."""
 
 from ...core.product import Command, Product
 

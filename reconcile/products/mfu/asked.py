@@ -1,4 +1,4 @@
-"""What you state about a run, by the names of the command's options, as a setup."""
+"""``setup_of``: the options of ``reconcile mfu``, or the keys of a TOML file of ``mfu compare``, as a Setup."""
 
 from __future__ import annotations
 

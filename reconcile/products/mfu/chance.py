@@ -1,6 +1,6 @@
-"""How many claims that mean nothing a value agrees with: the rule of agreement, and the share that it gives to luck.
+"""The rule by which a claimed utilisation agrees with a computed value, and the probability that a random claim does.
 
-A random claim is a number whose logarithm is even between a tenth and ten times the stated value, printed with some digits.
+A random claim is a number whose logarithm is uniform between a tenth and ten times the stated value, printed with some digits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A table of published utilisations: one per row, with what its source states. A row that cannot be read says why."""
+"""Reader of the CSV of ``reconcile mfu --table``: one published utilisation per row, with what its source states.
+
+A row that cannot be read carries the reason.
+"""
 
 from __future__ import annotations
 

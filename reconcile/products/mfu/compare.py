@@ -1,4 +1,4 @@
-"""Two setups of one run: from one utilisation to the other, factor by factor."""
+"""``reconcile mfu compare``: the ratio of the utilisations of two setups as a product of named factors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """From the first to the second: the factors, and what they leave as an interval.
+    """The factors from the first utilisation to the second, and the remainder as an interval.
 
     Two setups without a rate are of one run at one rate. A claim of one of them then gives the other; without a claim only their
     quotient is known.

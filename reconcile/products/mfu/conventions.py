@@ -1,4 +1,7 @@
-"""How a source counts: a formula, whether recomputation is in it, and a peak; each row's values under each of them."""
+"""Conventions of published utilisations (formula, recomputation or not, peak), and a row's value under each of them.
+
+table.py infers which convention each source of ``reconcile mfu --table`` follows.
+"""
 
 from __future__ import annotations
 

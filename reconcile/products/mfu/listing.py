@@ -1,4 +1,4 @@
-"""The devices of the table of peaks, each with its dense and sparse FLOP/s and the datasheet."""
+"""The output of ``reconcile mfu peaks`` (devices with datasheet FLOP/s) and ``mfu trainers`` (peaks that trainers use)."""
 
 from __future__ import annotations
 

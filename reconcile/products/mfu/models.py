@@ -1,4 +1,7 @@
-"""Every published formula on a model of a config.json, as numerators: what ran, and what each formula adds or leaves out."""
+"""``reconcile mfu --config``: FLOPs per token of a config.json's model by every published formula (``formulas``).
+
+Each formula is the work that ran in a training step, plus or minus an amount per cause.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a claim is, as text and as JSON: a statement of factors whose remainder is 1."""
+"""The output of ``reconcile mfu`` for one claim, as text and JSON: the claim as a product of factors with remainder 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The peaks of devices: FLOP/s by product, form factor and dtype, each from its vendor's datasheet (peaks.toml)."""
+"""The peak FLOP/s of devices by product, form factor and dtype, each from its vendor's datasheet (peaks.toml)."""
 
 from __future__ import annotations
 

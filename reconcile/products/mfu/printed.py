@@ -1,4 +1,7 @@
-"""Numbers as people print them beside a utilisation, as exact intervals: ``156.18%``, ``1545.38T``, ``9.89e+14``, ``0.46``."""
+"""Parser of the numbers of a published utilisation, as exact intervals: ``156.18%``, ``1545.38T``, ``9.89e+14``, ``0.46``.
+
+An interval holds every value that rounds to the printed digits.
+"""
 
 from __future__ import annotations
 

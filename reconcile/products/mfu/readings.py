@@ -1,4 +1,4 @@
-"""The closed list of readings: what a claim may have multiplied or divided by, one factor each (docs/mfu.md)."""
+"""The closed list of readings of ``reconcile mfu``: factors by which a claim may differ from its setup (docs/mfu.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUNDED = Fraction(1, 500)
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What the claim is a multiple by. Two factors of one ``kind`` do not go together."""
+    """A factor between the stated utilisation and the claim. Two factors of one ``kind`` do not go together."""
 
     factor: Fraction
     reading: str

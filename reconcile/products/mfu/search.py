@@ -1,4 +1,4 @@
-"""The simplest product of readings that gives a claim, how many others do, and how often chance would."""
+"""``search``: the simplest product of readings that gives a claimed utilisation, and how likely a match by chance is."""
 
 from __future__ import annotations
 

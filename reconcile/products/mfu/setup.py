@@ -1,4 +1,4 @@
-"""What a utilisation was computed from: throughput, work, devices and peak, each as stated."""
+"""``Setup``: what a utilisation was computed from, as stated: throughput, FLOPs per token, devices and peak."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Setup:
         numerators: The FLOPs per token by each formula, of which the first is the stated one.
         splits: The sizes by which people divide the world, by name.
         accumulation: The micro-batches of a step.
-        padding: The share of tokens that pad.
-        recompute: ``"none"`` or ``"full"``: which activations are computed again; '' if that is not known.
+        padding: The share of padding tokens.
+        recompute: ``"none"`` or ``"full"``: which activations are recomputed; '' if that is not known.
     """
 
     devices: int

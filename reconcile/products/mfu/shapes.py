@@ -132,7 +132,7 @@ FORMS = (
     Form("4n", "4N", "LoRA: no gradients of frozen weights", "params", lambda s: {PARAMETERS: 4 * s.params}, cost=2),
     Form("2n", "2N", "the forward pass", "params", lambda s: {PARAMETERS: 2 * s.params}, cost=2),
 )  # fmt: skip
-"""The closed list. In a tie the first is taken."""
+"""The closed list of formulas. In a tie the first is taken."""
 
 
 def numerators(shape: Shape) -> list[Numerator]:

@@ -1,4 +1,4 @@
-"""The table of peaks in a trainer's source: what it gives for the name of every device, read from the syntax, never run.
+"""``reconcile mfu trainers FILE.py``: reads the table of peak FLOP/s in a trainer's source from its syntax, never run.
 
 Three forms are known: a chain of ``if "H100" in name``; a dict from parts of names to FLOP/s, or to a dict of them by dtype, of
 which the longest part wins; and rows of parts and FLOP/s, of which the first wins whose parts are all in the name.

@@ -1,4 +1,4 @@
-"""A table of utilisations, explained: the readings of a source are inferred from all its rows together."""
+"""``reconcile mfu --table``: explains each utilisation of a table; a source's convention is inferred from all its rows."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ STATED = (
     (r"without self-attention|no attention|^6 ?\*? ?(?:N|ND|params|parameters)\b(?!.*(?:12|attention))", "6n"),
     (r"12 ?\*? ?L|12\*layers|PaLM|Chowdhery|nanoGPT|4 ?\*? ?d_model|\+ ?12", "palm"),
 )
-"""What a cell formula_stated says, as far as it names a formula of ours."""
+"""Patterns of the cell ``formula_stated`` with the names of the formulas (shapes.py) that they state."""
 
 
 def stated_formula(row: Row) -> str:

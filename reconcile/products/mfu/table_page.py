@@ -1,4 +1,4 @@
-"""The page and the table of many utilisations: functions of the verdicts alone."""
+"""The Markdown page and the CSV of ``reconcile mfu --table``: functions of the verdicts alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Peaks that trainers divide by where they are not the datasheet's (trainers.toml)."""
+"""The peak FLOP/s that trainers (training frameworks) hard-code where the datasheet differs (trainers.toml)."""
 
 from __future__ import annotations
 

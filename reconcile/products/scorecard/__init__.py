@@ -1,4 +1,4 @@
-"""Every counter on every layer of the zoo's families: the runs, the cells, the pages."""
+"""``reconcile zoo scorecard``: tests every counter on every layer of the zoo's families, and writes the verdicts."""
 
 from ...core.product import Command, Product
 

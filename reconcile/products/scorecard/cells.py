@@ -1,4 +1,4 @@
-"""The scorecard: every counter on every layer of the zoo's families, judged on the multiply-adds that ran there.
+"""The cells of the scorecard: the verdict on every counter on every layer of the zoo's families, from its multiply-adds.
 
 Counters differ in unit and in scope: one counts biases, another one does not. So a cell compares multiply-adds alone. The
 counter's bridge is booked as in any statement (engine/booking.py), with every other component left out. What remains is what
@@ -138,7 +138,7 @@ class Card:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """If any of these differs, the card is made again."""
+        """If any of these differs, the card is measured again."""
         return self.source, self.code, self.version, self.framework_version
 
 

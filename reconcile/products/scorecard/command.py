@@ -1,4 +1,4 @@
-"""``reconcile zoo scorecard``: every counter on every layer of the zoo's families, and the pages that show the verdicts."""
+"""``reconcile zoo scorecard``: tests every counter on every layer of the zoo's families, and writes the verdicts."""
 
 from __future__ import annotations
 

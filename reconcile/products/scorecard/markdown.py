@@ -1,4 +1,4 @@
-"""The scorecard as Markdown and CSV: a page with all verdicts, and a page for each family on which a cell opens."""
+"""The scorecard as Markdown and CSV: a page of all verdicts, and a page per family that explains those that are not exact."""
 
 from __future__ import annotations
 

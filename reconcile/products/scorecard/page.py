@@ -1,4 +1,4 @@
-"""The scorecard as one HTML file that needs no script and sends no request: a cell opens where it stands."""
+"""The scorecard as one HTML file without script or request: a click on a cell shows its causes, rules and commands."""
 
 from __future__ import annotations
 

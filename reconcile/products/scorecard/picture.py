@@ -1,6 +1,6 @@
-"""The scorecard as a picture: a row per counter, a column per layer, a colour per verdict; a panel for each pass.
+"""The scorecard as an SVG picture: a row per counter, a column per layer, a colour per verdict; a panel for each pass.
 
-All cells of one verdict in one row are a single shape, and neighbours are one box of it, so that the file stays small.
+All cells of one verdict in one row are a single shape, and adjacent cells are one rectangle of it, so that the file stays small.
 """
 
 from __future__ import annotations

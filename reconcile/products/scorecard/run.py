@@ -1,7 +1,8 @@
-"""The runs behind the scorecard: one for each family, pass and environment, with all counters whose cards are not valid.
+"""Runs the counters for the scorecard: one run per family, pass and environment, of all counters whose cards are stale.
 
-A card is kept in ``model_zoo/scorecard.json`` with what it depends on: the family's files, the counter's folder, its version
-and that of its framework. A card is made again only if one of these changed.
+A card is the result of one counter on one family in one pass. It is kept in ``model_zoo/scorecard.json`` with what it depends
+on: the family's files, the counter's folder, its version and that of its framework. It is measured again only if one of these
+changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every model of a list at once: cells, which are one model in one environment each, and what runs them.
+"""``reconcile sweep``: runs every model of a list or a package, each in a cell: one model in one environment.
 
 ``cells`` is what a cell is and what determines its result, ``listing`` and ``listfile`` make them of what a user names,
 ``cell`` runs one in a process of its own, ``engine`` runs all of them on any ``concurrent.futures.Executor``. ``lists`` has the

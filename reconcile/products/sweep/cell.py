@@ -1,6 +1,6 @@
-"""One cell in a process of its own, which ends with the process that started it, and so do its workers.
+"""Runs one cell of a sweep or an audit in its own process, which ends, with its workers, when its parent process ends.
 
-``run_cell`` is what an executor is handed: text in, text out, so that it runs in a thread here as on another machine.
+An executor calls ``run_cell``: JSON string in, JSON string out, so that it runs in a thread here as on another machine.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ START = (
     "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
     "from importlib import import_module; import_module(sys.argv[3]).main()"
 )
-"""Takes this very package, and nothing from the working directory."""
+"""Imports this copy of the package, and nothing from the working directory."""
 CLEAR = """
 import os, shutil, sys, time
 for _ in range(100):
@@ -54,10 +54,10 @@ for _ in range(100):
         break
     time.sleep(0.05)
 """
-"""Takes a folder away, also where workers that are about to end still write to it."""
+"""Removes a folder, also where workers that are about to end still write to it."""
 HERE = str(Path(__file__).resolve().parents[3])
 TAIL = 1 << 14
-"""Bytes of what a process printed that are worth keeping."""
+"""The number of bytes at the end of a process's output that are kept."""
 KILLED = "its process was killed"
 """What endings.death_of says of a worker that another process has ended."""
 More = Callable[[Collected], dict[str, Any]]

@@ -1,4 +1,4 @@
-"""A cell of a sweep: one model in one environment, and everything that determines what is found of it."""
+"""A cell of a sweep: one model in one environment, and everything that determines its result (``request_of``)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ...model_zoo.pair import Input
 
 SCHEMA = 1
 RESERVED = ("readme", "sweep", "audit", "costs", "index")
-"""Files of the sweep itself."""
+"""Stems of the sweep's own files, which no cell may have as its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def request_of(cell: Cell, manner: Manner, paths: Sequence[str]) -> dict[str, An
 
 
 def read_cell(request: Mapping[str, Any]) -> tuple[Cell, Manner]:
-    """The cell and the manner of such an object, as JSON brings it back."""
+    """The cell and the manner of a request (``request_of``) that was read from JSON."""
     fields = dict(request["cell"])
     fields["inputs"] = tuple((name, tuple(shape), dtype) for name, shape, dtype in fields["inputs"])
     manner = Manner(**request["manner"])

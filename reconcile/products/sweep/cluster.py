@@ -1,4 +1,4 @@
-"""A Dask cluster as an executor: connected to within a bounded time, and missed within one when its scheduler is gone."""
+"""A Dask cluster as an executor, for ``--dask``: time limits for connecting to its scheduler and for noticing its loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``reconcile sweep``: every model of a list at once, and a page that shows them."""
+"""``reconcile sweep``: runs every model of a list or a package, and writes a page with the results."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Runs the cells of a sweep on an executor, and keeps every one that is finished: a sweep can end at any moment and go on.
+"""Runs the cells of a sweep on an executor, and saves each finished one: an interrupted sweep can be resumed.
 
-A cell's file is written whole or not at all, and is believed only if its key is that of the cell asked for (store.py).
-Whatever ends a cell's process from outside (memory, a signal, a machine that goes away) costs that cell one of its ``TRIES``
-and no other anything.
+A cell's file is written whole or not at all, and is used again only if its key is that of the requested cell (store.py).
+If a cell's process is ended from outside (memory, a signal, a lost machine), the cell loses one of its ``TRIES``, and no other
+cell loses any.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What runs many models for a command: the processes of this machine, or a Dask cluster; its options, and what it shows."""
+"""Options --jobs, --dask and --fresh of sweep and audit; ``run_all`` runs their cells, with a progress bar.
+
+The executor is a set of processes on this machine, or a Dask cluster.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def where_it_runs(command: F) -> F:
-    """The options that say on what the models of a command run, and whether again."""
+    """Decorator of a command: adds --jobs, --dask and --fresh."""
     for add in (
         click.option("--fresh", is_flag=True, help="Run everything again, including finished models in --out."),
         click.option(
@@ -68,7 +71,7 @@ def before(finished: Sequence[Finished]) -> str:
 
 
 def _show_words(tell: Callable[..., None], *words: str) -> None:
-    """Call that with these words, made to show as they are; a closed terminal is ignored."""
+    """Call ``tell`` with these words, escaped; a closed terminal is ignored."""
     from ...core.text import clean
 
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The form of what is kept of a cell and of what an executor hands back: anything else is refused, and never becomes a page.
+"""JSON schemas of a saved cell and of an executor's answer: data of another form is refused and never shown on a page.
 
 A number that was edited by hand may still be of this form; one that no longer adds up with those beside it is not.
 """

@@ -1,4 +1,4 @@
-"""A sweep's list in a file: TOML, one table per entry, each checked before anything runs.
+"""Reader of a sweep's list, ``reconcile sweep FILE.toml``: one table per entry, each checked before anything runs.
 
 ``[[model]]`` with one of ``zoo`` (with ``set``), ``package`` (with ``without``), ``factory`` (the same definition in both
 frameworks, or in those of ``frameworks``) or ``tf`` and ``torch``; all but the first may have ``arguments`` and ``inputs``, every

@@ -1,4 +1,4 @@
-"""What a user names, as cells: a model of the zoo, a pair file, a factory, or a package whose functions make models."""
+"""Makes cells of what a user names: a model of the zoo, a pair file, a factory, or a package of functions that make models."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The nurseries (launch/workers/warm.py) that a sweep offers to the process of a cell.
+"""Nurseries of a sweep: processes that have imported a framework and a library, from which a cell's workers are forked.
 
-A cell of a library's model spends most of its time on importing the framework and the library. Inside ``warm.warm()``, both are
-imported once, and the cells' workers are forked from there. A cell keeps its own process, and its workers theirs.
+A cell of a library's model spends most of its time on importing the framework and the library. Inside ``warm.warm()``
+(launch/workers/warm.py) both are imported once. Each cell still has its own process, and its own workers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is kept of a cell: the numbers of its run as plain data, the same whenever and wherever it ran."""
+"""The outcome of a cell, as it is saved: the numbers of its run as JSON data, the same whenever and wherever it ran."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def outcome_of(name: str, result: Answer | None, refusals: Mapping[str, str]) ->
 
 
 def refused_outcome(name: str, refusals: Mapping[str, str]) -> dict[str, Any]:
-    """A model of which nothing could be run; ``refusals`` by framework, '' for all."""
+    """The outcome of a model that could not be run; ``refusals`` by framework, '' for all."""
     return {"name": name, "refused": dict(refusals), "traces": [], "counters": [], "between": [], "open": []}
 
 

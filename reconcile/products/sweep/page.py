@@ -1,4 +1,4 @@
-"""A sweep's page and tables: functions of the finished cells.
+"""The Markdown page and the CSV tables of a sweep: functions of the finished cells.
 
 ``to_markdown`` is for people, with what each cell cost; ``to_csv`` is one row per cell and counter, the same whenever the
 sweep is run; ``costs`` is one row per cell, never the same twice.
@@ -24,7 +24,7 @@ COLUMNS = (
 )  # fmt: skip
 GIB = 1 << 30
 FACTORY = re.compile(r"(?<=not run: )the factory \S+ raised ")
-"""What a reason does not share with those of other models."""
+"""The part of a reason that names the model's factory: reasons are grouped without it."""
 
 
 def verdict(one: Finished) -> str:

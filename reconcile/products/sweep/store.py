@@ -1,6 +1,6 @@
-"""The folder of a sweep: who holds it, what is kept in it, what an earlier sweep left there.
+"""The output folder of a sweep: its lock, its saved cells and pages, and the cleanup after a killed sweep.
 
-Nothing is written or read through a link, and of files that are not of this sweep's own making none is taken away.
+Nothing is written or read through a symbolic link, and only files that this sweep made are removed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOCK = ".lock"
 PAGES = {"README": "md", "sweep": "csv", "audit": "csv", "costs": "csv", "index": "html"}
 """The own files of a sweep and of an audit, by their stems."""
 MARK = "sweep"
-"""What the names of a sweep's temporary files hold: the process that holds the folder may take these away, and no others."""
+"""What the names of a sweep's temporary files hold: the process that holds the folder may remove these, and no others."""
 LARGEST = 1 << 24
 """Bytes of the largest file that is read as a cell."""
 

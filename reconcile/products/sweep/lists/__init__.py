@@ -1,4 +1,4 @@
-"""The models of libraries whose models are functions: their names, and inputs of the size that they were made for.
+"""Lists of the models of libraries that make models by functions (timm, torchvision), with inputs of their usual size.
 
-They run beside the framework, as ``small_models`` does, and need no weights.
+A worker with PyTorch imports them, as it does ``small_models``; no weights are loaded.
 """

@@ -1,11 +1,11 @@
-"""The models of ``timm``: every one that it registers, with a picture of the size that its configuration names."""
+"""The models of ``timm`` for a sweep: every one that it registers, with an image of the size that its configuration names."""
 
 from __future__ import annotations
 
 from ....adapters.pytorch import torchvision as operators
 
 USUAL = (3, 224, 224)
-"""A picture for a model without a configuration (timm/data/constants.py)."""
+"""An image for a model without a configuration (timm/data/constants.py)."""
 
 
 def names() -> list[tuple[str, tuple[str, ...]]]:

@@ -1,7 +1,7 @@
-"""The models of ``torchvision``: every one that it registers, with inputs of the size that it states operations for.
+"""The models of ``torchvision`` for a sweep: every one that it registers, with inputs as in its published operation counts.
 
-torchvision measures ``_ops`` on a picture of 512 × 512 that the transforms of the weights have prepared, and on 16 frames of it
-for a model of videos (torchvision's test/common_extended_utils.py, ``get_ops``).
+torchvision measures ``_ops`` on an image of 512 × 512 that the transforms of the weights have prepared, and on 16 frames of it
+for a model of videos (torchvision's test/common_extended_utils.py, ``get_ops``). ``figures`` lists these counts for an audit.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""Models of a library that are made from a configuration: the smallest one that a model's code allows, and inputs for it."""
+"""Small models for a sweep, of libraries whose models are made from a configuration (transformers, diffusers).
+
+Each is the smallest that the model's own code allows, with inputs for it.
+"""

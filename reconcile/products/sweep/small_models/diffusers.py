@@ -1,4 +1,4 @@
-"""The models of ``diffusers``: every class that is made from a configuration, from a small one that its code allows."""
+"""The models of ``diffusers`` for a sweep: every class made from a configuration, from a small one that its code allows."""
 
 from __future__ import annotations
 

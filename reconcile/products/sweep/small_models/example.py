@@ -1,4 +1,4 @@
-"""Inputs for a model that is made from a configuration: what the parameters of its ``forward`` are called, and their sizes.
+"""Example inputs for a model that is made from a configuration, by the names of the parameters of its ``forward``.
 
 For every set of inputs that could be meant, the most complete comes first; the first that the model's own code takes is used.
 """
@@ -48,7 +48,7 @@ def read_attribute(configuration: Any, *names: str, default: Any = None) -> Any:
 
 
 def number(configuration: Any, *names: str, default: int) -> int:
-    """As ``read``, and the first of a sequence."""
+    """As ``read_attribute``, and the first of a sequence."""
     value = read_attribute(configuration, *names, default=default)
     value = value[0] if isinstance(value, (list, tuple)) else value
     return int(value) if is_integer(value) else default

@@ -1,4 +1,4 @@
-"""Inputs for a network of blocks: forms by the names of the parameters of ``forward``, and sizes by what its layers refuse.
+"""Example inputs for a model of diffusers: by the names of the parameters of ``forward``, sized by its layers' shape errors.
 
 Where a configuration does not say how wide an input is, a layer does: it refuses the input, and the error says how many
 numbers it takes.  Every size that is not known starts as a number of its own, so that the error says whose size it is.

@@ -1,4 +1,4 @@
-"""Attributes that a configuration needs according to the errors of a model's own code.
+"""Repairs a configuration: sets attributes that the errors of a model's own code ask for.
 
 Defaults leave attributes open that every checkpoint sets, and some attributes have to agree with each other.  A mend is read
 from an error, from the part of the configuration and the attribute that it is about: never from the name of a model.

@@ -1,4 +1,4 @@
-"""The named arguments of a network of blocks made small: fewer layers, fewer heads of the same size, channels in the same ratios.
+"""Makes the arguments of a model of diffusers small: fewer layers, fewer heads of the same size, channels in the same ratios.
 
 Arguments that agree still agree afterwards: the size of a head is kept, as positions are split along it, and every width that
 is heads times that size shrinks with the heads.  A rule says how to build a model, never how to count it; no rule knows a model.

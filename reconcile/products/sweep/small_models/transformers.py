@@ -1,4 +1,4 @@
-"""The models of ``transformers``: one class per architecture, made from the smallest configuration that its code allows."""
+"""The models of ``transformers`` for a sweep: one class per architecture, from the smallest configuration its code allows."""
 
 from __future__ import annotations
 
