@@ -1,4 +1,4 @@
-"""JAX: its record here, its models and traces in the modules beside it."""
+"""JAX's framework record (package, environments, options); the modules in this folder trace and count its models."""
 
 from ...core.framework import Framework
 

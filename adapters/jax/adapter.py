@@ -1,4 +1,4 @@
-"""JAX's adapter: what a model is, and its trace, taken on shapes."""
+"""JAX's adapter: recognizes models (functions, Flax, Equinox, Keras) and traces them on shapes, without computing values."""
 
 from __future__ import annotations
 

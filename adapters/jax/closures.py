@@ -1,7 +1,8 @@
-"""The objects of Flax nnx that a function reaches without being given them: in the variables around it, and in its module.
+"""The Flax nnx objects that a function captures instead of taking as arguments: in its closure cells and in its module's globals.
 
 A call writes to them (a batch norm's averages, an optimiser's state, a counter of random numbers), which JAX allows only for
-objects that are made inside of its trace.  While a function is traced, ours stand in their places.
+objects that were made inside the same trace.  During a trace, ``hold_values`` replaces them with objects that were made inside
+it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 from . import layers
 
 INSTALLED = ("site-packages", "dist-packages")
-"""Folders of installed packages: the globals of their functions are their own business."""
+"""Folders of installed packages, whose functions' globals are not searched."""
 
 
 class Place(NamedTuple):

@@ -1,4 +1,4 @@
-"""HLO modules in their text form: computations of instructions, with shapes, attributes and the names that JAX gave them.
+"""Parser of HLO text: modules as computations of instructions, with shapes, attributes and the names that JAX gave them.
 
 The grammar is that of ``HloModule::ToString`` (openxla/xla, xla/hlo/ir/hlo_module.cc), one instruction a line.
 """

@@ -1,7 +1,7 @@
-"""The modules of Flax nnx and the layers of Keras that a call runs, each within a scope of its path.
+"""Runs each module of Flax nnx and each Keras layer in a JAX name scope of its path, so that equations get layers.
 
-A module carries its path as a static attribute, which stays where ``nnx.scan``, ``nnx.vmap`` and ``nnx.remat`` take it apart and
-put another object together.
+A module carries its path as a static attribute, which is kept where ``nnx.scan``, ``nnx.vmap`` and ``nnx.remat`` split it and
+build another object.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import jax
 from ..shared import keras_model
 
 LAYER = "layer:"
-"""A scope of ours whose name is a layer's whole path."""
+"""Prefix of a name scope that is added here and gives a layer's whole path."""
 PATH = "layer_of_reconcile"
-"""The attribute with a module's path, on objects of ours alone."""
+"""The attribute with a module's path, only on the objects that are made for a trace."""
 
 
 def of_nnx(value: Any) -> Any:

@@ -1,5 +1,4 @@
-"""What a JAX model is, as a function of shapes: plain functions, modules of Flax (nnx and linen), pytrees that can be called
-(Equinox), and Keras models.
+"""The call of a JAX model as a function of shapes: plain functions, Flax (nnx and linen), callable pytrees (Equinox), Keras.
 
 Nothing is computed or allocated: parameters and inputs are ``jax.ShapeDtypeStruct``.
 """

@@ -1,9 +1,9 @@
-"""Which equations of a program are of a backward pass, and which of an optimiser's step.
+"""Which equations of a jaxpr belong to the backward pass, to recomputation, or to the optimiser's step of a user's own step.
 
 JAX says on every equation which transformations made it: ``transpose(jvp(...))`` is the backward pass of a ``jax.grad``, and
-``jvp(...)`` alone is what it computes on the way forward, early parts of the gradient among it.  What ``jax.checkpoint`` computes
-again is in a scope of its own.  JAX has no word for an optimiser's step: here it is what follows the gradients and is no part of
-a derivative, with what only serves that (a bias correction, a weight decay, a moment's decay): the update, and clipping or the
+``jvp(...)`` alone is what it computes on the way forward, early parts of the gradient among it.  What ``jax.checkpoint``
+recomputes is in a scope of its own.  JAX does not mark an optimiser's step: here it is what follows the gradients and is no part
+of a derivative, with what only serves that (a bias correction, a weight decay, a moment's decay): the update, and clipping or the
 norm of gradients.  An equation in a layer that the derivative has as well is a call of the model, and forward.  Without a
 gradient in the program everything is forward.
 """
@@ -17,9 +17,9 @@ from ...core.records import BACKWARD, FORWARD, OPTIMIZER, RECOMPUTATION
 from . import records
 
 AGAIN = "rematted_computation"
-"""The scope in which jax.checkpoint computes again what it did not keep (jax/_src/ad_checkpoint.py)."""
+"""The scope in which jax.checkpoint recomputes what it did not keep (jax/_src/ad_checkpoint.py)."""
 STEP = "step:" + OPTIMIZER
-"""A scope of ours around what belongs to the optimiser's step."""
+"""The scope that ``mark_optimizer`` puts around the equations of the optimiser's step."""
 PHASES_NOTE = (
     "backward: the equations that JAX names transpose(jvp(...)); optimizer: what follows the gradients and is no part of a "
     "derivative, with what serves only that; forward: all else, early parts of the gradient among it"
@@ -27,8 +27,8 @@ PHASES_NOTE = (
 
 
 def phase_of(equation: Any, around: str) -> str:
-    """The phase of an equation in a program that runs in the phase ``around``: what runs again inside of a backward pass is of
-    that, and so is the backward pass of what runs again."""
+    """The phase of an equation in a program that runs in the phase ``around``: RECOMPUTATION in the scope of jax.checkpoint's
+    recomputation, BACKWARD if it was transposed, OPTIMIZER if it is marked so, otherwise ``around``."""
     names, made = records.scopes(equation), records.transformations(equation)
     if AGAIN in names:
         return RECOMPUTATION

@@ -1,4 +1,4 @@
-"""Equations of a jaxpr as records: tensors, attributes and layers."""
+"""Makes op records of a jaxpr's equations: tensors, JSON attributes, and the layer from the name scopes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _NOTHING = object()
 
 
 def plain(value: Any) -> Any:
-    """Numbers, text and lists of them as they are; a dtype or an enumeration by its name."""
+    """Numbers, strings and lists of them as they are; a dtype or an enumeration by its name."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Integral):  # of numpy: JAX 0.4 pads by such numbers

@@ -1,4 +1,4 @@
-"""Integers and booleans that a program knows while it is traced: the trip count of a loop, and the branch that is taken."""
+"""Evaluates integers and booleans of a jaxpr that are known at trace time: a loop's trip count and the branch that is taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What JAX says of a call of a jitted function, for watch.py: whether it is a training step, by its trace."""
+"""Traces a call of a jitted function for watch.py: whether it is a training step, and the key by which JAX caches its trace."""
 
 from __future__ import annotations
 
@@ -55,6 +55,6 @@ def _shape(leaf: Any) -> Any:
 
 
 def fresh(function: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
-    """Let nnx trace the program's functions on the program's own objects: a program that JAX kept holds ours."""
+    """Clear JAX's caches of a function with nnx objects: they hold objects of this trace, and the program must use its own."""
     if "flax.nnx" in sys.modules and (layers.inside((positional, named)) or closures.places(function)):
         jax.clear_caches()

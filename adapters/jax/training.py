@@ -1,7 +1,7 @@
 """The trace of one training step of a JAX model: forward, loss, gradients by ``jax.grad``, and the optimiser's step.
 
 The loss is the mean of squares of every floating output, summed over the outputs; the gradients are those of the parameters.
-JAX keeps no line between the forward pass and its derivative: an equation is of the forward pass if the outputs or the loss
+JAX does not separate the forward pass from its derivative: an equation is of the forward pass if the outputs or the loss
 depend on it, and of the backward pass otherwise.  What is computed early for the gradients alone is of the backward pass.
 """
 

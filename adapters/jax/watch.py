@@ -1,8 +1,7 @@
-"""Watches a program that trains with JAX, and takes the call of the jitted step that was asked for.
+"""``reconcile watch`` for JAX: wraps ``jax.jit`` and ``nnx.jit`` in a script and takes the requested call of a jitted step.
 
-``jax.jit`` and ``nnx.jit`` make functions that tell of their calls. A call counts if the program makes it, and not a function
-that JAX is tracing. A jitted function is a step if its trace has a backward pass; that is decided once for each function and
-shapes (step.py). Nothing here imports JAX.
+A call counts if the program makes it, and not a function that JAX is tracing. A jitted function is a step if its trace has a
+backward pass; that is decided once for each function and shapes (step.py). This module does not import JAX.
 """
 
 from __future__ import annotations

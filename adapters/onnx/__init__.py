@@ -1,4 +1,4 @@
-"""ONNX: its record here, its files and traces in the modules beside it."""
+"""ONNX's framework record (package, options); the modules in this folder load, check and trace its files."""
 
 from ...core.framework import Framework
 

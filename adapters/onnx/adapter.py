@@ -1,4 +1,4 @@
-"""ONNX's adapter: it reads the trace of a model from its file and runs nothing; counters get what was read."""
+"""ONNX's adapter: takes the trace of a model from its file without running it, and gives counters the loaded model."""
 
 from __future__ import annotations
 

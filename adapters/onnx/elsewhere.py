@@ -1,5 +1,7 @@
-"""Tensors whose data are in other files. These files are never opened: before anything else sees the model, a tensor loses its
-pointer. It keeps its shape and its type, and its value is unknown."""
+"""Removes references to external data files from an ONNX model's tensors, so that no file it names is ever opened.
+
+It does so before anything else reads the model. A tensor keeps its shape and its type, and its value is unknown.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ DATA = frozenset((
 
 
 def detach_pointers(proto: Any) -> tuple[str, ...]:
-    """Take the pointers away from every tensor in the model, at any depth. Returns the names of these tensors."""
+    """Remove the references to other files from every tensor in the model, at any depth. Returns the names of these tensors."""
     import onnx
 
     names = []
@@ -39,7 +41,7 @@ def tensors(message: Any) -> Iterator[Any]:
 
 
 def is_elsewhere(tensor: Any) -> bool:
-    """Whether the tensor has elements and none of them is here."""
+    """Whether the tensor has elements, but no data in the model's file."""
     return 0 not in tensor.dims and not any(field.name in DATA for field, _ in tensor.ListFields())
 
 

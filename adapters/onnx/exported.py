@@ -1,4 +1,4 @@
-"""The ONNX model of a pair that has none of its own: PyTorch's export of its PyTorch side."""
+"""Exports the PyTorch model of a pair to ONNX (torch.onnx), for pairs without an ONNX model of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ONNX models from files: parsed and checked, with shapes inferred; nothing runs, and other files are not opened."""
+"""Loads an ONNX model from a file or bytes: parsed, checked, inputs fixed, shapes inferred; runs nothing, opens no other file.
+
+``check_expansion`` refuses a model whose functions call themselves or expand to more than NODES nodes (denial of service).
+"""
 
 from __future__ import annotations
 

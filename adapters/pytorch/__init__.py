@@ -1,4 +1,4 @@
-"""PyTorch: its record here, its models, traces and training steps in the modules beside it."""
+"""PyTorch's framework record (package, environments, options); the modules in this folder trace and count its models."""
 
 from ...core.framework import Framework
 

@@ -1,4 +1,7 @@
-"""PyTorch's adapter: what a module is, its process-wide defaults, its traces and ledgers.  Python 3.8, torch 1.x and later."""
+"""PyTorch's adapter: recognizes, copies and watches modules, keeps the process's defaults, takes traces and ledgers.
+
+Python 3.8, torch 1.x and later.
+"""
 
 import os
 import sys
@@ -141,7 +144,7 @@ class Adapter(adapter.Adapter):
 
 
 def _forget_folder(given: Optional[str], there: FrozenSet[str]) -> None:
-    """Importing torch._dynamo makes a folder beside these, and sets the variable; it makes both again when it needs them."""
+    """Remove the folder that importing torch._dynamo made, and its variable; it makes both again when it needs them."""
     if given is None and FOLDER in os.environ:
         made = os.environ.pop(FOLDER)
         if os.path.basename(made) not in there:

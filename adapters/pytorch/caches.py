@@ -1,7 +1,8 @@
-"""Caches of functions that models call: results that one run leaves there would save the next run work, or give it meta tensors.
+"""Empties ``functools`` caches between runs of a model, so that no run reuses another run's results or gets its meta tensors.
 
-Only caches of ``functools`` are known: in a worker those that are made after ``watch``, of the model's own libraries; in the
-caller's own process all of them.  Python 3.8, torch 1.x and later.
+In a worker, only caches that the model's own libraries make after ``watch`` are emptied; in the caller's own process all of
+them that hold a tensor on meta.  ``imported_on`` sets the device for modules that are imported meanwhile.  Python 3.8, torch
+1.x and later.
 """
 
 import functools

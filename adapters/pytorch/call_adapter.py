@@ -1,4 +1,7 @@
-"""Adapts the call of a PyTorch model: a counter passes tensors one by one, whatever signature the model has. Python 3.8."""
+"""Wraps a PyTorch model whatever its signature is: a counter passes a flat list of tensors, the model gets its own arguments.
+
+Python 3.8.
+"""
 
 import random
 import sys
@@ -23,7 +26,7 @@ def hooked_before(module: torch.nn.Module, hook: Any, **how: Any) -> Any:
 
 
 def hooked_after(module: torch.nn.Module, hook: Any, **how: Any) -> Any:
-    """The same behind it."""
+    """As ``hooked_before``, a hook after the module's forward."""
     _pass_by(module._forward_hooks)
     return torch.nn.Module.register_forward_hook(module, hook, **how)
 
@@ -36,7 +39,7 @@ def _pass_by(hooks: Mapping[int, Any]) -> None:
 
 
 def same_numbers() -> None:
-    """Let a call draw the random numbers that every other call draws: where they decide sizes, all count the same work."""
+    """Seed the random generators, so that all calls draw equal numbers: where they decide sizes, all count the same work."""
     torch.manual_seed(0)
     random.seed(0)
     numbers = sys.modules.get("numpy.random")
@@ -45,11 +48,11 @@ def same_numbers() -> None:
 
 
 class CallAdapter:
-    """Stands before a model of any signature: a counter hands tensors over one by one, the model gets them as it takes them.
+    """Replaces the ``forward`` of a model with any signature: a counter passes tensors one by one, the model gets its arguments.
 
     Its results are tensors in tuples: TorchScript's tracer, which fvcore uses, takes nothing else, and passing results
-    on is no work.  It takes the place of ``forward`` rather than hook the module (see ModulePath), except where the
-    module has hooks of its own, which are to see what they always see.
+    on is no work.  It replaces ``forward`` rather than hook the module (see ModulePath), except where the module has
+    hooks of its own, which get the same arguments and results as without it.
     """
 
     def __init__(self, module: torch.nn.Module, arguments: nested.Arguments) -> None:
@@ -90,7 +93,7 @@ class CallAdapter:
 
 
 class KerasCallAdapter(CallAdapter):
-    """The same before a Keras model, which looks at its arguments before ``forward`` does: it goes by a class of its own."""
+    """The same for a Keras model, whose ``__call__`` checks arguments before ``forward``: a subclass replaces ``__call__``."""
 
     def __init__(self, module: Any, arguments: nested.Arguments) -> None:
         self.arguments = arguments

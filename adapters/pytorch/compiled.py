@@ -1,7 +1,8 @@
-"""Models that torch.compile has compiled, or compiles as they run: here they run as they are written.
+"""Turns torch.compile off: models and functions that it compiled run eagerly, as they are written, in traces and counters.
 
-A trace has the ops of the model, not the kernels that a compiler fuses them into; thop and fvcore cannot run what is compiled.
-PyTorch 2.6 and later can be told so of functions; of modules, every version can.  Python 3.8, torch 1.x and later.
+A trace has the ops of the model, not the kernels that a compiler fuses them into; thop and fvcore cannot run compiled models.
+Functions need PyTorch 2.6 or later for this; modules work in every version.  Kernels of TorchScript cannot be turned off and
+are reported (``kind_of_kernel``).  Python 3.8, torch 1.x and later.
 """
 
 import sys

@@ -1,8 +1,9 @@
-"""A call of a language model with a cache: the prompt that fills the cache, or one more token of each sequence.
+"""Arguments of a language model's call with a key-value cache, for ``--pass prefill`` and ``--pass decode``.
 
-A model takes part if its ``forward`` takes ``use_cache`` and a cache (``past_key_values`` or ``cache_params``), and returns the
-cache under the same name: the convention of transformers.  The cache of a decoding step is made by the model itself, before
-anything is counted.  Python 3.8.
+A prefill reads the prompt and fills the cache; a decoding step reads one more token of each sequence.  A model takes part if
+its ``forward`` takes ``use_cache`` and a cache (``past_key_values`` or ``cache_params``), and returns the cache under the same
+name: the convention of transformers.  The model itself fills the cache of a decoding step, before anything is counted.
+Python 3.8.
 """
 
 import inspect

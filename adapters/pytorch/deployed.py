@@ -1,7 +1,7 @@
-"""The form that a model's own code makes of it for inference: branches that are added become one convolution.
+"""Reparameterizes a model for inference (fused or deploy form: branches become one convolution), for ``reconcile decode``.
 
-As ``timm.utils.model.reparameterize_model`` does it (timm 1.0.31, timm/models/_manipulate.py): every module below the root whose
-class has one of ``METHODS`` is asked, by the first of them, and then the children of what is there now. No class is known here.
+As ``timm.utils.model.reparameterize_model`` does it (timm 1.0.31, timm/models/_manipulate.py): the first of ``METHODS`` that a
+module's class has is called, on every module below the root and then on the children of the result. No class is known by name.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from ..shared.refusal import FactoryError
 
 METHODS = ("fuse", "reparameterize", "switch_to_deploy")
-"""What a class calls it: ``fuse`` returns the module that takes its place, the others change it where it is."""
+"""Names of a class's method for it: ``fuse`` returns the module to use instead, the others change the module in place."""
 
 
 def fuse_modules(model: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Programs of torch.export that a factory returns or a caller has: modules again.  Python 3.8, torch 1.x and later."""
+"""Converts ExportedPrograms of torch.export, which a factory or a caller may give as a model, back to modules.
+
+Python 3.8, torch 1.x and later.
+"""
 
 import sys
 from typing import Any

@@ -1,7 +1,7 @@
-"""Tensors that a model is called with: copies of the caller's, equal in everything that a model can read from them.
+"""Makes the input tensors of a model's call: copies of the caller's with the same values, strides and shared memory.
 
-One tensor in two places stays one, tensors that share memory share the copy of it, and strides stay as they are.  Python 3.8,
-torch 1.x and later.
+A tensor that is passed twice is copied once, and views of one storage become views of one copy.  Inputs that are given by shape
+and dtype get pseudo-random numbers.  Python 3.8, torch 1.x and later.
 """
 
 from typing import Any, Dict, Tuple
@@ -13,7 +13,7 @@ from .tracing.wrappers import MODEL_HAS_FAKE_TENSORS, is_fake
 
 
 def dtype_of(leaf: Any) -> torch.dtype:
-    """Its dtype; a shape and a numpy array name theirs."""
+    """The dtype of a tensor, of a numpy array, or of an input that is given by its shape and dtype."""
     return leaf.dtype if isinstance(leaf.dtype, torch.dtype) else getattr(torch, str(leaf.dtype))
 
 

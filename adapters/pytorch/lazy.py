@@ -1,4 +1,4 @@
-"""Outputs of a model that are not computed where its call ends: those of iterators, futures, coroutines and functions.
+"""Outputs that a model computes after its call returns: iterators and futures are run to the end, coroutines are refused.
 
 Python 3.8.
 """

@@ -1,8 +1,8 @@
-"""Whether a PyTorch model fits into memory, found out before its weights are allocated: it is made on ``meta`` first.
+"""Whether a PyTorch model fits into memory, determined before its weights are allocated: it is first made on ``meta``.
 
-A model that does not fit is counted on meta, where tensors have shapes and no elements; nothing that counts or traces needs
-more.  If it cannot be made there, it is watched while it is made on the CPU, and stopped before the system runs out.  Python 3.8,
-torch 1.x and later.
+A model that does not fit is counted on meta, where tensors have shapes and no elements; traces and counters need no more.  If
+it cannot be made on meta, memory_guard.py checks each allocation on the CPU and ends the run before the system is out of
+memory.  Python 3.8, torch 1.x and later.
 """
 
 import os

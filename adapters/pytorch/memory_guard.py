@@ -1,4 +1,4 @@
-"""Stops a model that does not fit before it takes the machine's memory: every tensor is checked before it is made."""
+"""MemoryGuard: a dispatch mode that raises OutOfMemory before a tensor is allocated on the CPU that free memory cannot hold."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MemoryGuard(TorchDispatchMode):
 
 
 class BypassJitTrace(TorchFunctionMode):
-    """Lets ``torch.jit.trace`` pass a watch by: calls that it records would be recorded once more on their way through."""
+    """Turns off dispatch modes while ``torch.jit.trace`` records: calls would be recorded a second time on their way through."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -1,4 +1,4 @@
-"""One PyTorch model under study: built afresh for every counter, with example inputs."""
+"""TorchModel, the PyTorch model that is counted: every counter gets a fresh module and example inputs from it."""
 
 import sys
 from contextlib import ExitStack, contextmanager
@@ -36,7 +36,7 @@ def _tell(leaf: Any) -> str:
 
 
 class Readable:
-    """What the counters of one model read of it is found once: of those that do not run it."""
+    """A cache of what counters that do not run a model read of it: each value is computed once for all of them."""
 
     kept: Dict[str, Any]  # one for all counters of a model
 
@@ -188,7 +188,7 @@ class TorchModel(Readable):
 
 
 def forget_compiled() -> None:
-    """What an earlier run made the compiler skip, it would skip in a later one: where an attempt on meta or a counter failed."""
+    """Reset the compiler, which skips in later runs what failed in an earlier one (an attempt on meta, or a counter)."""
     dynamo = sys.modules.get("torch._dynamo")
     if dynamo is not None:
         dynamo.reset()
@@ -209,7 +209,7 @@ def call(module: torch.nn.Module, tensors: List[torch.Tensor]) -> Any:
 def _guard_memory(advice: str = "", traced: bool = False) -> Iterator[None]:
     """Meanwhile OutOfMemory is raised before a tensor is made that does not fit, where PyTorch can be watched so.
 
-    ``traced`` says whether what runs may call torch.jit.trace, which is let by.
+    ``traced`` says whether what runs may call torch.jit.trace, whose calls are not checked.
     """
     try:
         from .memory_guard import BypassJitTrace, MemoryGuard

@@ -1,4 +1,7 @@
-"""The step of any optimizer of torch.optim, one parameter after the other, by its name or like an optimizer at hand."""
+"""The optimizer step of a counted training step: any optimizer of torch.optim, by name or copied from an existing one.
+
+Parameters are updated one by one, so that each op of the update belongs to one layer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records a training step of a PyTorch model: every op that reaches the dispatcher, with its phase and its module.
+"""TrainingRecorder: records every dispatched op of a PyTorch training step with its phase and its module.
 
 * An op of the backward pass belongs to the module in whose forward its autograd node was made (by the node's sequence
   number).
@@ -6,7 +6,7 @@
   parameters alone (a transposed weight); an ``input-gradient`` otherwise, also where both need it.
 * One call that gives several gradients (``output_mask``, ``ALL_AT_ONCE``) is one record per gradient; ``part`` says which.
   A kernel that computes them all also computes those that are not needed.
-* A gradient added to another one belongs to where both arrive.
+* The sum of two gradients belongs to the module that receives it.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ class _Done:
 
 
 class _Begun:
-    """Hook before a node of Python code, which may compute again: what it makes is made in its own layer."""
+    """Hook before a node of Python code, which may recompute: what it makes is made in its own layer."""
 
     def __init__(self, path: TrainingPath, node: int) -> None:
         self.path, self.node = path, node

@@ -1,9 +1,9 @@
-"""torchvision's operators as names and signatures, declared where its own library cannot be loaded.
+"""Declares torchvision's operators (schemas only) where its compiled library cannot be loaded, so that its models can be counted.
 
-torchvision's wheels are built against CUDA: beside a PyTorch for the CPU its library does not load, and ``import torchvision``
-fails at the first operator that it gives a shape to.  Here they get their schemas, and torchvision is told that its library is
-there.  Operators whose results a detector uses have a kernel (torchvision_kernels.py); for the others PyTorch reports that it
-lacks one.  Python 3.8.
+torchvision's wheels are built against CUDA: beside a PyTorch for the CPU the library does not load, and ``import torchvision``
+fails at the first operator that it registers a meta kernel for.  Here the schemas are registered, and torchvision is told that
+its library is loaded.  Operators whose results a detector uses have a kernel (torchvision_kernels.py); for the others PyTorch
+reports that it lacks one.  Python 3.8.
 """
 
 import importlib.machinery

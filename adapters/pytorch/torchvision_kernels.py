@@ -1,7 +1,7 @@
-"""Kernels of torchvision's operators for the CPU, made of PyTorch's own, where torchvision's library cannot be loaded.
+"""CPU kernels of torchvision's ``nms`` and ``roi_align`` in plain PyTorch, where torchvision's compiled library cannot be loaded.
 
-A detector's own code uses the values of these: the remaining boxes decide how much work its next layer does.  They are slow, and
-only for counting.
+A detector uses their values: the boxes that remain decide how much work its next layer does.  They are slow, and only for
+counting.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The trace of a PyTorch model: every ATen op that reaches the dispatcher in one inference call, with its module.
 
 A recurrent layer and an attention call are recorded as ONE op each, as the module calls them, whatever the number of
-steps: the tests compare their formulas with their op-by-op decomposition.  On ``meta`` nothing is computed and
-a stand-in of the right shape takes the place of a fused call's result.  Where PyTorch follows a call, since the model
-takes gradients or maps it over a batch, nothing stands in: the call is recorded op by op (followed_calls.py).
+steps: the tests compare their formulas with their op-by-op decomposition.  On ``meta`` nothing is computed, and an empty
+tensor of the right shape replaces a fused call's result.  Where the model takes gradients or maps a call over a batch, the
+call is recorded op by op (followed_calls.py).
 """
 
 from __future__ import annotations

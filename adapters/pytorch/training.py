@@ -1,7 +1,7 @@
 """The trace of one training step of a PyTorch model: forward, loss, both kinds of gradients, and the optimiser's step.
 
 The loss is the mean of squares of every floating output, summed over the outputs.  Gradients come from
-``backward()``: the parameters that require one get theirs, and what leads to the input alone is never computed.  Recurrent
+``backward()``: the parameters that require one get theirs, and gradients of the model's input are never computed.  Recurrent
 layers and attention are recorded as one op each way, as in inference (fused.py).
 """
 
@@ -105,7 +105,7 @@ ENGINE = "_engine_run_backward"
 @contextmanager
 def follow_backward(recorder: TrainingRecorder, calls: TrainedFusedCalls | None) -> Iterator[None]:
     """Within this, the recorder follows every backward pass, also one inside of another, and the function mode holds in
-    what a checkpoint computes again: PyTorch leaves modes before it begins."""
+    what a checkpoint recomputes: PyTorch leaves modes before it begins."""
     run = getattr(torch.autograd, ENGINE)
 
     def run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,8 +1,8 @@
-"""A copy of a module that does what the module does.
+"""Deep copy of a user's module for one counter that keeps hooks, attributes and replaced methods working.
 
-``copy.deepcopy`` loses a parameter's hooks and attributes.  It copies no functions: a hook that a user
-wrote in a function of their own refers to the first model's parts, and would ask ``p is model.head.weight`` of a copy.  Such a
-function is copied as well, with copies of what it refers to.
+``copy.deepcopy`` loses a parameter's hooks and attributes, and copies no functions: a hook that a user wrote refers to the
+first model's parts, and would ask ``p is model.head.weight`` of a copy.  Such a function is copied as well, with copies of the
+parts that it refers to.
 """
 
 import copy

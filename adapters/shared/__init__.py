@@ -1,1 +1,1 @@
-"""What the frameworks share. Python 3.6."""
+"""Code that the adapters of all frameworks share: the base adapter, arguments, Keras, errors. Python 3.6."""

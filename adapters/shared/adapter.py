@@ -1,4 +1,4 @@
-"""The adapter of a framework: everything that runs beside the framework and differs between frameworks.
+"""Base classes Adapter and Capture: the interface between a worker and a framework (models, traces, ledgers, watching).
 
 The folder of a framework has a module with a class ``Adapter`` derived from the one here; the framework's record names the
 module (core/framework.py).  An adapter must take a trace, recognize a model and make a fresh one; the defaults fit a
@@ -117,7 +117,7 @@ class Adapter:
 
     @contextmanager
     def keep_state(self) -> Iterator[None]:
-        """Within this block, our work does not change the framework for the caller's own code."""
+        """Within this block, counting changes no global state of the framework for the caller's own code."""
         yield
 
     def fits(self, model: Any, taken: Callable[..., None]) -> Any:

@@ -1,4 +1,4 @@
-"""Which distribution a counter's package comes from, and its version.
+"""The version of a counter's distribution, after a check that the imported module is its file.
 
 Several distributions may have a package of the same name (ultralytics-thop, a fork with its own rules, also installs ``thop``),
 and the metadata of an environment may name one while the files belong to another: the imported file decides.

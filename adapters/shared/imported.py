@@ -1,4 +1,4 @@
-"""Tells when a program imports a package."""
+"""An import hook that calls a function once a given package has been imported, so that ``reconcile watch`` can watch it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layers of a Keras model and how it takes its inputs, whichever framework Keras runs on.
+"""Helpers for Keras models on any backend: layers and their paths, arguments of a call, layer names, device.
 
 Keras 3 runs on the framework that is its *backend*, chosen once, when it is imported: on PyTorch its layers are modules.
 
@@ -60,7 +60,7 @@ def names() -> Dict[str, int]:
 
 
 def rename(counts: Dict[str, int]) -> None:
-    """Reset the counts to an earlier result of ``names``: a model that is made again gets the same names."""
+    """Reset the counts to an earlier result of ``names``: a second copy of a model gets the same names."""
     state = sys.modules.get(STATE)
     if state is not None:
         state.set_global_attribute("object_name_uids", collections.defaultdict(int, counts))

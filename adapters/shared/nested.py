@@ -1,4 +1,4 @@
-"""The arguments of a model: nested tuples, lists and dicts with tensors as leaves.
+"""Maps, flattens, fills and describes a model's arguments: nested tuples, lists and dicts with tensors as leaves.
 
 Python 3.6 and standard library only.
 """

@@ -1,4 +1,7 @@
-"""The packages that a value comes from, which say to which framework it belongs.  Python 3.6 and standard library only."""
+"""Which framework a user's value belongs to, by the top-level packages of its class or function.
+
+Python 3.6 and standard library only.
+"""
 
 import functools
 import types

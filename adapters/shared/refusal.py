@@ -1,4 +1,7 @@
-"""Errors about the user's input: those that end a run before it begins, and one that ends a counter alone.  Python 3.6."""
+"""Exceptions for what cannot be counted: FactoryError ends a run; CannotCount, BeyondCounter end one counter.
+
+Python 3.6.
+"""
 
 from ...core.message import text_of
 
@@ -20,7 +23,7 @@ class OutOfMemory(MemoryError):
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a task failed, in one line: the message of an error of ours, the type and the message of any other."""
+    """Why a task failed, in one line: the message of an exception of this module, the type and the message of any other."""
     lines = text_of(error).strip().splitlines()
     message = lines[0][:300] if lines else ""
     ours = isinstance(error, (FactoryError, CannotCount, OutOfMemory)) and message

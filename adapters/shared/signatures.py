@@ -1,4 +1,4 @@
-"""What a function's signature says about the arguments that it can be called with.
+"""Inspects a function's signature: which arguments it takes, and how to split given ones into positional and named.
 
 Python 3.6 and standard library only.
 """
@@ -16,7 +16,7 @@ def parameters(function: Callable[..., Any]) -> Tuple[Any, ...]:
 
 
 def needs_arguments(function: Callable[..., Any], named: Any = ()) -> bool:
-    """Whether a function cannot be called with arguments of these names alone."""
+    """Whether a function has required parameters besides those of these names."""
     open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return any(p.default is p.empty and p.kind not in open_ended and p.name not in named for p in parameters(function))
 

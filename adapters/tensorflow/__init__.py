@@ -1,4 +1,4 @@
-"""TensorFlow: its record here, its models, traces and training steps in the modules beside it."""
+"""TensorFlow's framework record (package, environments, options); the modules in this folder trace and count its models."""
 
 from ...core.framework import Framework
 

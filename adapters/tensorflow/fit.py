@@ -1,7 +1,7 @@
-"""Watches a program that trains with Keras 3 on TensorFlow, and takes the batch of the step that was asked for.
+"""``reconcile watch`` and callbacks for Keras 3 on TensorFlow: intercept ``fit`` and take the batch of the requested step.
 
 The trainer of Keras makes one function for each model, and ``fit`` and ``train_on_batch`` call it with an iterator of batches.
-Imported while Keras may still be loading: nothing here imports a framework before a step runs.
+This module is imported while Keras may still be loading: it imports no framework before a step runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A training step's graph, and whether each of its tensors depends on the model's inputs or on trained variables."""
+"""Dependencies in a training step's graph: whether each tensor depends on the model's inputs or on trained variables.
+
+The phases of ops are computed from them (phases.py).
+"""
 
 from __future__ import annotations
 

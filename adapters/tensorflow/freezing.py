@@ -1,8 +1,9 @@
-"""Freezing a concrete function with TensorFlow's own converter, adding its weights only where it runs.
+"""Freezes a concrete function by TensorFlow's own converter, without copies of large weights in its GraphDef.
 
 A counter reads the shapes of the frozen graph, not its weights; but TensorFlow would write and read a graph with a hundred
 megabytes of constants half a dozen times on the way to a function and to the profiler.  So every large constant that replaces
-a variable holds one repeated value, and the real values are kept beside the graph.  Python 3.6, TensorFlow 2.x.
+a variable holds one repeated value, and the real values are kept beside the graph and added for a run.  Python 3.6,
+TensorFlow 2.x.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Notes, while a graph is built, which of its ops compute the gradient of which forward op.
+"""Records, while a graph is built, which of its ops compute the gradient of which forward op.
 
 TensorFlow calls every gradient function of a registered op at one place for tapes and one for ``tf.gradients`` (inside
 function bodies), and receives every custom gradient function when its forward op is recorded. The ops that such a function

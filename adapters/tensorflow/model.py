@@ -1,7 +1,7 @@
-"""One TensorFlow model under study: built once, its concrete function, name scopes, frozen graph and example input.
+"""TfModel, the TensorFlow model that is counted: concrete function, name scopes, frozen graph and example input, built once.
 
 The static counters only read these graphs; the one that writes (run metadata fills in shapes) imports its own
-graph.  Python 3.6, TensorFlow 2.x (the v1 session recipes have files of their own).
+graph.  Python 3.6, TensorFlow 2.x (session.py has the recipes of TensorFlow 1).
 """
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple

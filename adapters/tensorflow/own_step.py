@@ -1,4 +1,4 @@
-"""The training step of a compiled Keras model: one call of its own ``train_step`` on one batch, as ``fit`` makes it.
+"""The graph of a compiled Keras model's own training step: one call of its ``train_step`` on one batch, as ``fit`` makes it.
 
 Its loss and optimizer are the compiled ones, or those of a ``train_step`` that the user wrote. ``x`` are the model's inputs;
 ``y`` are the targets that the factory gives, else zeros in the shape that the compiled loss takes (targets.py).

@@ -1,6 +1,6 @@
-"""Notes, while a model's own training step is built, which part of the step makes each op of its graph.
+"""Assigns each op of a Keras model's own training step to a part (forward, loss, gradients, optimizer) as its graph is built.
 
-A step that a user wrote has its parts in any order, and some of them twice. So the parts are noted where they are called:
+A step that a user wrote has its parts in any order, and some of them twice. So each part is noted where it is called:
 the layers of Keras, the gradients of a tape, the optimizers and the metrics of the model. What is called inside another part
 belongs to that part. The rest of the step is the loss; what it computes of gradients alone is the optimizer's.
 """

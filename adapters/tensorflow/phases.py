@@ -1,4 +1,4 @@
-"""The phases and layers of the ops of a TensorFlow training step, from the notes on its gradient functions.
+"""The phases and layers of the ops of a TensorFlow training step, computed from the records of its gradient functions.
 
 The definitions are those of pytorch/phases.py:
 
@@ -6,7 +6,7 @@ The definitions are those of pytorch/phases.py:
 * It is a ``weight-gradient`` if its result flows only into gradients of variables, or of values computed from variables
   alone; otherwise it is an ``input-gradient``, also if both need it or nothing does.
 * The sum of two gradients belongs to the layer that receives the sum.
-* Ops that a gradient function computes forward, to take their gradient, are ``recomputation``.
+* Forward ops that a gradient function recomputes for its gradient are ``recomputation``.
 
 The body of a loop, a branch or a call is analyzed with the goals of the results of its call.
 """
@@ -118,7 +118,7 @@ class Goals:
     ) -> None:
         """Ops of the backward pass whose own gradient is taken, and the ops of the same gradient function that they need.
 
-        The gradient of a gradient that was taken before is a second one: nothing was computed again for it.
+        The gradient of a gradient that was taken before is a second one: nothing was recomputed for it.
         """
         for call in self._calls.get(here, []):
             span = max((number for number, (start, _) in enumerate(spans) if start <= call.start), default=0)

@@ -1,4 +1,4 @@
-"""A TensorFlow model as people profiled it under TensorFlow 1: the session's graph, including initialisers.
+"""A model in a TensorFlow 1 session graph, initialisers included, as recipes for TensorFlow 1's profiler build it.
 
 The pair builds into a v1 graph.  ``build_tf_session(p)``, if the pair has it, follows a published recipe and returns
 (inputs, outputs); otherwise ``build_tf`` is called, and a model that is a callable gets placeholders.

@@ -1,4 +1,4 @@
-"""One training step of a TensorFlow model as one graph: forward, loss, gradients, and the optimiser's step.
+"""The graph and trace of one training step of a TensorFlow model: forward, loss, gradients, and the optimiser's step.
 
 A compiled Keras model takes its own step (own_step.py). Any other model takes the standard one: the loss is the mean of
 squares of every floating output, summed over the outputs. Gradients come from a tape: only those of trained variables are

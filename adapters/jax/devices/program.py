@@ -1,7 +1,7 @@
-"""One device's program: what XLA makes of a program when it cuts it for several devices, before it optimises anything.
+"""Compiles a sharded JAX program and reads one device's HLO: as XLA partitions it, before it optimises anything.
 
-XLA writes it into a folder when it compiles (``xla_dump_hlo_pass_re``). The cut is the pass ``spmd-partitioning``
-(xla/service/spmd/spmd_partitioner.cc): each instruction has this device's shapes, and the collectives stand in the program.
+XLA writes it into a folder when it compiles (``xla_dump_hlo_pass_re``). The partitioner is the pass ``spmd-partitioning``
+(xla/service/spmd/spmd_partitioner.cc): each instruction has this device's shapes, and the collectives are in the program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .tags import tag_of
 CUT = "spmd-partitioning"
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast")
 LOOPS = ("scan", "while")
-"""Primitives that XLA has a loop for. A loop of any other is the cutter's own, and nothing says how often it turns."""
+"""Primitives that XLA has a loop for. A loop of any other was added by the partitioner, and its trip count is unknown."""
 NO_PROGRAM_OF_ONE_DEVICE = (
     "XLA left no program of one device: reconcile knows the names of its passes in JAX 0.10, and this is JAX %s"
 )
@@ -38,8 +38,8 @@ _IOTA = re.compile(r"^\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?$")
 
 
 class Piece(NamedTuple):
-    """An instruction of one device's program. ``step`` is what a reduction does with two values; ``turned`` says that it stands
-    in a loop, and ``looped`` that this is one of the cutter's own."""
+    """An instruction of one device's program. ``step`` is what a reduction does with two values; ``turned`` says that it is in
+    a loop, and ``looped`` that the partitioner added this loop."""
 
     opcode: str
     inputs: tuple[Tensor, ...]

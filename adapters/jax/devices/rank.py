@@ -1,7 +1,7 @@
-"""What one device runs: the program of the user's function, as XLA cuts it for all devices of the world.
+"""RankStep of JAX, for ``reconcile run --ranks``: the trace of one rank of a program that XLA partitions over all devices.
 
-A JAX process runs one program on all of its devices, each on its part of every array. So one compilation knows the work of all
-ranks. The devices are the host's (``--xla_force_host_platform_device_count``), and nothing is computed.
+A JAX process runs one program on all of its devices, each on its shard of every array. So one compilation gives the work of all
+ranks. The devices are simulated on the host (``--xla_force_host_platform_device_count``), and nothing is computed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A number on each equation of a program, which XLA keeps in the name of each instruction that it makes of that equation.
+"""Numbers the equations of a JAX program: XLA keeps the number in the metadata name of each instruction that it makes of one.
 
-A program that is called at two places is written twice, so that each call has numbers of its own.
+walk.py finds an equation's instructions by it. A program that is called at two places is written twice, so that each call has
+numbers of its own.
 """
 
 from __future__ import annotations

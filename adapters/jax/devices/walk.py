@@ -1,4 +1,4 @@
-"""The work of one device: the equations of a program with the shapes that the device has.
+"""LocalWalk: the trace of one device of a sharded JAX program, whose equations get the shapes of that device's HLO instructions.
 
 A product is counted only where XLA has one kind of it in the device's program, and where all devices together do at least the
 whole of it. Of any other equation the shapes are those of the instructions that XLA made of it, if they agree; otherwise its

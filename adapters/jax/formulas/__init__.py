@@ -1,7 +1,7 @@
-"""Formulas of JAX's primitives ("lax.<primitive>"), by their definitions in jax/_src/lax, with the same functions as the other
-frameworks' operators.
+"""Work formulas of JAX's primitives ("lax.<primitive>"), by their definitions in jax/_src/lax.
 
-Inputs are the equation's operands in order, scalars that are written into the program included; attributes are its parameters.
+They use the functions of reconcile/work, which the formulas of the other frameworks use, too. Inputs are the
+equation's operands in order, scalars that are written into the program included; attributes are its parameters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JAX's elementwise primitives, reductions, scans along an axis, sorts, scatters and sums over devices."""
+"""Work formulas of JAX's elementwise primitives, reductions, cumulative scans, sorts, scatters and all-reduces (psum)."""
 
 from __future__ import annotations
 

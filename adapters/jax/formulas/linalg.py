@@ -1,4 +1,4 @@
-"""JAX's linear algebra, and other primitives without multiply-adds and without a count of single operations."""
+"""Work formulas of JAX's Cholesky, LU and triangular solve; for other decompositions and ``fft`` the work is unknown, by name."""
 
 from __future__ import annotations
 

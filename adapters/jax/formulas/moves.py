@@ -1,4 +1,4 @@
-"""JAX's primitives that do no floating-point arithmetic, one by one, each with the reason."""
+"""JAX's primitives with no floating-point arithmetic, which count as 0, one by one, each with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JAX's products: dot_general, its ragged form, and convolutions with any padding, dilation and groups."""
+"""Work formulas of JAX's products: dot_general, its ragged form, and convolutions with any padding, dilation and groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JAX's windows: reductions over them, and the gradients of their maxima. Windows are dense: padding counts."""
+"""Work formulas of JAX's window reductions (pooling), and of the gradients of their maxima. Padding counts as elements."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Formulas of ONNX operators ("onnx.<op_type>" of the default domain), each by the operator's definition in
-https://onnx.ai/onnx/operators, with the same functions as the other frameworks' operators.
+"""Work formulas of ONNX operators ("onnx.<op_type>"), by the definitions in https://onnx.ai/onnx/operators.
 
-Inputs are in signature order; an omitted input is None in attrs under its name, and attributes are there under theirs.
+Only operators of the default domain have any. They use the functions of reconcile/work, as the formulas of other frameworks do.
+Inputs are in signature order; an omitted input is None in attrs under its name, and attributes are there under their names.
 """
 
 from __future__ import annotations

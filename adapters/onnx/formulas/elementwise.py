@@ -1,4 +1,4 @@
-"""ONNX elementwise operators and reductions."""
+"""Work formulas of ONNX elementwise operators and reductions."""
 
 from __future__ import annotations
 

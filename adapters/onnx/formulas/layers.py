@@ -1,4 +1,4 @@
-"""ONNX matrix products, convolutions, pooling, normalisation, softmax, resizing and recurrent layers."""
+"""Work formulas of ONNX matrix products, convolutions, pooling, normalisation, softmax, resizing and recurrent layers."""
 
 from __future__ import annotations
 

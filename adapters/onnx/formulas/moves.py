@@ -1,4 +1,4 @@
-"""ONNX operators that do no floating-point arithmetic, one by one, each with the reason."""
+"""ONNX operators with no floating-point arithmetic, which count as 0, one by one, each with the reason."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The step that a program runs itself, recorded where it runs: nothing stands in for a part of it."""
+"""Recording of a step that a program runs itself: ``reconcile.count``, ``reconcile watch``, ``--ranks``, training callbacks."""

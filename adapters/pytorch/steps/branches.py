@@ -1,7 +1,8 @@
-"""Operators that run functions of the program (``torch.cond``), within a step: they are called without PyTorch's compiler.
+"""Runs ``torch.cond`` and other operators with functions as arguments without torch.compile while a program's step is recorded.
 
-The compiler leaves frames alone that run beneath a recorder, but not the recorder's own.  The branch that a condition takes is
-called as the program would call it: beneath the operator no gradients are followed, and PyTorch gives it those by compiling.
+The compiler skips frames that run beneath a recorder's mode, but not the recorder's own.  The branch that a condition selects is
+called as a plain function, so that autograd follows it: beneath the operator it does not, and PyTorch gets the branch's gradients
+by compiling it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What tells one step of a training loop from another before it runs: the shapes that its models are called with."""
+"""Hooks that report each call of a model and each optimizer step of a training loop, with a key of shapes and modes.
+
+The callbacks of training libraries count the first step of each key and reuse its count for later steps with the same key.
+"""
 
 from __future__ import annotations
 

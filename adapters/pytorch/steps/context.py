@@ -1,4 +1,7 @@
-"""A context around a program's own code: what runs in it is recorded, and counters of ops count the same execution."""
+"""StepContext: records the code that a program runs inside it as a trace; counters of dispatched ops count the same execution.
+
+``reconcile.count`` and ``reconcile watch`` enter it.
+"""
 
 from __future__ import annotations
 

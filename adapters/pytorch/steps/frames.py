@@ -1,4 +1,4 @@
-"""What the frames of a running program tell: the function of PyTorch that it calls, and the arguments of a module's call."""
+"""Inspects Python stack frames of a recorded step: the PyTorch function that is called, and the arguments of a module's call."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The backward passes of a program's own step: several, also of gradients of gradients, and what can be told of each.
+"""PassRecorder: records all backward passes of a program's own step, several in one step and gradients of gradients included.
 
-What belongs to which pass and to which node is in adapters/pytorch/phases.py.
+How an op is assigned to a node and a phase is in adapters/pytorch/phases.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names of modules in a program: those of the models that it names, and of others as they are called."""
+"""Layer paths in a program's step: of the models that you name, and of modules that the program calls outside of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What a counter of a program's own step saw of each call, given to the records of the step.
+"""Distributes what a counter observed of each dispatched call over the merged records of a program's step.
 
-The recorder merges calls that are alike when the step is done.  A counter keeps what it saw by what tells calls apart, with how
-many calls saw it, and each record takes as much of that as it has calls.
+The recorder merges equal calls when the step is done.  A counter keeps its observations by ``call_key``, each with a number of
+calls, and every record draws as many of them as it has calls (``draw_calls``).  The nested counters torch_profiler and
+cpu_libraries use it.
 """
 
 from __future__ import annotations

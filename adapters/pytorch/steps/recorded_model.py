@@ -1,4 +1,4 @@
-"""The model of a step, as formulas read it: its weights and configuration, and the tokens that it read in all of its calls."""
+"""RecordedModel: the model of a recorded step for the ``formulas`` counter, with the tokens of all its calls as one batch."""
 
 from __future__ import annotations
 

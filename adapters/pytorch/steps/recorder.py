@@ -1,17 +1,17 @@
-"""Records what a program's own step dispatches, with its phase and its layer.
+"""StepRecorder: records what a program's own step dispatches, with its phase and its layer.
 
 =================  ==============================================================================================
 forward            within a call of a model
 loss               outside of models, after a model's call: on values that gradients flow through, and its gradients
 input-gradient,    see adapters/pytorch/phases.py; also where a program takes gradients of gradients
 weight-gradient
-recomputation      what a checkpoint of either kind computes again
+recomputation      the forward ops that activation checkpointing recomputes, with or without reentrance
 inference          as forward, of a model that nothing is trained in (no_grad, or all frozen), in a step that trains another
 optimizer          within ``step`` of any optimiser; a model that a closure calls there is its forward pass
 other              everything else, by the function that the program calls: ``clip_grad_norm_``
 =================  ==============================================================================================
 
-Nothing stands in for a call: fused attention, recurrent layers and checkpoints run as the program has them run.
+Every call runs as in the program: fused attention, recurrent layers and checkpoints are not replaced by other code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Calls that look alike share one record: one operator, tensors of the same shapes and types, the same other arguments.
+"""Merges equal calls of a recorded step into one record: same operator, same shapes and dtypes, same other arguments.
 
-A record costs more to make than most operators cost to run, and a step calls the same few hundred over and over.
+A record costs more to make than most operators cost to run, and a step repeats a few hundred different calls many times.
 """
 
 from __future__ import annotations

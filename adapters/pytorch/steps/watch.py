@@ -1,4 +1,4 @@
-"""Watches a program that knows nothing of it: counts the steps, or the call of a model, that were asked for.
+"""``reconcile watch`` for PyTorch: hooks in an unchanged script find the requested steps, or the call of a model, and count them.
 
 A step begins with the first call of a model after the step before, and ends with the step of an optimizer.  Calls of a model
 that is trained, made without gradients before the step's first with gradients, are an evaluation: they are left out, and the

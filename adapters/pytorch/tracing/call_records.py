@@ -1,4 +1,4 @@
-"""Calls as records: a dispatched operator, and a fused recurrent call."""
+"""Makes op records of PyTorch calls: a dispatched operator, or a fused recurrent call (GRU, LSTM, RNN) as one op."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Work of a call that PyTorch's modes do not reach: on threads that ran before the call, in other processes, and by kernels
-without an operator.
+"""Detects work that PyTorch's modes do not see: on earlier threads, in other processes, and by kernels without an operator.
 
-Threads are watched only if there are any, and a GPU only if it is used.  PyTorch's profiler sees the ops of all threads and the
-kernels; where it cannot, a thread that was busy during the call may have run some.  A process counts if it is started during
-the call, or if a tensor comes back from it.
+It becomes a problem or a note of the trace.  Threads are watched only if there are any, and a GPU only if it is used.
+PyTorch's profiler sees the ops of all threads and the kernels; where it cannot, a thread that was busy during the call may have
+run some.  A process counts if it is started during the call, or if a tensor comes back from it.
 """
 
 from __future__ import annotations

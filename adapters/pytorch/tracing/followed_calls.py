@@ -1,7 +1,7 @@
-"""Whether PyTorch follows a call, so that more comes of it than its result: gradients, tangents, a whole batch.
+"""Whether autograd, forward-mode differentiation or a torch.func transform (grad, vmap) follows a call.
 
-Such a call is never recorded as one op.  On meta a result that stands in would have no gradient function, and what a model
-then takes gradients of would lead nowhere; and what torch.func.vmap calls gets one example of the batch that runs.
+Such a call is recorded op by op, never as one fused op.  On meta an empty result would have no gradient function, and gradients
+that the model then takes would stop there; and a call under torch.func.vmap sees one example of the batch that runs.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""Recurrent layers and attention of a training step: one op forward, and backward one per part of the gradient.
+"""Recurrent layers and attention of a training step: one op forward, and one backward op for each part of the gradient.
 
-On a device that computes, this holds only for attention, and only where PyTorch makes its products one by one: the trace then
-says what is causal.  A kernel, and a recurrent layer, run as they are and are recorded op by op, with the gradients that they
-compute although nothing needs them.  Code that reads a gradient's values (a hook, clipping, a test for NaN) gets values there.
+On a device that computes, this holds only for attention, and only where PyTorch runs its matrix products one by one: the trace
+then says what is causal.  A fused kernel and a recurrent layer run as they are and are recorded op by op, with the gradients
+that they compute although nothing needs them.  Code that reads a gradient's values (a hook, clipping, a test for NaN) gets
+values there.
 
 A backward op has the inputs of its forward op.  ``needs`` says which of them need a gradient, ``arrived`` which outputs have
-one, ``part`` which part of the work it stands for: parts belong to different phases (reconcile/work/aten/fused_gradients.py).
+one, ``part`` which part of the work the op counts: parts belong to different phases (reconcile/work/aten/fused_gradients.py).
 On meta no step is run: the time to trace a layer does not depend on how many there are.
 
-Attention on meta stands for what a CPU runs: PyTorch is asked which kernel that is.  One that is not plain products computes the
-gradients of query, key and value whenever one is needed; those that nothing needs are parts of their own, ``unneeded``.
+Attention on meta is counted as the kernel that PyTorch would choose on a CPU.  A kernel other than the plain products computes
+the gradients of query, key and value whenever one is needed; the gradients that nothing needs are parts of their own,
+``unneeded``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators by which processes pass tensors to each other: which of them take part, and how they reduce."""
+"""Process group of a collective operator (torch.distributed) as record attributes: its ranks, and its reduction (sum, max)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from ....core.records import GROUP
 
 PROCESSES = ("c10d", "_c10d_functional", "_c10d_functional_autograd", "c10d_functional", "_dtensor")
-"""Namespaces of such operators."""
+"""Namespaces of collective operators."""
 OBJECTS = ("process_group", "reduce_op", "group_name", "timeout", "async_op", "tag")
 """Arguments that say which processes, and how: the addresses of objects, or names that a program counts up."""
 
@@ -19,7 +19,7 @@ REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX")
 
 
 def with_group(attrs: dict[str, Any], values: Iterable[Any]) -> dict[str, Any]:
-    """The arguments of such an operator with its group, where the group is one of this process's, in place of the objects."""
+    """The arguments of a collective operator, with its group instead of objects where the group is one of this process's."""
     group, reduce = None, str(attrs.get("reduce_op") or "")
     for value in values:
         group = group or _group(value)

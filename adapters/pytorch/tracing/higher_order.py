@@ -1,8 +1,8 @@
-"""Operators that run functions of the program themselves (torch.ops.higher_order), as a recorder sees them.
+"""Recording of PyTorch's higher-order operators (torch.ops.higher_order), which run functions of the program.
 
 ``cond``, ``while_loop``, ``scan``, ``associative_scan`` and ``map`` run as they would: the branch that is taken and every trip of
 the loop are recorded op by op.
-``flex_attention`` is one op, and so are its gradients.  Any other runs unseen and is an op without a formula: the trace says
+``flex_attention`` is one op, and so are its gradients.  Any other is recorded as one op without a formula, and the trace says
 that it is incomplete.
 """
 
@@ -37,7 +37,7 @@ DIRECT = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
 
 
 def is_higher_order(func: Any) -> bool:
-    """Whether this is such an operator."""
+    """Whether it is a higher-order operator."""
     return isinstance(func, torch._ops.HigherOrderOperator)
 
 
@@ -105,7 +105,7 @@ def _map(function: Any, xs: Any, others: Any) -> Any:
 
 
 def record(func: Any, args: tuple[Any, ...], out: Any, id: str, layer: str) -> Op:
-    """A call of one that is recorded whole; of attention, whether scores are changed and whether blocks are masked."""
+    """The record of a higher-order operator's call; flex_attention's says whether scores are changed and blocks are masked."""
     inputs = tuple(tensor_record(t) for t in tensors_in(args))
     attrs: dict[str, Any] = {}
     if func.name() in FUNCTIONS_AT:

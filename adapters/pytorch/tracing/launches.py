@@ -1,10 +1,10 @@
-"""What a program launches past PyTorch's dispatcher, as operators: a kernel of Triton, ``triton::name``, a program that
-AOTInductor compiled, ``aoti::program``, and a CUDA graph that is played again, ``cuda_graph::replay``.
+"""Makes operators of launches that bypass PyTorch's dispatcher: Triton kernels, AOTInductor programs, CUDA graph replays.
 
-Each launch becomes a call of such an operator, which launches it; a kernel's has its name, its arguments by their names and its
-grid.  So every mode meets it, and within an operator of a library it is a part of that one, as any other call is.
-Data that come from elsewhere by DLPack or in a buffer become a call of ``aten::lift_fresh``, as those of numpy are, and what
-leaves by a capsule leaves by ``__dlpack__`` (outside.py).
+Each launch becomes a call of an operator that launches it: ``triton::name``, ``aoti::program``, ``cuda_graph::replay``.  A
+Triton kernel's operator has its name, its arguments and its grid.  So every recorder and counter sees it, and within an operator
+of a library it belongs to that one, as any other call does.
+Data that come in by DLPack or a buffer become a call of ``aten::lift_fresh``, as numpy's data are, and data that leave in a
+DLPack capsule leave by ``__dlpack__`` (outside.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stand-ins on meta for operators whose own meta kernels refuse what their CPU kernels compute: right shapes, no values."""
+"""Replacement meta kernels, which give shapes without values, where PyTorch's own refuse a call that the CPU computes."""
 
 from __future__ import annotations
 

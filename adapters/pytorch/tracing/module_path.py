@@ -1,4 +1,4 @@
-"""Where in a model the running op belongs: every module by its path, and the path of the one whose forward is running."""
+"""The layer of each op: paths of all modules of a model, and process-wide hooks that tell whose forward is running."""
 
 import threading
 from contextlib import contextmanager
@@ -44,8 +44,8 @@ class ModulePath:
     """Path of the module whose forward is running: of a shared module the first name, '' for the root.
 
     Hooks of the process, not of the modules: nn.TransformerEncoderLayer takes another path where a hook is attached to
-    it, and a counter would see what it does not see for its users.  A module that has hooks already gets ours behind them:
-    what its own hooks after it compute is part of it, and those of the process would have left it by then.
+    it, and a counter would see what it does not see for its users.  A module that has hooks already gets one of this class
+    after them: what its own forward hooks compute is part of it, and hooks of the process would have left it by then.
     """
 
     always = False

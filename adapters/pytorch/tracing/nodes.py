@@ -1,4 +1,7 @@
-"""Nodes of PyTorch's autograd graph: in which module's forward each was made, and where its results go."""
+"""Nodes of PyTorch's autograd graph: in which module's forward each was made, and where its results go.
+
+Training traces find the layer of each backward op by it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class TrainingPath(ModulePath):
         super().__init__(root)
         self._since = [0]
         self._layers = [""]
-        self._again: list[str] = []  # the layers in which the checkpoints were made that compute again, outermost first
+        self._again: list[str] = []  # the layers of the checkpoints that are being recomputed, outermost first
         self._frame: Any = None
 
     def mark(self, layer: str, since: int | None = None) -> None:
@@ -72,8 +75,8 @@ class TrainingPath(ModulePath):
         super().__exit__(*exc)
 
     def again(self, function: Callable[..., None]) -> Callable[..., None]:
-        """This function, which computes again what a checkpoint of the layer that runs now computed first. An exception ends it
-        as soon as nothing more is needed (torch/utils/checkpoint.py, early stop), and leaves modules behind by that."""
+        """This function, which recomputes the ops of a checkpoint of the layer that runs now. An exception ends it as soon as
+        nothing more is needed (torch/utils/checkpoint.py, early stop), so modules that it entered are not left."""
         layer = self.inner
 
         @wraps(function)

@@ -1,8 +1,9 @@
-"""Values that leave PyTorch for numpy and come back: operations on them in between reach no dispatcher.
+"""Detects tensors that leave PyTorch for numpy or DLPack and come back: no dispatcher sees the operations in between.
 
-A tensor of floating numbers leaves by ``numpy()``, ``__array__`` or ``__dlpack__``; data come back where PyTorch lifts fresh ones
-that are no constant of the program (launches.py makes a lift of what comes by DLPack or in a buffer).  Numbers (``item``),
-lists (``tolist``) and shapes are no data of this kind: the decisions that a program takes on them are no work of the model.
+A tensor of floating numbers leaves by ``numpy()``, ``__array__`` or ``__dlpack__``; data come back where PyTorch calls
+``lift_fresh`` on data that are no constant of the program (launches.py makes such a call for DLPack and buffers).  Single
+numbers (``item``), lists (``tolist``) and shapes do not count as data: decisions that a program takes on them are no work of
+the model.
 """
 
 from __future__ import annotations

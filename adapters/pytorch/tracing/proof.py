@@ -1,7 +1,7 @@
-"""Where a model is recorded; and what is recorded on meta, beside a recording on the CPU, if that costs little.
+"""Chooses the device that a model is traced on (CPU, GPU or meta), and checks a trace on meta by a cheap run on the CPU.
 
 On meta no dtype, index or factorisation is checked, and the model's code may ask for a value or a device and take another
-way.  If the real run is cheap, it is made as well; if not, products of tensors of different dtypes are still
+branch.  If a real run is cheap, the ops of both are compared; if not, products of tensors of different dtypes are still
 checked.
 """
 

@@ -1,4 +1,7 @@
-"""Tensors and arguments of PyTorch calls as records. Python 3.8, torch 1.x and later."""
+"""Tensors and arguments of PyTorch calls as JSON-ready records: shapes, dtypes, stored values of sparse tensors, plain values.
+
+Python 3.8, torch 1.x and later.
+"""
 
 import sys
 from functools import lru_cache
@@ -40,7 +43,7 @@ ADDED_TO = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
 
 
 def is_in_place(name: str) -> bool:
-    """Whether an operator of this name is such a product in place."""
+    """Whether it is the name of a product that is added to a tensor in place (``addmm_``)."""
     return name.endswith("_") and name[:-1] in ADDED_TO
 
 

@@ -1,4 +1,4 @@
-"""Threads that a model runs parts of itself on: PyTorch's modes are those of one thread, and a new one is under none."""
+"""Lets a recorder follow threads that a model starts: PyTorch's modes hold for one thread, so each new one enters them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Notes of a trace: what its work depends on besides shapes, and other paths that PyTorch may take, or that it
-takes beneath a recorder, too."""
+"""Notes of a PyTorch trace for the report: work that depends on values (sparsity, masks), and fast paths that PyTorch may take.
+
+``keep_fast_path`` lets PyTorch take such a path although a recorder is active.
+"""
 
 from __future__ import annotations
 

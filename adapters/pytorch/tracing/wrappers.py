@@ -1,4 +1,4 @@
-"""Tensors whose class takes operators apart itself (``__torch_dispatch__``): a DTensor, a quantised or a low-rank weight.
+"""Tensor subclasses with their own ``__torch_dispatch__`` (a DTensor, a quantised or a low-rank weight), as recorders see them.
 
 Such a tensor has the sizes of the whole, and what runs are operators on the tensors that it holds.  A recorder that meets the
 operator of the whole lets it pass (returns NotImplemented, as torch.distributed.tensor.debug.CommDebugMode does), and meets

@@ -1,4 +1,4 @@
-"""Memory that has values although no operator wrote any: a kernel that PyTorch's dispatcher does not meet wrote them.
+"""Detects memory that a kernel outside of PyTorch's dispatcher wrote: the trace is then incomplete, and says so.
 
 Kernels of C++ and CUDA extensions, of CuPy or Numba take the address of a tensor that the program made by ``torch.empty`` or
 ``torch.zeros``, and write there.  Such memory is marked when it is made.  Where an operator reads it before any operator
@@ -64,7 +64,7 @@ class Written:
         self.unseen: list[str] = []  # layers that made memory which got values from no operator
 
     def make(self, tensor: torch.Tensor, byte: int) -> None:
-        """An operator made this memory."""
+        """Mark the memory of a tensor that an operator just made, and follow it until it is written."""
         floats = tensor.is_floating_point() or tensor.is_complex()
         if not floats or tensor.is_meta or tensor.layout is not torch.strided or not tensor.numel():
             return
@@ -102,7 +102,7 @@ class Written:
                 del kind.resize_
 
     def meet(self, func: Any, args: Any, kwargs: Any) -> None:
-        """An operator is called: what it reads is looked at, and what it may write is followed no longer."""
+        """Check the marks of the memory that an operator reads, and follow what it may write no longer."""
         schema = getattr(func, "_schema", None)
         if schema is None or getattr(func, "is_view", False):
             return

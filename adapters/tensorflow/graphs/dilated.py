@@ -1,7 +1,7 @@
-"""Dilated convolutions that run as dense ones of a larger batch, and drop some of what they compute.  Python 3.6.
+"""Trace note on dilated convolutions that TensorFlow runs as dense ones of a larger batch, with outputs it discards.  Python 3.6.
 
-``tf.nn.convolution`` gives every phase of the dilation a place in the batch, pads the phases to one length and crops the result
-(python/ops/nn_ops.py, _WithSpaceToBatch): the dropped outputs are computed, so their multiply-adds are work that ran.
+``tf.nn.convolution`` moves every phase of the dilation into the batch, pads the phases to one length and crops the result
+(python/ops/nn_ops.py, _WithSpaceToBatch): the discarded outputs are computed, so their multiply-adds are work that ran.
 """
 
 from typing import Any, Iterable, List, Optional, Tuple

@@ -1,4 +1,4 @@
-"""Tensors whose value determines which ops run, and their names in a graph whose calls are inlined.  Python 3.6."""
+"""Names of tensors that one run fetches to learn loop counts and branches, in a graph with inlined calls.  Python 3.6."""
 
 from typing import Any, Dict, List, NamedTuple, Optional
 

@@ -1,4 +1,4 @@
-"""How often each op of a graph with v1 control flow runs: Enter, Merge, Switch, NextIteration, Exit.
+"""Execution counts of each op of a graph with TensorFlow 1 control flow: Enter, Merge, Switch, NextIteration, Exit.
 
 ``tf.while_loop`` of TensorFlow 1 leaves its loop in the graph itself: one *frame* per loop, named by its Enter ops.
 A loop condition made of ``counter < bound`` terms with constant start, step and bound gives the trip count, as in

@@ -1,4 +1,4 @@
-"""The name scopes in which the layers of a model are called.  Python 3.6."""
+"""Records the name scope in which each Keras layer is called, so that graph nodes get layer paths.  Python 3.6."""
 
 from contextlib import contextmanager
 from typing import Any, ContextManager, Dict, Iterator

@@ -1,7 +1,7 @@
-"""How often a while loop runs, read from its graph: constant start, step and bound. Python 3.6, TF 1.12 and later.
+"""Trip counts of while loops, computed from a TensorFlow graph: constant start, step and bound. Python 3.6, TF 1.12 and later.
 
 A loop whose condition is a conjunction of ``counter < bound`` terms runs as often as its tightest term allows, if every
-term is constant.  Anything else is left to the loop counter, fetched in one run (see trace.py).
+term is constant.  Any other loop's counter is fetched in one run (see trace.py).
 """
 
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple

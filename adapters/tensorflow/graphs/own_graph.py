@@ -1,5 +1,7 @@
-"""A copy of a concrete function's graph with its own variables: you can run and trace it any number of times, and the
-variables of the model do not change.  Python 3.6, TensorFlow 2.x."""
+"""A runnable copy of a concrete function's graph with variables of its own: runs do not change the model's variables.
+
+Python 3.6, TensorFlow 2.x.
+"""
 
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple

@@ -1,4 +1,4 @@
-"""Function bodies with the shapes of their call, if their definition leaves sizes open.
+"""Specialises function bodies of a graph to the shapes of each call, where their definition leaves sizes open.
 
 A saved graph holds its functions as definitions, with the shapes of the original trace: a batch that was open then is open
 in every loop body, whatever size is fed now.  Python 3.6, TensorFlow 2.x.
