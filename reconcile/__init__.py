@@ -1,6 +1,6 @@
 """reconcile: why two FLOP counters disagree about a model, down to the last unit.
 
-Imported inside legacy environments too: Python 3.6 syntax, and nothing heavy.
+Workers in legacy environments import it as well: Python 3.6 syntax, and no import of a large package.
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""``python -m reconcile``. Python puts the working folder first on the import path; it is taken off before any import."""
+"""``python -m reconcile``: removes the working folder, which Python puts on the import path, then runs the command line."""
 
 import os
 import sys

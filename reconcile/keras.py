@@ -1,4 +1,4 @@
-"""A callback for Keras' ``fit`` that counts a training run. Import it by name, it needs Keras.
+"""A callback for Keras' ``fit`` that counts the FLOPs of a training run. You import it yourself: it needs Keras.
 
 >>> from reconcile.keras import Flops                           # doctest: +SKIP
 >>> flops = Flops()                                             # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""A callback for Lightning's ``Trainer`` that counts a training run. Import it by name, it needs Lightning.
+"""A callback for Lightning's ``Trainer`` that counts the FLOPs of a training run. You import it yourself: it needs Lightning.
 
 >>> from reconcile.lightning import Flops                       # doctest: +SKIP
 >>> flops = Flops()                                             # doctest: +SKIP
@@ -19,7 +19,7 @@ from .products.steps.callback import Counts
 from .products.steps.count import framework_of
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
-"""One code under two names: a trainer of one refuses a callback of the other."""
+"""The same library under two names: a trainer of one refuses a callback of the other."""
 
 
 def _callbacks() -> tuple[type, ...]:

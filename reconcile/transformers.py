@@ -1,4 +1,4 @@
-"""A callback for ``transformers.Trainer`` that counts a training run. Import it by name, it needs transformers.
+"""A callback for ``transformers.Trainer`` that counts the FLOPs of a training run. You import it yourself: it needs transformers.
 
 >>> from reconcile.transformers import FlopsCallback            # doctest: +SKIP
 >>> flops = FlopsCallback()                                     # doctest: +SKIP

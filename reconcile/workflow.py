@@ -1,4 +1,4 @@
-"""What a run does, step by step. Read this first.
+"""The steps of a run, from its request to its ``Answer``. Read this first.
 
 =============  ==============================================================================================
 read           the options become a request: ``run_request`` (launch/request.py)
@@ -12,8 +12,8 @@ read           the options become a request: ``run_request`` (launch/request.py)
 render         the answer becomes reports, and is written: ``render`` (report/reports.py)
 =============  ==============================================================================================
 
-``reconcile run`` (cli/commands/run.py), ``reconcile.run`` (api/__init__.py) and every cell of a sweep come here between reading
-and rendering.
+``reconcile run`` (cli/commands/run.py), ``reconcile.run`` (api/__init__.py) and every cell of a sweep take these steps
+between reading and rendering.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def settle(job: Job, _until_the_end: ExitStack) -> None:
 
 
 def extend(job: Job, _until_the_end: ExitStack) -> None:
-    """Let every product add what it knows to the answer, such as the figures that were published of a pair."""
+    """Let every product add what it knows to the answer, such as numbers that were published for a pair."""
     assert job.collected is not None
     assert job.answer is not None
     for extend_answer in load_places("answer_hooks"):
@@ -92,7 +92,7 @@ def run_steps(job: Job) -> Job:
 
 
 def run(request: RunRequest, progress: Callable[[Event], None] = silent, take: Collect | None = None) -> Answer:
-    """Run the counters of a model and reconcile their results. Raises UsageError as ``done`` does."""
+    """Run the counters of a model and reconcile their results. Raises UsageError as :func:`run_steps` does."""
     answer = run_steps(Job(request, progress, take)).answer
     assert answer is not None
     return answer

@@ -1,1 +1,1 @@
-"""Which layer of one model is which layer of the other."""
+"""Alignment: which layer of one model corresponds to which layer of the other, automatically or from a mapping file."""

@@ -1,4 +1,4 @@
-"""Alignment: the layer of the pair that an op of either framework belongs to."""
+"""``Alignment``: maps an op's layer path in one framework to the layer of the pair, the row that reports show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mapping file: the matched layers of two models, one match per line, for you to review and correct.
+"""The mapping file (``--mapping``): the matched layers of two models, one match per line, for you to review and correct.
 
 It is a CSV table with a column ``layer``, a column named after each of the two frameworks (``tf, torch``), and ``by, comment``.
 Lines with the same ``layer`` form one row of the report; a line with an empty ``layer`` is its own row, and so is a layer

@@ -1,4 +1,4 @@
-"""Finding partners: pairs of sites of two models, each with its evidence."""
+"""Matching of layers (sites) of two models by name, order, shape and work: pairs, each with its evidence."""
 
 from __future__ import annotations
 

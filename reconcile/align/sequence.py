@@ -1,4 +1,4 @@
-"""Alignment of two sequences: the pairs that all best alignments share.
+"""Alignment of two sequences, here two models' layers: only the pairs that all highest-scoring alignments share.
 
 This is Needleman and Wunsch's dynamic programme (J. Mol. Biol. 48, 1970) with integer scores and free gaps.
 """

@@ -1,4 +1,4 @@
-"""Sites: the layers of one trace that compute something, with the features that identify them in another framework."""
+"""Sites: the layers of one trace that compute something, with the features by which partners.py matches them."""
 
 from __future__ import annotations
 

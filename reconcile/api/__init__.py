@@ -1,4 +1,4 @@
-"""The Python interface: reconcile the counters of models at hand, or of models that are named and run in worker processes.
+"""``reconcile.run``, the Python interface: counters on model objects in this process, or on named models in worker processes.
 
 >>> import torch, reconcile
 >>> net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())

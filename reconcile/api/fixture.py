@@ -1,4 +1,4 @@
-"""What the ``flops`` fixture does with a model: take it, add up its work, say what moved (pytest_plugin.py is the fixture)."""
+"""Functions of the pytest fixture ``flops`` (pytest_plugin.py): count a model object, sum FLOPs by layer, report changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Python interface gives back: a record of a run or of polynomials, and views of it."""
+"""Return values of ``reconcile.run`` and ``reconcile.count``: the results, with pandas frames, citation, verdict and reports."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Found:
 
     @property
     def hfu_flops(self) -> int:
-        """FLOPs of forward and backward with what is computed again: the numerator of HFU, per step. Raises as ``mfu_flops``."""
+        """FLOPs of forward and backward with recomputation: the numerator of HFU, per step. Raises as ``mfu_flops``."""
         return self._of_step("HFU", lambda row: row.ran)
 
     def _of_step(self, name: str, number: Callable[[PhaseRow], int]) -> int:

@@ -1,1 +1,1 @@
-"""The words that every other folder shares; it imports nothing but itself."""
+"""Records, contracts, registries and helpers that every other folder imports; it imports no other folder."""

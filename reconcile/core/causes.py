@@ -1,6 +1,6 @@
-"""Causes: the closed list of named reasons why two numbers may differ, in booking order.
+"""Causes: the closed list of named reasons why two FLOP counts may differ, in the order in which they are tried (booked).
 
-An entry (or one component of it) is booked whole to the first cause that holds.
+An entry of a ledger (or one component of its work) is booked whole to the first cause that holds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Setting(Enum):
 
 
 class Effect(Enum):
-    """What the cause's work is to a counter's count of multiply-adds."""
+    """How a counter's count of multiply-adds treats the work of a cause."""
 
     LEFT_OUT = "It ran, and the counter leaves it out."
     NEVER_RAN = "It did not run, and the counter counts it."

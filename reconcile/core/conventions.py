@@ -87,7 +87,7 @@ CAUSAL = Convention(
 BUILT_IN = {c.name: c for c in (MATMUL, ALL, TEXTBOOK)}
 """The conventions of every report."""
 NAMED = {**BUILT_IN, CAUSAL.name: CAUSAL}
-"""Those, and the ones that a report has only if you choose them."""
+"""The conventions of every report, and those that a report has only if you choose them."""
 
 
 @dataclass(frozen=True, slots=True)

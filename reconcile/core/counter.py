@@ -1,4 +1,7 @@
-"""A counter's description, known before it runs. Python 3.6: workers beside old frameworks read it as well."""
+"""``Counter``: the record in which a counter's folder states its name, unit, package and framework, read before it runs.
+
+Python 3.6 syntax: workers beside old frameworks import it as well.
+"""
 
 from typing import NamedTuple, Tuple
 

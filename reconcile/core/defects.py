@@ -1,4 +1,4 @@
-"""Reporting our own defects: one sentence that says what happened and where, and a file with the full traceback."""
+"""Reports of bugs in reconcile itself: a sentence for the user with the error and its line, and a file with the traceback."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Errors that users may cause: one clear sentence each, and its exit code.
+"""Exceptions for errors that users may cause, each with one sentence to show, and the exit codes of the command line.
 
 All of them are a ReconcileError, in Python and on the command line. The command line also turns an OSError into a sentence;
-any other exception is a defect of ours (defects.py).
+any other exception is a bug in reconcile (defects.py).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A framework as a record, and how to load its adapter.
+"""``Framework``: the record by which a framework is declared, and functions that load its adapter.
 
 A framework is a folder below ``adapters/`` whose ``__init__`` declares its :class:`Framework`, or another package that
 registers one with an entry point in the group ``reconcile.frameworks``: ``numpy = "my_package:FRAMEWORK"``.  The record holds
-all that home has to know (core/registry.py).  The code that runs beside the framework is in the module that ``adapter`` names
-(adapters/shared/adapter.py).
+all that the main process ("home") has to know (core/registry.py).  The code that runs beside the framework is in the module that
+``adapter`` names (adapters/shared/adapter.py).
 
-Python 3.6 and the standard library: a record travels to the workers.
+Python 3.6 and the standard library: the main process sends the record to the workers.
 """
 
 import gc

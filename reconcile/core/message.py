@@ -1,4 +1,7 @@
-"""The line of an error's message that says what went wrong. Imported by the worker: Python 3.6 and standard library only."""
+"""Reduces an exception's message to the one line that says what went wrong, below the headings of TensorFlow and Keras.
+
+Workers import it: Python 3.6 and standard library only.
+"""
 
 import re
 

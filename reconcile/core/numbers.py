@@ -1,4 +1,4 @@
-"""Numbers that users give, on the command line or in Python: checked, and rejected with one sentence."""
+"""Checks of time limits, sizes and integers that users give; one sentence says why a value is rejected."""
 
 from __future__ import annotations
 

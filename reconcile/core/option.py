@@ -1,4 +1,4 @@
-"""An option of a run: one record from which the command line, Python, pytest, sweeps and repeated commands know it."""
+"""``Option``: the record of an option of a run, for ``--help``, ``reconcile.run``, pytest, sweeps and the command in a report."""
 
 from __future__ import annotations
 

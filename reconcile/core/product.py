@@ -1,4 +1,4 @@
-"""A product: commands, options of ``run`` and functions that go beyond the core, registered by one record.
+"""``Product``: the record that registers a product, which adds commands, options of ``run`` and functions to the core.
 
 A product is a folder below ``reconcile/products/`` whose ``__init__`` declares its :class:`Product`, or another package that
 registers one with an entry point in the group ``reconcile.products``: ``mine = "my_package:PRODUCT"``. The record imports

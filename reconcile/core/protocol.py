@@ -1,4 +1,4 @@
-"""The request that home sends to a worker, as a record with a schema, and the names of its tasks.
+"""The request that the main process ("home") sends to a worker process, as a record with a schema, and the names of its tasks.
 
 Home writes it with :func:`to_text`, a worker reads it with :func:`from_text`.  Python 3.6 and standard library only.
 """

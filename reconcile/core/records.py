@@ -1,4 +1,4 @@
-"""Records that a framework's process and home exchange: plain, frozen, and ready for JSON.
+"""Records of traces and ledgers, as worker processes send them to the main process ("home"): frozen, and ready for JSON.
 
 This file is imported inside legacy environments, so it keeps to Python 3.6 and the standard library.
 A worker writes a :class:`Trace` or a :class:`Ledger`; home reads it back.  Nothing here knows a formula.
@@ -41,7 +41,7 @@ INPUT_GRADIENT = "input-gradient"
 WEIGHT_GRADIENT = "weight-gradient"
 """Phase of an op of the backward pass that only a gradient with respect to a parameter needs."""
 RECOMPUTATION = "recomputation"
-"""Phase of an op that runs again in the backward pass because its result was not kept."""
+"""Phase of an op that the backward pass recomputes because its result was not kept (activation checkpointing)."""
 INFERENCE = "inference"
 """Phase of an op of a model that is called without gradients, in a step that trains: an evaluation, a teacher, a frozen part."""
 OPTIMIZER = "optimizer"
@@ -68,7 +68,7 @@ CALLED_WITH = "called with "
 """Start of the note in a trace that lists the inputs of a user's own model."""
 
 POINTWISE = "tag:pointwise"
-"""Attribute of an op of another library that says of itself that it computes element by element."""
+"""Attribute of an op of another library that declares itself pointwise."""
 
 UNNEEDED = "tag:unneeded"
 """Attribute of an op: a kernel computes this gradient with others, and nothing needs it."""
@@ -98,7 +98,7 @@ IN_HOOK = "tag:in_hook"
 """Attribute of an op of a hook that the model itself put on a module, to run after the module's forward."""
 
 WRAPPED = "tag:wrapped"
-"""Attribute of a module's record: the class of a weight that takes operators apart itself (a quantised or sharded one)."""
+"""Attribute of a module's record: the tensor subclass of a weight that decomposes operators itself (quantised or sharded)."""
 
 REGISTERED = "tag:registered_flops"
 """Attribute of an op of another library that registered a formula for it with PyTorch's flop_counter: the FLOPs of this call."""
@@ -108,11 +108,11 @@ WHOLE = "tag:whole"
 ``outputs``."""
 
 CUT = "tag:cut"
-"""Attribute of an op without products of which this process does a part that is not known: why. (A product is a Problem.)"""
+"""Attribute of an op without matrix products whose share on this process is unknown: why. (A matrix product is a Problem.)"""
 
 GROUP = "tag:group"
-"""Attribute of an op by which processes pass tensors to each other: the ``ranks`` that take part, this one's ``place`` among
-them, and how they ``reduce``, '' if they do not."""
+"""Attribute of a collective op: the ``ranks`` that take part, this one's ``place`` among them, and how they ``reduce``, ''
+if they do not."""
 
 Shape = Optional[Tuple[Optional[int], ...]]
 
@@ -121,7 +121,7 @@ Paths = Union[str, Sequence[str]]
 """One layer's path in a framework, dots between levels, or several where the framework has several modules for it."""
 
 SUGAR = ("tf", "torch")
-"""Frameworks whose paths follow a layer's name by position."""
+"""Frameworks whose paths ``Layer`` takes as positional arguments, in this order."""
 
 
 class _Layer(NamedTuple):

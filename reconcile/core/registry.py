@@ -1,4 +1,4 @@
-"""The registries of frameworks, counters and products: nothing else in this package knows one of them by its name."""
+"""Registries of frameworks, counters and products, built in or from entry points: only this file knows their names."""
 
 from __future__ import annotations
 

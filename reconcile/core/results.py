@@ -1,4 +1,4 @@
-"""Results: frozen records that the engine computes and the reports render. Reports add nothing to them.
+"""Results: frozen records of traces, ledgers, statements and layers that the engine computes and the reports render unchanged.
 
 All amounts are FLOPs under the run's convention (ints); ``None`` appears only where a ``state`` says why there is no number.
 """
@@ -171,7 +171,7 @@ class LedgerResult:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The inputs of an adjustment, never an amount. ``engine/recompute.py`` computes the amount from them again.
+    """The inputs of an adjustment, never an amount. ``engine/recompute.py`` recomputes the amount from them.
 
     Attributes:
         side: ``"from"`` or ``"to"`` for the counter at that end of the statement, ``"between"`` for two traces.
@@ -301,7 +301,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A published figure for the model: the digits as printed, what the publisher says they are and where, and what they are.
+    """A published number for the model: the digits as printed, what the publisher says they are and where, and what they are.
 
     ``what`` is the simplest reading with its arithmetic, '' if none fits; ``value`` is the number it comes to.
     """
@@ -332,7 +332,7 @@ class RunResult:
         notes: What the pair says of itself, a sentence each.
         inputs: The inputs that the model was called with, as text by framework, if known.
         alignment: Which layers belong together, where they were aligned automatically; empty if the pair declares it.
-        published: Published figures for the model, if they were looked up.
+        published: Published numbers for the model, if they were looked up.
     """
 
     model: str

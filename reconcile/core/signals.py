@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a run as Ctrl-C does: it ends the workers and removes its folders before it exits."""
+"""Signal handlers: SIGTERM and SIGHUP end a run as Ctrl-C does, so that it ends its workers and removes its folders first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasatt
 
 
 class Ended(KeyboardInterrupt):
-    """One of these signals has arrived."""
+    """SIGTERM or SIGHUP has arrived."""
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def catch_signals() -> Iterator[list[int]]:
 
 @contextmanager
 def passed_on() -> Iterator[None]:
-    """The same in a process that is not ours: afterwards the signal takes its usual effect there."""
+    """As :func:`catch_signals`, in a process that is not reconcile's own: afterwards the signal takes its usual effect there."""
     came: list[int] = []
     try:
         with catch_signals() as came:

@@ -1,7 +1,7 @@
-"""CSV that is safe to open in a spreadsheet: a spreadsheet reads no text as a formula.
+"""CSV that is safe to open in a spreadsheet, which takes no string in it for a formula.
 
-A text that starts like a formula gets a leading ``'`` (OWASP, CSV Injection); a number, even a negative one, stays a number.
-Reading removes that ``'``, so every text comes back as it was.  The exception is a NUL, which CSV cannot hold (Python 3.10
+A string that starts like a formula gets a leading ``'`` (OWASP, CSV Injection); a number, even a negative one, stays a number.
+Reading removes that ``'``, so every string comes back as it was.  The exception is a NUL, which CSV cannot hold (Python 3.10
 neither writes nor reads one): it becomes ``\\x00``.
 """
 
@@ -37,7 +37,7 @@ def _lines(rows: Iterable[Iterable[object]], cells: Mapping[str, str]) -> str:
 
 
 class _Cells(dict[str, str]):
-    """The cell of each text of one table; most texts are in many rows."""
+    """The escaped cell of each string of one table; most strings are in many rows."""
 
     def __init__(self, made: Callable[[str], str]) -> None:
         super().__init__()
@@ -56,12 +56,12 @@ class _Line:
 
 
 def read_cell(cell: str) -> str:
-    """The text that was written as this cell."""
+    """The string that was written as this cell."""
     return cell[1:] if _ESCAPED.match(cell) else cell
 
 
 def head_of(cells: Sequence[str], columns: Sequence[str], required: Sequence[str], path: Path, what: str) -> list[str]:
-    """The names of a head: each is one of ``columns``, none is twice, and all of ``required`` are there. Raises UsageError, in
+    """The names of a header: each is one of ``columns``, none is twice, and all of ``required`` are there. Raises UsageError, in
     which ``what`` names the file: "the claims"."""
     head = [name.strip() for name in cells]
     for name in required:

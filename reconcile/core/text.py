@@ -1,4 +1,4 @@
-"""Numbers and names as text: thousands separators, signs, percentages, and escaping of names for Markdown."""
+"""Formatting for reports: numbers with separators, signs, percentages, SI prefixes; names escaped for Markdown and terminals."""
 
 from __future__ import annotations
 
@@ -137,8 +137,7 @@ _LIVE = re.compile(
 
 
 def inert(text: str) -> str:
-    """As :func:`markdown`, for a comment on GitHub: an empty comment in the middle of it keeps a link or a mention from its
-    work."""
+    """As :func:`markdown`, for a comment on GitHub: an empty HTML comment inside keeps links and mentions inactive."""
     return _LIVE.sub(r"\g<0><!-- -->", markdown(text))
 
 

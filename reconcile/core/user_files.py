@@ -1,4 +1,4 @@
-"""Reading files from users: text, TOML, and JSON that is checked before anything uses it."""
+"""Reading of users' text, TOML and JSON files, within limits on size, nesting and digits; any fault is one sentence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOO_MANY_DIGITS = f"a number has more than {DIGITS} digits"
 
 
 class Unsound(ValueError):
-    """Data that reconcile does not accept from any file; the message is half a sentence."""
+    """Data that reconcile rejects in any file (nested too deeply, a number too long); the message is half a sentence."""
 
 
 def text(path: Path, label: str) -> str:

@@ -1,4 +1,4 @@
-"""Work: the integer components of one op execution, and the registry of formulas that compute it."""
+"""``Work``: exact counts of the operations of one op (multiply-adds, adds, divisions, ...), and the registry of its formulas."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def sum_works(works: Iterable[Work]) -> Work:
 
 
 LARGEST: int = 10**1000
-"""More than any op does; Python prints no number with more than 4,300 digits."""
+"""The largest count allowed, more than any op does; Python prints no number with more than 4,300 digits."""
 _INTS = {int}
 
 

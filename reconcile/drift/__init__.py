@@ -1,1 +1,1 @@
-"""Saved ledgers: the differences between two of them, and the reasons."""
+"""Baselines: saved traces and ledgers of a model, and what changed since, with the reasons (``reconcile check``)."""

@@ -1,6 +1,6 @@
-"""The form of a baseline file: every field is there and has its type. A file of another form is refused, not read.
+"""Validation of baseline files: every field is there and has its type. A file that is not valid is refused.
 
-A number that was edited by hand, in an entry and in the total, still has this form: it is a drift at its layer, not damage.
+A number that was edited by hand, in an entry and in the total, is still valid: it shows as a change at its layer, not as damage.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Baselines: the raw results of one model's counters and tracers, in a file that later runs are compared with.
+"""Baseline files: reads and writes one model's traces and ledgers, which later runs are compared with.
 
 There is one JSON file per model and environment, ``<folder>/<model>/<environment>.json``; a training step has
 ``<folder>/<model>-training-<optimizer>/<environment>.json``.  The file holds the records as the workers wrote
-them, and neither a place nor a time: two baselines taken on the same versions are the same file.
+them, without paths and dates: two baselines of the same versions are the same file.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def pass_of(collected: Collected) -> str:
 
 
 def dumps(collected: Collected, environment: str = CURRENT) -> str:
-    """A take as text; the same take gives the same text. An op or entry has a line of its own. In an environment of pinned
-    versions, where only a change of the model moves them, those of one layer share lines."""
+    """A take as a JSON string; the same take gives the same string. An op or entry has a line of its own. In an environment of
+    pinned versions, where only a change of the model moves them, those of one layer share lines."""
     meta = collected.meta
     records = [*collected.traces, *collected.ledgers]
     data = {

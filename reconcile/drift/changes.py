@@ -1,4 +1,4 @@
-"""The differences between two takes of one model: frozen records that ``compare.py`` makes and the reports show."""
+"""Records of the differences between two runs (takes) of one model: ``compare.py`` makes them, reports show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare a fresh run with a baseline and, if asked to, accept it as the new baseline."""
+"""``reconcile check`` and ``flops.check``: compare a fresh run with a baseline, or save it as the new one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .compare import compare
 
 
 class NoBaseline(UsageError):
-    """There is nothing to compare with yet."""
+    """There is no baseline to compare with yet."""
 
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]

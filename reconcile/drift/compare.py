@@ -1,4 +1,4 @@
-"""Compare two takes of one model: every ledger entry by entry, every trace op by op, with the reasons for each change.
+"""Compare two runs (takes) of one model: each ledger entry by entry, each trace op by op, with the reasons for each change.
 
 Nothing is run here.  The reasons are derived, never guessed: each ledger is bridged to the trace of its own take, by the
 rules of its own version, and the cause lines of the two bridges are compared.

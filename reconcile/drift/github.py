@@ -1,6 +1,6 @@
-"""A check's outcome for GitHub: the comment on a pull request, and the annotations in the log of its workflow.
+"""The result of ``reconcile check`` for GitHub: the comment on a pull request, and annotations in the log of its workflow.
 
-The verdict comes first, then what moved, then everything as ``reconcile check --verbose`` prints it, folded.
+The verdict comes first, then what changed, then everything as ``reconcile check --verbose`` prints it, folded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Match the entries of an older record to those of a newer one: by the pair's layer and the kind of op, then by what was seen.
+"""Match entries of an older ledger, or ops of an older trace, to those of a newer one: by layer and op, then shapes and amounts.
 
 An upgrade of a framework changes names first, so a name never decides alone.  Within one layer and kind of op, two entries
-are the same if they agree on, in this order: the name and what was seen; what was seen and the amount (renamed); what was
-seen; the name; the amount; and, last, only their position.
+are the same if they agree on, in this order: the name and what was seen (shapes, attributes, calls); what was seen and
+the amount (renamed); what was seen; the name; the amount; and, last, only their position.
 """
 
 from __future__ import annotations

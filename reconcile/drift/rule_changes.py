@@ -1,4 +1,4 @@
-"""The grounds on which a ledger was counted, before and after: cause lines, rules, and entries that no rule explains."""
+"""Why a ledger changed between two takes: the cause lines, the rules, and the reasons for uncounted ops that differ."""
 
 from __future__ import annotations
 

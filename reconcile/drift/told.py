@@ -1,6 +1,6 @@
-"""A change of the model's own work, told once: each layer and the total, before and after, and what changed there.
+"""A change of the model itself, reported once for all counters: FLOPs by layer, before and after, and what changed there.
 
-The counters that count the same change are named in one line. A counter that moved in another way is told by itself (words.py).
+One line names the counters that count the same change. words.py reports a counter that changed in another way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..core.text import number, percent, si
 from .changes import Change, CounterDrift, Drift, TraceDrift
 
 WEIGHTS = 1
-"""The place of the weights among the tensors that a convolution takes."""
+"""The index of the weights among the tensors that a convolution takes."""
 TENSORS = 2
 """Tensors of one op that are shown."""
 LAYERS = 20
@@ -25,7 +25,7 @@ def find_known(drift: Drift) -> list[TraceDrift]:
 
 
 def apart(drift: Drift) -> list[CounterDrift]:
-    """The counters that moved, and not by that change alone."""
+    """The counters that changed, and not by that change of the model alone."""
     followed = {trace.framework for trace in find_known(drift)}
     return [c for c in drift.counters if c.moved and not (c.follows and c.framework in followed)]
 

@@ -1,4 +1,4 @@
-"""The differences between two takes in words: one line if nothing moved, else counter by counter and layer by layer."""
+"""The text of ``reconcile check``: one line if nothing changed between two takes, else the changes by counter and layer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The answer of a run: every result, and what follows from the results alone, computed once.
+"""``Answer``: the results of a run, with the verdict and the phases that follow from them, each computed once.
 
-Reports, the command line and the Python interface take an ``Answer`` and compute none of it themselves. What follows from the
-results is computed when it is first asked for, and kept: a result that is only added up needs no verdict.
+Reports, the command line and the Python interface take an ``Answer`` and compute none of it themselves. The verdict and
+the phases are computed when they are first asked for, and kept.
 """
 
 from __future__ import annotations

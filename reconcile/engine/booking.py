@@ -1,4 +1,4 @@
-"""Booking: from one item of a bridge to adjustments, in the fixed order of causes. Nothing here sees a ledger's value.
+"""Booking: turns one item of a bridge into amounts by cause, in the fixed order of causes, without the counter's reported value.
 
 A counter's value of one component is ``coefficient x counted x seen``; the convention's is ``weight x ran x times``.
 The difference is corrected cause by cause, and each correction starts from the result of those before it. So the parts add

@@ -1,4 +1,4 @@
-"""The wording of a citation: the counted work, the convention, and the counters. Pure functions of the results."""
+"""The sentence with which you cite a FLOP count: its number, model, convention and counters. Pure functions of the results."""
 
 from __future__ import annotations
 

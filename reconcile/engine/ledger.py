@@ -1,4 +1,4 @@
-"""One ledger against its trace: entries checked against the rules, items booked, everything in the pair's layers."""
+"""Reconciles one ledger with its trace: checks entries against the counter's rules, and books its items by cause and layer."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def build(seen: View, trace: Trace) -> Bridge:
 
 @dataclass(frozen=True, slots=True)
 class Bridged:
-    """A ledger beside its trace, whatever the convention: its items, checked against the values that were reported, and these by
-    layer of the pair, where the ops ran that they count.
+    """A ledger with its bridge to the trace, under no convention yet: its items, checked against the reported values, and these
+    values by layer of the pair.
 
     Attributes:
         ledger: The ledger, values included.

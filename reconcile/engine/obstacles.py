@@ -1,4 +1,7 @@
-"""What stands between an answer and a clean reconciliation."""
+"""Why a reconciliation is not clean: incomplete traces, residuals, unexplained statements, unchecked entries, broken rules.
+
+The gallery and sweeps list them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ CLEAN = (State.EQUAL, State.EXPLAINED)
 
 
 def list_obstacles(results: Mapping[str, Answer]) -> Iterable[str]:
-    """The obstacles to a clean reconciliation, a sentence each."""
+    """The reasons, a sentence each, for each named answer."""
     for name, result in results.items():
         for trace in result.traces:
             if not trace.complete:

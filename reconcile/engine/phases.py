@@ -1,4 +1,4 @@
-"""A trace by layer and phase (forward, loss, both kinds of gradients, recomputation, optimiser), and the phases' ratio.
+"""A training step's FLOPs by layer and phase (forward, loss, gradients, recomputation, optimiser), and the sums for MFU and HFU.
 
 Pure functions of a trace's rows: every FLOP of the trace is in exactly one cell.
 """
@@ -47,7 +47,7 @@ class PhaseRow:
 
     @property
     def again(self) -> int:
-        """FLOPs that are computed a second time, for the gradients."""
+        """FLOPs of recomputation (activation checkpointing)."""
         return self.flops.get(RECOMPUTATION, 0)
 
     @property
@@ -57,7 +57,7 @@ class PhaseRow:
 
     @property
     def ran(self) -> int:
-        """FLOPs of these with what is computed again: the numerator of HFU."""
+        """FLOPs of these with recomputation: the numerator of HFU."""
         return self.once + self.again
 
     @property

@@ -1,4 +1,4 @@
-"""Recompute amounts from evidence alone, so that you can check any adjustment that you doubt."""
+"""Recomputes an adjustment's amount from its evidence alone, to check a line of a statement (``reconcile counter conform``)."""
 
 from __future__ import annotations
 

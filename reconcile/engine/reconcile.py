@@ -1,4 +1,4 @@
-"""The engine: traces and ledgers in, statements out. Pure functions; it knows no counter, framework or model by name."""
+"""Reconciles every ledger with its trace, and the traces with each other. Pure functions; they name no counter or model."""
 
 from __future__ import annotations
 

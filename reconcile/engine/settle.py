@@ -1,4 +1,4 @@
-"""Reconcile the workers' results: pure functions, under one convention or under each."""
+"""Turns the traces and ledgers of a run into its ``Answer``, under one convention or under each, and decides its exit code."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _settle_conventions(
 
 
 def without_absent(collected: Collected, asked: Collection[str]) -> Collected:
-    """The same without the counters that were not asked for and are not installed: a note of their trace names them."""
+    """The results without counters that were neither requested nor installed: a note of their trace names them."""
     traced = {t.framework for t in collected.traces if isinstance(t, Trace)}
     gone = [
         x

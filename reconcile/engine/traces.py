@@ -1,4 +1,4 @@
-"""Traces at home: their work, why they are incomplete, and the real differences between two of them."""
+"""The work of a trace by op and layer, why it is incomplete, and the real differences in work between two traces."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One model in several environments: the run, its reports, its terminal."""
+"""``reconcile matrix``: one model in several environments. The run, its reports and its terminal output."""

@@ -1,7 +1,8 @@
-"""The reports of a matrix: one pair in several environments. Markdown, CSV and JSON, pure functions of a MatrixResult.
+"""The reports of ``reconcile matrix`` in Markdown, CSV and JSON: one pair in several environments.
 
 A counter is named with its environment, ``tf-1.12: tf.profiler@session``. Per environment the statements are those to
 the work that ran; between neighbours they go from counter to counter. The files name no host, no path and no date.
+Pure functions of a MatrixResult.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def _place_statement(s: Statement, environment: str) -> Statement:
 
 
 def origin(result: MatrixResult, name: str, total: int | None) -> str:
-    """As view.origin, for a name that carries its environment."""
+    """As ``origin`` in report/view.py, for a name that carries its environment."""
     environment, _, counter = name.partition(": ")
     run = next((c.result for c in result.cells if c.environment.name == environment), None)
     return f"{environment}: {view.origin(run, counter, total)}" if run is not None else name

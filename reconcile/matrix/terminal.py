@@ -1,4 +1,4 @@
-"""A matrix on the screen: one table of totals, then the statements between neighbours, then the paths of the files."""
+"""The terminal output of ``reconcile matrix``: a table of totals, the statements between neighbours, the paths of the files."""
 
 from __future__ import annotations
 

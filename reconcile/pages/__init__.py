@@ -1,4 +1,4 @@
-"""One page per cause, convention and counter. ``reconcile explain`` prints and ``docs/`` shows the same text.
+"""Documentation pages, one per cause, convention and counter: ``reconcile explain`` prints and ``docs/`` shows them.
 
 The written part of a page is the file ``KIND/NAME.md`` beside this one; the facts that the code knows (meaning, booking
 order, unit, rules with their source lines) are put before and after it.

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: one definition for every backend, ATen's math decomposition.
+"""The work of scaled dot-product attention: one definition for every backend, ATen's math decomposition.
 
 Source: ATen native/transformers/attention.cpp (_scaled_dot_product_attention_math). Fused kernels (flash, memory
 efficient, cuDNN) compute the same values with other instructions; their records get the same work, so that a model's work
@@ -92,8 +92,8 @@ def flex(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]) -
 
 
 def flex_gradient(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]) -> Work:
-    """All gradients of :func:`flex` as the one op that computes them: it keeps one number of each row and computes the attention
-    again. ``g`` is the gradient of the result.
+    """All gradients of :func:`flex` as the one op that computes them: it keeps one number of each row and recomputes the
+    attention. ``g`` is the gradient of the result.
 
     - q @ k^T, * scale; each row's number to base e, and its gradient: mul, div; compared with -inf: cmp; exp(score - it)
     - attention^T @ g; g @ v^T; the sum of result * g over each row; attention * (g @ v^T - the sum + the row's gradient), * scale
@@ -138,7 +138,7 @@ def sdpa_gradient(
 
     Each of the four products is made on all scores; ``masked`` says how much of it a mask discards that leaves ``away`` of the
     Sq*Sk positions out.
-    Kernels that keep no attention (flash, memory efficient) compute it again; that work is not included.
+    Kernels that keep no attention (flash, memory efficient) recompute it; that work is not included.
     """
     sdpa(query, key, value, masked=False)  # the same tensors or the same refusal
     batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
@@ -184,8 +184,8 @@ def multi_head(
 
 
 def multi_head_of_sequences(lengths: Sequence[int], embed: int, heads: int) -> Work:
-    """The same of a nested tensor of sequences, with itself and without weights: the projections are of its rows, the softmax is
-    of each sequence alone, and in all between each sequence is padded to the longest.
+    """As :func:`multi_head`, of a nested tensor of sequences, with itself and without weights: the projections are of its rows,
+    the softmax is of each sequence alone, and in all between each sequence is padded to the longest.
 
     Source: ATen native/transformers/attention.cpp (transform_bias_rescale_qkv_cpu, transform0213_gemm_nt_bias),
     native/nested/NestedTensorMath.cpp (NestedTensor_softmax_dropout).

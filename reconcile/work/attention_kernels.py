@@ -1,4 +1,4 @@
-"""Attention as the kernels of GPU libraries are called: heads before or after the positions, packed sequences, windows.
+"""Formulas of fused attention operators (flash, memory-efficient, cuDNN): layout of heads, packed sequences, window masks.
 
 A packed call holds sequences of different lengths one after the other; its work is that of each sequence alone.  ``lengths``
 of its record are those of queries and of keys: they are values of a tensor, which a trace on meta does not have.

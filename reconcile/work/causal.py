@@ -1,4 +1,4 @@
-"""Masks that a trace does not show: under a convention that leaves masked products out, their ops are unknown or taken whole."""
+"""Attention masks whose values a trace lacks: ``--convention causal`` takes the op as unknown, or counts all its products."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Operators by which processes pass tensors to each other (torch.distributed, XLA's collectives): one part of the processes'
-work, as this one runs it.
+"""Formulas of collective operators such as all-reduce (torch.distributed, XLA): the work and the bytes sent of one process.
 
-None has products of matrices.  Operators that only pass values on do no arithmetic.  Operators that reduce also add, compare or
+None has matrix products.  Operators that only pass values on do no arithmetic.  Operators that reduce also add, compare or
 multiply: of N elements that D processes reduce in a ring, each process adds all but the chunk that it sends first,
 N (D - 1) / D of them (NCCL's documentation, nccl-tests doc/PERFORMANCE.md), and all of them together N (D - 1), in a tree as
 well. Where a trace does not say which processes take part, this work is unknown, and `matmul` gives it no weight.

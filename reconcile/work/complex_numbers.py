@@ -1,4 +1,4 @@
-"""Sums and products of complex numbers, counted in operations on their real and imaginary parts.
+"""The work of sums and products of complex numbers, counted in operations on their real and imaginary parts.
 
 A sum is two adds, a product (a + bi)(c + di) four multiplies and two adds, and a multiply-add of a matrix product four
 multiply-adds onto two accumulators. A complex operand makes every operand complex: the frameworks convert the real ones.

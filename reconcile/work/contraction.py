@@ -1,7 +1,7 @@
-"""Dot products: all forms of matrix multiplication, and einsum.
+"""The work of contractions, from sizes alone: batches of dot products, dense layers, the alpha and beta of addmm, and einsum.
 
 One multiply-accumulate (MAC) is a multiply and an add into an accumulator that starts at 0; each output element of a
-contraction over K >= 1 terms has one accumulator. A contraction over nothing (K = 0) does nothing.
+contraction over K >= 1 terms has one accumulator. An empty contraction (K = 0) costs nothing.
 """
 
 from __future__ import annotations

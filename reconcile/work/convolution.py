@@ -1,4 +1,4 @@
-"""Convolutions, dense as every kernel and counter computes them: products with padding zeros count like the others.
+"""The work of convolutions and of their filter gradients, from sizes alone. Products with padding zeros count like the others.
 
 Strides, dilation and padding need no terms of their own, because the output's shape reflects them.
 """

@@ -1,4 +1,4 @@
-"""Work per output element of elementwise operations, one row per operation, and the reductions.
+"""The work per output element of elementwise operations, one row per operation, and the work of reductions and norms.
 
 sub counts as add; negation is add (0 - x); abs, sign, max, min and comparisons are cmp; a clamp is one cmp per bound; exp,
 log, sqrt, tanh, sigmoid, pow, rounding and the like are one special each. A select evaluates its costlier side.

@@ -1,4 +1,6 @@
-"""Work of gradients, written out term by term. N elements, R rows of n, C channels, g the incoming gradient.
+"""The work of the backward pass of softmax, norms, convolution, pooling and interpolation, term by term.
+
+N elements, R rows of n, C channels, g the incoming gradient.
 
 A function with a ``mask`` covers the gradients with respect to (input, weight, bias) that the mask asks for; work that
 several of them share is counted once.

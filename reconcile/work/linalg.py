@@ -1,7 +1,7 @@
-"""Factorisations and triangular systems, by the algorithms of LAPACK, as exact integers.
+"""The work of matrix factorisations and triangular systems, by the algorithms of LAPACK, as exact integers.
 
-A factorisation is no product of matrices: its multiplies and adds are counted one by one, and ``mac`` is 0, as every counter
-here has it. Square matrices are n x n, right-hand sides are n x k.
+A factorisation is no product of matrices: its multiplies and adds are counted one by one, and ``mac`` is 0, as in every
+counter here. Square matrices are n x n, right-hand sides are n x k.
 
 Source: Anderson and Dongarra, LAPACK working note 41, "Installation Guide for LAPACK", appendix C (operation counts), whose
 multiplications include divisions and square roots; here each has its own component. Loops in the tests do the same.

@@ -1,4 +1,7 @@
-"""Softmax and the normalisations, written out term by term. N elements, R rows of n, C channels; integers only."""
+"""The work of softmax and normalisations, term by term.
+
+N elements, R rows of n, C channels; integers only.
+"""
 
 from __future__ import annotations
 

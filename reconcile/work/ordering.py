@@ -1,4 +1,4 @@
-"""Comparisons to find the k largest of n in order, and to sort: one definition for every backend, a knockout tournament.
+"""The comparisons of top-k, sorting and searching: one definition for every backend, a knockout tournament.
 
 The number of comparisons in a kernel depends on its algorithm and on the data: ATen uses std::partial_sort if 64 k <= n,
 else nth_element and sort (native/TopKImpl.h), TensorFlow a heap of k (core/kernels/topk_op.cc, gtl::TopN).  The shapes do not

@@ -1,4 +1,4 @@
-"""Pooling and interpolation. Windows are dense: padding counts, as in convolutions."""
+"""The work of pooling and interpolation, from sizes alone. Windows are dense: padding counts, as in convolutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurrent layers, from the shapes of their weights.
+"""The work of recurrent layers (RNN, LSTM, GRU), from the shapes of their weights.
 
 G gates of H units on I inputs: w_ih (G*H, I), w_hh (G*H, H or P), biases (G*H,), projection w_hr (P, H).
 Work per row (one time step of one sequence) and layer-direction:

@@ -1,4 +1,4 @@
-"""Gradients of recurrent layers, from the shapes of their weights and from the requested gradients.
+"""The work of the gradients of recurrent layers, from the shapes of their weights and from the requested gradients.
 
 G gates of H units on I inputs, R rows (one time step of one sequence each), N rows that begin a sequence, P = H or the
 size of the projection. Per layer-direction, in two parts.

@@ -1,7 +1,7 @@
-"""Sampling a picture at any places, and resizing with a filter as wide as the scale (antialias).
+"""The work of grid sampling (an image read at arbitrary coordinates) and of antialiased resizing, with their gradients.
 
-A place needs its coordinates and its weights once, whatever the number of channels; each channel sums its neighbours times their
-weights. Neighbours outside count, as padding does in a convolution.
+The coordinates and weights of a point are computed once for all channels; each channel sums its neighbours times their weights.
+Neighbours outside count, as padding does in a convolution.
 """
 
 from __future__ import annotations

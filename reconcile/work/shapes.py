@@ -1,4 +1,4 @@
-"""Reading an op record for formulas: element counts, shapes, attributes. There is no arithmetic here."""
+"""Accessors by which formulas read an op record: element counts, shapes, attributes. What is missing raises UnknownWork."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that torchvision registers ("torchvision.<name>"): deformable convolutions, and those of regions and boxes.
+"""Formulas of torchvision's operators ("torchvision.<name>"): deformable convolution, RoI pooling and boxes.
 
 The work is that of the expressions of torchvision's kernels for the CPU, each intermediate computed once: a sample's coordinates
 and weights are shared by all channels. Samples outside the picture count, as padding does in a convolution.

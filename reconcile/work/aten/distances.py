@@ -1,4 +1,4 @@
-"""ATen's distances between points, and their gradients."""
+"""Formulas of ATen's distances between points (cdist, pdist, dist), and of their gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ATen elementwise operators, and operators that add values by index."""
+"""Formulas of ATen elementwise operators, and of operators that add values by index (scatter_add, index_put)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ATen operators on lists of tensors (``_foreach_*``), and optimisers that are one operator (``_fused_*``).
+"""Formulas of ATen operators on lists of tensors (``_foreach_*``), and of fused optimiser steps (``_fused_*``).
 
 A foreach operator does for each tensor what the operator on one tensor does: ATen native/ForeachOpsKernels.cpp.  A record's
 outputs are the list of results; for an operator that works in place, the list that it changes.

@@ -1,4 +1,4 @@
-"""Gradients of recurrent layers and of attention: fused calls, which the trace records as one op per direction.
+"""Formulas of the gradients of recurrent layers and attention: the trace has one op for each fused call, forward or backward.
 
 Such a record has the inputs of its forward op, ``needs``, which says for each input whether it needs a gradient, and the
 ``part`` of the work that it covers, since parts belong to different phases; without a part it covers all the work.

@@ -1,4 +1,4 @@
-"""ATen softmax, normalisations, pooling, interpolation and attention."""
+"""Formulas of ATen softmax, normalisations, pooling, interpolation and attention."""
 
 from __future__ import annotations
 

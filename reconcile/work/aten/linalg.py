@@ -1,6 +1,6 @@
-"""ATen's linear algebra: direct factorisations and solutions, matrix by matrix.
+"""Formulas of ATen's linear algebra: direct factorisations, solvers and chains of matrix products.
 
-A factorisation does not belong to the convention `matmul`, see linalg.py. A factorisation that iterates until it converges, or
+The convention `matmul` does not count factorisations, see work/linalg.py. A factorisation that iterates until it converges, or
 whose reflections depend on the data, has no count, and no products of matrices.
 """
 

@@ -1,4 +1,4 @@
-"""Losses inside a model, and their gradients: the work per element, then the sum or the mean.
+"""Formulas of ATen loss functions and their gradients: the work per element, then the sum or the mean.
 
 ``reduction``: 0 none, 1 mean, 2 sum. In the gradient, the host computes 1 / N, which is not counted.
 """

@@ -1,5 +1,7 @@
-"""Products in low precision: of scaled 8-bit and 4-bit numbers. Multiply-adds are those of the product that they represent; the
-cost of the scales depends on their granularity."""
+"""Formulas of matrix products, convolutions and recurrent layers in low precision, on scaled 8-bit and 4-bit numbers.
+
+Multiply-adds are those of the product that they represent; the cost of the scales depends on their granularity.
+"""
 
 from __future__ import annotations
 

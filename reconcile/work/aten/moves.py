@@ -1,4 +1,4 @@
-"""ATen operators that do no floating-point arithmetic, one by one, each with the reason."""
+"""ATen operators whose work is 0, because they do no floating-point arithmetic, each with the reason."""
 
 from __future__ import annotations
 

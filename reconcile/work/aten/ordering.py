@@ -1,4 +1,4 @@
-"""ATen operators that order, select and search: only comparisons, one definition for all data (ordering.py)."""
+"""Formulas of ATen operators that sort, select and search: only comparisons, whatever the data (work/ordering.py)."""
 
 from __future__ import annotations
 

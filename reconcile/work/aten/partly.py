@@ -1,5 +1,4 @@
-"""ATen operators whose work is known only in part: they have no products of matrices, and their other operations
-depend on the data, or on an algorithm that a library chooses.
+"""ATen operators without multiply-adds, whose other work depends on the data or on an algorithm that a library chooses.
 
 Under the convention `matmul` their work is known; under others the trace names them as unknown.
 """

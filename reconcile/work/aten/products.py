@@ -1,4 +1,4 @@
-"""ATen matrix products, convolutions and einsum."""
+"""Formulas of ATen matrix products, convolutions and einsum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ATen recurrent operators: whole layers, cells, and the fused kernels of CPU and GPU libraries."""
+"""Formulas of ATen recurrent operators: whole layers, cells, and the fused kernels of CPU and GPU libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ATen reductions, scans and norms."""
+"""Formulas of ATen reductions, scans and norms."""
 
 from __future__ import annotations
 

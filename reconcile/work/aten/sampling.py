@@ -1,4 +1,4 @@
-"""ATen's grid samplers and antialiased resizing, and their gradients."""
+"""Formulas of ATen's grid samplers and antialiased resizing, and their gradients."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""ATen operators on sparse tensors: the record says how many values each tensor stores, and only stored values cause work.
+"""Formulas of ATen operators on sparse tensors: only stored values cause work, as many as the record says.
 
-It depends on the values, so it is counted as it ran. Two stored values at one place count twice, as the kernels compute them.
+The work depends on the values, so it is that of the run. Two stored values at one place count twice, as the kernels compute them.
 """
 
 from __future__ import annotations

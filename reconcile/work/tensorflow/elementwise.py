@@ -1,4 +1,4 @@
-"""TensorFlow elementwise ops, reductions and matrix products."""
+"""Formulas of TensorFlow elementwise ops, reductions and matrix products."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""TensorFlow ops of the backward pass and of the optimiser's step; layers.py has those of convolutions and norms, elementwise.py
-has the elementwise ones."""
+"""Formulas of TensorFlow ops of the backward pass (pooling, scatter, resizing) and of SGD's step.
+
+layers.py has those of convolutions and norms, elementwise.py the elementwise ones.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorFlow convolutions, pooling, normalisation, softmax and resizing."""
+"""Formulas of TensorFlow convolutions, pooling, normalisation, softmax and resizing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""TensorFlow's linear algebra: factorisations and systems as ATen's are counted (linalg.py), sparse and banded products by their
-stored values, and complex numbers by their parts (aten/complex_numbers.py)."""
+"""Formulas of TensorFlow's linear algebra: factorisations, linear systems, sparse and banded products, complex numbers.
+
+Factorisations and systems are counted as ATen's (work/linalg.py), sparse and banded products by their stored values, and complex
+numbers by their parts (aten/complex_numbers.py).
+"""
 
 from __future__ import annotations
 

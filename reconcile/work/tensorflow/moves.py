@@ -1,4 +1,7 @@
-"""TensorFlow op types that do no floating-point arithmetic, one by one, each with the reason."""
+"""TensorFlow op types whose work is 0, because they do no floating-point arithmetic, each with the reason.
+
+The last list names ops that run code or graphs of their own: their work is not 0, but unknown.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""TensorFlow ops whose work is known only in part: they have no products of matrices, like ATen's ops of the same names
-(aten/partly.py), and their other operations depend on the data, or on an algorithm that a library chooses, or have no formula.
+"""TensorFlow ops without multiply-adds, whose other work is unknown.
+
+It depends on the data or on an algorithm that a library chooses, or has no formula. For ATen's ops, see aten/partly.py.
 
 Left out on purpose, as they multiply matrices inside: LRN (by a band matrix), CholeskyGrad, Mfcc, the functions of matrices, the
 quantized products, and MatrixSolveLs, which may.

@@ -1,4 +1,4 @@
-"""TensorFlow's fused recurrent cells (the CudnnRNN family, whose weights are one opaque buffer, has no formula)."""
+"""Formulas of TensorFlow's fused recurrent cells (the CudnnRNN family, whose weights are one opaque buffer, has no formula)."""
 
 from __future__ import annotations
 
