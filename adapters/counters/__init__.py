@@ -1,4 +1,7 @@
-"""A folder per counter, and what several counters share. Python 3.6."""
+"""The adapters of FLOP counters: a folder per counter, the modules that several counters share, and how a counter is declared.
+
+Python 3.6.
+"""
 
 from typing import Any
 

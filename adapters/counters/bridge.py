@@ -1,4 +1,7 @@
-"""Items: the parts of a bridge between a ledger and its trace. This code cannot reach any reported value."""
+"""Items, of which each counter's bridge from ledger to trace consists, and functions that make them.
+
+A bridge gets a ``View``, a ledger without its values, so no explanation can depend on a reported number.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a counter at the dispatcher adds for each op that it lets run, by module. PyTorch 2.0 and later."""
+"""Entries of counters that are dispatch modes (flop_counter, ptflops@aten): what each op added to the counter's total, by module.
+
+PyTorch 2.0 and later.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class Added:
         return result
 
     def move_amounts(self, layer: str, to: str) -> None:
-        """What was noted in this layer belongs to that one."""
+        """Move the amounts of one layer to another."""
         for where, name in [key for key in self.amounts if key[0] == layer]:
             amount = self.amounts.pop((where, name))
             self.amounts[to, name] = self.amounts.get((to, name), 0) + amount

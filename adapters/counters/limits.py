@@ -1,7 +1,7 @@
-"""Models that a counter cannot count although they run: told apart from a counter that is broken.  Python 3.8, standard library.
+"""Tells models that a counter cannot count, although they run, from a counter that is broken.  Python 3.8, standard library.
 
 A counter raises BeyondCounter, with a sentence that says why and what to do, if it failed while it ran a model.  An error that
-the user's own code or ours raises stays as it is, and so does one that the counter raises on every model.
+the user's own code or reconcile raises stays as it is, and so does one that the counter raises on every model.
 """
 
 import os

@@ -1,7 +1,8 @@
-"""From the ledger of a counter that hooks modules to the PyTorch trace: a hooked module accounts for its own work that ran.
+"""Bridge from the ledger of a counter that hooks modules (thop, torchinfo, torchscan, torchstat) to the PyTorch trace.
 
-That work must equal our own formula for the module, with the calls and tensor shapes that the counter saw (module_work.py).
-Otherwise the model ran other ops under the counter than in the trace, and nothing can be booked.
+A hooked module accounts for its own work that ran.  That work must equal reconcile's formula for the module, with the calls and
+tensor shapes that the counter saw (module_work.py).  Otherwise the model ran other ops under the counter than in the trace, and
+nothing can be booked.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The work of one call of a module, from the shapes that a counter saw, by our formula for the ATen op of its class.
+"""Work of one call of a torch.nn module, from the shapes that a counter saw, by the formula for the ATen op of its class.
 
-It proves that the traced module ran as often, and on tensors of the same shapes.
+Bridges compare it with the trace: if both agree, the traced module ran as often, and on tensors of the same shapes.
 """
 
 from __future__ import annotations

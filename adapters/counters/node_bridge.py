@@ -1,4 +1,4 @@
-"""From the ledger of a counter that counts the nodes of a graph to the trace: node by node, matched by name.
+"""Bridge from the ledger of a counter of graph nodes (tf.profiler, ONNX counters) to the trace: node by node, matched by name.
 
 Two nodes with the same name are the same node only if they do the same work in one run, as far as the counter's graph has
 shapes, and if the node ran once (in a static graph) or as often as in the trace.

@@ -1,4 +1,4 @@
-"""From the ledger of a counter that works on ATen ops to the PyTorch trace, module by module.
+"""Bridge from the ledger of a counter of ATen ops (flop_counter, fvcore and others) to the PyTorch trace, module by module.
 
 The counter may see the work of a module split into other ops than the trace (a GRU step by step, a linear layer as one
 node).  The same formulas give the work of each op that it saw; in each module these must add up to the work that ran,

@@ -1,6 +1,6 @@
-"""The items of a module in which a counter of ATen ops met other ops than ran: which of the missing work has a cause.
+"""Items of a module in which a counter of ATen ops met other ops than ran: causes of the missing work, or a residual.
 
-See op_bridge.py, which adds up the work of each module.
+op_bridge.py adds up the work of each module, and calls ``settle_module`` where the sums differ.
 """
 
 from __future__ import annotations

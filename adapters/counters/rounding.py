@@ -1,7 +1,7 @@
-"""Whole numbers added in float32, as thop did until April 2020: from 2^24 on, a sum is rounded to what float32 holds.
+"""Sums of counts in float32, as XLA computes them and thop did until April 2020: above 2^24, a sum is rounded.
 
-A hook adds ``torch.Tensor([int(ops)])`` to its module's buffer (count_hooks.py:27), and profile adds the buffers of all modules
-without children in the order of ``model.modules()`` (profile.py:102).
+A hook of thop adds ``torch.Tensor([int(ops)])`` to its module's buffer (count_hooks.py:27), and profile adds the buffers of all
+modules without children in the order of ``model.modules()`` (profile.py:102).
 """
 
 from __future__ import annotations

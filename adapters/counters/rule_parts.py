@@ -1,5 +1,7 @@
-"""Parts of the rules of several counters of PyTorch's modules and functions: names, sizes, counts per element, and
-recurrent layers: one step, and how the steps add up."""
+"""Helpers for the rules of PyTorch counters: names of classes and functions, sizes, counts per element, recurrent layers.
+
+For a recurrent layer they give the work of one step, and the sum over all steps and layers.
+"""
 
 from __future__ import annotations
 

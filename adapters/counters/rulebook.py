@@ -1,4 +1,7 @@
-"""Rules: our model of a counter, as pure integer functions from the op it saw to the work components it includes."""
+"""Rules and rule books: a counter's model, as pure integer functions from an op that it saw to the work that it includes.
+
+A rule cites the counter's source and holds for a range of its versions.
+"""
 
 from __future__ import annotations
 

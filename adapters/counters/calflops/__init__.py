@@ -1,4 +1,4 @@
-"""calflops: functions of PyTorch that it patches while a model runs."""
+"""The counter calflops, a fork of DeepSpeed's FLOPs profiler: it patches functions of PyTorch while a model runs."""
 
 from ....core.records import FLOP, MAC
 from .. import torch_counter

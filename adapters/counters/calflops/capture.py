@@ -1,4 +1,4 @@
-"""Ledger of calflops.calculate_flops, one entry per module. PyTorch 2.0 and later."""
+"""Runs calflops.calculate_flops and returns its ledger, one entry per module. PyTorch 2.0 and later."""
 
 from __future__ import annotations
 

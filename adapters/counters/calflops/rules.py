@@ -1,4 +1,7 @@
-"""What calflops counts. Lines are of calflops 0.3.2, calflops/pytorch_ops.py. Units FLOP and, for calflops@macs, MAC."""
+"""Rules of calflops: what it counts for one call of a function. Units FLOP and, for calflops@macs, MAC.
+
+Lines are of calflops 0.3.2, calflops/pytorch_ops.py.
+"""
 
 from __future__ import annotations
 

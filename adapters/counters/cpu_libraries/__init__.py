@@ -1,4 +1,4 @@
-"""cpu_libraries: what MKL and oneDNN write of the products that they are asked for, on the CPU."""
+"""The counter cpu_libraries: products that MKL and oneDNN, PyTorch's math libraries on the CPU, write into their logs."""
 
 from ....core.counter import Counter
 from ....core.records import MAC

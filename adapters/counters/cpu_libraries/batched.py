@@ -1,8 +1,8 @@
-"""The sizes of a batch of products, which MKL's log writes as addresses.
+"""Sizes of batched matrix products, read from memory: MKL's log has only their addresses.
 
 ``MKL_VERBOSE SGEMM_BATCH(N,N,0x7ffe...98,...`` names the variables in which PyTorch holds M, N, K and the number of products.
-They live as long as the call, and MKL writes the line before it returns. So standard output is a stream of ours meanwhile
-(fopencookie of glibc): as the line passes, what stands at the addresses is read and added to it. The integers are of 32 bits, as
+They live as long as the call, and MKL writes the line before it returns. So standard output is a stream of reconcile meanwhile
+(fopencookie of glibc): as the line passes, the values at the addresses are read and added to it. The integers are of 32 bits, as
 in PyTorch's MKL (lp64). Where this cannot be done, the line stays as it is.
 """
 
@@ -50,7 +50,7 @@ def with_sizes(line: bytes, read: Any) -> bytes:
 
 
 class Batches:
-    """A stream that stands for standard output while ``record_sizes``."""
+    """A stream that replaces standard output within ``record_sizes``, and adds the sizes of batches to the lines of MKL."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None)
@@ -72,7 +72,7 @@ class Batches:
 
     @contextmanager
     def record_sizes(self) -> Iterator[None]:
-        """Meanwhile the sizes of batches are read."""
+        """Within it, the sizes of batches are read from memory and added to the lines."""
         if self._stream is None or self._stdout.value == self._stream:
             yield
             return
@@ -86,7 +86,7 @@ class Batches:
             self._stdout.value = before
 
     def close(self) -> None:
-        """Let go of the stream."""
+        """Close the stream."""
         if self._stream is not None:
             self._libc.fclose(ctypes.c_void_p(self._stream))
             self._stream = None

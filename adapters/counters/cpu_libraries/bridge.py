@@ -1,4 +1,4 @@
-"""From the log of MKL and oneDNN to the PyTorch trace (log_bridge.py): op by op, in the order in which they ran, by sizes."""
+"""Bridge from the log of MKL and oneDNN to the PyTorch trace, op by op, by the sizes of products (log_bridge.py)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _silent(op: Op) -> str:
 
 
 def _again(sighting: Sighting) -> list[Item]:
-    """The scores that a kernel of attention computes again for their gradient, which the trace has once."""
+    """The scores that an attention kernel recomputes for their gradient, which the trace has once."""
     if sighting.op.op != KERNEL or sighting.op.attrs.get("part") != "scores":
         return []
     op = sighting.op._replace(attrs=dict(sighting.op.attrs, part=AGAIN))

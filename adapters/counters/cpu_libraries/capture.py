@@ -1,7 +1,7 @@
-"""Ledger of what MKL and oneDNN wrote while a model ran, one entry per module and ATen op.
+"""Runs a model on the CPU with the logs of MKL and oneDNN on, and returns their ledger, one entry per module and ATen op.
 
 The logs are turned on at run time, for this call alone, and read after each op: a line belongs to the op in which it was written.
-The amounts are those of the lines; the op says where they stand and on what tensors it ran.
+The amounts are those of the lines; the op gives the layer and the tensors on which it ran.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Standard output of this process, below Python, while MKL and oneDNN write into it."""
+"""Reads the log lines of MKL and oneDNN from this process's standard output, and passes all other output on.
+
+The libraries write below Python, so the file descriptor itself is redirected.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,7 @@ class Listening:
         self._begun = []
 
     def leave_child(self) -> None:
-        """In a process that was forked: its output is that of its parent, and it does not listen."""
+        """In a forked process: its output is that of its parent, and it reads no log."""
         self._silence()
         os.dup2(self._out, 1)
         Listening.running = None
@@ -99,14 +102,14 @@ class Listening:
         return products
 
     def _pass(self, output: bytes) -> None:
-        """Write what is not of the logs to where it was meant to go."""
+        """Write output that is no log line to the original standard output."""
         while output:
             output = output[os.write(self._out, output) :]
 
 
 @cache
 def _talks() -> bool:
-    """Whether a product is written here. It is asked once, before anything is counted: what counts beside would see it."""
+    """Whether a product leaves a line in the log. It is tested once, before anything counts: a counter would see the test."""
     try:
         with Listening() as listening, _disable_current_modes(), torch.no_grad():
             torch.ones(PROBE, PROBE) @ torch.ones(PROBE, PROBE)
@@ -116,7 +119,7 @@ def _talks() -> bool:
 
 
 def check() -> None:
-    """Raises BeyondCounter where nothing is written of a product."""
+    """Raises BeyondCounter where a product leaves no line in the log."""
     if Listening.running is None and not _talks():
         raise BeyondCounter(NOTHING_WRITTEN_HERE)
 

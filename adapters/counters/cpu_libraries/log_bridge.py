@@ -1,8 +1,8 @@
-"""From the log of a math library to the trace: op by op, by the sizes in the lines that stand at each op.
+"""Bridge from the log of a math library to the trace, op by op, by the sizes of products; for cpu_libraries and tf_libraries.
 
-An op of the trace is witnessed if the run beside the log met the same op on the same tensors, as often, and the lines of each
+An op of the trace is witnessed if the run with the log had the same op on the same tensors, as often, and the lines of each
 call are that op's products. An op that ran and left no line is not witnessed. An op that only one of the two runs has, or whose
-lines have other sizes, is a residual. The matching takes records alone, so it holds for any log whose lines are placed at ops.
+lines have other sizes, is a residual. The matching reads records alone, so it serves any log whose lines are assigned to ops.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def nothing_beside(_sighting: Sighting) -> list[Item]:
 
 @dataclass(frozen=True, slots=True)
 class Logbook:
-    """What is known of one log.
+    """What the bridge needs to know of one log.
 
     Attributes:
         book: The rules of the counter that reads it.
@@ -40,7 +40,7 @@ class Logbook:
         explained: The cause and the reason why they are not; None if there is none.
         silent: The reason why an op has no line.
         unsaid: The reason why a line of an op is without sizes.
-        products_alone: Why nothing but products stands there.
+        products_alone: Why the log has nothing but products.
         beside: Makes items of products that no op of the trace is about.
     """
 
@@ -91,7 +91,7 @@ def _same(view: View, met: Sequence[Sighting], ran: Sequence[Op], log: Logbook) 
 
 
 def unread_item(op: Op, entry: str, log: Logbook, gap: str) -> Item:
-    """The lines of an op, of which nothing can be said."""
+    """The lines of an op that no cause explains: a residual."""
     rule = log.book.of(op, {})
     counted = rule.compute(op) if rule else ZERO
     return make_item(

@@ -1,7 +1,7 @@
-"""The log of MKL and oneDNN in a program's own step: what they write while the very execution runs that the trace is made of.
+"""Ledger of the log of MKL and oneDNN in a program's own step (``reconcile.count``), from the execution that the trace records.
 
-Nothing runs twice: the lines since the last op belong to the op that just ran. The recorder merges calls that are alike when the
-step is done, so the lines are kept by what tells calls apart, and each call of an op takes its own.
+Nothing runs twice: the lines since the last op belong to the op that just ran. The recorder merges equal calls when the step is
+done, so the lines are stored by what tells calls apart, and each call of an op takes its own.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Nested:
             self.failed = str(error)
 
     def takes_apart(self, _func: Any) -> bool:
-        """It sees the parts of whatever runs."""
+        """Whether an operator has to be decomposed for it: never, since it sees the parts of whatever runs."""
         return False
 
     def counts(self, _func: Any) -> bool:
-        """It is told of every op."""
+        """Whether it is told of an operator: of every one."""
         return True
 
     def saw(self, _func: Any, args: Any, kwargs: Any, out: Any) -> None:
@@ -64,12 +64,12 @@ class Nested:
         calls.add(self.log.read_lines(op))
 
     def skip_op(self) -> None:
-        """An op ran that is no part of the step: what was written is not, either."""
+        """An op ran that is no part of the step: its lines are dropped."""
         if self.log is not None:
             self.log.listening.read_products()
 
     def withhold(self, why: str) -> None:
-        """Something ran that it would hear otherwise, or not at all."""
+        """There is no ledger, for this reason: something ran of which the log has other lines, or none."""
         self.failed = self.failed or why
 
     def within(self) -> None:

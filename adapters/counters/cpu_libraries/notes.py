@@ -1,4 +1,4 @@
-"""What the lines of a log say of how products are computed, as notes of its ledger."""
+"""Notes of a log's ledger: layers where oneDNN used another algorithm (such as Winograd) or padded tensors to whole blocks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Recorders that read the log after each op, of a call and of a training step.
+"""Trace recorders that read the log of MKL and oneDNN after each op, for one call and for a training step.
 
-A line belongs to the op in which it was written. One call may give several gradients, which are records of their own: each then
-has all lines of the call, and ``shares.py`` says which of them are its own.
+A line belongs to the op in which it was written. One call may compute several gradients, each with a record of its own: each
+record then has all lines of the call, and ``shares.py`` selects those of its gradient.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .log import Product
 
 
 class Log:
-    """What was heard in a run: ``total``, and the amount and the number of calls of each layer and op, as the lines say."""
+    """The log of a run: ``total``, and the amount and the number of calls of each layer and op, as the lines say."""
 
     def __init__(self, listening: Listening) -> None:
         self.listening = listening
@@ -38,7 +38,7 @@ class Log:
         return as_attribute(products)
 
     def move(self, renamed: dict[str, str]) -> None:
-        """Layers that have another name once the step is done."""
+        """Rename layers whose names changed by the end of the step."""
         for layer, name in [key for key in self.amounts if key[0] in renamed]:
             held = self.amounts.setdefault((renamed[layer], name), [0, 0])
             for i, more in enumerate(self.amounts.pop((layer, name))):

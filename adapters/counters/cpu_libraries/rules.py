@@ -1,4 +1,4 @@
-"""What the lines of the log say that was multiplied, and whether an op asks for just these products.
+"""Rules of cpu_libraries: the multiply-adds of an op's log lines, and whether these lines are the products that the op asks for.
 
 An op agrees with its lines by sizes, product by product, never by a sum alone.
 """

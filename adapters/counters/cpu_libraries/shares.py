@@ -1,7 +1,8 @@
-"""Which lines of a call belong to which of the gradients that it computes, by their sizes and by oneDNN's own words.
+"""Assigns the log lines of one call to the gradients that it computes, by their sizes and by the pass that oneDNN names.
 
-A call of several gradients is a record for each (``part``), and each has all lines of the call. A line belongs to one part: what
-no size gives to a part belongs to the first, where it is a residual. Lines without sizes count nothing and stay with every part.
+A call that computes several gradients has a record for each (``part``), and each record has all lines of the call. A line belongs
+to one part: one that no size assigns goes to the first, where it is a residual. Lines without sizes count nothing and stay with
+every part.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ def _of_recurrent(lines: Lines) -> dict[Any, Lines]:
 Kind = Callable[[int, int], Block]
 """The product of a block, given its keys and its queries."""
 AGAIN = "again"
-"""The part of a kernel's gradient that computes the scores again: no record of the trace is about it."""
+"""The part of a kernel's gradient that recomputes the scores: no record of the trace is about it."""
 
 
 def kinds_of(op: Op) -> dict[str, Kind]:

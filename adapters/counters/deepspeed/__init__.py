@@ -1,4 +1,4 @@
-"""DeepSpeed's flops profiler: functions of PyTorch that it patches while a model runs."""
+"""The counter deepspeed, DeepSpeed's FLOPs profiler: it patches functions of PyTorch while a model runs."""
 
 from ....core.records import FLOP, MAC
 from .. import torch_counter

@@ -1,4 +1,4 @@
-"""Ledger of DeepSpeed's get_model_profile, one entry per module. PyTorch 2.0 and later."""
+"""Runs DeepSpeed's get_model_profile and returns its ledger, one entry per module. PyTorch 2.0 and later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What DeepSpeed's flops profiler counts. Lines are of deepspeed 0.19.8. Units FLOP and, for deepspeed@macs, MAC."""
+"""Rules of DeepSpeed's FLOPs profiler: what it counts for one call of a function. Units FLOP and, for deepspeed@macs, MAC.
+
+Lines are of deepspeed 0.19.8.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.utils.flop_counter: counts ops at the dispatcher."""
+"""The counter flop_counter, PyTorch's FlopCounterMode (torch.utils.flop_counter): it counts ATen ops at the dispatcher."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

@@ -1,10 +1,10 @@
-"""Ledger of torch.utils.flop_counter.FlopCounterMode, one entry per module and ATen op.
+"""Runs torch.utils.flop_counter.FlopCounterMode and returns its ledger, one entry per module and ATen op.
 
-Every op the counter lets run passes its ``_count_flops``; there we note what it added to its own global count.  The op's
-shapes are noted by a mode of our own underneath, which sees exactly what the counter lets through: ops it decomposes
-never get there, their parts do.
+Every op that the counter lets run passes its ``_count_flops``; there reconcile records what it added to its global count.  The
+op's shapes are recorded by a dispatch mode of reconcile underneath, which sees exactly what the counter lets through: of an op
+that the counter decomposes, it sees the parts.
 
-For a training step it counts the whole step, as if a user wrapped it: forward, loss, gradients, optimiser.
+For a training step the counter counts the whole step, as if a user wrapped it: forward, loss, gradients, optimiser.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""flop_counter in a program's own step: it counts the very execution that the trace is made of.
+"""Ledger of FlopCounterMode in a program's own step (``reconcile.count``), from the very execution that the trace records.
 
-The recorder of the trace shows it each op that ran, and it adds what its formulas give.  Neither its mode nor its tracker of
-modules is entered: the mode runs both branches of a condition and stops at operators that run functions, the tracker hangs hooks
-on the program's tensors and fails on some of them (tracker.py).  Where the counter by itself would stop the step, it has no
+The trace's recorder passes the counter each op that ran, and the counter adds what its formulas give.  Neither its mode nor its
+tracker of modules is entered: the mode runs both branches of a condition and stops at operators that run functions, the tracker
+hooks the program's tensors and fails on some of them (tracker.py).  Where the counter by itself would stop the step, it has no
 number.  What it cannot count ends its count, never the step.
 """
 
@@ -64,7 +64,7 @@ class Nested(FlopCounterMode):
         """An op ran that is no part of the step."""
 
     def withhold(self, why: str) -> None:
-        """Something ran that it would count otherwise, or not at all."""
+        """There is no ledger, for this reason: something ran that it would count otherwise, or not at all."""
         self.failed = self.failed or BeyondCounter(why)
 
     def enter(self, others: bool) -> None:
@@ -100,7 +100,7 @@ def _decomposes(func: Any) -> bool:
 
 @cache
 def parts_are_counted() -> bool:
-    """Whether this release's own mode counts the parts of such an operator: 2.13 does, 2.4 does not. It is asked."""
+    """Whether this release's own mode counts the parts of such an operator: 2.13 does, 2.4 does not. A call tests it."""
     with _disable_current_modes(), torch.inference_mode(), FlopCounterMode(display=False) as counter:
         torch.nn.functional.linear(torch.zeros(1, 1), torch.zeros(1, 1))
     return bool(counter.get_total_flops())

@@ -1,4 +1,4 @@
-"""What torch.utils.flop_counter includes: matrix products, convolutions, attention, gradients; 2 per MAC, nothing else.
+"""Rules of flop_counter: matrix products, convolutions, attention and their gradients, 2 FLOPs per MAC, and nothing else.
 
 T = torch/utils/flop_counter.py of torch 2.13.0, L = that of torch 2.15.0.  Unit FLOP.
 """

@@ -1,9 +1,9 @@
-"""Where FlopCounterMode by itself would stop a step: its tracker of modules fails on some tensors (module_tracker.py of PyTorch).
+"""Detects steps that FlopCounterMode by itself would stop, because its tracker of modules fails on some tensors.
 
-The tracker hooks each tensor that a module takes or returns and that requires a gradient.  It asks for the gradient function of
-each, and a view that was made without gradients has none.  Once its hook runs in a backward pass, it asks whether these functions
-will run: in autograd.grad, PyTorch refuses to answer that for a leaf whose gradient is wanted.  Here nothing is hooked, and the
-same is asked.
+The tracker (module_tracker.py of PyTorch) hooks each tensor that a module takes or returns and that requires a gradient.  It asks
+for the gradient function of each, and a view that was made without gradients has none.  Once its hook runs in a backward pass, it
+asks whether these functions will run: in autograd.grad, PyTorch refuses to answer that for a leaf whose gradient is wanted.  Here
+nothing is hooked, and the same questions are asked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NO_GRADIENT_FUNCTION = "a tensor that a module took or returned without a gradie
 
 @contextmanager
 def watch_tracker(stops: Callable[[str], None]) -> Iterator[None]:
-    """Meanwhile ``stops`` is told why the tracker would stop the program, if it would."""
+    """Within it, ``stops`` is called with the reason if the tracker would stop the program."""
     leaves = WeakTensorKeyDictionary()
 
     def follow(values: Any) -> None:

@@ -1,4 +1,4 @@
-"""Closed-form FLOP formulas that people quote, each of them a counter."""
+"""The counters formula:*, published closed-form FLOP formulas of language models such as 6 N, each of them a counter."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

@@ -1,9 +1,9 @@
-"""From a formula's terms to the PyTorch trace: each term beside the products that it stands for, phase by phase.
+"""Bridge from a formula's terms to the PyTorch trace: each term beside the products that it stands for, phase by phase.
 
 A parameter stands for the products that read it (ties.py), the weights of a layer for the products in it that read a parameter,
 its router for the one that reads h x E of them, attention for the products of a layer that read none, the head for the products
-outside of the layers that read one; an indexer's products are apart.  A product that no term stands for is booked as it ran.  A
-parameter that no op of the trace read has a cause if the trace shows as much, and is a gap if not.
+outside of the layers that read one; an indexer's products are separate.  A product that no term stands for is booked as it ran.
+A parameter that no op of the trace read has a cause if the trace proves that, and is a residual if not.
 
 A term's base is compared with these products.  If the forward pass of both is equal, or is with the first assumptions, or if
 the products are those of windows of keys, each remaining assumption has a cause and an amount of its own; if not, it is
@@ -183,7 +183,7 @@ class _Terms:
         return items
 
     def _again(self, term: Sighting, passes: int) -> list[Item]:
-        """A forward pass that the formula takes to be computed again, beside the products that were."""
+        """A forward pass that the formula assumes to be recomputed, beside the products that were recomputed."""
         ops = [op for op in self.products if op.phase == RECOMPUTATION and self.layer[op.id] == term.op.layer]
         self.claimed.update(op.id for op in ops)
         same = sum_of(ops).mac == self._count_by_rule(term).mac * passes

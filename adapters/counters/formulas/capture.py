@@ -1,4 +1,4 @@
-"""The ledger of a formula: an entry for each of its terms in each layer, and the facts of a fresh model.
+"""Evaluates a formula on the sizes and parameters of a fresh model, and returns its ledger: an entry per term and layer.
 
 A formula runs nothing.  Its total is the sum of its terms.
 """

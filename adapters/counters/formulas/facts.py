@@ -1,4 +1,4 @@
-"""What a formula reads: the configuration of a model of transformers, its layers and its parameters."""
+"""The facts of a transformers model that formulas read: sizes from its configuration, its layers, and its parameters."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Parameters that FullyShardedDataParallel flattens: one tensor or several, of which a rank keeps a part.
+"""Parameters in the flat tensors of FullyShardedDataParallel (FSDP), of which a rank holds a shard.
 
-The class keeps beside a flat tensor what it is made of (torch/distributed/fsdp/_flat_param.py, ``FlatParameter``): the module,
-name and shape of each parameter, and how much of it this rank has.  With ``use_orig_params`` its modules hold views of what the
-rank has.
+FSDP records beside a flat tensor what it consists of (torch/distributed/fsdp/_flat_param.py, ``FlatParameter``): the module,
+name and shape of each parameter, and how much of it this rank has.  With ``use_orig_params`` its modules hold views of the
+rank's shard.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Sparse attention and multi-token prediction, as Megatron-LM, Megatron-Bridge and MaxText count them.
+"""Parts of formulas for sparse attention and multi-token prediction, as in Megatron-LM, Megatron-Bridge and MaxText.
 
-Standard library only. An indexer chooses the keys of sparse attention (DSA, arXiv:2512.02556): hi heads of di are made of the r_q
-wide queries, one key of di and a weight for each head of the h wide input. Every pair has a score in each head, and their sum. A
-layer without an indexer takes the keys that the one before it chose.
+Standard library only. An indexer chooses the keys of sparse attention (DSA, arXiv:2512.02556): it has hi heads of width di, made
+of the queries of width r_q, and makes one key of width di and a weight for each head of the input of width h. Every pair has a
+score in each head, and their sum. A layer without an indexer takes the keys that the one before it chose.
 """
 
 from .own import LOCAL_HALF, latent_norms

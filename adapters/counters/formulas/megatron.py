@@ -1,6 +1,6 @@
-"""Megatron-LM's formula, with and without multi-token prediction and sparse attention, and Megatron-Bridge's.
+"""Formulas of Megatron-LM, with and without multi-token prediction and sparse attention, and of Megatron-Bridge.
 
-Standard library only. Megatron-LM is told on its command line what a model is: `megatron` takes it for a plain one.
+Standard library only. Megatron-LM reads on its command line whether a model has these two: `megatron` assumes neither.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Counts and refusals that only one source has."""
+"""Counts, assumptions and refusals that only one source of a formula has, such as nanochat, trl, MaxText or GPT-NeoX.
+
+A refusal is the sentence for a configuration that a source does not cover.
+"""
 
 from .papers import FULL, LOGITS, PRODUCTS, no_latent, plain_only
 from .terms import (
@@ -62,7 +65,7 @@ def latent_norms(facts: Facts) -> int:
 
 
 def layer_again(facts: Facts) -> int:
-    """Weights, router and attention of a layer, h and 4 h wide."""
+    """The recomputation of a layer: its weights, router and attention, h and 4 h wide."""
     for assumption in (ONE_SEQUENCE, EVEN_WIDTH, FOUR_WIDE, WIDE_EXPERTS, ALL_ROUTED, NO_SHARED):
         facts = dict(facts, **assumption.facts(facts))
     return weights(facts) + router(facts) + attention(facts)
@@ -79,7 +82,7 @@ def twice(facts: Facts) -> int:
 
 
 def windowless(facts: Facts) -> str:
-    """A configuration with sliding layers that does not say how wide their window is."""
+    """Refuses a configuration with sliding layers that does not state the width of their window."""
     return (
         "its source reads the width of a sliding window, and this model's config states none"
         if facts["windowless"]
@@ -88,7 +91,7 @@ def windowless(facts: Facts) -> str:
 
 
 def nanochat_refuses(facts: Facts) -> str:
-    """nanochat knows neither experts nor latent attention."""
+    """Refuses experts and latent attention, for which nanochat has no term, and windows of unknown width."""
     return plain_only(facts) or windowless(facts)
 
 
@@ -112,7 +115,7 @@ def trl_refuses(facts: Facts) -> str:
 
 
 def no_linear(facts: Facts) -> str:
-    """A source that counts linear attention in another way than it counts attention."""
+    """Refuses linear attention, for a source that has a formula of its own for it."""
     return (
         "its source counts linear attention by terms of its own, which are not written here" if facts.get("lk") else ""
     )
@@ -123,7 +126,7 @@ OWN_TERMS = ("llama4", "gemma4", "qwen3_next", "qwen3_5", "deepseek_v4")
 
 
 def maxtext_refuses(facts: Facts) -> str:
-    """MaxText has functions for single types of models."""
+    """Refuses the types of models for which MaxText has functions of their own."""
     kind = str(facts["model_type"])
     if kind.startswith(OWN_TERMS):
         return f"its source counts model_type {kind!r} by terms of its own, which are not written here"

@@ -1,4 +1,4 @@
-"""The formulas of papers, and those of 6 N."""
+"""Formulas of scaling-law papers (Kaplan, PaLM, Chinchilla), nanoGPT and torchtitan, and those of 6 N."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ UNTIED_FORMULA = "numel B T; 0 for an untied table"
 
 
 def no_latent(facts: Facts) -> str:
-    """A source that takes heads to have one width."""
+    """Refuses latent attention, for a source with one width of a head."""
     return (
         "its source has one width of a head, and this model's attention is latent (kv_lora_rank)"
         if facts.get("rkv")
@@ -75,7 +75,7 @@ def no_latent(facts: Facts) -> str:
 
 
 def plain_only(facts: Facts) -> str:
-    """A source that knows plain decoders only."""
+    """Refuses experts and latent attention, for a source that covers plain decoders only."""
     experts = facts.get("E")
     return f"its source has no term for experts, and this model has {experts}" if experts else no_latent(facts)
 

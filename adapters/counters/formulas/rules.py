@@ -1,4 +1,4 @@
-"""The terms of every formula as rules: one for each part of a term, computed from the facts of a sighting."""
+"""Rules of the formula counters: one for the base and for each assumption of every term, computed from the facts of a layer."""
 
 from __future__ import annotations
 

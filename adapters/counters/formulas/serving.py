@@ -1,4 +1,4 @@
-"""The formulas of inference: a prompt that fills a cache, a token that meets one."""
+"""Formulas of inference, of vLLM and nanochat: prefill of a prompt, and decoding of a token with the keys of a cache."""
 
 from __future__ import annotations
 

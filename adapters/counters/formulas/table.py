@@ -1,4 +1,7 @@
-"""All formulas by name, and the parts of their terms: one for the base, one for each assumption."""
+"""All published formulas by name, and their parts.
+
+Each term is a base count plus the difference that each of its assumptions makes.
+"""
 
 from __future__ import annotations
 

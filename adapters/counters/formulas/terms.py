@@ -1,8 +1,8 @@
-"""The parts of the terms of formulas, as integer functions of facts.
+"""Terms of the published formulas: base counts and assumptions, as integer functions of a model's facts.
 
 A term is the work of one forward pass of the whole batch; a training step has ``passes`` times as much.  It has a base, which is
-compared with the products that ran, and assumptions, each of which puts other facts in the place of the model's and adds what
-that changes, with a cause of its own.
+compared with the products that ran, and assumptions, each of which replaces some facts of the model by others and adds what that
+changes, with a cause of its own.
 
 Facts are named as in the literature: h width, L layers, n and k query and key-value heads, d head width (dqk and dv of latent
 attention, rq and rkv its ranks), f feed-forward width, m its matrices, V vocabulary, E experts, a active experts, fe and ns
@@ -33,7 +33,7 @@ AGAIN = "recomputation"
 INDEXER = "indexer"
 SCORES = "scores"
 KINDS = (AGAIN, PARAMETER, WEIGHTS, ROUTER, INDEXER, SCORES, ATTENTION, HEAD, LAYER, WHOLE)
-"""Terms: what a layer computes again; one parameter; the weights of one layer; its router; its indexer's weights and scores; its
+"""Terms: the recomputation of a layer; one parameter; the weights of one layer; its router; its indexer's weights and scores; its
 attention products; the head; and what stands for no product, in each layer and once."""
 
 EXPERT = r"(^|\.)(?!\w*shared)\w*experts?\.(\w*_)?\d+\."

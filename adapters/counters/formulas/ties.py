@@ -1,8 +1,8 @@
-"""Which products of a trace read which parameter: by the module that owns it, and by the shapes of the products' tensors.
+"""Finds which products of a trace read which parameter: by the module that owns it, and by the shapes of the products' tensors.
 
 A product reads a parameter if it ran in the parameter's module (or in the module around it, for a function that is given the
-weights of its children) and one of its inputs has the parameter's shape, in any order of dimensions.  The product that makes a
-weight's gradient has it for its output.
+weights of its children) and one of its inputs has the parameter's shape, in any order of dimensions.  The product that computes
+a weight's gradient has that shape as its output.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The formulas of trainers, of which each reads a configuration."""
+"""Formulas by which training frameworks count a step from a model's configuration.
+
+They are MaxText, nanochat, Levanter, LitGPT, OLMo-core, llm-foundry, TRL, NeMo, EleutherAI's cookbook and GPT-NeoX.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""verl's flops_counter, which has a formula for each of some types of configuration.
+"""The formula of verl's flops_counter, which has a function for each of some types of configuration.
 
-It is given the configuration as it was loaded: of a model that reads images as well that is the one around its text_config, whose
-type (``whole``) is another.
+verl reads the configuration as it was loaded: of a model that also reads images, that is the outer one around its text_config,
+whose type (``whole``) is another.
 """
 
 from .papers import FULL, LOGITS, PRODUCTS, SIZES, no_latent

@@ -1,4 +1,4 @@
-"""fvcore's FlopCountAnalysis: operators of a TorchScript trace. Python 3.8."""
+"""The counter fvcore, its FlopCountAnalysis: it counts the operators of a TorchScript trace. Python 3.8."""
 
 from ....core.records import MAC
 from .. import torch_counter

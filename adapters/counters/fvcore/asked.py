@@ -1,7 +1,7 @@
-"""Models whose code calls torch.jit.is_tracing(), and runs other ops if the answer is yes.
+"""Finds ops in a TorchScript trace that run only because the model's code asks torch.jit.is_tracing() and is told yes.
 
-A counter of a trace counts these other ops, which no normal call runs.  If a model has asked, its graph is made once more
-with the answer no: the difference shows which ops depend on the answer.  Python 3.8, torch 1.x and later.
+A counter of a TorchScript trace counts these ops, which no normal call runs.  If a model has asked, its graph is made a second
+time with the answer no: the difference shows which ops depend on the answer.  Python 3.8, torch 1.x and later.
 """
 
 import os
@@ -17,7 +17,10 @@ TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
 class Asked:
-    """Meanwhile code outside of PyTorch that asks is noted; it gets ``answer``, or the true one if that is None."""
+    """Within it, calls of torch.jit.is_tracing() by code outside of PyTorch are counted.
+
+    They return ``answer``, or the true answer if that is None.
+    """
 
     def __init__(self, answer: Optional[bool] = None) -> None:
         self.answer = answer

@@ -1,9 +1,9 @@
-"""Ledger of fvcore's FlopCountAnalysis, one entry per module and operator; ``graph_ledger`` is that of its forks, too.
+"""Runs fvcore's FlopCountAnalysis and returns its ledger, one entry per module and operator; ``graph_ledger`` serves its forks.
 
-fvcore counts the nodes of a TorchScript trace, one by one.  That graph is kept as it goes by, so every node's shapes are
-known as fvcore saw them, and what its handle returns for a node is noted with the node's module.  fvcore knows the modules
-that ``named_modules`` lists; the layers that Keras holds in lists stand in its trace as well, under scopes that are not shown
-to fvcore.  Python 3.8, torch 1.x and later.
+fvcore counts the nodes of a TorchScript trace, one by one.  That graph is kept, so every node's shapes are known as fvcore saw
+them, and what fvcore's handle returns for a node is recorded with the node's module.  fvcore knows the modules that
+``named_modules`` lists; the layers that Keras holds in lists are in the trace as well, under scopes that are hidden from fvcore.
+Python 3.8, torch 1.x and later.
 """
 
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ BOOKED_ON_MODEL = (
 
 
 OURS = "layer:"
-"""What starts a scope that is not fvcore's."""
+"""Prefix of the scopes that reconcile opens, which fvcore does not see."""
 
 
 class Scopes(ModulePath):
@@ -76,7 +76,7 @@ class Seen:
 
 
 class Walked:
-    """The trace as fvcore walks it, node by node; the one it is at is known."""
+    """The trace as fvcore walks it, node by node; ``at`` is the current node."""
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph
@@ -97,7 +97,7 @@ def _whole(counter: str, amount: Any) -> int:
 
 @contextmanager
 def traceable_on(device: str) -> Iterator[None]:
-    """Within this PyTorch traces on that device; its meta kernels take some help."""
+    """Within it, torch.jit.trace works on that device; on meta, the kernel of convolutions is replaced."""
     if device != "meta":
         yield
         return

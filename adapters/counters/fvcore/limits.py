@@ -1,4 +1,4 @@
-"""Models that a counter of a TorchScript trace cannot count, and why.  Python 3.8, torch 1.x and later."""
+"""Reasons why counters of a TorchScript trace (fvcore, torchprofile) cannot count a model. Python 3.8, torch 1.x and later."""
 
 from typing import Tuple
 

@@ -1,6 +1,6 @@
-"""Nodes of a TorchScript graph as records, with shapes and arguments as fvcore sees them; and which of them PyTorch drops.
+"""Nodes of a TorchScript graph as op records (name, shapes, arguments), and the nodes that dead-code elimination removed.
 
-Python 3.8, torch 1.x and later.
+PyTorch eliminates them before fvcore counts. Python 3.8, torch 1.x and later.
 """
 
 from collections import Counter
@@ -122,7 +122,7 @@ def _recurrent(kind: str, values: List[Any], node: Any, id: str, layer: str) -> 
 
 
 def iterate_made(graph: Any) -> Iterator[Any]:
-    """Nodes of a graph that is still being made, where scopes are blocks, of which fvcore would see those it keeps."""
+    """Nodes of an unfinished graph, whose scopes are still blocks: those that fvcore would see if the graph keeps them."""
     for node in graph.nodes():
         if not is_seen(node):
             for block in node.blocks():
@@ -138,7 +138,7 @@ def is_seen(node: Any) -> bool:
 
 
 def dropped_ops(made: List[Op], kept: List[Op]) -> List[Op]:
-    """The floating-point nodes that were made and not kept: no output of the model depends on them.
+    """The floating-point nodes that dead-code elimination removed: no output of the model depends on them.
 
     PyTorch also gives nodes other names when it cleans the graph; one that is there under another name was kept.
     """

@@ -1,4 +1,4 @@
-"""torch.compile's own count: count_flops_fx of the nodes of the graphs that inductor compiles."""
+"""The counter inductor, torch.compile's own count: count_flops_fx of the nodes of the graphs that inductor compiles."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

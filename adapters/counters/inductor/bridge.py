@@ -1,9 +1,9 @@
-"""From a ledger of inductor's count_flops_fx to the PyTorch trace, product by product.
+"""Bridge from a ledger of inductor's count_flops_fx to the PyTorch trace, product by product.
 
-Inductor's graph has other ops than the model ran: it takes elementwise work apart, and fuses attention.  What it counts are
-products, convolutions and attention, and of these a node has as many multiply-adds as the op that it is.  So an op of the trace
-accounts for nodes of its module that have its multiply-adds, and a fused op, if there are none, for all that are left there.
-A node that no op of the trace accounts for stays in the residual.
+Inductor's graph has other ops than the model ran: it decomposes elementwise work, and fuses attention.  It counts products,
+convolutions and attention, and such a node has as many multiply-adds as its op in the trace.  So an op of the trace accounts for
+nodes of its module that have its multiply-adds, and a fused op, if there are none, for all that are left there.  A node that no
+op of the trace accounts for stays in the residual.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ledger of inductor's count_flops_fx, one entry per module and ATen op: the nodes of the graphs that it is given to compile.
+"""Compiles a model and returns the ledger of inductor's count_flops_fx on the compiled graphs, one entry per module and ATen op.
 
 ``torch.compile`` makes the graphs, with inductor's decompositions and the passes before its code generation; they are run as they
 are, without it.  A node belongs to the module that its ``nn_module_stack`` names.

@@ -1,4 +1,4 @@
-"""What inductor's count_flops_fx includes: what flop_counter includes of the op of one node, and nothing of other nodes.
+"""Rules of inductor's count_flops_fx: a node counts what flop_counter counts for its op, and no other node counts anything.
 
 U = torch/_inductor/fx_utils.py of torch 2.13.0: a node is counted if its op is in flop_counter's registry (U:755), by running it
 under that counter (U:728).  Unit FLOP.

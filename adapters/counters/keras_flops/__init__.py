@@ -1,4 +1,4 @@
-"""keras-flops: tf.profiler on the frozen function of a Keras model, with three formulas of its own. Python 3.8."""
+"""The counter keras_flops: tf.profiler on the frozen function of a Keras model, with three formulas of its own. Python 3.8."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

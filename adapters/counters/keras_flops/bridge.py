@@ -1,4 +1,4 @@
-"""From a keras-flops ledger to the TensorFlow trace: node by node, as tf.profiler's."""
+"""Bridge from a keras-flops ledger to the TensorFlow trace: node by node, as for tf.profiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ledger of keras-flops: get_flops as people call it, with the nodes that tf.profiler counted kept as they go by.
+"""Runs keras-flops' get_flops as its users do, and returns its ledger, from the nodes that tf.profiler counted meanwhile.
 
 Python 3.8, TensorFlow 2.x.
 """

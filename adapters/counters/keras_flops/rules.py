@@ -1,4 +1,4 @@
-"""What keras-flops counts: tf.profiler's formulas and three of its own, which it registers with TensorFlow when it is imported.
+"""Rules of keras-flops: those of tf.profiler, and three that it registers with TensorFlow when it is imported.
 
 Source: F = keras_flops/flops_registory.py (lines of 0.1.2). ``N``: elements of the first input, ``O``: of the output.
 """

@@ -1,4 +1,4 @@
-"""mmengine's get_model_complexity_info: a fork of fvcore's FlopCountAnalysis."""
+"""The counter mmengine, its get_model_complexity_info: a fork of fvcore's FlopCountAnalysis."""
 
 from ....core.records import MAC
 from .. import torch_counter

@@ -1,4 +1,4 @@
-"""Ledger of mmengine's FlopAnalyzer, whose total is the ``flops`` of get_model_complexity_info."""
+"""Runs mmengine's FlopAnalyzer, whose total is the ``flops`` of get_model_complexity_info, and returns its ledger."""
 
 from ....core.records import Ledger
 from ...pytorch.model import TorchModel

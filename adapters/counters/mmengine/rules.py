@@ -1,6 +1,6 @@
-"""What mmengine's FlopAnalyzer includes: the same as fvcore, except for a product with a vector. Unit MAC, elementwise work at 1.
+"""Rules of mmengine's FlopAnalyzer: those of fvcore, except for a product with a vector. Unit MAC, elementwise work at 1.
 
-mmengine took its handles over from fvcore and changed one of them. J = mmengine/analysis/jit_handles.py, C =
+mmengine copied its handles from fvcore and changed one of them. J = mmengine/analysis/jit_handles.py, C =
 mmengine/analysis/complexity_analysis.py; lines of 0.10.7. Its list of ignored operators is fvcore's.
 """
 

@@ -1,4 +1,4 @@
-"""onnx-opcounter: calculate_macs of an ONNX model, node by node; operators that it does not know count their output."""
+"""The counter onnx_opcounter, calculate_macs of an ONNX model: node by node; an unknown operator counts its output."""
 
 from ....core.counter import Counter
 from ....core.records import MAC

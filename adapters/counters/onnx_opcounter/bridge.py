@@ -1,4 +1,4 @@
-"""From an onnx-opcounter ledger to the ONNX trace, node by node."""
+"""Bridge from an onnx-opcounter ledger to the ONNX trace, node by node."""
 
 from __future__ import annotations
 

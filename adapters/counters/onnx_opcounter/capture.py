@@ -1,4 +1,4 @@
-"""Ledger of onnx-opcounter's calculate_macs. It adds node by node in one function: its sum is read before and after each node."""
+"""Runs onnx-opcounter's calculate_macs and returns its ledger: the sum in its one function is read before and after each node."""
 
 from __future__ import annotations
 

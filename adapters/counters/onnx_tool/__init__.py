@@ -1,4 +1,4 @@
-"""onnx-tool: the nodes of an ONNX model, by its own table of costs."""
+"""The counter onnx_tool: the nodes of an ONNX model, by onnx-tool's own table of costs."""
 
 from ....core.counter import Counter
 from ....core.records import MAC

@@ -1,4 +1,7 @@
-"""Ledger of onnx-tool: its shape inference and its profile of a model, as its README calls them; nothing runs."""
+"""Runs onnx-tool's shape inference and profile of an ONNX model, as its README does, and returns its ledger.
+
+The model itself never runs.
+"""
 
 from __future__ import annotations
 

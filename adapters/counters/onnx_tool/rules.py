@@ -1,4 +1,4 @@
-"""What onnx-tool counts, operator by operator.
+"""Rules of onnx-tool, operator by operator.
 
 Source: N = onnx_tool/node.py (lines of 1.0.1). Its unit is an instruction, which it calls a MAC (N:21): 1 for a multiply-add, an
 add, a product or a comparison, 4 for a division, 24 for a square root, 32 for an exponential or a power, 39 for a sine or a

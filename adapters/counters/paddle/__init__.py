@@ -1,4 +1,4 @@
-"""paddle.flops of the layers that X2Paddle makes of a PyTorch model; a function of paddle counts nothing."""
+"""The counter paddle, paddle.flops of the layers that X2Paddle makes of a PyTorch model; a function of paddle counts nothing."""
 
 from ....core.records import MAC
 from .. import torch_counter

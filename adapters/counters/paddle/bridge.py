@@ -1,4 +1,4 @@
-"""From the layers of a converted model to the PyTorch trace: by the module's path, the kind, and the sizes of the output.
+"""Bridge from paddle.flops' ledger of a converted model to the PyTorch trace: by module path, kind, and sizes of the output.
 
 A layer of the converted model is one operator of TorchScript, and the trace has ATen's name for it at the module where that ran.
 """

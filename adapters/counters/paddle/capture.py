@@ -1,4 +1,4 @@
-"""Ledger of paddle.flops: X2Paddle converts the PyTorch side, and hooks beside paddle's own read each layer's number."""
+"""Converts a PyTorch model with X2Paddle, runs paddle.flops and returns its ledger; extra hooks read each layer's number."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What paddle.flops counts: multiply-adds of layers, with the biases of convolutions, and 1 or 2 per element elsewhere.
+"""Rules of paddle.flops: multiply-adds of layers, with the biases of convolutions, and 1 or 2 per element elsewhere.
 
-D = paddle/hapi/dynamic_flops.py, lines of 3.3.1.  It goes by exact types of layers that hold no others (D:249, D:260).
+D = paddle/hapi/dynamic_flops.py, lines of 3.3.1.  It goes by exact types of leaf layers (D:249, D:260).
 ``N``: elements of the first input, ``O``: of the output.
 """
 

@@ -1,4 +1,4 @@
-"""What counters share that patch functions of torch, or hook its modules, and count each call: its capture, bridge and rules.
+"""Capture, bridge and rules of counters that patch functions of torch and count each call (DeepSpeed, calflops, ptflops).
 
 It has no counter of its own.
 """

@@ -1,4 +1,4 @@
-"""From the ledger of a counter that counts calls of functions and of modules to the PyTorch trace.
+"""Bridge from the ledger of a counter that counts calls of functions and of modules to the PyTorch trace.
 
 The ledger has the calls, each of which feeds an entry, and the ops that ran under the counter, each with the calls around it.
 The innermost call accounts for an op; a call around another one counts the same work again.  An op outside all calls is work

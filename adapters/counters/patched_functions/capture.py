@@ -1,7 +1,7 @@
-"""The calls that a counter counts, of functions that it patches and of modules that it hooks, and the ops that ran in them.
+"""Records the calls of functions that a counter patches and of modules that it hooks, and the ops that ran in each call.
 
-Under the counter, ops are recorded as in a trace: recurrent layers and attention are one op each.  No mode for functions is
-active meanwhile: with one, PyTorch's functions call themselves again under their public names, which the counter has patched.
+Under the counter, ops are recorded as in a trace: recurrent layers and attention are one op each.  No torch function mode is
+active meanwhile: under one, PyTorch's functions call themselves again under their public names, which the counter has patched.
 PyTorch 2.0 and later.
 """
 

@@ -1,8 +1,7 @@
-"""The ledger of a counter of DeepSpeed's design: while a model runs, it has patched functions of torch, torch.nn.functional and
-torch.Tensor, and hooks recurrent modules. calflops is a fork of it.
+"""The ledger of DeepSpeed's FLOPs profiler and of its fork calflops.
 
-The counter itself says which functions it patches, and how it reads their arguments: all go through its ``wrapFunc``.
-PyTorch 2.0 and later.
+While a model runs, they patch functions of torch, torch.nn.functional and torch.Tensor, and hook recurrent modules; every patch
+goes through their ``wrapFunc``, which is where reconcile records.  PyTorch 2.0 and later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What DeepSpeed's flops profiler and its fork calflops count for one call of a function, or of a recurrent module.
+"""Formulas of DeepSpeed's FLOPs profiler and its fork calflops for one call of a function, or of a recurrent module.
 
 Both have the same formulas except some that DeepSpeed corrected later; each cites its own lines.  N are the elements of the
 first tensor.

@@ -1,4 +1,4 @@
-"""The functions and classes that DeepSpeed's flops profiler and calflops count, each with its formula (rules.py).
+"""Table of the functions and classes that DeepSpeed's FLOPs profiler and calflops count, each with its formula (rules.py).
 
 Each counter has two numbers: FLOPs, and MACs, which some formulas leave out. A record says which of them it is for.
 """

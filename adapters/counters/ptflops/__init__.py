@@ -1,4 +1,4 @@
-"""ptflops: hooks and patched functions, or ops at the dispatcher."""
+"""The counters ptflops@*, one for each backend: hooks and patched functions ("pytorch"), or ops at the dispatcher ("aten")."""
 
 from ....core.records import MAC
 from .. import torch_counter

@@ -1,4 +1,4 @@
-"""From a ledger of ptflops to the PyTorch trace."""
+"""Bridge from a ledger of ptflops to the PyTorch trace, for each of its backends, "pytorch" and "aten"."""
 
 from __future__ import annotations
 

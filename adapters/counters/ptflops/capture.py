@@ -1,4 +1,4 @@
-"""Ledgers of ptflops.get_model_complexity_info, with each of its backends. PyTorch 2.0 and later.
+"""Runs ptflops.get_model_complexity_info with either of its backends, and returns its ledger. PyTorch 2.0 and later.
 
 "pytorch" has an entry for each module and path at which ptflops adds the module's count, one for each module and function that it
 patches, and one for the division of the first by the batch. "aten" has one for each module and ATen op.

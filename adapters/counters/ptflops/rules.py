@@ -1,4 +1,4 @@
-"""What ptflops includes. Unit MAC; all other operations that it counts are mixed in at one each.
+"""Rules of ptflops, for both of its backends. Unit MAC; each other operation that it counts adds one to the same number.
 
 E = ptflops/pytorch_engine.py and O = ptflops/pytorch_ops.py are the backend "pytorch": modules by exact class, and functions that
 it patches. A = ptflops/aten_ops.py is the backend "aten". Lines of 0.7.5.

@@ -1,4 +1,4 @@
-"""pthflops' count_ops: the nodes of a torch.fx graph. It calls its unit FLOPs; a product counts its multiply-adds."""
+"""The counter pthflops, its count_ops of a torch.fx graph. It calls its unit FLOPs; a product counts its multiply-adds."""
 
 from ....core.records import MAC
 from .. import torch_counter

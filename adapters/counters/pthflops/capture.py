@@ -1,6 +1,6 @@
-"""Ledger of pthflops.count_ops in its default mode, one entry per module and function. PyTorch 2.0 and later.
+"""Runs pthflops.count_ops in its default mode and returns its ledger, one entry per module and function. PyTorch 2.0 and later.
 
-Its other mode, ``jit``, reads the text of a graph that PyTorch no longer makes (pthflops/ops_jit.py:313).
+Its other mode, ``jit``, parses the string of a graph that PyTorch no longer makes (pthflops/ops_jit.py:313).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""tf_libraries: what oneDNN writes of the products that TensorFlow asks it for, on the CPU."""
+"""The counter tf_libraries: products that oneDNN, TensorFlow's math library on the CPU, writes into its log."""
 
 from ....core.counter import Counter
 from ....core.records import MAC

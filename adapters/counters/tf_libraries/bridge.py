@@ -1,4 +1,4 @@
-"""From the log of oneDNN in TensorFlow to the trace (log_bridge.py): node by node, by sizes."""
+"""Bridge from the log of oneDNN in TensorFlow to the trace, node by node, by the sizes of products (log_bridge.py)."""
 
 from __future__ import annotations
 

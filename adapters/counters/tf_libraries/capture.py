@@ -1,7 +1,7 @@
-"""Ledger of what oneDNN wrote while TensorFlow ran a model's graph, one entry per layer and op.
+"""Runs a model's TensorFlow graph with oneDNN's log on, and returns the ledger of the log, one entry per layer and op.
 
-The logs are on in this process from its start (the counter's ``variables``), and nothing else counts in it. The graph runs
-twice on the same input: TensorFlow rewrites it in the first run, and the second one is read.
+Environment variables turn the log on when this process starts (the counter's ``variables``), and no other counter runs in it. The
+graph runs twice on the same input: TensorFlow rewrites it in the first run, and the log of the second one is read.
 """
 
 from __future__ import annotations

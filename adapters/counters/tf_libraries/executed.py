@@ -1,8 +1,8 @@
-"""The log of one run: the nodes that TensorFlow's executor took up, each with the products that oneDNN wrote meanwhile.
+"""Parser of the log of one TensorFlow run: the nodes that its executor computed, each with the products that oneDNN wrote.
 
 The executor writes a line before it computes a node (core/common_runtime/executor.cc, ``VLOG(1) << "Process node: "``), and
-oneDNN one after each product. With one thread between the ops nothing else runs meanwhile, so a product belongs to the node
-above it.
+oneDNN one after each product. With one inter-op thread nothing else runs meanwhile, so a product belongs to the node named before
+it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Whether an op of TensorFlow asks for just the products that stand in oneDNN's log.
+"""Compares the products in oneDNN's log with those that an op of TensorFlow asks for.
 
-An op agrees with its lines by sizes, never by a sum alone. oneDNN has convolutions by their descriptor, and products of matrices
+An op agrees with its lines by sizes, never by a sum alone. oneDNN logs a convolution by its descriptor, and a matrix product
 whole or in blocks: Eigen cuts a product into blocks for its threads, and has oneDNN multiply each.
 """
 

@@ -1,4 +1,4 @@
-"""From the nodes that TensorFlow ran to the ops of its graph as it was written.
+"""Maps the nodes that TensorFlow ran, after it rewrote the graph, to the ops of the graph as it was written.
 
 Before it runs a graph, TensorFlow rewrites it: a product, its bias and its activation become one node with the name of the last,
 a transpose goes into the product behind it, a call is inlined. So a node is looked up by its name; a fused one is the nearest

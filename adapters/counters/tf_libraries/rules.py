@@ -1,4 +1,4 @@
-"""The rule of oneDNN's log: each line counts what it says was multiplied."""
+"""The rule of tf_libraries: an op counts the multiply-adds that the lines of oneDNN's log state for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorFlow's convolutions as oneDNN describes them, and as matrices of unfolded patches.
+"""Sizes of TensorFlow's convolutions and their gradients: as oneDNN's descriptor states them, and as matrices (im2col).
 
 Forward, the data is the wide side and the result the narrow one, on which each position meets each tap once. The gradient of the
 data, which is also the transposed convolution, has the wide side as its result; that of the filter has it as its first input.

@@ -1,4 +1,4 @@
-"""M, N and K of TensorFlow's products of matrices, as ((M, N, K), times): each list has the ways in which one may be computed."""
+"""Sizes of TensorFlow's matrix products and einsums, as ((M, N, K), times), in each way that oneDNN may compute them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""tf.profiler's float_operation count: three ways to call it on TensorFlow 2, and recipes in print. Python 3.6."""
+"""The counters tf.profiler@*: its float_operation count, called in three ways on TensorFlow 2, and by published recipes.
+
+Python 3.6.
+"""
 
 from typing import Tuple
 

@@ -1,4 +1,4 @@
-"""Ledgers of tf.profiler's float_operation count, in the three ways people call it on TensorFlow 2.
+"""Runs tf.profiler's float_operation count, in the three ways people call it on TensorFlow 2, and returns its ledger.
 
 ``@function``  the concrete function's graph;
 ``@frozen``    the graph of the frozen function (control flow lowered, pruned);

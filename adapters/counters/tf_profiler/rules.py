@@ -1,4 +1,4 @@
-"""What tf.profiler's float_operation count includes, op by op: its whole registry of 46 op types.
+"""Rules of tf.profiler's float_operation count, op by op: its whole registry of 46 op types.
 
 Sources: R = tensorflow/python/profiler/internal/flops_registry.py, NN = tensorflow/python/ops/nn_ops.py (lines of 2.21.0).
 Unit FLOP: two per MAC, elementwise operations at one.  A shape that is not fully defined raises ValueError inside

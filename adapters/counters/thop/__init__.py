@@ -1,4 +1,4 @@
-"""thop.profile: hooks on modules of known classes. Python 3.8."""
+"""The counter thop, thop.profile: hooks on modules of the classes that it knows. Python 3.8."""
 
 from ....core.records import MAC
 from .. import torch_counter

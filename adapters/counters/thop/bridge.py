@@ -1,4 +1,4 @@
-"""From a thop ledger to the PyTorch trace: hooked modules (module_bridge.py), and what adding in float32 changes."""
+"""Bridge from a thop ledger to the PyTorch trace: hooked modules (module_bridge.py), and the rounding of sums in float32."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Ledger of thop.profile, one entry per module that thop hooks and per path at which thop adds its count.
+"""Runs thop.profile and returns its ledger, one entry per module that thop hooks and per path at which thop adds its count.
 
-thop patches nothing, but leaves buffers on the modules, so it gets its own module.  Python 3.8, torch 1.x and later.
+thop patches nothing, but leaves buffers on the modules, so it gets a module of its own.  Python 3.8, torch 1.x and later.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""torch_flops: the nodes of a torch.fx graph, products as 2K - 1 and their biases, and some elementwise work."""
+"""The counter torch_flops: the nodes of a torch.fx graph, products as 2K - 1 and their biases, and some elementwise work."""
 
 from ....core.records import FLOP
 from .. import torch_counter

@@ -1,7 +1,7 @@
-"""Ledger of torch_flops.TorchFLOPsByFX, one entry per module and function. PyTorch 2.0 and later.
+"""Runs torch_flops.TorchFLOPsByFX and returns its ledger, one entry per module and function. PyTorch 2.0 and later.
 
-It runs the nodes of a torch.fx graph, and asks CUDA for memory around each: of the two functions that it knows,
-``memory_allocated`` answers where there is no GPU, and what it answers changes no count.
+It runs the nodes of a torch.fx graph, and asks CUDA for memory around each. Of the two functions that it can ask,
+``memory_allocated`` also answers where there is no GPU, and its answer changes no count.
 """
 
 from __future__ import annotations

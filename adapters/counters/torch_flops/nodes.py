@@ -1,8 +1,8 @@
-"""What an interpreter of a torch.fx graph runs, node by node, for counters that are one. PyTorch 2.0 and later.
+"""Records what an interpreter of a torch.fx graph runs, node by node, for torch_flops and pthflops. PyTorch 2.0 and later.
 
-``torch.fx.symbolic_trace`` calls the model's own ``forward`` with stand-ins for its tensors: modules of torch.nn that hold no
-others in a Sequential are one node, and everything around them is traced through.  A node is a call: of a module, of a function,
-or of a tensor's method.
+``torch.fx.symbolic_trace`` calls the model's own ``forward`` with proxies for its tensors: a leaf module (of torch.nn, but no
+Sequential) is one node, and everything around it is traced.  A node is a call: of a module, of a function, or of a tensor's
+method.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What torch_flops counts: K products and K - 1 additions of a dot product, biases, and some elementwise work. Unit FLOP.
+"""Rules of torch_flops: K products and K - 1 additions of a dot product, biases, and some elementwise work. Unit FLOP.
 
 E = torch_flops/flops_ops.py, lines of 0.4.1.  A node that is in none of its three tables is "not recognized", and counts 0.
 ``O``: elements of the result.  ``K``: terms of a dot product.  Arguments are read as it reads them: those of a convolution's

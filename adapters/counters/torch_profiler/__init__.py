@@ -1,4 +1,4 @@
-"""torch.profiler with_flops: seven operators by the shapes of their inputs."""
+"""The counter torch.profiler (with_flops): seven operators, by the shapes of their inputs."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

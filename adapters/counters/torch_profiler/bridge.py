@@ -1,7 +1,7 @@
-"""From a torch.profiler ledger to the PyTorch trace: each dispatched op beside the event of its name and shapes.
+"""Bridge from a torch.profiler ledger to the PyTorch trace: each dispatched op beside the event of its name and shapes.
 
-An event lacks its outputs and settings, so the ops of a second call have them; the counter met such an op only if the profiler
-has an event of its name and shapes in the same module. Events lie within each other (aten::linear runs aten::addmm), and an op is
+An event lacks its outputs and settings, so they are taken from the ops of a second call; the counter met such an op only if the
+profiler has an event of its name and shapes in the same module. Events are nested (aten::linear runs aten::addmm), and an op is
 at one level of them: it is looked for from the outermost events inwards. It takes everything that is counted in its event, and in
 the events around it that are not such ops (aten::conv2d, which runs aten::convolution). Ops of a program's own step come with
 their events (nested.py).

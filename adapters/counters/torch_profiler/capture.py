@@ -1,7 +1,7 @@
-"""Ledger of torch.profiler's with_flops: one entry per module and operator that the module's own code calls.
+"""Runs torch.profiler with_flops and returns its ledger: one entry per module and operator that the module's own code calls.
 
-The profiler sees every operator, and within it those that it runs.  A mark around each module's call says which module an event
-is of.  An event that equals another, with all events within it, is one more call of it.
+The profiler sees every operator, and within it those that it runs.  A marker event around each module's call says which module an
+event is of.  An event that equals another, with all events within it, is one more call of it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""torch.profiler in a program's own step: it is entered around the recorder, and sees the very execution that is recorded.
+"""Ledger of torch.profiler in a program's own step (``reconcile.count``), from the very execution that the trace records.
 
-The recorder passes each op on, so that the profiler has an event for the op and, within a mark of ours, another one for the same
-op.  The second is the recorder's and counts nothing; all that is within it is the op's.  The mark has the number of the op: which
-event belongs to which op is not guessed by shapes, as it has to be for a model at rest (bridge.py).
+The recorder passes each op on, so that the profiler has an event for the op and, within a marker event of reconcile, another one
+for the same op.  The second is the recorder's and counts nothing; all that is within it is the op's.  The marker has the number
+of the op, so no event has to be assigned to an op by shapes, as in a single call (bridge.py).
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Nested:
         self._mark = torch._C._profiler._RecordFunctionFast
 
     def takes_apart(self, _func: Any) -> bool:
-        """It sees the parts of whatever runs."""
+        """Whether an operator has to be decomposed for it: never, since it sees the parts of whatever runs."""
         return False
 
     def counts(self, _func: Any) -> bool:
-        """It is told of every op."""
+        """Whether it is told of an operator: of every one."""
         return True
 
     def saw(self, _func: Any, _args: Any, _kwargs: Any, out: Any) -> None:
@@ -72,7 +72,7 @@ class Nested:
         """An op ran that is no part of the step: it has a mark of its own."""
 
     def withhold(self, why: str) -> None:
-        """Something ran that it would count otherwise, or not at all."""
+        """There is no ledger, for this reason: something ran that it would count otherwise, or not at all."""
         self.failed = self.failed or why
 
     def within(self) -> None:

@@ -1,4 +1,4 @@
-"""What torch.profiler's with_flops includes, by the name of an event and the shapes of its first inputs. Unit FLOP.
+"""Rules of torch.profiler with_flops, by the name of an event and the shapes of its first inputs. Unit FLOP.
 
 U = torch/csrc/profiler/util.cpp (computeFlops). The wheel does not contain that file: lines are of PyTorch's main branch, and the
 tests measure the formulas with the installed release. An op that ran counts what each event that is or ran in it counts:

@@ -1,4 +1,4 @@
-"""torchinfo.summary: the parameters of every module without children, times positions of its output. Python 3.9."""
+"""The counter torchinfo, torchinfo.summary: the parameters of every leaf module, times positions of its output. Python 3.9."""
 
 from ....core.records import MAC
 from .. import torch_counter

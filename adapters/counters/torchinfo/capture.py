@@ -1,4 +1,4 @@
-"""Ledger of torchinfo.summary: the mult-adds of every module without children. Python 3.9, torch 2.x."""
+"""Runs torchinfo.summary and returns its ledger, the mult-adds of every leaf module. Python 3.9, torch 2.x."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What torchinfo includes: every parameter of a module without children, times positions of the module's output. Unit MAC.
+"""Rules of torchinfo: every parameter of a leaf module, times positions of the module's output. Unit MAC.
 
 L = torchinfo/layer_info.py, S = torchinfo/model_statistics.py; lines of 1.8.0. A module is taken by its parameters' names, by
 "Conv" in the name of its class, and by the size of its output, in which the first dimension is the batch. Of a parameter with

@@ -1,4 +1,4 @@
-"""torchprofile: operators of a TorchScript trace, as multiply-adds."""
+"""The counter torchprofile, its profile_macs: operators of a TorchScript trace, as multiply-adds."""
 
 from ....core.records import MAC
 from .. import torch_counter

@@ -1,7 +1,8 @@
-"""Ledger of torchprofile.profile_macs, one entry per module and operator. PyTorch 2.0 and later.
+"""Runs torchprofile.profile_macs and returns its ledger, one entry per module and operator. PyTorch 2.0 and later.
 
 It counts the nodes of a TorchScript trace.  Its own records of nodes do not say where in the model a node belongs, since
-``torch.jit._get_trace_graph`` opens no scopes; we open one for each module, which changes no node, and read the same graph.
+``torch.jit._get_trace_graph`` opens no scopes; reconcile opens one for each module, which changes no node, and reads the same
+graph.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""torchscan's crawl_module: hooks on modules that hold no others. Two numbers: FLOPs, and multiply-adds."""
+"""The counters torchscan and torchscan@macs, FLOPs and multiply-adds of its crawl_module: hooks on leaf modules."""
 
 from ....core.records import FLOP, MAC
 from .. import torch_counter

@@ -1,4 +1,4 @@
-"""Ledgers of torchscan.crawl_module, one entry per module, for either of its numbers. PyTorch 2.1 and later.
+"""Runs torchscan.crawl_module and returns the ledger of either of its numbers, one entry per module. PyTorch 2.1 and later.
 
 A total to which a module without a formula belongs is ``partial``: its ``value`` is None, and ``known_value`` is what its summary
 prints.  A third number, ``operator_flops``, is PyTorch's own FlopCounterMode: the counter ``flop_counter``.

@@ -1,7 +1,7 @@
-"""What torchscan counts: products at 2K - 1, biases, and elementwise work; its second number has products at K. FLOP and MAC.
+"""Rules of torchscan: products at 2K - 1, biases, and elementwise work; its second number has products at K. FLOP and MAC.
 
-F = torchscan/modules/flops.py, M = torchscan/modules/macs.py, lines of 0.2.0.  It goes by ``isinstance``, and looks at modules
-that hold no others, and at nn.MultiheadAttention.  A formula that fails is a diagnostic in its report, and counts 0.
+F = torchscan/modules/flops.py, M = torchscan/modules/macs.py, lines of 0.2.0.  It goes by ``isinstance``, and looks at leaf
+modules and at nn.MultiheadAttention.  A formula that fails is a diagnostic in its report, and counts 0.
 ``N``: elements of the input.  ``O``: elements of the output.  ``K``: terms of a dot product.
 """
 

@@ -1,4 +1,4 @@
-"""torchstat's stat: a patched __call__ of the classes of modules that hold no others. Two numbers: Flops, and MAdd."""
+"""The counters torchstat and torchstat@madd, its numbers Flops and MAdd: it patches ``__call__`` of classes of leaf modules."""
 
 from ....core.records import FLOP, MAC
 from .. import torch_counter

@@ -1,4 +1,4 @@
-"""Ledgers of torchstat's ModelHook, one entry per module, for either of its numbers. PyTorch 2.1 and later.
+"""Runs torchstat's ModelHook and returns the ledger of either of its numbers, one entry per module. PyTorch 2.1 and later.
 
 Its constructor patches ``__call__`` of classes, and runs the model on one random image; here it is given the model's own inputs
 (torchstat/model_hook.py:22). A module's numbers are those of its last call.

@@ -1,8 +1,8 @@
-"""What torchstat counts: Flops are multiply-adds and biases; MAdd has products at 2K - 1, of one sample. Units MAC and FLOP.
+"""Rules of torchstat: Flops are multiply-adds and biases; MAdd has products at 2K - 1, of one sample. Units MAC and FLOP.
 
-F = torchstat/compute_flops.py, M = torchstat/compute_madd.py, lines of 0.0.7.  It goes by ``isinstance``, and looks at modules
-that hold no others.  ``N``: elements of the input, ``O``: of the output, ``n`` and ``o``: of one sample of them, which the first
-dimension counts.  ``K``: terms of a dot product.
+F = torchstat/compute_flops.py, M = torchstat/compute_madd.py, lines of 0.0.7.  It goes by ``isinstance``, and looks at leaf
+modules.  ``N``: elements of the input, ``O``: of the output, ``n`` and ``o``: of one sample of them, which the first dimension
+counts.  ``K``: terms of a dot product.
 """
 
 from __future__ import annotations

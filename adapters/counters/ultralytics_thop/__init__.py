@@ -1,4 +1,7 @@
-"""ultralytics-thop's thop.profile: rules for classes of modules and for functions that multiply matrices. Python 3.9."""
+"""The counters ultralytics-thop, its thop.profile, and ultralytics-thop@get_flops, which profiles a smaller image.
+
+It has rules for classes of modules and for functions that multiply matrices. Python 3.9.
+"""
 
 from ....core.records import MAC
 from .. import torch_counter

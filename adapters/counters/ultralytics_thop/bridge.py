@@ -1,4 +1,4 @@
-"""From an ultralytics-thop ledger to the PyTorch trace: functions first (functions.py), then modules (module_bridge.py)."""
+"""Bridge from an ultralytics-thop ledger to the PyTorch trace: first functions (functions.py), then modules."""
 
 from __future__ import annotations
 

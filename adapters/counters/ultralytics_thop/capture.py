@@ -1,7 +1,7 @@
-"""Ledger of ultralytics-thop's profile: an entry per module with a rule, and one per module that calls counted functions.
+"""Runs ultralytics-thop's profile and returns its ledger: an entry per module with a rule, or that calls a counted function.
 
-A rule notes its amount as it is called, so nothing is derived from the total.  Keyword arguments of a module stand in the order
-in which its ``forward`` takes them, as the rules get them.  PyTorch 2.0 and later.
+A rule's amount is recorded as the counter calls it, so nothing is derived from the total.  Keyword arguments of a module are in
+the order in which its ``forward`` takes them, as the rules get them.  PyTorch 2.0 and later.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Items of a count that was made with a smaller image and multiplied by the area.
+"""Items of a ledger that was counted on a smaller image and multiplied by the ratio of the areas (``get_flops``).
 
 The ledger has two sets of sightings: those of the smaller image, as often as they are in the total, and those of the full one,
 with 0 copies.  The full ones are bridged as if the counter had counted them, so the trace has to have the work that they met.
-Where the rules count as much for the full image as for the smaller one times the area, that is the item.  Otherwise the whole
+Where the rules count as much for the full image as for the smaller one times the ratio, that is the item.  Otherwise the whole
 difference of the module has the cause ``extrapolated``.
 """
 

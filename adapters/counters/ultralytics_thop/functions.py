@@ -1,7 +1,7 @@
-"""The functions that ultralytics-thop counts beside the ops of the trace, module by module.
+"""Bridges the functions that ultralytics-thop counts (matmul, einsum, attention) to the ops of the trace, module by module.
 
-A function and the ops that ran in it are matched by their products: our formula for the function gives the multiply-adds of
-one call, and the ops of the calling module with that many are its own.  If fewer calls were counted than ran, the others were
+A function and the ops that ran in it are matched by their products: reconcile's formula for the function gives the multiply-adds
+of one call, and the ops of the calling module with that many are its own.  If fewer calls were counted than ran, the others were
 made where the counter does not look; if more were counted, the model ran other ops, and nothing is booked.
 """
 

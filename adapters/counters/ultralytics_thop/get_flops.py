@@ -1,4 +1,6 @@
-"""How get_flops of the package ultralytics called profile: an image of one stride on a side, and its count times the area.
+"""Reproduces get_flops of the package ultralytics: it profiles one tile of the image, and multiplies by the number of tiles.
+
+A tile is a square with the model's stride as its side.
 
 ultralytics/utils/torch_utils.py, get_flops, before pull request 25468 of ultralytics/ultralytics.  If the model cannot run that
 image, get_flops runs one of the full size.  It doubles the count and divides it by 1e9: the ledger has the MACs before that.
@@ -53,9 +55,9 @@ def proxy_of(model: TorchModel) -> tuple[int, int]:
 
 
 def multiply_ledger(small: Ledger, full: Ledger, side: int, cells: int) -> Ledger:
-    """The ledger of an image of that side, with every count as often as it has cells.
+    """The ledger of an image of that side, with every count multiplied by the number of cells.
 
-    The sightings of the full image are beside it, with 0 copies: they show that the model does the same there as in its trace.
+    The sightings of the full image are added with 0 copies: they show that the model does the same there as in its trace.
     """
     return small._replace(
         total=small.total * cells,

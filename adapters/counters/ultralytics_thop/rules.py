@@ -1,8 +1,8 @@
-"""What ultralytics-thop counts, by a module's class or the nearest base that it knows, and by function. Unit MAC.
+"""Rules of ultralytics-thop, by a module's class or the nearest base that it knows, and by function. Unit MAC.
 
-Norms, pooling, softmax, biases and gates of recurrent layers are mixed in at one each. B = thop/vision/basic_hooks.py, C =
+Norms, pooling, softmax, biases and gates of recurrent layers add one each to the same number. B = thop/vision/basic_hooks.py, C =
 thop/vision/calc_func.py, P = thop/profile.py, RN = thop/rnn_hooks.py; lines of 2.2.3. The package is under the AGPL: these
-formulas are ours, derived from what it counts. ``N``: elements of the input, ``O``: of the output.
+formulas are reconcile's own, derived from what it counts. ``N``: elements of the input, ``O``: of the output.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Weights & Biases' GFLOPs of a Keras model: tf.profiler on the frozen function of one sample, halved."""
+"""The counter wandb, Weights & Biases' GFLOPs of a Keras model: tf.profiler on the frozen function of one sample, halved."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

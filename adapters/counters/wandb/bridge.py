@@ -1,4 +1,4 @@
-"""From a ledger of W&B's get_flops to the TensorFlow trace, node by node: the counter's nodes are of one sample of the batch.
+"""Bridge from a ledger of W&B's get_flops to the TensorFlow trace, node by node: get_flops counts one sample of the batch.
 
 A node is the trace's, and its formula lacks the other samples, only if every size of every node is that of the trace or the same
 fraction of it.

@@ -1,4 +1,4 @@
-"""Ledger of WandbCallback.get_flops, with the nodes that tf.profiler counted.
+"""Runs WandbCallback.get_flops and returns its ledger, with the nodes that tf.profiler counted.
 
 The callback's constructor needs a run (wandb/integration/keras/keras.py:411 of 0.27.0); get_flops reads its model alone (:1044 to
 :1090). TensorFlow 2.x with Keras 2.

@@ -1,4 +1,4 @@
-"""What get_flops counts: tf.profiler's formulas and no others (wandb/integration/keras/keras.py:1085 of 0.27.0)."""
+"""Rules of W&B's get_flops: those of tf.profiler and no others (wandb/integration/keras/keras.py:1085 of 0.27.0)."""
 
 from __future__ import annotations
 

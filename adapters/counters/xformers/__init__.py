@@ -1,4 +1,4 @@
-"""xformers' profiler: the outermost of torch.profiler's counted events, with attention's own formula; its TFlop/step and MFU."""
+"""The counter xformers, the TFlop/step of its profiler: torch.profiler's outermost counted events, and attention's formula."""
 
 from ....core.records import FLOP
 from .. import torch_counter

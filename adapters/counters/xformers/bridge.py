@@ -1,4 +1,4 @@
-"""From a ledger of xformers' AnalyzedTrace to the PyTorch trace, as torch.profiler's."""
+"""Bridge from a ledger of xformers' AnalyzedTrace to the PyTorch trace, as for torch.profiler."""
 
 from functools import partial
 

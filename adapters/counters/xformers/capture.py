@@ -1,6 +1,7 @@
-"""Ledger of xformers' AnalyzedTrace: one entry per module and operator that the module's own code calls. PyTorch 2.10 and later.
+"""Runs xformers' AnalyzedTrace and returns its ledger: one entry per module and operator that the module's own code calls.
 
 It reads the raw events of torch.profiler. Its own profiler gives it those of a run on a GPU; here it gets those of one call.
+PyTorch 2.10 and later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What xformers' AnalyzedTrace includes: torch.profiler's FLOPs of its outermost counted events, and attention. Unit FLOP.
+"""Rules of xformers' AnalyzedTrace: torch.profiler's FLOPs of its outermost counted events, and attention. Unit FLOP.
 
 A = xformers/profiler/profile_analyzer.py of 0.0.35.  An event in a counted one adds nothing (A:182), and neither does one without
 a tensor of floating numbers (A:219).

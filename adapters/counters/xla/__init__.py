@@ -1,4 +1,4 @@
-"""XLA's own cost analysis of a JAX program: of what JAX hands to the compiler, and of what the compiler makes of it."""
+"""The counters xla@*, XLA's own cost analysis of a JAX program: of the lowered program, and of the compiled one."""
 
 from ....core.counter import Counter
 from ....core.records import FLOP

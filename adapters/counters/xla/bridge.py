@@ -1,16 +1,16 @@
-"""From XLA's cost analysis to the JAX trace, layer by layer.
+"""Bridge from XLA's cost analysis to the JAX trace, layer by layer.
 
 A product that XLA met and one that ran are the same if they are in one layer and XLA's formula gives both the same count; there
 must be as many of them in the program as the trace has equations. Every other primitive is one instruction, or several, of known
 kinds and sizes (lowerings.py), and is found in the same way. What is left over has a cause only if JAX gives it the name of a
 primitive of that layer whose instructions are not stated. Otherwise the model ran other ops, and nothing is booked.
-As XLA reads the program that JAX hands over, it drops what changes nothing (x + 0) and what it can compute at once: an operation
-is booked so only if JAX's own text of the program has one more of them than the program that XLA made of it.
+As XLA parses the program that JAX hands over, it removes what changes nothing (x + 0) and folds constants: an operation is booked
+so only if JAX's own module has one more of them than the program that XLA made of it.
 The operations of a primitive that is a library's routine (qr, svd) depend on that library and are unknown: the other single
 operations of its layer may belong to it. The body of a loop that runs 0 times is in the program, and is a branch not taken.
-The compiled program is another one, and the ledger has the program before it as well. What both have as often is held against the
-trace as it is before compilation; only the difference between the two programs is due to the compiler, kind by kind and size by
-size. An instruction that has lost its layer's name, or a product whose input lost its padding, is found by its size.
+The compiled program is another one, and the ledger has the program before it as well. What both have as often is compared with
+the trace as it is before compilation; only the difference between the two programs is due to the compiler, kind by kind and size
+by size. An instruction that has lost its layer's name, or a product whose input lost its padding, is found by its size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Ledger of XLA's cost analysis: one total, and every instruction that the analysis visits, call by call."""
+"""Runs XLA's cost analysis of a JAX program and returns its ledger: one total, and every HLO instruction that it visits.
+
+An instruction is listed once for each call of its computation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions that JAX writes into a program and that XLA drops as it reads it: ``x + 0``, or what it can compute at once."""
+"""Instructions of JAX's program (StableHLO) that XLA removes as it parses it: ``x + 0``, or what constant folding computes."""
 
 from __future__ import annotations
 
@@ -65,8 +65,10 @@ COMPLEX = {"complex<f32>": "c64", "complex<f64>": "c128", "i1": "pred"}
 
 
 def dropped_sightings(module: Any, read: list[Sighting], root: str) -> list[Sighting]:
-    """The instructions of JAX's module (StableHLO) that XLA's program has not, which ``read`` are: by layer, primitive, kind and
-    shape."""
+    """The instructions of JAX's module (StableHLO) that XLA's program lacks, by layer, primitive, kind and shape.
+
+    ``read`` are the instructions of XLA's program.
+    """
     kept = Counter(map(_kind, (sighting.op for sighting in read)))
     found = list[Sighting]()
     for op in _Written(module, root).through("main", ()):
@@ -90,7 +92,7 @@ class _Written:
         self.functions = {op.attributes["sym_name"].value: op for op in _inside(module.operation)}
 
     def through(self, function: str, names: tuple[str, ...]) -> Iterator[Op]:
-        """Those of a function that is called within these scopes."""
+        """The operations of a function that is called within these scopes."""
         yield from self._of(self.functions[function], names)
 
     def _of(self, operation: Any, names: tuple[str, ...]) -> Iterator[Op]:

@@ -1,4 +1,4 @@
-"""Instructions of a program that XLA counts, by layer, kind and size: what the rules count for one, and how many there are."""
+"""HLO instructions that XLA counts, grouped by layer, kind and size: how many there are, and what the rules count for one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Key = tuple[str, Place]
 
 
 class Wanted(NamedTuple):
-    """The needs of the trace from a program: the primitives at each key, and those of a layer whose instructions are not stated.
+    """What the trace requires of a program: the primitives at each key, and those of a layer whose instructions are not stated.
 
     ``routines`` are those of each layer whose single operations are unknown. ``uncut`` are the keys of the same instructions
     before the program is cut for several devices."""

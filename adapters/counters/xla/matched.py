@@ -1,5 +1,4 @@
-"""Primitives of the trace beside the instructions of their kind and size: which are the model's own, and why some are missing
-or too many."""
+"""Matches JAX primitives of the trace with HLO instructions of their kind and size; gives causes for missing and extra ones."""
 
 from __future__ import annotations
 
@@ -157,7 +156,7 @@ def book_rest(found: Met, holders: list[Op | None], made: int) -> Iterable[Item]
 
 
 def hold(found: Met, times: int, holders: Sequence[Op | None]) -> Item:
-    """Instructions that are parts of these primitives."""
+    """The item of instructions that are parts of these primitives; nothing is booked for what is unknown of their work."""
     own = tuple(name for name in COMPONENTS if found.counted.only((name,)))
     unknown = unknown_of([holder for holder in holders if holder])
     item = replace(book(found, times, None), ops=tuple(holder.id for holder in holders if holder), only=own)

@@ -1,4 +1,4 @@
-"""What XLA's HloCostAnalysis adds to ``flops``, instruction by instruction.
+"""Rules of XLA's HloCostAnalysis: what each HLO instruction adds to ``flops``.
 
 Source: H = xla/service/hlo_cost_analysis.cc of openxla/xla, by the function that handles an instruction. A multiply-add is 2
 FLOPs (``kFmaFlops``), any other element of an elementwise instruction 1, whatever its type: selects, conversions and integers.

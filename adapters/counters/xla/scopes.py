@@ -1,4 +1,4 @@
-"""The scopes that the name of an instruction tells, which JAX gave it."""
+"""The name-scope path of an HLO instruction, parsed from the op_name that JAX gave it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 PROGRAM_NAME = "reconciled"
 """The name under which JAX compiles the program that XLA counts."""
 PROGRAM = f"jit({PROGRAM_NAME})"
-"""How the name of an instruction begins that is given from the whole program on."""
+"""Prefix of an op_name that is relative to the whole program."""
 _NOT_SCOPES = re.compile(
     r"^$|^(while|body|cond|closed_call|core_call|eval_jaxpr|checkpoint|remat2?|rematted_computation|custom_[jv][vj]p_call|shard_map|"
     r"branch_\d+_fun|(p?jit|jvp|transpose|vmap)(\(.*)?|.*:)$"
@@ -16,9 +16,9 @@ _TRANSFORMED = re.compile(r"^(?:vmap|jvp|transpose)\((.*)\)$")
 
 
 def scopes_of(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The scopes of an instruction of this name in a computation that is called within ``names``.
+    """The scopes of an instruction with this op_name, in a computation that is called within the scopes ``names``.
 
-    JAX names it by the scopes and the primitive, from the program's own name on or from the call on.
+    An op_name has the scopes and the primitive, from the program's own name on or from the call on.
     """
     *parts, last = name.split("/")
     if _NOT_SCOPES.match(last):

@@ -1,1 +1,1 @@
-"""Models of a configuration alone: made on meta, with inputs of the sizes that it states."""
+"""Models of transformers and diffusers from a config.json alone, on the meta device, with inputs, for ``reconcile llm``."""

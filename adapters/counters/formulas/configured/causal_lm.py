@@ -1,4 +1,4 @@
-"""A language model of transformers from its configuration alone: on meta, with one batch of tokens."""
+"""A transformers language model and its token ids from its config.json alone, on the meta device, for ``reconcile llm``."""
 
 from __future__ import annotations
 

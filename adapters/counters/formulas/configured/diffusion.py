@@ -1,4 +1,7 @@
-"""A diffusion transformer of diffusers from its configuration alone: on meta, with latents, a timestep and a text."""
+"""A diffusers transformer and example inputs from its config.json alone, on the meta device, for ``reconcile llm``.
+
+The inputs are latents, a timestep and, if the model reads one, the embedding of a text prompt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents packed into a sequence, each of which sees only itself."""
+"""A language model on sequences of packed documents, each of which attends only to itself (``reconcile llm --lengths``)."""
 
 from __future__ import annotations
 

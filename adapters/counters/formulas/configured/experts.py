@@ -1,4 +1,4 @@
-"""Experts with a capacity, whose router decides by values: on meta, they share the tokens of a sequence evenly."""
+"""Mixture-of-experts layers with a capacity, on the meta device: tokens are split evenly, as the router has no values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kind of model a configuration describes, and the function that makes it."""
+"""Chooses the kind of model that a config.json describes, and returns the function that makes it, for ``reconcile llm``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The images of a language model: their pixels, what stands beside these, and where they are in a sequence."""
+"""Image inputs of a vision-language model: pixels, patch grids, and the positions of image tokens in the sequences."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _tokens(model: Any, pixels: Any, beside: Beside) -> int:
 
 
 def beside_pixels(beside: Beside) -> dict[str, Any]:
-    """The numbers beside images as a model takes them: int64 on the CPU, which alone has values."""
+    """The numbers beside images as a model takes them: int64 on the CPU, since tensors on meta have no values."""
     import torch
 
     return {name: torch.tensor(rows, device="cpu") for name, rows in beside.items()}

@@ -1,4 +1,7 @@
-"""A language model that reads images as well, from its configuration alone: on meta, with images in its sequences."""
+"""A transformers vision-language model from its config.json alone, on the meta device, with images in its sequences.
+
+For ``reconcile llm --images``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Low-rank adapters (LoRA) on a model whose own weights are frozen: what peft makes of it, for counting.
+"""Low-rank adapters (LoRA) on a frozen model, with the products of peft's layers (``reconcile llm --lora``).
 
 Hu et al. 2021, arXiv:2106.09685, section 4.1: y = W x + B A x, A of rank x in, B of out x rank; A and B are trained, W is not.
 huggingface/peft src/peft/tuners/lora/layer.py has the same products.

@@ -1,4 +1,4 @@
-"""A model that reads or makes images, with what its inputs do not say: the tokens that it has in its layers."""
+"""Wrappers of models that read or make images: they tell formulas the number of image tokens, which no input has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a configuration is read from, and how it is called in sentences."""
+"""Reads the config.json of ``reconcile llm``; records of the requested input sizes and adapters; the model's name in messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .....core.user_files import read_json
 SEQ = 2048
 """Tokens of a sequence, by default."""
 Source = Path | Mapping[str, Any]
-"""A config.json, or what stands in one."""
+"""The path of a config.json, or its content."""
 Made = Callable[[], tuple[Any, Any]]
 """Makes the model on meta, with its inputs."""
 KINDS = ("model_type", "_class_name")
@@ -31,7 +31,7 @@ class Lora:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What a configuration is called with: sequences or images; tokens of one, 0 for the default; the lengths of documents packed
+    """The sizes of a model's inputs: sequences or images; tokens of one, 0 for the default; the lengths of documents packed
     into each; the images of each sequence; and the height and width of an image in pixels, none for what is stated."""
 
     batch: int = 1
@@ -42,7 +42,7 @@ class Sizes:
 
 
 def title(source: Source) -> str:
-    """What a sentence calls the configuration: the path of its file, or the type of its model."""
+    """How messages name the configuration: the path of its file, or the type of its model."""
     return str(source) if isinstance(source, Path) else f"the configuration of {model_kind(source) or 'no type'}"
 
 
@@ -70,7 +70,7 @@ def model_kind(settings: Mapping[str, Any]) -> str:
 
 
 def settings_of(source: Source) -> dict[str, Any]:
-    """What stands in it. Raises UsageError for a file that is no configuration, and for one of no kind of model."""
+    """The fields of the configuration. Raises UsageError for a file that is no configuration, and for one of no kind of model."""
     settings = read_json(source, "the configuration", GIVE_A_CONFIG) if isinstance(source, Path) else source
     if not isinstance(settings, Mapping) or not model_kind(settings):
         told = title(source) if isinstance(source, Path) else "the mapping"

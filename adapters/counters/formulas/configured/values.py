@@ -1,4 +1,4 @@
-"""Whole numbers and masks that keep their values beside a model on meta, which has none."""
+"""A torch function mode in which token ids, positions and masks keep values on the CPU, for a model on the meta device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An encoder of images of transformers from its configuration alone: on meta, with one batch of images."""
+"""A transformers image encoder and its pixels from its config.json alone, on the meta device, for ``reconcile llm``."""
 
 from __future__ import annotations
 
