@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
-# One more than two cores: tests wait for processes that they start, and for a network.
-JOBS ?= 3
+# As many as two cores: each worker imports the frameworks, and most tests compute.
+JOBS ?= 2
 SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 
 .PHONY: demo test removals measure proofs slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean

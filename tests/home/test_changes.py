@@ -95,8 +95,8 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     tree.replace("reconcile/core/causes.py", place, RECORD + place)
     conventions = "reconcile/core/conventions.py"
     tree.replace(conventions, "BUILT_IN = {", WEIGHTS + "BUILT_IN = {")
-    end = '}\n"""Those, and the ones'
-    tree.replace(conventions, end, ", PRODUCTS.name: PRODUCTS" + end)
+    end = "CAUSAL.name: CAUSAL}"
+    tree.replace(conventions, end, end[:-1] + ", PRODUCTS.name: PRODUCTS}")
     tree.write(f"reconcile/pages/causes/{CAUSE}.md", PAGE)
     tree.write(f"reconcile/pages/conventions/{CONVENTION}.md", PAGE)
     found = json.loads(tree.run("-c", PROBE, CAUSE, CONVENTION, paths=(ROOT,)))  # the tests are those of the repository

@@ -243,6 +243,7 @@ def test_a_lowered_graph_and_torchscript(collecting: Collecting, folder: Path, t
     assert "dead-op" in causes(data, "tf.profiler@frozen_pb")
 
 
+@pytest.mark.slow
 def test_an_onnx_file(collecting: Collecting, folder: Path, tmp_path: Path) -> None:
     """ONNX defines a GRU's new state as (1 - z) * n + z * h: a product more per unit and step than PyTorch's."""
     result, _ = zoo(collecting, "gru_demo")
