@@ -1,4 +1,4 @@
-"""TorchModel, the PyTorch model that is counted: every counter gets a fresh module and example inputs from it."""
+"""TorchModel gives every counter a fresh module and example inputs, on meta where it has no values or does not fit into memory."""
 
 import sys
 from contextlib import ExitStack, contextmanager

@@ -1,4 +1,8 @@
-"""Finds which products of a trace read which parameter: by the module that owns it, and by the shapes of the products' tensors.
+"""Sorts the products of a trace by what a parameter formula counts: those that read each parameter, and those that read none.
+
+It also finds the parameters that no op reads and the experts that ran, and names the cause where a parameter's products differ
+from the formula's.  Products that read none are attention's, or those of a recurrence; an indexer's and an image encoder's are
+told apart.
 
 A product reads a parameter if it ran in the parameter's module (or in the module around it, for a function that is given the
 weights of its children) and one of its inputs has the parameter's shape, in any order of dimensions.  The product that computes

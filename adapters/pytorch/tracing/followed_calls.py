@@ -1,7 +1,10 @@
-"""Whether autograd, forward-mode differentiation or a torch.func transform (grad, vmap) follows a call.
+"""Tells whether autograd, forward mode or torch.func (grad, vmap) follows a call, and which operators compute tangents.
 
-Such a call is recorded op by op, never as one fused op.  On meta an empty result would have no gradient function, and gradients
-that the model then takes would stop there; and a call under torch.func.vmap sees one example of the batch that runs.
+A call that is followed is recorded op by op, never as one fused op.  On meta an empty result would have no gradient function, and
+gradients that the model then takes would stop there; and a call under torch.func.vmap sees one example of the batch that runs.
+
+In forward mode one call of the program runs the operators of the values and then those of the tangents: ``Tangents`` tells the
+latter apart, and the trace marks them.
 """
 
 from __future__ import annotations

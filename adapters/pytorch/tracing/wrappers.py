@@ -1,8 +1,9 @@
-"""Tensor subclasses with their own ``__torch_dispatch__`` (a DTensor, a quantised or a low-rank weight), as recorders see them.
+"""Tells which tensor classes take operators apart themselves (DTensor, quantised, low-rank), and notes a DTensor's whole shapes.
 
-Such a tensor has the sizes of the whole, and what runs are operators on the tensors that it holds.  A recorder that meets the
-operator of the whole lets it pass (returns NotImplemented, as torch.distributed.tensor.debug.CommDebugMode does), and meets
-the operators that the class calls.  Python 3.8, torch 1.x and later.
+Such a class has its own ``__torch_dispatch__``; its tensor has the sizes of the whole, and what runs are operators on the tensors
+that it holds.  Recorders ask here: they let the operator of the whole pass (return NotImplemented, as
+torch.distributed.tensor.debug.CommDebugMode does) and meet the operators that the class calls.  ``DTensorCall`` adds the shapes of
+the whole to the ops on this process's part.  Python 3.8, torch 1.x and later.
 """
 
 import sys

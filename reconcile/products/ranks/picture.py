@@ -1,4 +1,4 @@
-"""Bar charts of load balance for the HTML report of ranks: each rank's FLOPs, and each mesh coordinate's, against the mean."""
+"""Rows and widths of the load-balance bar charts that ranks.html.j2 draws: each rank's FLOPs, and each mesh coordinate's, against the mean."""
 
 from __future__ import annotations
 

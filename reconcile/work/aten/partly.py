@@ -1,4 +1,4 @@
-"""ATen operators without multiply-adds, whose other work depends on the data or on an algorithm that a library chooses.
+"""ATen operators without multiply-adds, whose other work depends on the data or a chosen algorithm, or has no formula here.
 
 Under the convention `matmul` their work is known; under others the trace names them as unknown.
 """

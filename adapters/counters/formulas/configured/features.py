@@ -1,4 +1,8 @@
-"""Image inputs of a vision-language model: pixels, patch grids, and the positions of image tokens in the sequences."""
+"""Makes the image inputs of a vision-language model, and calls the model on sequences with images in them.
+
+The inputs are pixels on meta and, as the model asks, patch grids or sizes beside them.  The model itself says how many tokens it
+makes of an image; from that follows where image tokens stand in a sequence.
+"""
 
 from __future__ import annotations
 
