@@ -1,4 +1,4 @@
-"""TorchModel gives every counter a fresh module and example inputs, on meta where it has no values or does not fit into memory."""
+"""TorchModel gives every counter a fresh module and example inputs, on meta without values or where it exceeds memory."""
 
 import sys
 from contextlib import ExitStack, contextmanager

@@ -2,8 +2,8 @@
 
 Such a class has its own ``__torch_dispatch__``; its tensor has the sizes of the whole, and what runs are operators on the tensors
 that it holds.  Recorders ask here: they let the operator of the whole pass (return NotImplemented, as
-torch.distributed.tensor.debug.CommDebugMode does) and meet the operators that the class calls.  ``DTensorCall`` adds the shapes of
-the whole to the ops on this process's part.  Python 3.8, torch 1.x and later.
+torch.distributed.tensor.debug.CommDebugMode does) and meet the operators that the class calls.  ``DTensorCall`` adds the shapes
+of the whole to the ops on this process's part.  Python 3.8, torch 1.x and later.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Rows and widths of the load-balance bar charts that ranks.html.j2 draws: each rank's FLOPs, and each mesh coordinate's, against the mean."""
+"""Rows and widths of the load-balance charts in ranks.html.j2: FLOPs of each rank and each mesh coordinate, against the mean."""
 
 from __future__ import annotations
 
