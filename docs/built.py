@@ -7,6 +7,7 @@ Two of these pages are committed as well, for who reads them where nothing is bu
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,7 +63,9 @@ def committed(path: Path, text: str) -> str:
 
 
 def kept_files() -> set[Path]:
-    """The files that git keeps, relative to the repository."""
+    """The files that git keeps, relative to the repository; all of them in a copy without it."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        return {path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file()}
     done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     return set(map(Path, done.stdout.splitlines()))
 

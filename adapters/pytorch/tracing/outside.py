@@ -8,6 +8,8 @@ the model.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Callable
@@ -34,7 +36,8 @@ class Crossings:
         methods = [getattr(torch.Tensor, name, None) for name in LEAVING]
         makers = [getattr(torch, name, None) for name in MAKING]
         self._leaving = {method for method in methods if method is not None}
-        self._making = {maker for maker in makers if maker is not None}
+        # A mode of functions meets the original, and another trace of this process may keep numbers now.
+        self._making = {inspect.unwrap(maker) for maker in makers if maker is not None}
 
     def concerns(self, func: Any) -> bool:
         """Whether a function takes values out of PyTorch or makes a tensor."""
@@ -62,21 +65,32 @@ class Crossings:
             self.back, self.left = self.back + self.left, []
 
 
+_traces: list[object] = []
+"""Those of this process that keep numbers now. They may end in any order; the last one gives PyTorch its functions back."""
+_originals: dict[str, Callable[..., Any]] = {}
+
+
 @contextmanager
 def numbers_kept() -> Iterator[None]:
     """Meanwhile tensors of whole numbers on meta keep the numbers that the program makes them of. No mode of functions does it:
     PyTorch takes no fast path within one."""
-    held = [(name, getattr(torch, name)) for name in MAKING if hasattr(torch, name)]
-    try:
-        for name, make in held:
+    trace = object()
+    if not _traces:
+        _originals.update((name, getattr(torch, name)) for name in MAKING if hasattr(torch, name))
+        for name, make in _originals.items():
             setattr(torch, name, _keep_made(make))
+    _traces.append(trace)
+    try:
         yield
     finally:
-        for name, make in held:
-            setattr(torch, name, make)
+        _traces.remove(trace)
+        if not _traces:
+            for name, make in _originals.items():
+                setattr(torch, name, make)
 
 
 def _keep_made(make: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(make)
     def make_kept(*args: Any, **kwargs: Any) -> Any:
         made = make(*args, **kwargs)
         numbers = args[0] if args and isinstance(args[0], (list, tuple)) else (None,)

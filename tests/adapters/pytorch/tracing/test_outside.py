@@ -9,7 +9,7 @@ np = pytest.importorskip("numpy")
 
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing.outside import VALUES_LEFT_PYTORCH  # noqa: E402
+from reconcile.adapters.pytorch.tracing.outside import VALUES_LEFT_PYTORCH, numbers_kept  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
 
@@ -104,6 +104,19 @@ HARMLESS = {
 @pytest.mark.parametrize("way", HARMLESS)
 def test_decisions_and_constants_are_no_work_that_was_missed(way):
     assert problems(HARMLESS[way]) == []
+
+
+def test_constants_are_known_beside_another_trace_of_the_process():
+    """Two traces may end in the order in which they began."""
+    before = torch.tensor
+    first, second = numbers_kept(), numbers_kept()
+    first.__enter__()
+    second.__enter__()
+    assert problems(constants_beside_values_that_only_leave) == []
+    first.__exit__(None, None, None)
+    assert problems(constants_beside_values_that_only_leave) == []
+    second.__exit__(None, None, None)
+    assert torch.tensor is before
 
 
 def test_a_training_step_says_it_as_well():
