@@ -167,6 +167,7 @@ FIGURES: dict[tuple[str, str], dict[str, int]] = {
         "megatron-dsa": 158_011_008,
     },
     ("gpt2", "training"): {
+        "gpt-neox": 165_162_240, "gpt-neox-hfu": 220_216_320, "levanter": 166_367_520,
         "chinchilla-ipynb": 154_664_640, "cookbook": 209_213_280, "cookbook-plain": 157_891_680, "hf-trainer": 142_572_960,
         "litgpt": 179_003_520, "nanogpt": 168_272_640, "nemo": 158_669_280, "nemo-llama3": 5_180_215_680,
     },
@@ -183,6 +184,7 @@ FIGURES: dict[tuple[str, str], dict[str, int]] = {
         "litgpt": 170_443_328, "megatron-bridge": 86_313_984, "torchtitan": 93_407_424, "torchtitan-main": 89_859_264,
     },
     ("llama", "training"): {
+        "gpt-neox": 63_037_440, "gpt-neox-hfu": 84_049_920, "levanter": 62_058_240,
         "chinchilla-ipynb": 35_354_880, "litgpt": 90_708_480, "maxtext": 61_678_080, "megatron": 62_161_920,
         "nemo": 58_775_040, "nemo-llama3": 2_990_684_160, "torchtitan": 65_295_360, "torchtitan-hf": 84_948_480,
         "trl": 65_134_080,
@@ -197,6 +199,7 @@ FIGURES: dict[tuple[str, str], dict[str, int]] = {
         "vllm": 13_669_440,
     },
     ("llama_tied", "training"): {
+        "gpt-neox": 104_079_360, "gpt-neox-hfu": 138_772_480, "levanter": 88_644_864,
         "hf-trainer": 62_240_640, "nemo-llama3": 3_859_451_904, "torchtitan": 87_935_232, "torchtitan-main": 87_935_232,
     },
     ("mpt", "training"): {
@@ -216,6 +219,7 @@ FIGURES: dict[tuple[str, str], dict[str, int]] = {
         "olmo-core": 118_685_952, "torchtitan-main": 119_023_872,
     },
     ("olmoe", "training"): {
+        "levanter": 80_361_600,
         "cookbook": 266_713_216, "cookbook-plain": 201_190_528, "olmo-core": 80_070_144,
     },
     ("qwen2_moe", "training"): {
@@ -225,6 +229,7 @@ FIGURES: dict[tuple[str, str], dict[str, int]] = {
         "vllm": 17_117_376,
     },
     ("qwen3_moe_mixed", "training"): {
+        "levanter": 128_080_128,
         "cookbook": 584_612_864, "cookbook-plain": 440_321_024, "maxtext": 136_485_888, "megatron": 146_589_696,
         "nemo": 134_796_288, "torchtitan-hf": 280_503_168, "trl": 147_637_248,
     },
