@@ -74,7 +74,8 @@ class Live(AtHand):
 
     def _describe_missing_inputs(self) -> str:
         if self.adapter.is_made(self.model):
-            return f"the model {self.where} takes inputs, and none are given: give them with --input, such as --input 1,3,4."
+            remedy = "give them with --input, such as --input 1,3,224,224"
+            return describe_unfed(f"the model {self.where}", self.adapter.entry(self.model), remedy)
         return super()._describe_missing_inputs()
 
 

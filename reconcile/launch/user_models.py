@@ -49,7 +49,7 @@ def read_models(models: Mapping[str, str], given: Mapping[str, Any]) -> tuple[di
     """The models that are files which a product reads; and the factories, a file's path for a file. Raises UsageError for a name
     that is neither, and what the products raise."""
     files = {name: file for read in load_places("model_readers") for name, file in read(models, given).items()}
-    unread = next((name for name in models if name not in files and _is_path(models[name])), "")
+    unread = next((name for name in models if name not in files and is_path(models[name])), "")
     if unread:
         raise UsageError(
             f"--{unread} {short(models[unread])} is a file, and the product `files`, which reads models in files, is missing: "
@@ -58,7 +58,7 @@ def read_models(models: Mapping[str, str], given: Mapping[str, Any]) -> tuple[di
     return files, {name: where if name in files else factory(name, where) for name, where in models.items()}
 
 
-def _is_path(text: str) -> bool:
+def is_path(text: str) -> bool:
     """Whether the text given for a model is the path of a file without Python code."""
     return not text.endswith(".py") and (os.path.lexists(text) or (os.sep in text and ":" not in text))
 

@@ -74,7 +74,10 @@ def test_what_cannot_be_used_is_one_sentence(tmp_path: Path, monkeypatch: pytest
         ({"torch": 3}, "torch= is an int; give a PyTorch model or a function that makes one."),
         ({"torch": broken}, "the factory broken raised ValueError: no weights"),
         ({"torch": dict}, "the factory dict returned a dict; it must return a torch.nn.Module"),
-        ({"torch": torch.nn.Linear(2, 3)}, "the model Linear takes inputs, and none are given: give them with inputs="),
+        (
+            {"torch": torch.nn.Linear(2, 3)},
+            r"the model Linear takes arguments \(input\), and none are given: give them with inputs=",
+        ),
         ({"torch": lambda: torch.nn.Linear(2, 3)}, "the factory .* returned a model without example inputs"),
         ({"torch": torch.nn.Linear(2, 3), "inputs": "4,5"}, r"the model of Linear, called with \(float32 \(4, 5\)\), raised "),
         ({"torch": torch.nn.Linear(2, 3), "inputs": "4,x"}, "inputs='4,x' cannot be read"),

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from ...adapters.counters.quantities import SIZES, component, quantities, total
 from ...adapters.counters.rulebook import DRAFT
 from ...core.counter import Counter
 from ...core.errors import UsageError
@@ -21,7 +22,6 @@ from ...launch.runner import collect
 from ...model_zoo import loading
 from ...work import COMPONENTS, load
 from ..decode.draft import Case, Draft, Reading, draft
-from .quantities import SIZES, component, quantities, total
 
 NAMES = (*COMPONENTS, *SIZES)
 
@@ -78,7 +78,7 @@ def text(counter: Counter, made: Sequence[Draft]) -> str:
         "then no statement uses it. Each rule says how many readings fit, and how many cases support them.",
         '"""',
         "",
-        "from reconcile.products.authors.quantities import quantities",
+        "from reconcile.adapters.counters.quantities import quantities",
         "from reconcile.adapters.counters.rulebook import RuleBook",
         "from reconcile.work import Work",
         "",

@@ -17,6 +17,7 @@ from ...core.errors import UsageError, brief, reason
 from ...core.framework import relative
 from ...core.protocol import ModelFile
 from ...core.registry import frameworks
+from ...launch.user_models import is_path
 from . import archive, members, wire
 
 LIMIT = 2 << 30
@@ -58,18 +59,13 @@ def read_models(models: Mapping[str, str], given: Mapping[str, Any]) -> dict[str
     files = {
         name: read_model_file(name, text, trusted)
         for name, text in models.items()
-        if not frameworks()[name].factories or (looks_like_path(text) and not text.endswith(".py"))
+        if not frameworks()[name].factories or is_path(text) or (":" not in text and Path(text).suffix in ENDINGS)
     }
     if trusted and not files:
         raise UsageError("--trust-file is for a model in a file, and none is given: leave it out.")
     if signature and not any(file.kind in SIGNED for file in files.values()):
         raise UsageError("--signature is for a SavedModel or a frozen graph, and none is given: leave it out.")
     return {name: file._replace(trusted=trusted, signature=signature) for name, file in files.items()}
-
-
-def looks_like_path(text: str) -> bool:
-    """Whether the string given for a model is a file rather than MODULE:FUNCTION."""
-    return os.path.lexists(text) or (":" not in text and (os.sep in text or Path(text).suffix in ENDINGS))
 
 
 STARTS = frozenset(number << 3 | kind for number in range(1, 5) for kind in (wire.VARINT, wire.BYTES))
