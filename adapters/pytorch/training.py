@@ -7,7 +7,7 @@ layers and attention are recorded as one op each way, as in inference (fused.py)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -29,6 +29,7 @@ from .tracing.outside import numbers_kept
 from .tracing.proof import record_model
 from .tracing.records import tensors_in
 from .tracing.threads import record_new_threads as threads_followed
+from .tracing.wrapped_functions import wrap_function
 
 
 def step(
@@ -106,20 +107,19 @@ ENGINE = "_engine_run_backward"
 def follow_backward(recorder: TrainingRecorder, calls: TrainedFusedCalls | None) -> Iterator[None]:
     """Within this, the recorder follows every backward pass, also one inside of another, and the function mode holds in
     what a checkpoint recomputes: PyTorch leaves modes before it begins."""
-    run = getattr(torch.autograd, ENGINE)
 
-    def run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
-        if recorder.phase == FORWARD:
-            raise FactoryError(MODEL_TAKES_GRADIENTS)
-        recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
-        with recorder.inside(), nullcontext() if calls is None else calls:
-            return run(roots, *args, **kwargs)
+    def follow(run: Callable[..., Any]) -> Callable[..., Any]:
+        def run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
+            if recorder.phase == FORWARD:
+                raise FactoryError(MODEL_TAKES_GRADIENTS)
+            recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
+            with recorder.inside(), nullcontext() if calls is None else calls:
+                return run(roots, *args, **kwargs)
 
-    setattr(torch.autograd, ENGINE, run_backward)
-    try:
+        return run_backward
+
+    with wrap_function(torch.autograd, ENGINE, follow):
         yield
-    finally:
-        setattr(torch.autograd, ENGINE, run)
 
 
 class Unrecorded(TorchDispatchMode):

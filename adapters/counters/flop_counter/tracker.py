@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_flatten
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from ....core.message import text_of
+from ...pytorch.tracing.wrapped_functions import wrap_function
 from ...pytorch.training import ENGINE
 
 RAISES_IN_STEP = (
@@ -43,25 +44,25 @@ def watch_tracker(stops: Callable[[str], None]) -> Iterator[None]:
         except Exception as error:  # whatever it is, the tracker meets it, too
             stops(RAISES_IN_STEP % (NO_GRADIENT_FUNCTION % text_of(error).rstrip(".")))
 
-    run = getattr(torch.autograd, ENGINE)
+    def watch(run: Any) -> Any:
+        def run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
+            gradients = run(roots, *args, **kwargs)
+            if not kwargs.get("accumulate_grad") and leaves:
+                inputs = args[3] if len(args) > 3 else ()
+                reached = [t for t, gradient in zip(inputs, gradients, strict=False) if gradient is not None]
+                if any(isinstance(t, torch.Tensor) and t in leaves for t in reached):
+                    stops(RAISES_IN_STEP % GRADIENT_OF_LEAF)
+            return gradients
 
-    def run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
-        gradients = run(roots, *args, **kwargs)
-        if not kwargs.get("accumulate_grad") and leaves:
-            inputs = args[3] if len(args) > 3 else ()
-            reached = [t for t, gradient in zip(inputs, gradients, strict=False) if gradient is not None]
-            if any(isinstance(t, torch.Tensor) and t in leaves for t in reached):
-                stops(RAISES_IN_STEP % GRADIENT_OF_LEAF)
-        return gradients
+        return run_backward
 
     handles = [
         module_hooks.register_module_forward_pre_hook(lambda _module, inputs: follow(inputs)),
         module_hooks.register_module_forward_hook(lambda _module, _inputs, outputs: follow(outputs)),
     ]
-    setattr(torch.autograd, ENGINE, run_backward)
     try:
-        yield
+        with wrap_function(torch.autograd, ENGINE, watch):
+            yield
     finally:
-        setattr(torch.autograd, ENGINE, run)
         for handle in handles:
             handle.remove()

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..tracing.wrapped_functions import wrap_function
+
 COMPILES = "_hop_compile_and_call"
 """The function of torch._higher_order_ops.utils that calls all of these."""
 CONDITION = "_cond_op_wrapper"
@@ -24,8 +26,7 @@ def uncompiled_branches(met: Callable[[str], None]) -> Iterator[None]:
     except ImportError:
         yield
         return
-    compiles = getattr(module, COMPILES, None)
-    if compiles is None:  # an older PyTorch
+    if not hasattr(module, COMPILES):  # an older PyTorch
         yield
         return
 
@@ -36,8 +37,5 @@ def uncompiled_branches(met: Callable[[str], None]) -> Iterator[None]:
         met("cond")
         return (if_true if predicate else if_false)(*operands)
 
-    setattr(module, COMPILES, call_uncompiled)
-    try:
+    with wrap_function(module, COMPILES, lambda _compiles: call_uncompiled):
         yield
-    finally:
-        setattr(module, COMPILES, compiles)

@@ -25,6 +25,7 @@ from ..tracing.higher_order import disable_compilation
 from ..tracing.outside import LEAVING, MAKING
 from ..tracing.records import tensors_in
 from ..tracing.threads import record_new_threads as threads_followed
+from ..tracing.wrapped_functions import wrap_function
 from ..training import ENGINE, RAN_ON_ANOTHER_THREAD, Unrecorded
 from .branches import uncompiled_branches
 from .frames import called_by
@@ -57,49 +58,41 @@ def crossings(recorder: StepRecorder) -> Iterator[None]:
 
     A mode of functions would tell the same (trace.py) and be called for every attribute of a tensor that anybody reads.
     """
-    replaced: list[tuple[Any, str, bool, Any]] = []
-    seen = recorder.crossings
 
-    def watch(owner: Any, name: str) -> None:
-        function = getattr(owner, name, None)
-        if function is None:
-            return
+    def watch(leaves: bool) -> Callable[[Any], Any]:
+        def wrap(function: Any) -> Any:
+            @wraps(function)
+            def run_watched(*args: Any, **kwargs: Any) -> Any:
+                return recorder.crossings.call(function, args, kwargs, recorder.path.current, leaves=leaves)
 
-        @wraps(function)
-        def run_watched(*args: Any, **kwargs: Any) -> Any:
-            return seen.call(function, args, kwargs, recorder.path.current, leaves=owner is torch.Tensor)
+            return run_watched
 
-        replaced.append((owner, name, name in vars(owner), function))
-        setattr(owner, name, run_watched)
+        return wrap
 
-    for name in LEAVING:
-        watch(torch.Tensor, name)
-    for name in MAKING:
-        watch(torch, name)
-    try:
+    with ExitStack() as stack:
+        for owner, names in ((torch.Tensor, LEAVING), (torch, MAKING)):
+            for name in names:
+                if hasattr(owner, name):
+                    stack.enter_context(wrap_function(owner, name, watch(owner is torch.Tensor)))
         yield
-    finally:
-        for owner, name, own, function in replaced:
-            setattr(owner, name, function) if own else delattr(owner, name)
 
 
 @contextmanager
 def backward_passes(recorder: StepRecorder) -> Iterator[None]:
     """Meanwhile the recorder follows every backward pass."""
-    run = getattr(torch.autograd, ENGINE)
 
-    def run_backward(
-        roots: Any, grad_tensors: Any, retain_graph: Any, create_graph: Any, *args: Any, **kwargs: Any
-    ) -> Any:
-        recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
-        with recorder.run_backward(bool(create_graph)):
-            return run(roots, grad_tensors, retain_graph, create_graph, *args, **kwargs)
+    def follow(run: Any) -> Any:
+        def run_backward(
+            roots: Any, grad_tensors: Any, retain_graph: Any, create_graph: Any, *args: Any, **kwargs: Any
+        ) -> Any:
+            recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
+            with recorder.run_backward(bool(create_graph)):
+                return run(roots, grad_tensors, retain_graph, create_graph, *args, **kwargs)
 
-    setattr(torch.autograd, ENGINE, run_backward)
-    try:
+        return run_backward
+
+    with wrap_function(torch.autograd, ENGINE, follow):
         yield
-    finally:
-        setattr(torch.autograd, ENGINE, run)
 
 
 @contextmanager
@@ -127,33 +120,34 @@ def optimizers(recorder: StepRecorder, done: Callable[[], None]) -> Iterator[Non
 @contextmanager
 def eager() -> Iterator[None]:
     """Meanwhile what torch.compile makes runs as it is written: a compiled kernel shows no ops."""
-    compiler, compile_ = getattr(torch, "compiler", None), torch.compile
-    if not hasattr(compiler, "set_stance"):  # before PyTorch 2.6
+    if not hasattr(getattr(torch, "compiler", None), "set_stance"):  # before PyTorch 2.6
         yield
         return
     with ExitStack() as stack:
 
-        def call_eagerly(*args: Any, **kwargs: Any) -> Any:
-            made = compile_(*args, **kwargs)
-            as_written()
-            return made
-
         def as_written() -> None:
             from torch._dynamo.eval_frame import OptimizedModule
 
-            torch.compile = compile_
             stack.enter_context(torch.compiler.set_stance("force_eager"))
-            stack.callback(setattr, OptimizedModule, "__call__", OptimizedModule.__call__)
-            OptimizedModule.__call__ = torch.nn.Module.__call__  # its own warns of our hooks
+            # its own warns of our hooks
+            stack.enter_context(wrap_function(OptimizedModule, "__call__", lambda _call: torch.nn.Module.__call__))
+
+        waiting = [as_written]
+
+        def watch(compile_: Any) -> Any:
+            def call_eagerly(*args: Any, **kwargs: Any) -> Any:
+                made = compile_(*args, **kwargs)
+                while waiting:
+                    waiting.pop()()
+                return made
+
+            return call_eagerly
 
         if "torch._dynamo" in sys.modules:
             as_written()
         else:  # it takes seconds to import, so only where the program does
-            torch.compile = call_eagerly
-        try:
-            yield
-        finally:
-            torch.compile = compile_
+            stack.enter_context(wrap_function(torch, "compile", watch))
+        yield
 
 
 class StepContext:

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Callable
 
 import torch
@@ -28,6 +28,7 @@ except ImportError:  # a PyTorch that was built without it
 from ....core.records import Problem
 from .launches import is_launching
 from .module_path import ModulePath
+from .wrapped_functions import wrap_function
 
 THREAD, PROCESS = "(thread)", "(process)"
 RAN_ON_EARLIER_THREADS = (
@@ -178,33 +179,27 @@ def _since(clock: int) -> Callable[[], float]:
 @contextmanager
 def _processes(note: Callable[[], Any]) -> Iterator[None]:
     """Meanwhile ``note()`` is called where a process is started or a tensor comes back from one."""
-    replaced: list[tuple[Any, str, Any]] = []
 
-    def watch(owner: Any, name: str, told: Callable[[], bool]) -> None:
-        function = getattr(owner, name, None)
-        if function is None:
-            return
+    def watch(name: str, told: Callable[[], bool]) -> Callable[[Any], Any]:
+        def wrap(function: Any) -> Any:
+            def start_watched(*args: Any, **kwargs: Any) -> Any:
+                if told():
+                    note()
+                return function(*args, **kwargs)
 
-        def start_watched(*args: Any, **kwargs: Any) -> Any:
-            if told():
-                note()
-            return function(*args, **kwargs)
+            for attribute in ("__module__", "__name__", "__qualname__"):  # they are sent to other processes by name
+                setattr(start_watched, attribute, getattr(function, attribute, None) or name)
+            return start_watched
 
-        for attribute in ("__module__", "__name__", "__qualname__"):  # they are sent to other processes by name
-            setattr(start_watched, attribute, getattr(function, attribute, None) or name)
-        replaced.append((owner, name, function))
-        setattr(owner, name, start_watched)
+        return wrap
 
-    try:
-        for owner, names in STARTING:
-            for name in names:
-                watch(owner, name, lambda: not _is_importing())
+    starting = [(owner, name) for owner, names in STARTING for name in names if getattr(owner, name, None) is not None]
+    with ExitStack() as stack:
+        for owner, name in starting:
+            stack.enter_context(wrap_function(owner, name, watch(name, lambda: not _is_importing())))
         for name in RECEIVING:
-            watch(reductions, name, lambda: True)
+            stack.enter_context(wrap_function(reductions, name, watch(name, lambda: True)))
         yield
-    finally:
-        for owner, name, function in replaced:
-            setattr(owner, name, function)
 
 
 def _is_importing() -> bool:

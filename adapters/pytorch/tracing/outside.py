@@ -11,10 +11,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Callable
 
 import torch
+
+from .wrapped_functions import wrap_function
 
 VALUES_LEFT_PYTORCH = (
     "its values left PyTorch here, for numpy or by DLPack, and data came back later in the call: the work done in between is "
@@ -35,8 +37,8 @@ class Crossings:
         self.constant = False  # whether the program makes a tensor of its own numbers now
         methods = [getattr(torch.Tensor, name, None) for name in LEAVING]
         makers = [getattr(torch, name, None) for name in MAKING]
-        self._leaving = {method for method in methods if method is not None}
-        # A mode of functions meets the original, and another trace of this process may keep numbers now.
+        # A mode of functions meets the originals, and another trace or step of this process may have wrapped them.
+        self._leaving = {inspect.unwrap(method) for method in methods if method is not None}
         self._making = {inspect.unwrap(maker) for maker in makers if maker is not None}
 
     def concerns(self, func: Any) -> bool:
@@ -65,28 +67,15 @@ class Crossings:
             self.back, self.left = self.back + self.left, []
 
 
-_traces: list[object] = []
-"""Those of this process that keep numbers now. They may end in any order; the last one gives PyTorch its functions back."""
-_originals: dict[str, Callable[..., Any]] = {}
-
-
 @contextmanager
 def numbers_kept() -> Iterator[None]:
     """Meanwhile tensors of whole numbers on meta keep the numbers that the program makes them of. No mode of functions does it:
     PyTorch takes no fast path within one."""
-    trace = object()
-    if not _traces:
-        _originals.update((name, getattr(torch, name)) for name in MAKING if hasattr(torch, name))
-        for name, make in _originals.items():
-            setattr(torch, name, _keep_made(make))
-    _traces.append(trace)
-    try:
+    with ExitStack() as stack:
+        for name in MAKING:
+            if hasattr(torch, name):
+                stack.enter_context(wrap_function(torch, name, _keep_made))
         yield
-    finally:
-        _traces.remove(trace)
-        if not _traces:
-            for name, make in _originals.items():
-                setattr(torch, name, make)
 
 
 def _keep_made(make: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,24 +7,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Callable
 
+from .wrapped_functions import wrap_function
+
 
 @contextmanager
 def record_new_threads(beside: Callable[[], Any]) -> Iterator[None]:
     """Meanwhile every thread that is started runs within a context of its own, which ``beside()`` makes where it is started."""
-    start = threading.Thread.start
 
-    def start_thread(thread: threading.Thread) -> None:
-        run, context = thread.run, beside()
+    def record(start: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+        def start_thread(thread: threading.Thread) -> None:
+            run, context = thread.run, beside()
 
-        def within() -> None:
-            with context:
-                run()
+            def within() -> None:
+                with context:
+                    run()
 
-        thread.run = within  # type: ignore[method-assign]
-        start(thread)
+            thread.run = within  # type: ignore[method-assign]
+            start(thread)
 
-    threading.Thread.start = start_thread  # type: ignore[method-assign,assignment]
-    try:
+        return start_thread
+
+    with wrap_function(threading.Thread, "start", record):
         yield
-    finally:
-        threading.Thread.start = start  # type: ignore[method-assign]

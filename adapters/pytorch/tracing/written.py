@@ -16,6 +16,7 @@ import torch
 
 from .groups import PROCESSES
 from .records import tensors_in
+from .wrapped_functions import wrap_function
 from .wrappers import is_fake, is_wrapper
 
 MEMORY = "(memory)"
@@ -85,21 +86,17 @@ class Written:
         if kind is None:  # an old PyTorch
             yield
             return
-        own, resize = "resize_" in vars(kind), kind.resize_
 
-        @wraps(resize)
-        def resize_storage(storage: Any, *args: Any, **kwargs: Any) -> Any:
-            self.made.pop(storage._cdata, None)
-            return resize(storage, *args, **kwargs)
+        def follow(resize: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(resize)
+            def resize_storage(storage: Any, *args: Any, **kwargs: Any) -> Any:
+                self.made.pop(storage._cdata, None)
+                return resize(storage, *args, **kwargs)
 
-        kind.resize_ = resize_storage
-        try:
+            return resize_storage
+
+        with wrap_function(kind, "resize_", follow):
             yield
-        finally:
-            if own:
-                kind.resize_ = resize
-            else:
-                del kind.resize_
 
     def meet(self, func: Any, args: Any, kwargs: Any) -> None:
         """Check the marks of the memory that an operator reads, and follow what it may write no longer."""

@@ -97,3 +97,7 @@ def test_nothing_stays_behind() -> None:
     with pytest.raises(ValueError, match="mine"), reconcile.count():
         raise ValueError("mine")
     assert watched() == before
+    one, other = reconcile.count(), reconcile.count()
+    for call in (one.enter, other.enter, one.leave, other.leave):
+        call()
+    assert watched() == before
