@@ -149,6 +149,12 @@ def test_what_is_given_with_another_option(tmp_path: Path) -> None:
     assert refusal("tf", tmp_path / "gone.pb") == "there is no such file."
 
 
+def test_a_kind_whose_framework_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(kinds.KINDS, "onnx")
+    onnx = write(ONNX)(tmp_path / "net.onnx")
+    assert refusal("torch", onnx) == "no framework that is installed here reads a file of the kind onnx."
+
+
 def test_a_kind_is_known_by_its_content(tmp_path: Path) -> None:
     for name, make, kind in (
         ("a.pt", lambda path: write(GRAPH)(path), "graph_def"),
