@@ -9,13 +9,7 @@ from pathlib import Path
 
 from ..core.errors import UsageError, unknown
 from ..launch.environments.in_environment import collect_in
-from ..launch.environments.named import (
-    CURRENT,
-    Environment,
-    adhoc,
-    at,
-    load,
-)
+from ..launch.environments.named import CURRENT, Environment, adhoc, at, load
 from ..launch.runner import Collect
 from .streams import say
 

@@ -27,10 +27,7 @@ def scale_product(outputs: int, beta: float, alpha: float) -> Work:
     beta 0: self is not read; beta or alpha other than 1: one multiply per output element.
     Source: ATen native/LinearAlgebra.cpp (addmm_impl_cpu_), BLAS gemm.
     """
-    return Work(
-        add=outputs if beta != 0 else 0,
-        mul=outputs * ((beta not in (0, 1)) + (alpha != 1)),
-    )
+    return Work(add=outputs if beta != 0 else 0, mul=outputs * ((beta not in (0, 1)) + (alpha != 1)))
 
 
 def einsum(equation: str, shapes: list[tuple[int, ...]], *, path: Sequence[int] | None = None) -> Work:

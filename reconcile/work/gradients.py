@@ -22,10 +22,7 @@ ELEMENTWISE: dict[str, tuple[Work, str]] = {
     "tanh": (MUL * 2 + ADD, "g * (1 - y * y), native/cpu/BinaryOpsKernel.cpp"),
     "elu": (CMP + MUL * 4 + SPECIAL, "x <= 0 ? g * a * b * exp(x * a) : g * c, native/cpu/Activation.cpp"),
     "elu_result": (CMP + MUL * 2 + ADD, "y <= 0 ? g * a * (y + b) : g * c, native/cpu/Activation.cpp"),
-    "silu": (
-        SPECIAL + MUL * 3 + ADD * 2,
-        "g * s * (1 + x * (1 - s)), s = sigmoid(x), native/cpu/Activation.cpp",
-    ),
+    "silu": (SPECIAL + MUL * 3 + ADD * 2, "g * s * (1 + x * (1 - s)), s = sigmoid(x), native/cpu/Activation.cpp"),
     "gelu": (
         MUL * 7 + ADD * 2 + SPECIAL * 2,
         "g * (0.5 * (1 + erf(x * a)) + x * (b * exp(x * x * -0.5))), native/cpu/Activation.cpp",
@@ -39,10 +36,7 @@ ELEMENTWISE: dict[str, tuple[Work, str]] = {
         CMP + MUL * 2 + SPECIAL + ADD + DIV,
         "x * b > t ? g : g * z / (z + 1), z = exp(x * b), native/cpu/Activation.cpp",
     ),
-    "hardswish": (
-        CMP * 2 + DIV + ADD + MUL,
-        "x < -3 ? 0 : (x < 3 ? g * (x / 3 + 0.5) : g), native/cpu/Activation.cpp",
-    ),
+    "hardswish": (CMP * 2 + DIV + ADD + MUL, "x < -3 ? 0 : (x < 3 ? g * (x / 3 + 0.5) : g), native/cpu/Activation.cpp"),
     "hardsigmoid": (CMP * 2 + MUL, "-3 < x < 3 ? g * (1/6) : 0, native/cpu/Activation.cpp"),
     "native_dropout": (MUL * 2, "g * mask * scale, native/Dropout.cpp"),
     "prelu": (CMP + MUL * 2, "x > 0 ? g : g * w and x > 0 ? 0 : g * x, native/cpu/Activation.cpp"),

@@ -75,12 +75,7 @@ class Rows:
 
 
 def gradients(
-    kind: str,
-    rows: Rows,
-    layers: int,
-    weights: Sequence[tuple[int, ...]],
-    asked: Asked,
-    dropout: float = 0.0,
+    kind: str, rows: Rows, layers: int, weights: Sequence[tuple[int, ...]], asked: Asked, dropout: float = 0.0
 ) -> tuple[Work, Work]:
     """(activations, weights): see the module. ``weights`` as recurrent.layers takes them, ``rows.first`` per direction.
 

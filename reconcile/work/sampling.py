@@ -50,11 +50,7 @@ def grid_sample(places: int, channels: int, axes: int, mode: int, padding: int, 
     """Coordinates and weights of every place, and the weighted sum of 2^axes (cubic: four times four, row by row) neighbours per
     channel. Source: ATen native/GridSampler.h, native/GridSampler.cpp, each intermediate computed once."""
     _check_mode(mode, padding, axes)
-    each = {
-        NEAREST: Work(),
-        BILINEAR: MUL * (1 << axes) + ADD * ((1 << axes) - 1),
-        BICUBIC: MUL * 20 + ADD * 15,
-    }[mode]
+    each = {NEAREST: Work(), BILINEAR: MUL * (1 << axes) + ADD * ((1 << axes) - 1), BICUBIC: MUL * 20 + ADD * 15}[mode]
     of_place = _coordinate(padding, align, mode == BICUBIC) * axes + weights(mode, axes)
     return of_place * places + each * (places * channels)
 

@@ -212,11 +212,7 @@ class Worker:
                 raise pairs.PairError(
                     f"{self.pair.name}: at these settings, its input {name} has the shape {tuple(shape)}, and no size is below 0."
                 )
-        return {
-            "params": params,
-            "inputs": inputs,
-            "layers": [layer.to_list() for layer in layers],
-        }
+        return {"params": params, "inputs": inputs, "layers": [layer.to_list() for layer in layers]}
 
     def _sides(self) -> List[str]:
         """The frameworks in which the pair has a model, and the worker's own if it can make one from another's."""

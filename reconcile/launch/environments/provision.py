@@ -20,13 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from .interpreters import (
-    EnvironmentError_,
-    clean_environ,
-    find,
-    running_version,
-    uv_command,
-)
+from .interpreters import EnvironmentError_, clean_environ, find, running_version, uv_command
 from .named import CURRENT, Environment
 
 STAMP = "reconcile-complete"

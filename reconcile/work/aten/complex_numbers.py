@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import (
-    SINGLE,
-    UnknownWork,
-    Work,
-    complex_formula,
-    formula,
-    formulas,
-)
+from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formula, formulas
 from ..complex_numbers import polynomials
-from ..elementwise import (
-    ADD,
-    CMP,
-    DIV,
-    MUL,
-    SPECIAL,
-    vector_norm,
-)
+from ..elementwise import ADD, CMP, DIV, MUL, SPECIAL, vector_norm
 from ..shapes import n_in, n_out
 
 POLYNOMIAL = """add sub rsub subtract mul multiply neg negative square sum prod cumsum cumprod addcmul mm bmm matmul mv dot vdot

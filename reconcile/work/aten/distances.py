@@ -5,13 +5,7 @@ from __future__ import annotations
 from ...core.records import Op
 from ...core.work import SINGLE, UnknownWork, Work, formula
 from ..contraction import dots
-from ..elementwise import (
-    ADD,
-    CMP,
-    DIV,
-    MUL,
-    vector_norm,
-)
+from ..elementwise import ADD, CMP, DIV, MUL, vector_norm
 from ..shapes import attr, n_in, n_out, shape
 
 _KERNEL = "ATen native/Distance.cpp, native/cpu/DistanceOpsKernel.cpp"

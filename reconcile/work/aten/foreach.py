@@ -10,24 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.records import Op
-from ...core.work import (
-    SINGLE,
-    ZERO,
-    UnknownWork,
-    Work,
-    find,
-    formula,
-    no_arithmetic,
-)
+from ...core.work import SINGLE, ZERO, UnknownWork, Work, find, formula, no_arithmetic
 from .. import elementwise
 from ..contraction import dots
-from ..elementwise import (
-    ADD,
-    CMP,
-    DIV,
-    MUL,
-    SPECIAL,
-)
+from ..elementwise import ADD, CMP, DIV, MUL, SPECIAL
 from ..shapes import attr, n_in, n_out, shape
 
 _SOURCE_OF_ONE = "for each tensor of the list, what the operator of one does: ATen native/ForeachOpsKernels.cpp"

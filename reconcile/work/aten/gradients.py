@@ -10,24 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...core.records import Op
-from ...core.work import (
-    UnknownWork,
-    Work,
-    formula,
-    no_arithmetic,
-    prod,
-)
+from ...core.work import UnknownWork, Work, formula, no_arithmetic, prod
 from .. import gradients, pooling
 from ..elementwise import ADD, MUL
 from ..gradients import Mask
-from ..shapes import (
-    attr,
-    ints,
-    n_in,
-    n_out,
-    out_shape,
-    shape,
-)
+from ..shapes import attr, ints, n_in, n_out, out_shape, shape
 
 _LAST = {
     "threshold_backward": "threshold",
@@ -188,8 +175,7 @@ def _max_pool(op: Op) -> Work:
 for _axes in (2, 3):
 
     @formula(
-        f"aten.avg_pool{_axes}d_backward",
-        source="gradients.avg_pool, dense windows: ATen native/cpu/AvgPoolKernel.cpp",
+        f"aten.avg_pool{_axes}d_backward", source="gradients.avg_pool, dense windows: ATen native/cpu/AvgPoolKernel.cpp"
     )
     def _avg_pool(op: Op, axes: int = _axes) -> Work:
         kernel = ints(op, "kernel_size")

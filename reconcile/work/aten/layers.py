@@ -6,24 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from ...core.records import Op
-from ...core.work import (
-    SINGLE,
-    UnknownWork,
-    Work,
-    formula,
-    prod,
-)
+from ...core.work import SINGLE, UnknownWork, Work, formula, prod
 from .. import attention, normalization, pooling
 from ..contraction import dense, dots
 from ..elementwise import ADD, CMP, SHARED, reduction
-from ..shapes import (
-    attr,
-    ints,
-    n_in,
-    n_out,
-    out_shape,
-    shape,
-)
+from ..shapes import attr, ints, n_in, n_out, out_shape, shape
 
 
 def _rows(op: Op) -> tuple[int, int]:

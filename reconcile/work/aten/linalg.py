@@ -10,23 +10,10 @@ from collections.abc import Callable
 from functools import cache
 
 from ...core.records import Op
-from ...core.work import (
-    SINGLE,
-    UnknownWork,
-    Work,
-    complex_formula,
-    formula,
-    prod,
-)
+from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formula, prod
 from .. import linalg
 from ..contraction import dots
-from ..shapes import (
-    attr,
-    matrices,
-    n_out,
-    shape,
-    squares,
-)
+from ..shapes import attr, matrices, n_out, shape, squares
 
 _LAPACK = "LAPACK working note 41; ATen native/BatchLinearAlgebra.cpp"
 
@@ -51,12 +38,7 @@ for _names, _work, _routine in (
     formula(*(f"aten.{name}" for name in _names.split()), source=f"{_routine}: {_LAPACK}")(_each(_work))
 
 
-@formula(
-    "aten.linalg_lu_factor_ex",
-    "aten.linalg_lu_factor",
-    "aten.linalg_lu",
-    source=f"linalg.lu (GETRF): {_LAPACK}",
-)
+@formula("aten.linalg_lu_factor_ex", "aten.linalg_lu_factor", "aten.linalg_lu", source=f"linalg.lu (GETRF): {_LAPACK}")
 def _lu(op: Op) -> Work:
     if not op.attrs.get("pivot", True):
         raise UnknownWork(f"{op.op} without pivots, for which LAPACK has no routine")

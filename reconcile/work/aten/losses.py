@@ -9,15 +9,7 @@ from collections.abc import Callable
 
 from ...core.records import Op
 from ...core.work import Work, formula
-from ..elementwise import (
-    ADD,
-    ATEN,
-    CMP,
-    DIV,
-    MUL,
-    SPECIAL,
-    reduction,
-)
+from ..elementwise import ADD, ATEN, CMP, DIV, MUL, SPECIAL, reduction
 from ..shapes import attr, n_in, n_out
 
 _KERNELS = "ATen native/cpu/BinaryOpsKernel.cpp, PointwiseOpsKernel.cpp, native/Loss.cpp"

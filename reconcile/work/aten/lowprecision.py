@@ -6,14 +6,7 @@ Multiply-adds are those of the product that they represent; the cost of the scal
 from __future__ import annotations
 
 from ...core.records import PACKED, Op
-from ...core.work import (
-    SINGLE,
-    UnknownWork,
-    Work,
-    find,
-    formula,
-    prod,
-)
+from ...core.work import SINGLE, UnknownWork, Work, find, formula, prod
 from ..contraction import dots
 from ..convolution import transposed_convolution
 from ..shapes import n_out, shape
@@ -29,8 +22,7 @@ def _int_mm(op: Op) -> Work:
 
 
 @formula(
-    "bitsandbytes.int8_linear_matmul",
-    source="bitsandbytes/_ops.py: (*, K) times the transpose of (N, K), of int8",
+    "bitsandbytes.int8_linear_matmul", source="bitsandbytes/_ops.py: (*, K) times the transpose of (N, K), of int8"
 )
 def _int8_linear(op: Op) -> Work:
     # the variant that writes into a given tensor has no output of its own

@@ -87,10 +87,7 @@ _list(
     """any all bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift __and__ __or__
     __xor__ __lshift__ __rshift__ isin bincount""",
 )
-_list(
-    "identity: the values pass unchanged",
-    """positive""",
-)
+_list("identity: the values pass unchanged", """positive""")
 _list("raises if a solver said that it failed", "_linalg_check_errors")
 _list(
     "complex numbers read as pairs of real ones, or the other way round",

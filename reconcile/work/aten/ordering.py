@@ -6,13 +6,7 @@ from ...core.records import Op
 from ...core.work import Work, formula, prod
 from .. import ordering
 from ..elementwise import CMP, reduction
-from ..shapes import (
-    attr,
-    n_in,
-    n_out,
-    out_shape,
-    shape,
-)
+from ..shapes import attr, n_in, n_out, out_shape, shape
 
 
 @formula(

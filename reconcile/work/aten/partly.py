@@ -6,13 +6,7 @@ Under the convention `matmul` their work is known; under others the trace names 
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import (
-    SINGLE,
-    UnknownWork,
-    Work,
-    complex_formula,
-    formula,
-)
+from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formula
 from ..shapes import n_in
 
 

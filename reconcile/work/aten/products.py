@@ -6,13 +6,7 @@ from ...core.records import Op
 from ...core.work import Work, formula, prod
 from ..contraction import dots, einsum, scale_product
 from ..convolution import convolution, taps_torch, transposed_convolution
-from ..shapes import (
-    attr,
-    ints,
-    n_in,
-    n_out,
-    shape,
-)
+from ..shapes import attr, ints, n_in, n_out, shape
 
 _DOT_PRODUCT_SOURCE = "one dot product of K terms per output element: ATen native/LinearAlgebra.cpp"
 

@@ -6,13 +6,7 @@ from ...core.records import Op
 from ...core.work import UnknownWork, Work, formula, prod
 from .. import sampling
 from ..gradients import Mask
-from ..shapes import (
-    attr,
-    ints,
-    n_in,
-    out_shape,
-    shape,
-)
+from ..shapes import attr, ints, n_in, out_shape, shape
 from .gradients import by_part
 
 

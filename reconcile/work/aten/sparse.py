@@ -6,13 +6,7 @@ The work depends on the values, so it is that of the run. Two stored values at o
 from __future__ import annotations
 
 from ...core.records import MEETING, STORED, Op, Tensor
-from ...core.work import (
-    SINGLE,
-    UnknownWork,
-    Work,
-    find,
-    sparse_formula,
-)
+from ...core.work import SINGLE, UnknownWork, Work, find, sparse_formula
 from ..contraction import scale_product
 from ..shapes import attr, n_out, out_shape, shape
 

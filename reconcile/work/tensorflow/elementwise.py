@@ -9,13 +9,7 @@ from ...core.work import Work, formula, formulas
 from .. import elementwise, normalization, ordering
 from ..contraction import dots, einsum
 from ..elementwise import ADD, CMP, MUL
-from ..shapes import (
-    attr,
-    n_in,
-    n_out,
-    out_shape,
-    shape,
-)
+from ..shapes import attr, n_in, n_out, out_shape, shape
 
 _KERNELS = "TensorFlow core/kernels/cwise_ops.h (Eigen)"
 

@@ -55,7 +55,4 @@ formulas({
     ),
 })  # fmt: skip
 
-no_arithmetic(
-    "puts the values back where they were taken from; the rest is 0",
-    "StridedSliceGrad",
-)
+no_arithmetic("puts the values back where they were taken from; the rest is 0", "StridedSliceGrad")

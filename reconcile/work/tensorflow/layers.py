@@ -6,14 +6,7 @@ from ...core.records import Op
 from ...core.work import Work, formulas, prod
 from .. import normalization, pooling
 from ..convolution import convolution, filter_gradient, taps_tf, transposed_convolution
-from ..shapes import (
-    attr,
-    ints,
-    n_in,
-    n_out,
-    out_shape,
-    shape,
-)
+from ..shapes import attr, ints, n_in, n_out, out_shape, shape
 
 _CONV = "dense convolution, convolution.py: TensorFlow core/kernels/conv_ops.cc, conv_ops_3d.cc"
 

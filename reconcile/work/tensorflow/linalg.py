@@ -9,25 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...core.records import Op
-from ...core.work import (
-    SINGLE,
-    UnknownWork,
-    Work,
-    complex_formula,
-    formula,
-    no_arithmetic,
-    prod,
-)
+from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formula, no_arithmetic, prod
 from .. import linalg, ordering
 from ..complex_numbers import polynomials
 from ..elementwise import ADD, MUL, SPECIAL
-from ..shapes import (
-    attr,
-    n_in,
-    n_out,
-    shape,
-    squares,
-)
+from ..shapes import attr, n_in, n_out, shape, squares
 
 _EIGEN = "LAPACK working note 41; TensorFlow core/kernels/linalg"
 

@@ -12,10 +12,7 @@ def _list(reason: str, names: str) -> None:
     no_arithmetic(reason, *names.split())
 
 
-_list(
-    "another shape on the same values",
-    """Reshape Squeeze ExpandDims EnsureShape Bitcast""",
-)
+_list("another shape on the same values", """Reshape Squeeze ExpandDims EnsureShape Bitcast""")
 _list(
     "copies or moves values",
     """Identity IdentityN Snapshot StopGradient PreventGradient DeepCopy Cast Transpose ConjugateTranspose Concat
@@ -60,10 +57,7 @@ _list(
     """Shape ShapeN Size Rank VariableShape BroadcastArgs BroadcastGradientArgs Assert CheckNumerics Print PrintV2 GuaranteeConst
     StringFormat ConcatOffset""",
 )
-_list(
-    "logic on booleans",
-    """LogicalAnd LogicalOr LogicalNot All Any""",
-)
+_list("logic on booleans", """LogicalAnd LogicalOr LogicalNot All Any""")
 _list(
     "random bits; a generator has no agreed count",
     """RandomUniform RandomUniformInt RandomStandardNormal TruncatedNormal ParameterizedTruncatedNormal RandomGamma

@@ -9,15 +9,7 @@ quantized products, and MatrixSolveLs, which may.
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import (
-    SINGLE,
-    UnknownWork,
-    Work,
-    complex_formula,
-    formula,
-    no_arithmetic,
-    pointwise,
-)
+from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formula, no_arithmetic, pointwise
 from ..shapes import n_in
 
 
