@@ -19,11 +19,7 @@ from tests.cli.conftest import Stub
 
 @pytest.mark.parametrize(
     ("kind", "names"),
-    [
-        ("counters", list(known_counters())),
-        ("causes", [c.value for c in Cause]),
-        ("conventions", list(NAMED)),
-    ],
+    [("counters", list(known_counters())), ("causes", [c.value for c in Cause]), ("conventions", list(NAMED))],
 )
 def test_explain_names_everything_in_order_and_describes_each(stub: Stub, kind: str, names: list[str]) -> None:
     result = stub.call("explain", kind)

@@ -23,13 +23,7 @@ class Full(io.StringIO):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-PRINTING = [
-    ("--help",),
-    ("--version",),
-    ("explain", "causes"),
-    ("explain", "matmul"),
-    ("run", "--help"),
-]
+PRINTING = [("--help",), ("--version",), ("explain", "causes"), ("explain", "matmul"), ("run", "--help")]
 
 
 def ended(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[object, str]:

@@ -54,8 +54,7 @@ def test_each_point_borrows_its_own_trace(monkeypatch: pytest.MonkeyPatch) -> No
 
     def named(collected: Collected, name: str) -> Collected:
         return replace(
-            collected,
-            traces=tuple(t._replace(device=name) if isinstance(t, Trace) else t for t in collected.traces),
+            collected, traces=tuple(t._replace(device=name) if isinstance(t, Trace) else t for t in collected.traces)
         )
 
     def collect_at(request: RunRequest, points: list[Point], _progress: object, counting: bool) -> list[Collected]:

@@ -18,13 +18,7 @@ from tests.work.counting import Num, Tally  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 from tests.work.torch_records import record  # noqa: E402
 
-STEPS = {
-    "sum": Num.__add__,
-    "mean": Num.__add__,
-    "prod": Num.__mul__,
-    "amax": Num.max,
-    "amin": Num.min,
-}
+STEPS = {"sum": Num.__add__, "mean": Num.__add__, "prod": Num.__mul__, "amax": Num.max, "amin": Num.min}
 
 
 def reduced(tally, start, index, values, kind):

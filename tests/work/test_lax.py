@@ -14,13 +14,7 @@ from reconcile.adapters.jax import formulas as _formulas  # noqa: F401
 from reconcile.adapters.jax.formulas import elementwise as lax_elementwise
 from reconcile.core.records import Tensor
 from reconcile.core.work import SINGLE
-from reconcile.work import (
-    UnknownWork,
-    Work,
-    elementwise,
-    known_part,
-    work_of,
-)
+from reconcile.work import UnknownWork, Work, elementwise, known_part, work_of
 from tests.work import counting, oracle
 from tests.work.counting import Tally, largest, square, total
 from tests.work.records_by_hand import make

@@ -92,10 +92,7 @@ ATEN = {
 
 TENSORFLOW = {
     "Elu": (lambda x: select(x.value < 0, exp(x) - 1.0, x.value), F.elu),
-    "Selu": (
-        lambda x: select(x.value < 0, SELU_SCALE * SELU_ALPHA * (exp(x) - 1.0), SELU_SCALE * x.value),
-        F.selu,
-    ),
+    "Selu": (lambda x: select(x.value < 0, SELU_SCALE * SELU_ALPHA * (exp(x) - 1.0), SELU_SCALE * x.value), F.selu),
     "Softplus": (lambda x: select(True, select(True, log1p(exp(x)), x.value), 0.0), F.softplus),
     "SquaredDifference": (lambda x, y: counting.square(x - y), lambda x, y: (x - y) ** 2),
     "DivNoNan": (lambda x, y: select(y.value != 0, x / y, 0.0), torch.div),
@@ -127,10 +124,7 @@ TENSORFLOW = {
         lambda dy, y: torch.where(y < 0, dy * (y + 2), dy * 3),
     ),
     "SoftplusGrad": (lambda dy, x: dy / (exp(-x) + 1.0), lambda dy, x: dy * torch.sigmoid(x)),
-    "SoftsignGrad": (
-        lambda dy, x: dy / counting.square(absolute(x) + 1.0),
-        lambda dy, x: dy / (1 + x.abs()) ** 2,
-    ),
+    "SoftsignGrad": (lambda dy, x: dy / counting.square(absolute(x) + 1.0), lambda dy, x: dy / (1 + x.abs()) ** 2),
     "ReciprocalGrad": (lambda y, dy: -dy * y * y, lambda y, dy: -dy * y * y),
 }
 

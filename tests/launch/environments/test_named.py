@@ -115,13 +115,7 @@ BESIDE_TORCH = ("numpy", "setuptools")
             ("torch",),
             ("torch", *BESIDE_TORCH),
         ),
-        (
-            ("TensorFlow_CPU==2.16", "torch"),
-            "3.11",
-            "TensorFlow_CPU-2.16+torch-py3.11",
-            ("tf", "torch"),
-            BESIDE_TORCH,
-        ),
+        (("TensorFlow_CPU==2.16", "torch"), "3.11", "TensorFlow_CPU-2.16+torch-py3.11", ("tf", "torch"), BESIDE_TORCH),
         (("mylib>=1,<2",), "3.11", "mylib-ge1-lt2-py3.11", ("tf", "torch", "jax"), BESIDE_TORCH),
     ],
 )
