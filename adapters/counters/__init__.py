@@ -11,13 +11,26 @@ ROOT = "(root)"
 """The entry of the model itself, whose path is empty."""
 SUM = "(sum)"
 """The entry of the part of a total that belongs to no module."""
+FORWARD_ONLY = "sees the forward pass only"
+"""Why most counters cannot count a training step."""
 
 
-def torch_counter(name: str, module: str, unit: str, summary: str, blind: str, **more: Any) -> Counter:
-    """A counter of PyTorch models that runs only if requested; its package has the name of its family.
+def package_counter(name: str, module: str, unit: str, summary: str, blind: str = FORWARD_ONLY, **more: Any) -> Counter:
+    """A counter of a package with the name of its family, which runs only if requested.
 
-    ``more`` are fields with other values, or with values instead of their defaults.
+    ``more`` are its ``framework``, and fields with other values, or with values instead of their defaults.
     """
     family = name.partition("@")[0]
-    fields = {"framework": "torch", "package": family, "distribution": family, "versions_key": family, "default": False}
+    fields = {"package": family, "distribution": family, "versions_key": family, "default": False}
+    return Counter(name=name, module=module, unit=unit, summary=summary, blind=blind, **dict(fields, **more))
+
+
+def torch_counter(name: str, module: str, unit: str, summary: str, blind: str = FORWARD_ONLY, **more: Any) -> Counter:
+    """The same of PyTorch models."""
+    return package_counter(name, module, unit, summary, blind, framework="torch", **more)
+
+
+def framework_counter(name: str, module: str, unit: str, summary: str, blind: str = "", **more: Any) -> Counter:
+    """A counter that is a part of its framework, of PyTorch unless ``more`` says another, and runs only if requested."""
+    fields = {"package": "", "distribution": "", "framework": "torch", "versions_key": "torch", "default": False}
     return Counter(name=name, module=module, unit=unit, summary=summary, blind=blind, **dict(fields, **more))

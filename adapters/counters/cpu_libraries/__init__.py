@@ -1,20 +1,14 @@
 """The counter cpu_libraries: products that MKL and oneDNN, PyTorch's math libraries on the CPU, write into their logs."""
 
-from ....core.counter import Counter
 from ....core.records import MAC
+from .. import framework_counter
 
 COUNTERS = (
-    Counter(
-        name="cpu_libraries",
-        module=__name__,
-        framework="torch",
-        unit=MAC,
-        package="",
-        distribution="",
-        versions_key="torch",
-        summary="the log of MKL and oneDNN: the products that they were asked for",
-        default=False,
-        blind="",
+    framework_counter(
+        "cpu_libraries",
+        __name__,
+        MAC,
+        "the log of MKL and oneDNN: the products that they were asked for",
         title="log of MKL and oneDNN",
         leads=("witness",),
         nested=True,

@@ -9,7 +9,6 @@ COUNTERS = (
         __name__,
         MAC,
         "fvcore's FlopCountAnalysis: operators of a TorchScript trace",
-        "sees the forward pass only",
         default=True,
         title="fvcore.nn.FlopCountAnalysis",
         checked=("", "0.1.5.post20221221"),

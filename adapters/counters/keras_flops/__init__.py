@@ -1,20 +1,17 @@
 """The counter keras_flops: tf.profiler on the frozen function of a Keras model, with three formulas of its own. Python 3.8."""
 
-from ....core.counter import Counter
 from ....core.records import FLOP
+from .. import package_counter
 
 COUNTERS = (
-    Counter(
-        name="keras_flops",
-        module=__name__,
+    package_counter(
+        "keras_flops",
+        __name__,
+        FLOP,
+        "keras-flops: get_flops of a Sequential or functional Keras model, on TensorFlow 2.12 or older",
         framework="tf",
-        unit=FLOP,
-        package="keras_flops",
         distribution="keras-flops",
         versions_key="keras-flops",
-        summary="keras-flops: get_flops of a Sequential or functional Keras model, on TensorFlow 2.12 or older",
-        default=False,
-        blind="sees the forward pass only",
         title="keras-flops",
         requirements=(
             "keras-flops==0.1.2",

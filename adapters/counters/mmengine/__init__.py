@@ -9,7 +9,6 @@ COUNTERS = (
         __name__,
         MAC,
         "mmengine's get_model_complexity_info: operators of a TorchScript trace",
-        "sees the forward pass only",
         title="mmengine.analysis.get_model_complexity_info",
         # Its import needs these; opencv and matplotlib are imported by other parts of mmengine only.
         requirements=(

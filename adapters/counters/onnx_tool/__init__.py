@@ -1,20 +1,17 @@
 """The counter onnx_tool: the nodes of an ONNX model, by onnx-tool's own table of costs."""
 
-from ....core.counter import Counter
 from ....core.records import MAC
+from .. import package_counter
 
 COUNTERS = (
-    Counter(
-        name="onnx_tool",
-        module=__name__,
+    package_counter(
+        "onnx_tool",
+        __name__,
+        MAC,
+        "onnx-tool: Graph.profile of an ONNX model, node by node",
         framework="onnx",
-        unit=MAC,
-        package="onnx_tool",
         distribution="onnx-tool",
         versions_key="onnx-tool",
-        summary="onnx-tool: Graph.profile of an ONNX model, node by node",
-        default=False,
-        blind="sees the forward pass only",
         title="onnx-tool",
         requirements=("onnx-tool==1.0.1",),
     ),

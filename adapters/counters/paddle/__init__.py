@@ -9,7 +9,6 @@ COUNTERS = (
         __name__,
         MAC,
         "paddle.flops of PaddlePaddle, of a model that X2Paddle converts: products of its layers, norms and average pools",
-        "sees the forward pass only",
         title="paddle.flops",
         distribution="paddlepaddle",
         versions_key="paddlepaddle",

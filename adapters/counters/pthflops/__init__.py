@@ -9,7 +9,6 @@ COUNTERS = (
         __name__,
         MAC,
         "pthflops' count_ops: the nodes of a torch.fx graph",
-        "sees the forward pass only",
         title="pthflops.count_ops",
         requirements=("pthflops==0.4.2",),
         checked=("0.4.2", "0.4.2"),

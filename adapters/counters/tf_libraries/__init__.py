@@ -1,20 +1,16 @@
 """The counter tf_libraries: products that oneDNN, TensorFlow's math library on the CPU, writes into its log."""
 
-from ....core.counter import Counter
 from ....core.records import MAC
+from .. import framework_counter
 
 COUNTERS = (
-    Counter(
-        name="tf_libraries",
-        module=__name__,
+    framework_counter(
+        "tf_libraries",
+        __name__,
+        MAC,
+        "the log of oneDNN in TensorFlow: the products that it was asked for",
         framework="tf",
-        unit=MAC,
-        package="",
-        distribution="",
         versions_key="tensorflow",
-        summary="the log of oneDNN in TensorFlow: the products that it was asked for",
-        default=False,
-        blind="",
         title="log of oneDNN in TensorFlow",
         leads=("witness",),
         variables=(

@@ -3,39 +3,30 @@
 Python 3.6.
 """
 
-from typing import Tuple
+from typing import Any
 
 from ....core.counter import Counter
 from ....core.records import FLOP
+from .. import FORWARD_ONLY, framework_counter
 
-FORWARD_ONLY = "sees the forward pass only"
 
-
-def _counter(
-    variant: str,
-    summary: str,
-    default: bool,
-    blind: str,
-    recipe: str = "",
-    title: str = "",
-    leads: Tuple[str, ...] = (),
-) -> Counter:
-    return Counter(
-        name="tf.profiler@" + variant,
-        module=__name__,
+def _counter(variant: str, summary: str, blind: str = "", **more: Any) -> Counter:
+    return framework_counter(
+        "tf.profiler@" + variant,
+        __name__,
+        FLOP,
+        summary,
+        blind,
         framework="tf",
-        unit=FLOP,
-        package="",
-        distribution="",
         versions_key="tensorflow",
-        summary=summary,
-        default=default,
-        blind=blind,
-        recipe=recipe,
-        title=title,
         checked=("1.12.0", "2.21.0"),
-        leads=leads,
+        **more,
     )
+
+
+def _recipe(variant: str, summary: str) -> Counter:
+    """One that builds the model in its own way."""
+    return _counter(variant, summary, FORWARD_ONLY, recipe=variant)
 
 
 COUNTERS = (
@@ -43,14 +34,13 @@ COUNTERS = (
         "function",
         "tf.profiler on the concrete function's graph, not frozen",
         default=True,
-        blind="",
         title="tf.profiler on the concrete function",
     ),
     _counter(
         "frozen",
         "tf.profiler on the frozen function's graph, loops lowered",
+        "needs a graph whose variables are constants, and a training step writes them",
         default=True,
-        blind="needs a graph whose variables are constants, and a training step writes them",
         title="tf.profiler on the frozen function",
         leads=("call",),
     ),
@@ -58,42 +48,14 @@ COUNTERS = (
         "runmeta",
         "tf.profiler on the frozen graph with one run's metadata",
         default=True,
-        blind="",
         title="tf.profiler with one run's metadata",
     ),
-    _counter(
-        "session",
-        "tf.profiler on a v1 session's graph, initialisers and all",
-        default=False,
-        blind=FORWARD_ONLY,
-        recipe="session",
-    ),
-    _counter(
-        "batch_none",
-        "tf.profiler on a v1 session's graph of the model with its batch left open (None)",
-        default=False,
-        blind=FORWARD_ONLY,
-        recipe="batch_none",
-    ),
-    _counter(
-        "built_twice",
-        'the same with the model built a second time and its gradients: "backward" by subtraction',
-        default=False,
-        blind=FORWARD_ONLY,
-        recipe="built_twice",
-    ),
-    _counter(
+    _recipe("session", "tf.profiler on a v1 session's graph, initialisers and all"),
+    _recipe("batch_none", "tf.profiler on a v1 session's graph of the model with its batch left open (None)"),
+    _recipe("built_twice", 'the same with the model built a second time and its gradients: "backward" by subtraction'),
+    _recipe(
         "frozen_pb",
         "tf.profiler on a v1 session's graph frozen into a .pb file and read back with import_graph_def",
-        default=False,
-        blind=FORWARD_ONLY,
-        recipe="frozen_pb",
     ),
-    _counter(
-        "keras_flops",
-        "keras-flops: tf.profiler on the frozen function's graph, always of a batch of 1",
-        default=False,
-        blind=FORWARD_ONLY,
-        recipe="keras_flops",
-    ),
+    _recipe("keras_flops", "keras-flops: tf.profiler on the frozen function's graph, always of a batch of 1"),
 )

@@ -10,7 +10,6 @@ COUNTERS = (
         __name__,
         MAC,
         ONE_LINE_SUMMARY,
-        "sees the forward pass only",
         default=True,
         title="thop.profile",
         checked=("", "0.1.1.post2209072238"),

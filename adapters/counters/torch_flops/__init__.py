@@ -9,7 +9,6 @@ COUNTERS = (
         __name__,
         FLOP,
         "torch_flops' TorchFLOPsByFX: the nodes of a torch.fx graph",
-        "sees the forward pass only",
         title="torch_flops.TorchFLOPsByFX",
         requirements=("torch_flops==0.4.1", "tabulate==0.9.0"),
         checked=("0.4.1", "0.4.1"),

@@ -1,19 +1,14 @@
 """The counter torch.profiler (with_flops): seven operators, by the shapes of their inputs."""
 
-from ....core.counter import Counter
 from ....core.records import FLOP
+from .. import framework_counter
 
 COUNTERS = (
-    Counter(
-        name="torch.profiler",
-        module=__name__,
-        framework="torch",
-        unit=FLOP,
-        package="",
-        distribution="",
-        versions_key="torch",
-        summary="torch.profiler with_flops: seven operators by the shapes of their inputs",
-        default=False,
+    framework_counter(
+        "torch.profiler",
+        __name__,
+        FLOP,
+        "torch.profiler with_flops: seven operators by the shapes of their inputs",
         blind="lists the operators of a backward pass without the modules that they belong to: only a call of the model is "
         "reconciled",
         nested=True,

@@ -9,7 +9,6 @@ COUNTERS = (
         __name__,
         MAC,
         "torchprofile's profile_macs: operators of a TorchScript trace",
-        "sees the forward pass only",
         title="torchprofile.profile_macs",
         requirements=("torchprofile==0.1.0",),
         checked=("0.1.0", "0.1.0"),

@@ -13,7 +13,6 @@ _FLOPS = torch_counter(
     __name__,
     FLOP,
     "torchscan's crawl_module: formulas for modules that hold no others",
-    "sees the forward pass only",
     title="torchscan.crawl_module",
     requirements=("torchscan==0.2.0",),
     checked=("0.2.0", "0.2.0"),

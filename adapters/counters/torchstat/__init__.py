@@ -13,7 +13,6 @@ _FLOPS = torch_counter(
     __name__,
     MAC,
     "torchstat's Flops: multiply-adds of modules that hold no others, of each one's last call",
-    "sees the forward pass only",
     title="torchstat.stat",
     requirements=("torchstat==0.0.7", "pandas>=2.2"),
     checked=("0.0.7", "0.0.7"),

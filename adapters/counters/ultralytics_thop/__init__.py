@@ -14,7 +14,6 @@ _PROFILE = torch_counter(
     __name__,
     MAC,
     "ultralytics-thop's thop.profile: hooks on modules of known classes, and functions that multiply matrices",
-    "sees the forward pass only",
     package="thop",
     title="thop.profile (ultralytics-thop)",
     requirements=("ultralytics-thop==2.2.3",),

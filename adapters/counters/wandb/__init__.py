@@ -1,20 +1,15 @@
 """The counter wandb, Weights & Biases' GFLOPs of a Keras model: tf.profiler on the frozen function of one sample, halved."""
 
-from ....core.counter import Counter
 from ....core.records import FLOP
+from .. import package_counter
 
 COUNTERS = (
-    Counter(
-        name="wandb",
-        module=__name__,
+    package_counter(
+        "wandb",
+        __name__,
+        FLOP,
+        "Weights & Biases: WandbCallback.get_flops of a Keras 2 model, one sample, before it divides by 2 x 10^9",
         framework="tf",
-        unit=FLOP,
-        package="wandb",
-        distribution="wandb",
-        versions_key="wandb",
-        summary="Weights & Biases: WandbCallback.get_flops of a Keras 2 model, one sample, before it divides by 2 x 10^9",
-        default=False,
-        blind="sees the forward pass only",
         title="W&B's get_flops",
         checked=("0.12.21", "0.27.0"),
         requirements=(

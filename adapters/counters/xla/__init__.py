@@ -1,7 +1,7 @@
 """The counters xla@*, XLA's own cost analysis of a JAX program: of the lowered program, and of the compiled one."""
 
-from ....core.counter import Counter
 from ....core.records import FLOP
+from .. import framework_counter
 
 REQUIREMENTS = (
     "jax==0.10.2",
@@ -24,26 +24,22 @@ LOWERED = "lowered"
 DROPPED = "dropped"
 """Attribute of an instruction that JAX's text of the program has, and the program that XLA made of that text has not."""
 
-_SEEN = Counter(
-    name="xla@lowered",
-    module=__name__,
+_LOWERED = framework_counter(
+    "xla@lowered",
+    __name__,
+    FLOP,
+    "XLA's cost_analysis() of the lowered program, before any optimisation",
     framework="jax",
-    unit=FLOP,
-    package="",
-    distribution="",
     versions_key="jaxlib",
-    summary="XLA's cost_analysis() of the lowered program, before any optimisation",
-    default=False,
-    blind="",
     requirements=REQUIREMENTS,
     checked=("0.7.2", "0.12.0.1"),
 )
 COUNTERS = (
-    _SEEN,
-    _SEEN._replace(
+    _LOWERED,
+    _LOWERED._replace(
         name="xla@compiled", summary="XLA's cost_analysis() of the compiled program, as this machine runs it"
     ),
-    _SEEN._replace(
+    _LOWERED._replace(
         name="xla@tabulate",
         summary="the row of the whole model in Flax linen's tabulate(compute_flops=True), which is XLA's cost_analysis()",
         rare=True,
