@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
-from rich.text import Text
-
-from ...core.text import clean, format_signed, markdown, number, percent, si
+from ...core.text import format_signed, number, percent
+from ...report.document import Column, Document, Heading, Items, Statement, Table, section
+from ...report.document.html import to_html
+from ...report.document.markdown import to_markdown
 from ...report.json_statements import statement_data
-from ...report.terminal.columns import Column, laid_out, widen
-from ...report.terminal.tables import statement_table
 from .witness import GPU, Row, Witness
 
 SCHEMA = 1
-HEADS = ("layer", "operator", "GPU", "trace", "to the trace", "cause")
+HEADS = (
+    Column("layer"), Column("operator"), Column("GPU", "right"), Column("trace", "right"), Column("to the trace", "right"),
+    Column("cause"),
+)  # fmt: skip
 
 
 def summary(found: Witness) -> str:
@@ -57,51 +57,44 @@ def cause(row: Row) -> str:
     return "; ".join(f"{cause.value} {format_signed(amount)} ({why})" for cause, amount, why in row.lines)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    calls = f" x {row.calls}" if row.calls > 1 else ""
-    amounts = (number(row.gpu), number(row.trace), format_signed(row.trace - row.gpu) if row.trace != row.gpu else "0")
-    return (row.layer or "(model)", row.op + calls, *amounts, cause(row))
-
-
-def show(
-    found: Witness, console: Console, files: Sequence[Path], *, quiet: bool = False, verbose: bool = False
-) -> None:
-    """Print the statement and the operators that differ; ``verbose`` prints them all, ``quiet`` the last line alone."""
-    widen(console)
-    parts: list[RenderableType] = []
-    if not quiet:
-        title = Text(f"From {GPU} to the {found.statement.to}", style="bold")
-        parts += [Text(), title, statement_table(found.statement, limit=None if verbose else 12, width=console.width)]
-        rows = [_cells(row) for row in (*found.rows, *found.foreign) if verbose or row.lines or row.residual]
-        if (
-            table := _table(rows, console.width) if rows else None
-        ):  # where it does not fit, the statement has the same lines
-            parts += [Text(), Text("Operator by operator", style="bold"), table]
-        parts += [Text(), *(Text(clean(note), style="dim") for note in notes(found))]
-    style = "bold green" if found.exit_code == 0 else "bold red"
-    parts.append(Text(clean(summary(found)), style=style))
-    if files and not quiet:
-        parts.append(Text("wrote " + ", ".join(clean(str(file)) for file in files), style="dim"))
-    console.print(Group(*parts), highlight=False, soft_wrap=False)
-
-
-def _table(rows: Sequence[tuple[str, ...]], width: int) -> RenderableType | None:
-    columns = [
-        Column(HEADS[0]),
-        Column(HEADS[1]),
-        *(Column(head, "right") for head in HEADS[2:5]),
-        Column(HEADS[5], "left"),
+def describe_kernels(found: Witness, model: str, command: str = "", *, verbose: bool = True) -> Document:
+    """The page: the statement from the GPU to the trace, and the operators; without ``verbose`` those that differ alone, without
+    their kernels."""
+    columns = (*HEADS, Column("kernels")) if verbose else HEADS
+    rows = [
+        (
+            row.layer or "(model)",
+            row.op + (f" x {row.calls}" if row.calls > 1 else ""),
+            *(number(row.gpu), number(row.trace), format_signed(row.trace - row.gpu)),
+            cause(row),
+            *([", ".join(row.kernels)] if verbose else []),
+        )
+        for row in (*found.rows, *found.foreign)
+        if verbose or row.lines or row.residual
     ]
-    return laid_out(columns, rows, width)
+    return Document(
+        f"{model}, kernel by kernel",
+        summary(found),
+        (
+            Heading(f"From {GPU} to the {found.statement.to}"),
+            Statement(found.statement, limit=None if verbose else 12),
+            *section("Operator by operator", Table(columns, tuple(rows))),
+            *section("How it was counted", Items(tuple(notes(found)), "dim")),
+        ),
+        found.exit_code == 0,
+        command=command,
+    )
 
 
 def render(found: Witness, formats: tuple[str, ...], model: str, command: str) -> dict[str, str | bytes]:
-    """The reports by the end of their file names: ``kernels.md`` and ``kernels.json``."""
+    """The reports by the end of their file names: ``kernels.md``, ``kernels.json``, ``kernels.html``."""
     texts: dict[str, str | bytes] = {}
     if "md" in formats:
-        texts["kernels.md"] = to_markdown(found, model, command)
+        texts["kernels.md"] = to_markdown(describe_kernels(found, model, command))
     if "json" in formats:
         texts["kernels.json"] = json.dumps(to_dict(found, model), indent=1) + "\n"
+    if "html" in formats:
+        texts["kernels.html"] = to_html(describe_kernels(found, model, command))
     return texts
 
 
@@ -130,23 +123,3 @@ def to_dict(found: Witness, model: str) -> dict[str, Any]:
         ],
         "statements": [statement_data(found.statement)],
     }
-
-
-def to_markdown(found: Witness, model: str, command: str) -> str:
-    """The page."""
-    statement = found.statement
-    total = statement.from_total or 0
-    lines = [f"# {markdown(model)}, kernel by kernel", "", markdown(summary(found)), ""]
-    lines += ["| from the GPU to the trace | FLOP |", "|:--|--:|", f"| **{GPU}** ({si(total)}) | **{number(total)}** |"]
-    lines += [f"| {cause.value} | {format_signed(amount)} |" for cause, amount in statement.by_cause().items()]
-    lines += [
-        f"| residual | {format_signed(statement.residual or 0)} |",
-        f"| **{statement.to}** | **{number(statement.to_total or 0)}** |",
-    ]
-    lines += ["", "## Operator by operator", "", f"| {' | '.join(HEADS)} | kernels |", "|:--|:--|--:|--:|--:|:--|:--|"]
-    lines += [
-        f"| {' | '.join(map(markdown, (*_cells(row), ', '.join(row.kernels))))} |"
-        for row in (*found.rows, *found.foreign)
-    ]
-    lines += ["", "## How it was counted", "", *(f"- {markdown(note)}" for note in notes(found))]
-    return "\n".join([*lines, *(["", f"`{command}`"] if command else [])]) + "\n"

@@ -68,6 +68,7 @@ def compare(
     from ...cli.screen import print_safely
     from ...cli.streams import say
     from ...core import atomic
+    from ...report.document.terminal import show
     from . import report
     from .witness import witness
 
@@ -80,7 +81,8 @@ def compare(
         return answer.exit_code
     found = witness(trace, counted)
     kept = atomic.write(out, stem, report.render(found, formats, answer.model, command))
-    print_safely(lambda console: report.show(found, console, kept, quiet=quiet, verbose=verbose))
+    page = report.describe_kernels(found, answer.model, verbose=verbose)
+    print_safely(lambda console: show(page, console, kept, quiet=quiet))
     return found.exit_code
 
 

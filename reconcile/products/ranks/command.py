@@ -30,10 +30,11 @@ def ranks(ctx: click.Context, /, folder: Path, quiet: bool) -> None:
 
     from ...cli.screen import print_safely
     from ...core import atomic
+    from ...report.document.terminal import show
     from . import files
-    from .screen import together as show
+    from .report import describe_reports
 
     found = files.read_reports(folder)
     kept = atomic.write(folder, found.stem, {"ranks.json": json.dumps(files.to_dict(found), indent=1) + "\n"})
-    print_safely(lambda console: show(found, console, kept, quiet=quiet))
+    print_safely(lambda console: show(describe_reports(found), console, kept, quiet=quiet))
     ctx.exit(found.exit_code)

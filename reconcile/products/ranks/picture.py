@@ -1,53 +1,41 @@
-"""Rows and widths of the load-balance charts in ranks.html.j2: FLOPs of each rank and each mesh coordinate, against the mean."""
+"""The load-balance charts of ``ranks.html``: FLOPs of each rank and of each mesh coordinate, against the mean."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
-from ...core.text import number, percent
+from markupsafe import Markup
+
+from ...core.text import clean, number, percent
+from ...report.document import Picture
 from . import words
 from .ranked import Ranked
 
 LABEL, BAR, TAIL = 170.0, 320.0, 310.0
-"""Widths of a label, of the longest bar and of its number. (No integers: a page writes these with separators.)"""
+"""Widths of a label, of the longest bar and of its number."""
 HEAD, ROW = 22.0, 26.0
 """Heights of the mean's label and of a row."""
 EACH = "Each rank"
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A row: FLOPs, and how far they are from the mean (``+8.3 %``)."""
-
-    label: str
-    total: int
-    width: float
-    off: str
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """Rows, and where the mean stands: ``mean`` in units from the left."""
-
-    title: str
-    bars: tuple[Bar, ...]
-    mean: float
-    mean_flops: str
-    label, head, row, tail = LABEL, HEAD, ROW, LABEL + BAR + 12
-    width = LABEL + BAR + TAIL
-
-    @property
-    def height(self) -> float:
-        """In units."""
-        return HEAD + ROW * len(self.bars)
-
-    @property
-    def text(self) -> str:
-        """What it shows, for those who do not see it."""
-        rows = "; ".join(f"{bar.label}: {number(bar.total)} FLOPs, {bar.off}" for bar in self.bars)
-        return f"{self.title}. Mean {self.mean_flops} FLOPs. {rows}"
+STYLE = """
+svg { display: block; width: 100%; max-width: 800px; min-width: 560px; height: auto; background: var(--sheet); }
+svg text { fill: var(--ink); font: 13px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+svg .bar { fill: light-dark(#3a7bd5, #4f8fe6); }
+svg .mean { stroke: light-dark(#b3541e, #f0a36b); stroke-width: 1.5; stroke-dasharray: 4 3; }
+svg text.mean { fill: light-dark(#b3541e, #f0a36b); stroke: none; }
+"""
+"""CSS rules of the pictures."""
+SVG = Markup(
+    '<svg role="img" aria-label="{text}" viewBox="0 0 {width} {height}">{bars}'
+    '<line class="mean" x1="{mean}" x2="{mean}" y1="{above}" y2="{height}"/>'
+    '<text class="mean" x="{mean}" y="13" text-anchor="middle">mean {flops}</text></svg>'
+)
+SVG_BAR = Markup(
+    '<text x="{left}" y="{line}" text-anchor="end">{label}</text>'
+    '<rect class="bar" x="{start}" y="{top}" width="{width}" height="{height}"/><text x="{tail}" y="{line}">{amount}</text>'
+)
 
 
 def pictures(result: Ranked) -> Iterator[Picture]:
@@ -78,9 +66,24 @@ def _fold_places(sums: dict[int, int]) -> list[tuple[str, int]]:
 
 
 def _picture(title: str, rows: list[tuple[str, int]], mean: Fraction) -> Picture:
+    """A bar per row, and a line where the mean stands."""
     most = max(total for _, total in rows)
-    bars = [Bar(label, total, round(BAR * total / most, 1), _off(total, mean)) for label, total in rows]
-    return Picture(title, tuple(bars), round(LABEL + BAR * float(mean) / most, 1), number(round(mean)))
+    flops = number(round(mean))
+    amounts = [f"{number(total)}, {_off(total, mean)}" for _, total in rows]
+    bars = Markup().join(
+        SVG_BAR.format(
+            left=LABEL - 8, line=HEAD + ROW * place + 17, label=clean(label), start=LABEL, top=HEAD + ROW * place + 4,
+            width=round(BAR * total / most, 1), height=ROW - 8, tail=LABEL + BAR + 12, amount=amount,
+        )
+        for place, ((label, total), amount) in enumerate(zip(rows, amounts, strict=True))
+    )  # fmt: skip
+    said = "; ".join(f"{label}: {amount}" for (label, _), amount in zip(rows, amounts, strict=True))
+    text = f"{title}. Mean {flops} FLOPs. {said}"
+    svg = SVG.format(
+        text=clean(text), width=LABEL + BAR + TAIL, height=HEAD + ROW * len(rows), bars=bars,
+        mean=round(LABEL + BAR * float(mean) / most, 1), above=HEAD - 4, flops=flops,
+    )  # fmt: skip
+    return Picture(title, text, svg)
 
 
 def _off(total: int, mean: Fraction) -> str:

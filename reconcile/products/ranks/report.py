@@ -5,25 +5,33 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...core.text import format_signed, markdown, number, si
-from ...engine.breakdown import blocks
-from ...report import reports
+from ...core.text import number, si
+from ...report import document, reports, view
+from ...report.document import Column, Document, Heading, Items, Table
+from ...report.document.html import to_html
+from ...report.document.markdown import to_markdown
 from ...report.json_statements import statement_data
-from . import page, words
+from . import words
+from .files import Together
+from .picture import STYLE, pictures
 from .ranked import Ranked
 
 SCHEMA = 1
+BAR = 16
+"""Characters of the longest bar."""
+RANKS = (Column("ranks", "whole"), Column("FLOP of each", "right"), Column("", "right"), Column("", "whole"))
 
 
 def render(result: Ranked, formats: tuple[str, ...], command: str = "") -> dict[str, str | bytes]:
     """The reports by the end of their file names: ``ranks.md``, ``ranks.json``, ``ranks.html``, and ``rank-0.md`` and so on."""
+    page = describe_ranks(result, command)
     texts: dict[str, str | bytes] = {}
     if "md" in formats:
-        texts["ranks.md"] = to_markdown(result, command)
+        texts["ranks.md"] = to_markdown(page)
     if "json" in formats:
         texts["ranks.json"] = json.dumps(to_dict(result), indent=1) + "\n"
     if "html" in formats:
-        texts["ranks.html"] = page.to_html(result, command)
+        texts["ranks.html"] = to_html(page, STYLE)
     named = [(f"rank-{fold.ranks[0]}", fold.answer) for fold in result.folds]
     for name, answer in (*named, *([("one-device", result.one)] if result.one is not None else [])):
         texts |= {f"{name}.{end}": text for end, text in reports.render(answer, formats, None, command).items()}
@@ -71,46 +79,51 @@ def to_dict(result: Ranked) -> dict[str, Any]:
     }
 
 
-def to_markdown(result: Ranked, command: str = "") -> str:
-    """The page of the world."""
+def describe_ranks(result: Ranked, command: str = "", *, verbose: bool = False) -> Document:
+    """The page of the world: FLOPs of each fold, the balance, the statement to one device, the traffic. ``verbose`` opens every
+    line of the statement on a terminal."""
     name, statement = result.convention.name, result.statement
-    lines = [f"# {markdown(words.headline(result))}", "", markdown(words.summary(result)), ""]
-    lines += ["| ranks | FLOP of each | |", "|:--|--:|--:|"]
-    lines += [_row(words.ranks(fold.ranks), fold.trace.totals.get(name)) for fold in result.folds]
-    if result.whole:
-        lines.append(_row(f"**sum of {number(result.world.size)} ranks**", result.totals.get(name)))
+    totals = [(words.ranks(fold.ranks), fold.trace.totals.get(name)) for fold in result.folds]
+    sums = [(f"sum of {number(result.world.size)} ranks", result.totals.get(name))] if result.whole else []
     if result.one is not None:
-        lines.append(_row("**one device**", result.one.traces[0].totals.get(name)))
-    if statement is not None and statement.closed:
-        lines += ["", f"## From the {statement.from_} to {statement.to}", ""]
-        lines += ["| cause | layer | of which | FLOP |", "|:--|:--|--:|--:|"]
-        lines.append(f"| **{statement.from_}** | | | **{number(statement.from_total or 0)}** |")
-        for block in blocks(statement, ()):
-            lines.append(f"| {block.cause} | | | {format_signed(block.amount)} |")
-            for part in block.parts:
-                what = markdown(part.reason or ", ".join(part.ops))
-                lines.append(f"| | {markdown(part.layer) or '(no layer)'}: {what} | {format_signed(part.amount)} | |")
-        if not statement.residuals:
-            lines.append(f"| residual | | | {format_signed(statement.residual or 0)} |")
-        lines.append(f"| **{statement.to}** | | | **{number(statement.to_total or 0)}** |")
-    lines += [
-        "",
-        "## Counters",
-        "",
-        *(f"- {markdown(line)}" for line in (*words.counters(result), *words.balance(result))),
-    ]
-    if rows := list(words.traffic(result)):
-        lines += [
-            "",
-            "## What a rank passes to others",
-            "",
-            f"| {' | '.join(words.TRAFFIC)} |",
-            "|:--|:--|:--|--:|--:|",
-        ]
-        lines += [f"| {' | '.join(map(markdown, row))} |" for row in rows]
-    lines += ["", "## How it was counted", "", *(f"- {markdown(note)}" for note in words.notes(result))]
-    return "\n".join([*lines, *(["", f"`{command}`"] if command else [])]) + "\n"
+        sums.append(("one device", result.one.traces[0].totals.get(name)))
+    title = f"From the {statement.from_} to {statement.to}" if statement is not None else ""
+    shown = document.Statement(statement, limit=None if verbose else 12) if statement is not None else None
+    traffic = tuple(Column(title, "whole" if index < 3 else "right") for index, title in enumerate(words.TRAFFIC))
+    return Document(
+        words.headline(result),
+        words.summary(result),
+        (
+            tabulate_ranks(totals, sums),
+            *pictures(result),
+            *document.section(title, shown),
+            Heading("Counters"),
+            Items((*words.counters(result), *words.balance(result))),
+            *document.section("What a rank passes to others", Table(traffic, tuple(words.traffic(result)))),
+            *document.section("How it was counted", Items(tuple(words.notes(result)), "dim")),
+        ),
+        result.exit_code == 0,
+        tuple(line for answer in result.answers for line in view.unknown_sentences(answer)),
+        command,
+    )
 
 
-def _row(label: str, total: int | None) -> str:
-    return f"| {label} | {'unknown' if total is None else number(total)} | {'' if total is None else si(total)} |"
+def describe_reports(found: Together) -> Document:
+    """The page of ``reconcile ranks``: a row for ranks with equal numbers, and their sum."""
+    name = found.convention
+    totals = [(words.ranks(ranks), found.totals(ranks[0]).get(name)) for ranks in found.folds]
+    sums = [(f"sum of {number(found.world)} ranks", found.sum[name])] if name in found.sum else []
+    title = f"{found.stem}, {number(found.world)} ranks, convention {name}"
+    blocks = (tabulate_ranks(totals, sums),)
+    return Document(title, words.sum_of(found), blocks, found.exit_code == 0, tuple(words.describe_counters(found)))
+
+
+def tabulate_ranks(totals: list[tuple[str, int | None]], sums: list[tuple[str, int | None]]) -> Table:
+    """A row per fold with FLOPs of one of its ranks and a bar, then the sums without one."""
+    most = max((total for _, total in totals if total), default=0)
+    rows = []
+    for label, total in [*totals, *sums]:
+        amount = ("unknown", "") if total is None else (number(total), si(total))
+        bar = "█" * round(BAR * total / most) if total and most and (label, total) in totals else ""
+        rows.append((label, *amount, bar))
+    return Table(RANKS, tuple(rows))

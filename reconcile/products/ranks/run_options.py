@@ -79,7 +79,8 @@ class RankOptions(RunOptions):
         from ...core import atomic
         from ...launch.user_models import factory
         from ...report import reports
-        from . import ranked, report, screen
+        from ...report.document.terminal import show
+        from . import ranked, report
 
         atomic.prepare(call.out)
         one = factory("", against, "--against") if against else ""
@@ -88,7 +89,8 @@ class RankOptions(RunOptions):
         command = again(call.ctx, (), *words(world, chosen or (), against))
         kept = atomic.write(call.out, stem, report.render(result, call.formats, command))
         shown = [path for path in kept if ".ranks." in path.name]
-        print_safely(lambda console: screen.show(result, console, shown, quiet=call.quiet, verbose=call.verbose))
+        page = report.describe_ranks(result, verbose=call.verbose)
+        print_safely(lambda console: show(page, console, shown, quiet=call.quiet))
         return result.exit_code
 
 

@@ -132,7 +132,7 @@ def test_the_page_shows_the_balance_and_sends_no_request(typed: Typed) -> None:
     done = typed("--torch", "shared:own", "--ranks", "2", "--quiet", "--format", "html")
     assert done.exit_code == 0, done.output
     page = next(Path("out").glob("*.ranks.html")).read_text()
-    widths = [float(width) for width in re.findall(r'<rect class="bar".*width="([\d.]+)"', page)]
+    widths = [float(width) for width in re.findall(r'<rect class="bar".*?width="([\d.]+)"', page)]
     assert widths == [BAR / 2, BAR]
     assert not re.search(r"<script|https?:|url\(", page)
 

@@ -1,0 +1,166 @@
+"""A page as blocks: a product makes one :class:`Document`, and a renderer per format (markdown, html, terminal) writes it.
+
+Text is data: each renderer escapes it, so that names and sentences show exactly as they are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...core.results import Statement as BridgeStatement
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a line in a style of its own.
+
+    Attributes:
+        text: The words.
+        style: ``strong``, ``emphasis`` or ``code``; '' for plain words.
+        link: The address that the words lead to; '' for none.
+    """
+
+    text: str
+    style: str = ""
+    link: str = ""
+
+
+Inline = str | Span | tuple[str | Span, ...]
+"""Words of a line. A newline in a text is a line break."""
+
+
+def strong(text: str) -> Span:
+    """The words in bold."""
+    return Span(text, "strong")
+
+
+def mark_code(text: str) -> Inline:
+    """A sentence of our own whose words between backticks are code."""
+    pieces = re.split(r"`([^`]+)`", text)
+    return tuple(Span(piece, "code") if i % 2 else piece for i, piece in enumerate(pieces) if piece)
+
+
+def spans_of(inline: Inline) -> tuple[Span, ...]:
+    """The words as spans."""
+    parts = inline if isinstance(inline, tuple) else (inline,)
+    return tuple(part if isinstance(part, Span) else Span(part) for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading; the document's title has level 1."""
+
+    text: Inline
+    level: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph. ``style`` is ``dim`` for a note, ``bad`` for a problem, ``quote`` for a quotation; '' otherwise."""
+
+    text: Inline
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list, an item a line; ``style`` as that of :class:`Text`."""
+
+    items: tuple[Inline, ...]
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        title: Its heading; '' for none.
+        align: ``left``; ``right``; or ``whole``: on the left, and a terminal does not break its lines.
+    """
+
+    title: str
+    align: str = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: as many cells in each row as there are columns. The first column has the names."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Inline, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A reconciliation statement: the opening total, each cause with its layers, the residual, the other total.
+
+    Attributes:
+        statement: Its amounts.
+        layers: The model's layers in their order.
+        limit: Lines of a cause on a terminal; None for all.
+    """
+
+    statement: BridgeStatement
+    layers: tuple[str, ...] = ()
+    limit: int | None = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing for pages that can show one.
+
+    Attributes:
+        title: Its heading.
+        text: What it shows, for those who do not see it.
+        svg: The drawing, for an HTML page.
+        file: A file with the drawing beside a Markdown page; '' if there is none, and that page leaves the picture out.
+    """
+
+    title: str
+    text: str
+    svg: str
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Blocks that a reader opens; a terminal leaves them out."""
+
+    title: Inline
+    blocks: tuple[Block, ...]
+
+
+Block = Heading | Text | Items | Table | Statement | Picture | Fold
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page.
+
+    Attributes:
+        title: What the page is about.
+        summary: The answer in a sentence: below the title of a page, the last line on a terminal. '' for none.
+        blocks: What the page says, in order.
+        good: Whether the summary is good news; it has the exit code 0.
+        problems: What a terminal shows above the summary, even where it is to be quiet.
+        command: The command that writes the page again; '' for none.
+        comment: A sentence for those who edit the file; pages do not show it.
+    """
+
+    title: Inline
+    summary: str
+    blocks: tuple[Block, ...]
+    good: bool = True
+    problems: tuple[str, ...] = ()
+    command: str = ""
+    comment: str = ""
+
+
+def section(title: Inline, *blocks: Block | None) -> Iterable[Block]:
+    """A heading and what is below it; nothing if all of it is None or empty."""
+    full = [block for block in blocks if block is not None and not (isinstance(block, Items) and not block.items)
+            and not (isinstance(block, Table) and not block.rows)]  # fmt: skip
+    return (Heading(title), *full) if full else ()

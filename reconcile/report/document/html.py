@@ -1,0 +1,49 @@
+"""Renders a :class:`Document` as an HTML page: one file that contains everything and sends no request."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import resources
+
+import jinja2
+from markupsafe import Markup, escape
+
+from ...core.text import clean
+from ..page import finalize, hash_of, style_page
+from ..rendering import environment
+from . import Document, Inline, Statement, spans_of
+from .markdown import STATEMENT, statement_rows
+
+TAGS = {"strong": "strong", "emphasis": "em", "code": "code"}
+
+
+def to_html(document: Document, style: str = "") -> str:
+    """The page; ``style`` has CSS rules of its own, for pictures."""
+    rules = style_page(resources.files(__package__).joinpath("document.css").read_text("utf-8") + style)
+    title = "".join(span.text for span in spans_of(document.title))
+    return _template().render(document=document, title=title, style=Markup(rules), style_hash=Markup(hash_of(rules)))
+
+
+@lru_cache(maxsize=1)
+def _template() -> jinja2.Template:
+    made = environment(finalize, autoescape=True, package=__package__, folder=".")
+    made.filters.update(inline=render_inline, rows=_rows, kind=lambda block: type(block).__name__, svg=Markup)
+    made.globals.update(statement_columns=STATEMENT)
+    return made.get_template("document.html.j2")
+
+
+def _rows(block: Statement) -> list[tuple[Inline, ...]]:
+    statement = block.statement
+    known = None not in (statement.from_total, statement.to_total, statement.residual)
+    return list(statement_rows(block)) if known else []
+
+
+def render_inline(inline: Inline) -> Markup:
+    """Words of a line; a line break is ``<br>``."""
+    made = Markup()
+    for span in spans_of(inline):
+        text = Markup("<br>").join(escape(clean(line)) for line in span.text.split("\n"))
+        if tag := TAGS.get(span.style):
+            text = Markup("<{0}>{1}</{0}>").format(Markup(tag), text)
+        made += Markup('<a href="{}">{}</a>').format(span.link, text) if span.link else text
+    return made

@@ -1,0 +1,77 @@
+"""Prints a :class:`Document` on a terminal: tables are fitted to its width, the summary is the last line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import rich.text
+from rich.console import Console, Group, RenderableType
+
+from ...core.causes import State
+from ...core.text import clean
+from ..terminal import columns
+from ..terminal.tables import STYLE, statement_table
+from . import Block, Document, Fold, Heading, Inline, Items, Picture, Statement, Table, Text, spans_of
+
+STYLES = {"dim": "dim", "bad": STYLE[State.UNEXPLAINED], "strong": "bold", "emphasis": "italic"}
+
+
+def show(document: Document, console: Console, files: Sequence[Path] = (), *, quiet: bool = False) -> None:
+    """Print a page, and the paths of the files that were written; ``quiet`` leaves the problems and the summary alone."""
+    columns.widen(console)
+    parts: list[RenderableType] = []
+    if not quiet:
+        parts += [
+            render_inline(document.title, "bold"),
+            rich.text.Text(),
+            *render_blocks(document.blocks, console.width),
+        ]
+    parts += [rich.text.Text(clean(problem), style=STYLES["bad"]) for problem in document.problems]
+    if document.summary:
+        parts.append(rich.text.Text(clean(document.summary), style="bold green" if document.good else "bold red"))
+    if files and not quiet:
+        parts.append(rich.text.Text("wrote " + ", ".join(clean(str(file)) for file in files), style="dim"))
+    console.print(Group(*parts), highlight=False, soft_wrap=False)
+
+
+def render_inline(inline: Inline, style: str = "") -> rich.text.Text:
+    """Words of a line, without the addresses of links."""
+    made = rich.text.Text(style=style)
+    for span in spans_of(inline):
+        made.append("\n".join(map(clean, span.text.split("\n"))), style=STYLES.get(span.style, ""))
+    return made
+
+
+def render_blocks(blocks: Iterable[Block], width: int) -> Iterator[RenderableType]:
+    """What a terminal shows of each block; an empty line after it."""
+    for block in blocks:
+        if isinstance(block, Heading):
+            yield render_inline(block.text, "bold")
+            continue
+        if isinstance(block, Text):
+            yield render_inline(block.text, STYLES.get(block.style, ""))
+        elif isinstance(block, Items):
+            yield from (render_inline(item, STYLES.get(block.style, "")) for item in block.items)
+        elif isinstance(block, Table):
+            yield _render_table(block, width)
+        elif isinstance(block, Statement):
+            yield statement_table(block.statement, block.layers, block.limit, width)
+        elif isinstance(block, Picture | Fold):
+            continue
+        yield rich.text.Text()
+
+
+def _render_table(table: Table, width: int) -> RenderableType:
+    """In columns; where these do not fit, each row's name with the cells that it has below it."""
+    titles = [columns.Column(column.title, column.align) for column in table.columns]
+    rows = [[render_inline(cell) for cell in row] for row in table.rows]
+    shown = columns.laid_out(titles, rows, width)
+    if shown is not None:
+        return shown
+    lines = []
+    for name, *cells in rows:
+        lines.append(columns.Line(name))
+        named = zip(table.columns[1:], cells, strict=True)
+        lines += [columns.Line(rich.text.Text(column.title), cell, 2) for column, cell in named if cell.plain]
+    return columns.stack_lines(lines, width)

@@ -1,0 +1,128 @@
+"""One Document in three formats: nothing of it is lost, and every text shows as it is written."""
+
+from __future__ import annotations
+
+import io
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from rich.console import Console
+
+from reconcile.core.causes import Cause
+from reconcile.core.results import Adjustment
+from reconcile.engine.statements import close
+from reconcile.report.document import (
+    Column,
+    Document,
+    Fold,
+    Heading,
+    Items,
+    Picture,
+    Span,
+    Statement,
+    Table,
+    Text,
+    mark_code,
+    section,
+)
+from reconcile.report.document.html import to_html
+from reconcile.report.document.markdown import to_markdown
+from reconcile.report.document.terminal import show
+
+WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1, max_size=12)
+
+
+class Words(HTMLParser):
+    """The words that a browser shows, in the order of the page; those of a cell are one entry."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(page.partition("<body>")[2] or page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("td", "th", "p", "h1", "h2", "li", "summary", "figcaption"):
+            self.found.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.found and data.strip():
+            self.found[-1] += data
+
+
+def page(**named: object) -> Document:
+    return Document("Title", "The answer.", (), **named)  # type: ignore[arg-type]
+
+
+def printed(document: Document, width: int = 100, *, quiet: bool = False) -> str:
+    out = io.StringIO()
+    show(document, Console(file=out, width=width, color_system=None), quiet=quiet)
+    return out.getvalue()
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4), WORDS)
+def test_names_show_as_written_in_html_and_in_markdown(rows: list[tuple[str, str]], title: str) -> None:
+    document = Document(title, "", (Table((Column("a"), Column("b", "right")), tuple(rows)),))
+    wanted = [title, "a", "b", *(cell for row in rows for cell in row)]
+    assert [text.strip() for text in Words(to_html(document)).found] == wanted
+    body = MarkdownIt("commonmark", {"html": True}).enable("table").render(to_markdown(document).partition("\n\n")[2])
+    assert [text.strip() for text in Words(body).found] == wanted[1:]
+
+
+def test_each_block_is_in_each_format_that_shows_it() -> None:
+    document = Document(
+        "Title",
+        "The answer.",
+        (
+            Heading("Part"),
+            Text(mark_code("Run `it` now.")),
+            Items(("one", ("two ", Span("strong", "strong")))),
+            Picture("Bars", "two bars", "<svg></svg>", "bars.svg"),
+            Fold("More", (Text("inside"),)),
+        ),
+        problems=("A problem.",),
+        command="again",
+        comment="do not edit",
+    )
+    markdown, html, screen = to_markdown(document), to_html(document), printed(document)
+    assert markdown.split("\n\n") == [
+        "# Title", "<!-- do not edit -->", "The answer.", "## Part", "Run `it` now.", "- one\n- two **strong**",
+        "![two bars](bars.svg)", "<details><summary>More</summary>", "inside", "</details>", "`again`\n",
+    ]  # fmt: skip
+    assert Words(html).found == [
+        "Title", "The answer.", "Part", "Run it now.", "one", "two strong", "Bars", "More", "inside", "Written by again",
+    ]  # fmt: skip
+    assert "<svg></svg>" in html
+    assert [line for line in screen.split("\n") if line] == [
+        "Title", "Part", "Run it now.", "one", "two strong", "A problem.", "The answer.",
+    ]  # fmt: skip
+    assert printed(document, quiet=True).split("\n") == ["A problem.", "The answer.", ""]
+
+
+def test_a_statement_foots_in_every_format() -> None:
+    line = Adjustment(next(iter(Cause)), "head", "torch.Linear", "a", 30, ())
+    statement = close("a", "b", (70, 100), (line,), ())
+    for text in (
+        to_markdown(Document("t", "", (Statement(statement),))),
+        printed(Document("t", "", (Statement(statement),))),
+    ):
+        amounts = [int(found.replace(",", "")) for found in re.findall(r"(?<![\w.])[+-]?\d[\d,]*(?![\w.])", text)]
+        assert (amounts[0], amounts[-1]) == (70, 100)
+        assert amounts[0] + amounts[1] + amounts[-2] == amounts[-1]
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_table_that_does_not_fit_loses_no_number(width: int) -> None:
+    columns = (Column("name"), *(Column(f"count {i}", "right") for i in range(8)))
+    rows = tuple((f"row {r}", *(str(10**11 + 100 * r + i) for i in range(8))) for r in range(2))
+    shown = printed(Document("t", "", (Table(columns, rows),)), width)
+    assert all(cell in shown for row in rows for cell in row)
+    assert max(map(len, shown.split("\n"))) <= width
+
+
+def test_a_section_without_content_has_no_heading() -> None:
+    assert section("Part", Items(()), Table((Column("a"),), ()), None) == ()
+    assert list(section("Part", Items(("x",)))) == [Heading("Part"), Items(("x",))]
