@@ -23,6 +23,15 @@ from . import COUNTERS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"O": "calflops/pytorch_ops.py"})
 
+LINES = {
+    "linear": "O:37", "conv": "O:83", "transposed": "O:128", "relu": "O:43", "prelu": "O:47", "elu": "O:51",
+    "leaky_relu": "O:55", "relu6": "O:59", "silu": "O:63", "gelu": "O:67", "avg_pool": "O:71", "max_pool": "O:71",
+    "batch_norm": "O:174", "norm": "O:192, O:204, O:214", "resized": "O:229", "softmax": "O:254", "embedding": "O:258",
+    "matmul": "O:274", "addmm": "O:282, O:312", "mm": "O:274", "einsum": "O:290", "mul": "O:320, O:328",
+    "add": "O:324, O:328", "recurrent": "O:397, O:371", "cell": "O:425, O:371",
+}  # fmt: skip
+"""Where each formula stands."""
+
 fill(
     BOOK,
     {
@@ -41,33 +50,7 @@ fill(
         "mul": Formula(("torch.mul", "torch.Tensor.mul"), elementwise("mul", from_the_left), FROM_THE_LEFT),
         "add": Formula(("torch.add", "torch.Tensor.add"), elementwise("add", from_the_left), FROM_THE_LEFT),
     },
-    {
-        "linear": "O:37",
-        "conv": "O:83",
-        "transposed": "O:128",
-        "relu": "O:43",
-        "prelu": "O:47",
-        "elu": "O:51",
-        "leaky_relu": "O:55",
-        "relu6": "O:59",
-        "silu": "O:63",
-        "gelu": "O:67",
-        "avg_pool": "O:71",
-        "max_pool": "O:71",
-        "batch_norm": "O:174",
-        "norm": "O:192, O:204, O:214",
-        "resized": "O:229",
-        "softmax": "O:254",
-        "embedding": "O:258",
-        "matmul": "O:274",
-        "addmm": "O:282, O:312",
-        "mm": "O:274",
-        "einsum": "O:290",
-        "mul": "O:320, O:328",
-        "add": "O:324, O:328",
-        "recurrent": "O:397, O:371",
-        "cell": "O:425, O:371",
-    },
+    LINES,
 )
 
 bridge = partial(bridge_calls, calls=Calls("calflops", BOOK, partial(why_not, "calflops")))

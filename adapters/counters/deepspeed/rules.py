@@ -36,6 +36,17 @@ _ELEMENTS_OF_RESULT = "elements of the result; of the one tensor; 1 of two numbe
 MUL, ADD = ("torch.mul", "torch.Tensor.mul"), ("torch.add", "torch.Tensor.add")
 CORRECTED, BEFORE = ">=0.19.7", "<0.19.7"
 
+LINES = {
+    "linear": "P:523", "conv": "P:569", "transposed": "P:614", "transposed_before": "OLD:609", "relu": "P:529",
+    "prelu": "P:533", "elu": "P:537", "leaky_relu": "P:541", "relu6": "P:545", "silu": "P:549", "gelu": "P:553",
+    "avg_pool": "P:557", "max_pool": "P:557", "batch_norm": "P:665", "norm": "P:683, P:695, P:705", "resized": "P:720",
+    "resized_before": "OLD:710", "softmax": "P:749", "embedding": "P:753", "matmul": "P:769", "mm": "P:769, P:949",
+    "addmm": "P:777, P:830", "einsum": "P:785", "einops": "P:807", "attention": "P:863", "mul": "P:838, P:846",
+    "add": "P:842, P:846", "mul_before": "OLD:824, OLD:832", "add_before": "OLD:828, OLD:832",
+    "recurrent": "P:1067, P:1041", "cell": "P:1095, P:1041",
+}  # fmt: skip
+"""Where each formula stands."""
+
 fill(
     BOOK,
     {
@@ -70,39 +81,7 @@ fill(
         "mul_before": Formula(MUL, elementwise("mul", from_the_left), FROM_THE_LEFT, versions=BEFORE),
         "add_before": Formula(ADD, elementwise("add", from_the_left), FROM_THE_LEFT, versions=BEFORE),
     },
-    {
-        "linear": "P:523",
-        "conv": "P:569",
-        "transposed": "P:614",
-        "transposed_before": "OLD:609",
-        "relu": "P:529",
-        "prelu": "P:533",
-        "elu": "P:537",
-        "leaky_relu": "P:541",
-        "relu6": "P:545",
-        "silu": "P:549",
-        "gelu": "P:553",
-        "avg_pool": "P:557",
-        "max_pool": "P:557",
-        "batch_norm": "P:665",
-        "norm": "P:683, P:695, P:705",
-        "resized": "P:720",
-        "resized_before": "OLD:710",
-        "softmax": "P:749",
-        "embedding": "P:753",
-        "matmul": "P:769",
-        "mm": "P:769, P:949",
-        "addmm": "P:777, P:830",
-        "einsum": "P:785",
-        "einops": "P:807",
-        "attention": "P:863",
-        "mul": "P:838, P:846",
-        "add": "P:842, P:846",
-        "mul_before": "OLD:824, OLD:832",
-        "add_before": "OLD:828, OLD:832",
-        "recurrent": "P:1067, P:1041",
-        "cell": "P:1095, P:1041",
-    },
+    LINES,
 )
 
 bridge = partial(bridge_calls, calls=Calls("deepspeed", BOOK, partial(why_not, "deepspeed")))

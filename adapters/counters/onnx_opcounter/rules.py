@@ -14,7 +14,7 @@ from ..rulebook import Compute, NotCounted, RuleBook, dims
 from . import COUNTERS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"C": "onnx_opcounter/onnx_opcounter.py"})
-NOTHING = (
+COUNTED_AS_ZERO = (
     "Constant", "Reshape", "Slice", "Shape", "Gather", "ScatterND", "Tile", "Transpose", "Sign", "Squeeze", "Unsqueeze", "Split",
     "Cast",
 )  # fmt: skip
@@ -58,7 +58,7 @@ _rule("BatchNormalization", source="C:134", formula="2 O", compute=_batch_norm)
 _rule("Upsample", "Resize", source="C:140", formula="11 O linear, 0 nearest", compute=_upsample)
 _rule("Relu", source="C:149", formula="N", compute=per_input(cmp=1))
 _rule("Add", source="C:149", formula="N, of the first input, however it is broadcast", compute=per_input(add=1))
-_rule(*NOTHING, source="C:152", formula="0", compute=_count_nothing)
+_rule(*COUNTED_AS_ZERO, source="C:152", formula="0", compute=_count_nothing)
 
 
 @BOOK.pattern("any other operator", lambda op: True, source="C:192", formula="O")

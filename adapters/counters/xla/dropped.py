@@ -16,44 +16,13 @@ from .scopes import scopes_of
 
 _NAME = re.compile(r'^loc\("((?:[^"\\]|\\.)*)"')
 _RANKED = re.compile(r"^tensor<((?:[\d?]+x)*)([a-z]\w*|complex<f\d+>)[>,]")
-MOVES = frozenset(
-    [
-        "parameter",
-        "constant",
-        "tuple",
-        "get-tuple-element",
-        "iota",
-        "broadcast",
-        "reshape",
-        "transpose",
-        "slice",
-        "dynamic-slice",
-        "dynamic-update-slice",
-        "reverse",
-        "concatenate",
-        "copy",
-        "copy-start",
-        "copy-done",
-        "pad",
-        "bitcast",
-        "gather",
-        "after-all",
-        "add-dependency",
-        "optimization-barrier",
-        "async-update",
-        "async-done",
-        "all-gather",
-        "all-gather-start",
-        "all-gather-done",
-        "all-to-all",
-        "collective-permute",
-        "collective-permute-start",
-        "collective-permute-done",
-        "partition-id",
-        "replica-id",
-        "domain",
-    ]
-)
+MOVES = frozenset((
+    "parameter", "constant", "tuple", "get-tuple-element", "iota", "broadcast", "reshape", "transpose", "slice",
+    "dynamic-slice", "dynamic-update-slice", "reverse", "concatenate", "copy", "copy-start", "copy-done", "pad", "bitcast",
+    "gather", "after-all", "add-dependency", "optimization-barrier", "async-update", "async-done", "all-gather",
+    "all-gather-start", "all-gather-done", "all-to-all", "collective-permute", "collective-permute-start",
+    "collective-permute-done", "partition-id", "replica-id", "domain",
+))  # fmt: skip
 """Instructions that move values, which the analysis leaves at 0."""
 NOT_SINGLE = ("broadcast-in-dim", "dot-general", "convolution", "return", "custom-call", "composite")
 """Operations of StableHLO that are no single operations; as many of a product as JAX writes are in XLA's program."""

@@ -41,25 +41,10 @@ ELEMENTS: dict[str, Work] = {
 }  # fmt: skip
 """Instruction -> what one element of its output adds."""
 LOGICAL = ("and", "or", "xor", "not")
-TRANSCENDENTAL = [
-    "exponential",
-    "exponential-minus-one",
-    "log",
-    "log-plus-one",
-    "logistic",
-    "power",
-    "sqrt",
-    "cbrt",
-    "rsqrt",
-    "tanh",
-    "sine",
-    "cosine",
-    "tan",
-    "atan2",
-    "erf",
-    "rng",
-    "rng-bit-generator",
-]
+TRANSCENDENTAL = (
+    "exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "power", "sqrt", "cbrt", "rsqrt", "tanh",
+    "sine", "cosine", "tan", "atan2", "erf", "rng", "rng-bit-generator",
+)  # fmt: skip
 TRANSCENDENTALS_COUNTED_APART = "XLA counts transcendental functions in a total of their own"
 
 
