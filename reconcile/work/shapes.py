@@ -54,6 +54,26 @@ def ints(op: Op, name: str) -> tuple[int, ...]:
     return tuple(value)
 
 
+def rows_along(op: Op, dim: int | None) -> tuple[int, int]:
+    """(rows, length) of input 0 along a dimension; (1, all elements) for None. A scalar is one row of one."""
+    sizes = shape(op)
+    if dim is None or not sizes:
+        return 1, prod(sizes)
+    return (prod(sizes) // sizes[dim] if sizes[dim] else 0), sizes[dim]
+
+
+def normalized_rows(op: Op) -> tuple[int, int]:
+    """(rows, length) of input 0 whose last dimensions are ``normalized_shape``; no rows if these are empty."""
+    n = prod(ints(op, "normalized_shape"))
+    return (n_in(op) // n if n else 0), n
+
+
+def window(op: Op, axes: int) -> int:
+    """Elements of a pooling window over that many axes; a single size is that of every axis."""
+    kernel = ints(op, "kernel_size")
+    return prod(kernel * axes if len(kernel) == 1 else kernel)
+
+
 def tensor_given(op: Op, name: str, position: int) -> bool:
     """Whether the optional tensor ``name`` was given, also for records that leave None arguments out.
 

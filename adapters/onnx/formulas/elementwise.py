@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ....core.records import Op
 from ....core.work import UnknownWork, Work, formula, formulas
 from ....work import elementwise, normalization, ordering
-from ....work.aten.elementwise import per_output
+from ....work.common_formulas import per_output
 from ....work.elementwise import (
     ADD,
     CMP,

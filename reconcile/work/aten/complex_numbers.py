@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formula, formulas
+from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formulas
+from ..common_formulas import per_output
 from ..complex_numbers import polynomials
 from ..elementwise import ADD, CMP, DIV, MUL, SPECIAL, vector_norm
 from ..shapes import n_in, n_out
@@ -27,31 +28,20 @@ def _vector_norm(op: Op) -> Work:
 
 
 formulas({
-    "div divide true_divide": ("QUOTIENT: c10/util/complex.h (operator/=)", lambda op: QUOTIENT * n_out(op)),
+    "div divide true_divide": ("QUOTIENT: c10/util/complex.h (operator/=)", per_output(QUOTIENT)),
     "mean": (
         "sum, then one division per output, QUOTIENT: ATen native/ReduceOps.cpp",
         lambda op: ADD * (2 * max(n_in(op) - n_out(op), 0)) + QUOTIENT * n_out(op),
     ),
-    "angle": ("atan2(b, a): c10/util/complex.h (std::arg)", lambda op: SPECIAL * n_out(op)),
-    "abs absolute": ("hypot(a, b): c10/util/complex.h (std::abs)", lambda op: SPECIAL * n_out(op)),
-    "exp": (
-        "exp(a) * (cos(b), sin(b)): c10/util/complex.h (std::exp)", lambda op: (SPECIAL * 3 + MUL * 2) * n_out(op)
-    ),
-    "polar": (
-        "r * cos(t), r * sin(t): ATen native/cpu/ComplexKernel.cpp", lambda op: (SPECIAL * 2 + MUL * 2) * n_out(op)
-    ),
+    "angle": ("atan2(b, a): c10/util/complex.h (std::arg)", per_output(SPECIAL)),
+    "abs absolute": ("hypot(a, b): c10/util/complex.h (std::abs)", per_output(SPECIAL)),
+    "exp": ("exp(a) * (cos(b), sin(b)): c10/util/complex.h (std::exp)", per_output(SPECIAL * 3 + MUL * 2)),
+    "polar": ("r * cos(t), r * sin(t): ATen native/cpu/ComplexKernel.cpp", per_output(SPECIAL * 2 + MUL * 2)),
     "linalg_vector_norm": ("elementwise.vector_norm of |z|: ATen native/cpu/ReduceOpsKernel.cpp", _vector_norm),
-    "sgn": (
-        "z == 0 ? 0 : z / |z|: ATen native/cpu/zmath.h (sgn_impl)",
-        lambda op: (CMP * 2 + SPECIAL + DIV * 2) * n_out(op),
-    ),
-    "eq ne": ("both parts compared: c10/util/complex.h (operator==)", lambda op: CMP * (2 * n_out(op))),
-    "conj_physical _conj_physical": (
-        "0 - b: ATen native/cpu/UnaryOpsKernel.cpp (conj_kernel)", lambda op: ADD * n_out(op)
-    ),
+    "sgn": ("z == 0 ? 0 : z / |z|: ATen native/cpu/zmath.h (sgn_impl)", per_output(CMP * 2 + SPECIAL + DIV * 2)),
+    "eq ne": ("both parts compared: c10/util/complex.h (operator==)", per_output(CMP * 2)),
+    "conj_physical _conj_physical": ("0 - b: ATen native/cpu/UnaryOpsKernel.cpp (conj_kernel)", per_output(ADD)),
 }, "aten.", complex_formula)  # fmt: skip
-
-
-@formula("aten.conj_physical", "aten._conj_physical", source="a real number is its own: native/cpu/UnaryOpsKernel.cpp")
-def _conjugate_of_real(op: Op) -> Work:
-    return Work() * n_out(op)
+formulas({
+    "conj_physical _conj_physical": ("a real number is its own: native/cpu/UnaryOpsKernel.cpp", per_output(Work())),
+}, "aten.")  # fmt: skip

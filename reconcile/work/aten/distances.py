@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, formula
+from ...core.work import SINGLE, UnknownWork, Work, formulas
 from ..contraction import dots
 from ..elementwise import ADD, CMP, DIV, MUL, vector_norm
 from ..shapes import attr, n_in, n_out, shape
@@ -19,11 +19,6 @@ def _points(op: Op, order: float) -> Work:
     return Work(add=coordinates) + vector_norm(coordinates, n_out(op), order)
 
 
-@formula(
-    "aten._euclidean_dist",
-    source="|x|^2 - 2 x y + |y|^2 as one product of (-2 x, |x|^2, 1) and (y, 1, |y|^2), clamped at 0, its root: "
-    "ATen native/Distance.cpp (_euclidean_dist)",
-)
 def _euclidean(op: Op) -> Work:
     # x (*, P, M), y (*, R, M) -> (*, P, R)
     first, second, m = n_in(op), n_in(op, 1), shape(op)[-1]
@@ -31,7 +26,6 @@ def _euclidean(op: Op) -> Work:
     return squares + Work(mul=first) + dots(n_out(op), m + 2) + Work(cmp=n_out(op), special=n_out(op))
 
 
-@formula("aten._cdist_forward", "aten.cdist", source=f"the norm of the difference of every pair: {_KERNEL}")
 def _cdist(op: Op) -> Work:
     order, mode = float(attr(op, "p")), op.attrs.get("compute_mode") or 0
     rows = max(shape(op)[-2], shape(op, 1)[-2])
@@ -40,37 +34,34 @@ def _cdist(op: Op) -> Work:
     return _points(op, order)
 
 
-@formula("aten._pdist_forward", "aten.pdist", source=f"the norm of the difference of every two rows: {_KERNEL}")
-def _pdist(op: Op) -> Work:
-    return _points(op, float(attr(op, "p", 2)))
-
-
-@formula("aten.dist", source="the norm of the difference: ATen native/Distance.cpp (dist)")
 def _dist(op: Op) -> Work:
     n = max(n_in(op), n_in(op, 1))
     return Work(add=n) + vector_norm(n, 1, float(attr(op, "p", 2)))
 
 
-def _slope(op: Op) -> Work:
-    """For one coordinate of one pair: the difference; p = 1: g sign(d); p = 2: dist == 0 ? 0 : g d / dist."""
-    order = float(attr(op, "p"))
+def _slopes(op: Op, added: Work) -> Work:
+    """For one coordinate of one pair: the difference; p = 1: g sign(d); p = 2: dist == 0 ? 0 : g d / dist; and it is added."""
+    # g (*, P, R) or (pairs,), x (*, M), ...
+    coordinates, order = n_in(op) * shape(op, 1)[-1], float(attr(op, "p"))
     if order not in (1, 2):
         raise UnknownWork(f"{op.op} of order {order:g} has no formula, only orders 1 and 2", SINGLE)
-    return ADD + CMP + MUL + (DIV if order == 2 else Work())
+    return (ADD + CMP + MUL + (DIV if order == 2 else Work()) + added) * coordinates
 
 
-@formula("aten._cdist_backward", source=f"per coordinate of every pair its slope, added: {_KERNEL}")
-def _cdist_backward(op: Op) -> Work:
-    # g (*, P, R), x (*, P, M), y (*, R, M), distances
-    coordinates = n_in(op) * shape(op, 1)[-1]
-    return (_slope(op) + ADD) * coordinates
-
-
-@formula(
-    "aten._pdist_backward",
-    source=f"per coordinate of every pair its slope, added to the one and off the other: {_KERNEL}",
-)
-def _pdist_backward(op: Op) -> Work:
-    # g (pairs,), x (N, M), distances
-    coordinates = n_in(op) * shape(op, 1)[-1]
-    return (_slope(op) + ADD * 2) * coordinates
+formulas({
+    "_euclidean_dist": (
+        "|x|^2 - 2 x y + |y|^2 as one product of (-2 x, |x|^2, 1) and (y, 1, |y|^2), clamped at 0, its root: "
+        "ATen native/Distance.cpp (_euclidean_dist)",
+        _euclidean,
+    ),
+    "_cdist_forward cdist": (f"the norm of the difference of every pair: {_KERNEL}", _cdist),
+    "_pdist_forward pdist": (
+        f"the norm of the difference of every two rows: {_KERNEL}", lambda op: _points(op, float(attr(op, "p", 2)))
+    ),
+    "dist": ("the norm of the difference: ATen native/Distance.cpp (dist)", _dist),
+    "_cdist_backward": (f"per coordinate of every pair its slope, added: {_KERNEL}", lambda op: _slopes(op, ADD)),
+    "_pdist_backward": (
+        f"per coordinate of every pair its slope, added to the one and off the other: {_KERNEL}",
+        lambda op: _slopes(op, ADD * 2),
+    ),
+}, "aten.")  # fmt: skip

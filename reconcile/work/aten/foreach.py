@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.records import Op
-from ...core.work import SINGLE, ZERO, UnknownWork, Work, find, formula, no_arithmetic
+from ...core.work import ZERO, Compute, Work, find, formulas, no_arithmetic
 from .. import elementwise
+from ..common_formulas import unfixed
 from ..contraction import dots
 from ..elementwise import ADD, CMP, DIV, MUL, SPECIAL
 from ..shapes import attr, n_in, n_out, shape
@@ -27,13 +28,14 @@ no_arithmetic("copies or moves values, for each tensor of the list", *map("aten.
 no_arithmetic("fills with zeros, each tensor of the list", "aten._foreach_zero")
 
 
-def _each(op: Op, one: Callable[[int], Work]) -> Work:
-    """The sum over the results; there is at least one tensor in a list."""
-    n_out(op)
-    work = ZERO
-    for index in range(len(op.outputs)):
-        work = work + one(index)
-    return work
+def _each(one: Callable[[Op, int], Work]) -> Compute:
+    """The sum of ``one`` over the results, by their indices; there is at least one tensor in a list."""
+
+    def compute(op: Op) -> Work:
+        n_out(op)
+        return sum((one(op, index) for index in range(len(op.outputs))), ZERO)
+
+    return compute
 
 
 def _attrs(op: Op, index: int) -> dict[str, Any]:
@@ -48,93 +50,76 @@ def _attrs(op: Op, index: int) -> dict[str, Any]:
     return found
 
 
-def _of_one(op: Op) -> Work:
+def _of_one(op: Op, index: int) -> Work:
     of_one = find("aten." + op.op[len("aten._foreach_") :])
     assert of_one is not None
-    compute = of_one.compute
-    return _each(
-        op, lambda index: compute(op._replace(op=of_one.op, outputs=(op.outputs[index],), attrs=_attrs(op, index)))
-    )
+    return of_one.compute(op._replace(op=of_one.op, outputs=(op.outputs[index],), attrs=_attrs(op, index)))
 
 
-formula(*(f"aten._foreach_{name}" for name in _OF_ONE.split()), source=_SOURCE_OF_ONE)(_of_one)
-
-
-@formula("aten._foreach_norm", source=f"elementwise.vector_norm {_SOURCE_OF_ONE}")
-def _norm(op: Op) -> Work:
-    order = op.attrs.get("ord", 2)
-    return _each(op, lambda index: elementwise.vector_norm(n_in(op, index), n_out(op, index), float(order)))
-
-
-@formula("aten._foreach_max", source=f"N - 1 comparisons, {_SOURCE_OF_ONE}")
-def _max(op: Op) -> Work:
-    return _each(op, lambda index: elementwise.reduction(n_in(op, index), n_out(op, index), CMP))
-
-
-@formula("aten._foreach_mm", source=f"a product of two matrices, {_SOURCE_OF_ONE}")
-def _mm(op: Op) -> Work:
-    # self: (M, K) each, then mat2: (K, N) each -> (M, N) each
-    return _each(op, lambda index: dots(n_out(op, index), shape(op, index)[-1]))
-
-
-@formula("aten._foreach_powsum", source="no products of matrices; its powers have no formula here")
-def _powsum(op: Op) -> Work:
-    n_in(op)
-    raise UnknownWork(f"{op.op} has no formula here but that it has no products of matrices", SINGLE)
-
-
-@formula(
-    "aten._amp_foreach_non_finite_check_and_unscale",
-    source="is it finite (cmp), x * inv_scale (mul): ATen native/cuda/AmpKernels.cu",
-)
-def _unscale(op: Op) -> Work:
-    return _each(op, lambda index: (CMP + MUL) * n_out(op, index))
-
-
-@formula("aten._amp_update_scale", source="no products of matrices; which branch it takes depends on the values")
-def _update_scale(op: Op) -> Work:
-    n_in(op)
-    raise UnknownWork(f"what {op.op} computes depends on the values", SINGLE)
+def _norm(op: Op, index: int) -> Work:
+    return elementwise.vector_norm(n_in(op, index), n_out(op, index), float(op.attrs.get("ord", 2)))
 
 
 def _prepare_gradient(op: Op, decayed: Work) -> Work:
     """For one element of a gradient, before the step: unscaling, negation, weight decay (``decayed``)."""
-    work = DIV if op.given("grad_scale") else ZERO
-    if attr(op, "maximize"):
-        work = work + ADD
+    work = (DIV if op.given("grad_scale") else ZERO) + (ADD if attr(op, "maximize") else ZERO)
     return work + decayed if attr(op, "weight_decay") else work
 
 
-@formula(
-    "aten._fused_adam",
-    "aten._fused_adamw",
-    source="lerp of the mean; v * b + c * g * g; sqrt(v) / b + eps; w - s * m / d: ATen native/cpu/FusedAdamKernel.cpp",
-)
-def _adam(op: Op) -> Work:
-    n_out(op)
+def _adam(op: Op, index: int) -> Work:
     each = _prepare_gradient(op, MUL if op.op == "aten._fused_adamw" else MUL + ADD)
-    each = each + elementwise.ATEN["lerp"][0] + MUL * 3 + ADD
-    each = each + (CMP if attr(op, "amsgrad") else ZERO) + SPECIAL + DIV + ADD
-    return _each(op, lambda index: (each + MUL + DIV + ADD) * n_out(op, index))
+    each += elementwise.ATEN["lerp"][0] + MUL * 3 + ADD
+    each += (CMP if attr(op, "amsgrad") else ZERO) + SPECIAL + DIV + ADD
+    return (each + MUL + DIV + ADD) * n_out(op, index)
 
 
-@formula(
-    "aten._fused_sgd",
-    source="m * momentum + g * (1 - dampening); nesterov: g + momentum * m; w - lr * g: ATen native/cpu/FusedSGDKernel.cpp",
-)
-def _sgd(op: Op) -> Work:
-    n_out(op)
+def _sgd(op: Op, index: int) -> Work:
     each = _prepare_gradient(op, MUL + ADD)
     if attr(op, "momentum"):
-        each = each + (ZERO if attr(op, "is_first_step") else MUL * 2 + ADD)
-        each = each + (MUL + ADD if attr(op, "nesterov") else ZERO)
-    return _each(op, lambda index: (each + MUL + ADD) * n_out(op, index))
+        each += ZERO if attr(op, "is_first_step") else MUL * 2 + ADD
+        each += MUL + ADD if attr(op, "nesterov") else ZERO
+    return (each + MUL + ADD) * n_out(op, index)
 
 
-@formula(
-    "aten._fused_adagrad", source="s + g * g; sqrt(s) + eps; w - lr * g / d: ATen native/cpu/FusedAdagradKernel.cpp"
-)
-def _adagrad(op: Op) -> Work:
-    n_out(op)
+def _adagrad(op: Op, index: int) -> Work:
     each = _prepare_gradient(op, MUL + ADD) + MUL + ADD + SPECIAL + ADD + MUL + DIV + ADD
-    return _each(op, lambda index: each * n_out(op, index))
+    return each * n_out(op, index)
+
+
+formulas({
+    _OF_ONE: (_SOURCE_OF_ONE, _each(_of_one)),
+    "norm": (f"elementwise.vector_norm {_SOURCE_OF_ONE}", _each(_norm)),
+    "max": (
+        f"N - 1 comparisons, {_SOURCE_OF_ONE}",
+        _each(lambda op, index: elementwise.reduction(n_in(op, index), n_out(op, index), CMP)),
+    ),
+    "mm": (  # self: (M, K) each, then mat2: (K, N) each -> (M, N) each
+        f"a product of two matrices, {_SOURCE_OF_ONE}",
+        _each(lambda op, index: dots(n_out(op, index), shape(op, index)[-1])),
+    ),
+    "powsum": (
+        "no products of matrices; its powers have no formula here",
+        unfixed("{} has no formula here but that it has no products of matrices"),
+    ),
+}, "aten._foreach_")  # fmt: skip
+formulas({
+    "_amp_foreach_non_finite_check_and_unscale": (
+        "is it finite (cmp), x * inv_scale (mul): ATen native/cuda/AmpKernels.cu",
+        _each(lambda op, index: (CMP + MUL) * n_out(op, index)),
+    ),
+    "_amp_update_scale": (
+        "no products of matrices; which branch it takes depends on the values",
+        unfixed("what {} computes depends on the values"),
+    ),
+    "_fused_adam _fused_adamw": (
+        "lerp of the mean; v * b + c * g * g; sqrt(v) / b + eps; w - s * m / d: ATen native/cpu/FusedAdamKernel.cpp",
+        _each(_adam),
+    ),
+    "_fused_sgd": (
+        "m * momentum + g * (1 - dampening); nesterov: g + momentum * m; w - lr * g: ATen native/cpu/FusedSGDKernel.cpp",
+        _each(_sgd),
+    ),
+    "_fused_adagrad": (
+        "s + g * g; sqrt(s) + eps; w - lr * g / d: ATen native/cpu/FusedAdagradKernel.cpp", _each(_adagrad)
+    ),
+}, "aten.")  # fmt: skip

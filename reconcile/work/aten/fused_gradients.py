@@ -6,8 +6,6 @@ Such a record has the inputs of its forward op, ``needs``, which says for each i
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...core.records import Op
 from ...core.work import UnknownWork, Work, formula, prod
 from .. import attention
@@ -43,20 +41,18 @@ def _recurrent(op: Op) -> Work:
     rows = Rows(prod(shape(op)[:-1]), sequences, first)
     weights = [shape(op, i) for i in range(at, len(op.inputs))]
     dropout = float(attr(op, "dropout", 0))
-    both = dict(
-        zip(
-            (ACTIVATIONS, WEIGHTS),
-            gradients(kind, rows, int(attr(op, "num_layers")), weights, asked, dropout),
-            strict=True,
-        )
-    )
+    return _of_part(op, *gradients(kind, rows, int(attr(op, "num_layers")), weights, asked, dropout))
+
+
+def _of_part(op: Op, activations: Work, weights: Work) -> Work:
+    """The work of the record's part, of both without one."""
     part = op.attrs.get("part")
-    return both[ACTIVATIONS] + both[WEIGHTS] if part is None else both[part]
+    return activations + weights if part is None else {ACTIVATIONS: activations, WEIGHTS: weights}[part]
 
 
-def _parts(
-    op: Op, query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...], mask: Any = None
-) -> dict[str, Work]:
+def _parts(op: Op, first: int, mask: tuple[int, ...] | None = None) -> dict[str, Work]:
+    """The parts of the gradient of attention whose query, key and value are the inputs from ``first`` on."""
+    query, key, value = (shape(op, first + i) for i in range(3))
     away = attention.count_discarded(query[-2], key[-2]) if op.attrs.get("is_causal") else 0
     return attention.sdpa_gradient(query, key, value, mask, dropout=bool(op.attrs.get("dropout_p")), away=away)
 
@@ -68,8 +64,7 @@ def _attention(op: Op) -> Work:
         raise UnknownWork(f"{op.op} of nested tensors")
     needs = dict(zip((attention.QUERY, attention.KEY, attention.VALUE, attention.MASK), _needs(op), strict=False))
     mask = shape(op, 3) if needs.get(attention.MASK) else None
-    query, key, value = (shape(op, i) for i in range(3))
-    parts = _parts(op, query, key, value, mask)
+    parts = _parts(op, 0, mask)
     wanted = {name for name, need in needs.items() if need}
     if wanted - {attention.VALUE}:
         wanted.add(attention.SCORES)
@@ -88,9 +83,7 @@ def _attention_kernel(op: Op) -> Work:
     mask = attr(op, "grad_input_mask", None)
     if mask is not None and len(mask) > 3 and mask[3]:
         raise UnknownWork(f"{op.op} with the gradient of a mask")
-    query, key, value = (shape(op, i) for i in (1, 2, 3))
-    parts = _parts(op, query, key, value)
-    part = op.attrs.get("part")
+    parts, part = _parts(op, 1), op.attrs.get("part")
     return sum(parts.values(), Work()) if part is None else parts[part]
 
 
@@ -108,9 +101,7 @@ def _mkldnn_layer(op: Op) -> Work:
         raise UnknownWork(f"{op.op}: {mode}, and PyTorch runs this kernel for lstm alone")
     rows = Rows(prod(data[:-1]), data[-2], (data[-2],))
     asked = Asked(True, True, True, (True, True, True, False), (True,) * 3)
-    both = dict(zip((ACTIVATIONS, WEIGHTS), gradients(mode, rows, 1, [*matrices, bias, bias], asked), strict=True))
-    part = op.attrs.get("part")
-    return both[ACTIVATIONS] + both[WEIGHTS] if part is None else both[part]
+    return _of_part(op, *gradients(mode, rows, 1, [*matrices, bias, bias], asked))
 
 
 @formula(
@@ -128,7 +119,5 @@ def _cudnn_layers(op: Op) -> Work:
     asked = Asked(True, True, True, (True,) * count, (True,) * 3)
     weights = [shape(op, 1 + i) for i in range(count)]
     rows = Rows(prod(shape(op)[:-1]), sequences, first)
-    found = gradients(library_mode(op), rows, layers, weights, asked, float(attr(op, "dropout", 0)))
-    both = {ACTIVATIONS: found[0], WEIGHTS: found[1] if mask[3] else Work()}
-    part = op.attrs.get("part")
-    return both[ACTIVATIONS] + both[WEIGHTS] if part is None else both[part]
+    activations, own = gradients(library_mode(op), rows, layers, weights, asked, float(attr(op, "dropout", 0)))
+    return _of_part(op, activations, own if mask[3] else Work())

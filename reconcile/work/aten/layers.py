@@ -2,66 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, formula, prod
+from ...core.work import SINGLE, UnknownWork, Work, formulas, prod
 from .. import attention, normalization, pooling
 from ..contraction import dense, dots
 from ..elementwise import ADD, CMP, SHARED, reduction
-from ..shapes import attr, ints, n_in, n_out, out_shape, shape
+from ..shapes import attr, n_in, n_out, normalized_rows, out_shape, rows_along, shape, window
 
 
 def _rows(op: Op) -> tuple[int, int]:
     """(rows, length) of the dimension ``dim`` of input 0; a scalar is one row of one."""
-    sizes, dim = shape(op), attr(op, "dim")
+    dim = attr(op, "dim")
     if not isinstance(dim, int):
         raise UnknownWork(f"{op.op}: dim is {dim!r}; a softmax needs one dimension")
-    n = sizes[dim] if sizes else 1
-    return (prod(sizes) // n if n else 0), n
+    return rows_along(op, dim)
 
 
-@formula("aten.softmax", "aten._softmax", source="normalization.softmax: ATen native/cpu/SoftMaxKernel.cpp")
-def _softmax(op: Op) -> Work:
-    return normalization.softmax(*_rows(op))
-
-
-@formula("aten._safe_softmax", source="normalization.safe_softmax: ATen native/transformers/attention.cpp")
-def _safe_softmax(op: Op) -> Work:
-    return normalization.safe_softmax(*_rows(op))
-
-
-@formula("aten._masked_softmax", source="normalization.softmax, dense: ATen native/cpu/SoftMaxKernel.cpp")
 def _masked_softmax(op: Op) -> Work:
     dim = op.attrs.get("dim")
     return normalization.softmax(*_rows(op if dim is not None else op._replace(attrs={**op.attrs, "dim": -1})))
 
 
-@formula("aten.log_softmax", "aten._log_softmax", source="normalization.log_softmax: ATen native/cpu/SoftMaxKernel.cpp")
-def _log_softmax(op: Op) -> Work:
-    return normalization.log_softmax(*_rows(op))
-
-
-@formula("aten.layer_norm", "aten.native_layer_norm", source="normalization.layer_norm: ATen native/layer_norm.cpp")
-def _layer_norm(op: Op) -> Work:
-    n = prod(ints(op, "normalized_shape"))
-    return normalization.layer_norm(n_in(op) // n if n else 0, n, op.given("weight"), op.given("bias"))
-
-
-@formula(
-    "aten.rms_norm", "aten._fused_rms_norm", source="normalization.rms_norm: ATen native/layer_norm.cpp (rms_norm)"
-)
-def _rms_norm(op: Op) -> Work:
-    n = prod(ints(op, "normalized_shape"))
-    return normalization.rms_norm(n_in(op) // n if n else 0, n, op.given("weight"))
-
-
-@formula(
-    "aten.group_norm",
-    "aten.native_group_norm",
-    source="normalization.layer_norm over groups: ATen native/group_norm.cpp",
-)
 def _group_norm(op: Op) -> Work:
     # x (B, C, *): R = B * groups rows of C/groups * spatial
     groups = attr(op, "num_groups" if op.op == "aten.group_norm" else "group")
@@ -75,29 +38,21 @@ def _batch_norm_of(op: Op, channels: int, training: bool, running: bool) -> Work
     return normalization.batch_norm_inference(n_in(op), channels, op.given("weight"))
 
 
-_BATCH_NORMS = """batch_norm native_batch_norm _native_batch_norm_legit cudnn_batch_norm miopen_batch_norm _batch_norm_impl_index
-_native_batch_norm_legit_no_training _batch_norm_with_update _batch_norm_no_update"""
+_FIXED = {
+    "aten._native_batch_norm_legit_no_training": False,
+    "aten._batch_norm_with_update": True,
+    "aten._batch_norm_no_update": False,
+}
+"""Batch norms whose name says whether they train."""
 
 
-@formula(
-    *map("aten.{}".format, _BATCH_NORMS.split()),
-    source="normalization.batch_norm_inference, _training: ATen native/Normalization.cpp, cpu/batch_norm_kernel.cpp",
-)
 def _batch_norm(op: Op) -> Work:
     # x (B, C, *); batch statistics in training, and if no running statistics are kept
     running = op.given("running_mean") and len(op.inputs) > op.given("weight") + op.given("bias") + 1
-    fixed = {
-        "aten._native_batch_norm_legit_no_training": False,
-        "aten._batch_norm_with_update": True,
-        "aten._batch_norm_no_update": False,
-    }
-    training = fixed[op.op] if op.op in fixed else bool(attr(op, "training"))
+    training = _FIXED[op.op] if op.op in _FIXED else bool(attr(op, "training"))
     return _batch_norm_of(op, shape(op)[1], training or not running, running)
 
 
-@formula(
-    "aten.instance_norm", source="composite, ATen native/Normalization.cpp: batch norm of x reshaped to (1, B*C, *)"
-)
 def _instance_norm(op: Op) -> Work:
     batch, channels = shape(op)[:2]
     training = bool(attr(op, "use_input_stats"))
@@ -106,72 +61,16 @@ def _instance_norm(op: Op) -> Work:
     return _batch_norm_of(op, batch * channels, training, running=False)
 
 
-def _window(op: Op, axes: int) -> int:
-    kernel = ints(op, "kernel_size")
-    return prod(kernel * axes if len(kernel) == 1 else kernel)
+def _axes(op: Op) -> int:
+    """The axes that the operator's name states: 2 of max_pool2d."""
+    return int(op.op[op.op.index("d", op.op.index("pool")) - 1])
 
 
-for _axes in (1, 2, 3):
-
-    @formula(
-        f"aten.max_pool{_axes}d",
-        f"aten.max_pool{_axes}d_with_indices",
-        *(("aten.quantized_max_pool2d", "aten.mkldnn_max_pool2d") if _axes == 2 else ()),
-        source="pooling.max_pool: ATen native/cpu/MaxPoolKernel.cpp",
-    )
-    def _max_pool(op: Op, axes: int = _axes) -> Work:
-        return pooling.max_pool(n_out(op), _window(op, axes))
-
-    @formula(f"aten.avg_pool{_axes}d", source="pooling.avg_pool: ATen native/cpu/AvgPoolKernel.cpp")
-    def _avg_pool(op: Op, axes: int = _axes) -> Work:
-        return pooling.avg_pool(n_out(op), _window(op, axes))
-
-    @formula(
-        f"aten.adaptive_avg_pool{_axes}d",
-        *((f"aten._adaptive_avg_pool{_axes}d",) if _axes > 1 else ()),
-        source="pooling.adaptive_reads: ATen native/AdaptivePooling.h",
-    )
-    def _adaptive_avg(op: Op, axes: int = _axes) -> Work:
-        return pooling.adaptive_avg(_reads(op, axes), n_out(op))
-
-    @formula(f"aten.adaptive_max_pool{_axes}d", source="pooling.adaptive_reads: ATen native/AdaptivePooling.h")
-    def _adaptive_max(op: Op, axes: int = _axes) -> Work:
-        return pooling.adaptive_max(_reads(op, axes), n_out(op))
-
-
-def _reads(op: Op, axes: int) -> int:
+def _reads(op: Op) -> int:
+    axes = _axes(op)
     return pooling.adaptive_reads(prod(shape(op)[:-axes]), shape(op)[-axes:], out_shape(op)[-axes:])
 
 
-@formula(
-    "aten.upsample_linear1d",
-    "aten.upsample_bilinear2d",
-    "aten.upsample_trilinear3d",
-    source="pooling.linear_interpolation: ATen native/cpu/UpSampleKernel.cpp",
-)
-def _upsample(op: Op) -> Work:
-    return pooling.linear_interpolation(n_out(op), len(shape(op)) - 2)
-
-
-@formula(
-    *("aten.fractional_max_pool2d", "aten.fractional_max_pool3d"),
-    source="pooling.max_pool, windows at random places: ATen native/FractionalMaxPool2d.cpp",
-)
-def _fractional(op: Op) -> Work:
-    return pooling.max_pool(n_out(op), _window(op, len(shape(op)) - 2))
-
-
-@formula("aten.affine_grid_generator", source="base points @ theta^T: ATen native/AffineGridGenerator.cpp")
-def _affine_grid(op: Op) -> Work:
-    # theta (B, axes, axes + 1) -> (B, *positions, axes)
-    return dots(n_out(op), shape(op)[-1])
-
-
-@formula(
-    "aten._embedding_bag",
-    "aten._embedding_bag_forward_only",
-    source="a reduction per bag, each of at least one row: ATen native/EmbeddingBag.cpp",
-)
 def _embedding_bag(op: Op) -> Work:
     # words (V, D), indices (L,), offsets -> (bags, D); sum: add (L - bags) D; mean: div bags D more; max: cmp instead
     rows, width, out, mode = n_in(op, 1), shape(op)[-1], n_out(op), attr(op, "mode")
@@ -180,48 +79,21 @@ def _embedding_bag(op: Op) -> Work:
     return step + Work(div=out if mode == 1 else 0, mul=rows * width if weighted else 0)
 
 
-@formula("aten.upsample_bicubic2d", source="pooling.cubic_interpolation: ATen native/cpu/UpSampleKernel.cpp")
-def _bicubic(op: Op) -> Work:
-    return pooling.cubic_interpolation(n_out(op))
-
-
-_ATTENTION = """attention_math flash_attention flash_attention_for_cpu efficient_attention cudnn_attention
-fused_attention_overrideable"""
-
-
-@formula(
-    "aten.scaled_dot_product_attention",
-    *map("aten._scaled_dot_product_{}".format, _ATTENTION.split()),
-    source="attention.sdpa, ATen's math decomposition for every backend: native/transformers/attention.cpp",
-)
 def _sdpa(op: Op) -> Work:
     # query, key, value[, mask]
     if op.attrs.get("dropout_mask") is not None or len(op.inputs) > 4:
         raise UnknownWork(f"{op.op} with a given dropout mask")
     causal = bool(op.attrs.get("is_causal"))
     given = partial(attention.sdpa, masked=causal or len(op.inputs) > 3, dropout=bool(op.attrs.get("dropout_p")))
-    nested = op.attrs.get("rows") is not None  # the shapes of query, key and value, sequence by sequence
-    calls = list(_sequences(op)) if nested else [(shape(op, 0), shape(op, 1), shape(op, 2))]
+    rows = op.attrs.get("rows")  # of nested tensors: the shapes of query, key and value, sequence by sequence
+    calls = [tuple(map(tuple, each)) for each in zip(*rows, strict=True)] if rows is not None else [_shapes(op)]
     away = [attention.count_discarded(query[-2], key[-2]) if causal else 0 for query, key, _ in calls]
     return sum((given(*each, away=masked) for each, masked in zip(calls, away, strict=True)), Work())
 
 
-def _sequences(op: Op) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
-    """Query, key and value of each sequence of nested tensors."""
-    for query, key, value in zip(*op.attrs["rows"], strict=True):
-        yield tuple(query), tuple(key), tuple(value)
-
-
-@formula("higher_order.flex_attention", source="attention.flex: torch/_higher_order_ops/flex_attention.py")
-def _flex(op: Op) -> Work:
-    return _without_score_mod(op, attention.flex(shape(op, 0), shape(op, 1), shape(op, 2)))
-
-
-@formula(
-    "higher_order.flex_attention_backward", source="attention.flex_gradient: torch/_higher_order_ops/flex_attention.py"
-)
-def _flex_backward(op: Op) -> Work:
-    return _without_score_mod(op, attention.flex_gradient(shape(op, 0), shape(op, 1), shape(op, 2)))
+def _shapes(op: Op) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The shapes of query, key and value, the first inputs."""
+    return shape(op, 0), shape(op, 1), shape(op, 2)
 
 
 def _without_score_mod(op: Op, work: Work) -> Work:
@@ -239,27 +111,16 @@ def _of_sequences(op: Op, heads: int) -> Work:
     return attention.multi_head_of_sequences(op.attrs["rows"], int(attr(op, "embed_dim")), heads)
 
 
-@formula("aten._native_multi_head_attention", source="attention.multi_head: ATen native/transformers/attention.cpp")
 def _multi_head(op: Op) -> Work:
     # query, key, value, qkv_weight, qkv_bias, proj_weight, proj_bias[, mask]
+    heads = int(attr(op, "num_head"))
     if op.attrs.get("rows") is not None:  # a nested tensor: how long each sequence is
         shape(op)
-        return _of_sequences(op, int(attr(op, "num_head")))
-    return attention.multi_head(
-        shape(op, 0),
-        shape(op, 1),
-        shape(op, 2),
-        int(attr(op, "num_head")),
-        int(attr(op, "embed_dim")),
-        bool(op.attrs.get("need_weights", True)),
-        bool(op.attrs.get("average_attn_weights", True)),
-    )
+        return _of_sequences(op, heads)
+    weights = (bool(op.attrs.get(name, True)) for name in ("need_weights", "average_attn_weights"))
+    return attention.multi_head(*_shapes(op), heads, int(attr(op, "embed_dim")), *weights)
 
 
-@formula(
-    "aten._transformer_encoder_layer_fwd",
-    source="ATen native/transformers/transformer.cpp: attention, residuals, layer norms, feed-forward",
-)
 def _encoder_layer(op: Op) -> Work:
     # src (B, T, E), qkv_weight, qkv_bias, proj_weight, proj_bias, norm_weight_1, norm_bias_1, norm_weight_2,
     # norm_bias_2, ffn_weight_1 (F, E), ffn_bias_1, ffn_weight_2, ffn_bias_2[, mask]
@@ -278,3 +139,91 @@ def _encoder_layer(op: Op) -> Work:
         + activation * (rows * hidden)
         + dense(rows, hidden, embed, bias=True)
     )
+
+
+formulas({
+    "softmax _softmax": (
+        "normalization.softmax: ATen native/cpu/SoftMaxKernel.cpp", lambda op: normalization.softmax(*_rows(op))
+    ),
+    "_safe_softmax": (
+        "normalization.safe_softmax: ATen native/transformers/attention.cpp",
+        lambda op: normalization.safe_softmax(*_rows(op)),
+    ),
+    "_masked_softmax": ("normalization.softmax, dense: ATen native/cpu/SoftMaxKernel.cpp", _masked_softmax),
+    "log_softmax _log_softmax": (
+        "normalization.log_softmax: ATen native/cpu/SoftMaxKernel.cpp", lambda op: normalization.log_softmax(*_rows(op))
+    ),
+    "layer_norm native_layer_norm": (
+        "normalization.layer_norm: ATen native/layer_norm.cpp",
+        lambda op: normalization.layer_norm(*normalized_rows(op), op.given("weight"), op.given("bias")),
+    ),
+    "rms_norm _fused_rms_norm": (
+        "normalization.rms_norm: ATen native/layer_norm.cpp (rms_norm)",
+        lambda op: normalization.rms_norm(*normalized_rows(op), op.given("weight")),
+    ),
+    "group_norm native_group_norm": (
+        "normalization.layer_norm over groups: ATen native/group_norm.cpp", _group_norm
+    ),
+    """batch_norm native_batch_norm _native_batch_norm_legit cudnn_batch_norm miopen_batch_norm _batch_norm_impl_index
+    _native_batch_norm_legit_no_training _batch_norm_with_update _batch_norm_no_update""": (
+        "normalization.batch_norm_inference, _training: ATen native/Normalization.cpp, cpu/batch_norm_kernel.cpp",
+        _batch_norm,
+    ),
+    "instance_norm": (
+        "composite, ATen native/Normalization.cpp: batch norm of x reshaped to (1, B*C, *)", _instance_norm
+    ),
+    """max_pool1d max_pool2d max_pool3d max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices
+    quantized_max_pool2d mkldnn_max_pool2d""": (
+        "pooling.max_pool: ATen native/cpu/MaxPoolKernel.cpp",
+        lambda op: pooling.max_pool(n_out(op), window(op, _axes(op))),
+    ),
+    "avg_pool1d avg_pool2d avg_pool3d": (
+        "pooling.avg_pool: ATen native/cpu/AvgPoolKernel.cpp",
+        lambda op: pooling.avg_pool(n_out(op), window(op, _axes(op))),
+    ),
+    "adaptive_avg_pool1d adaptive_avg_pool2d _adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool3d": (
+        "pooling.adaptive_reads: ATen native/AdaptivePooling.h",
+        lambda op: pooling.adaptive_avg(_reads(op), n_out(op)),
+    ),
+    "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d": (
+        "pooling.adaptive_reads: ATen native/AdaptivePooling.h",
+        lambda op: pooling.adaptive_max(_reads(op), n_out(op)),
+    ),
+    "fractional_max_pool2d fractional_max_pool3d": (
+        "pooling.max_pool, windows at random places: ATen native/FractionalMaxPool2d.cpp",
+        lambda op: pooling.max_pool(n_out(op), window(op, len(shape(op)) - 2)),
+    ),
+    "upsample_linear1d upsample_bilinear2d upsample_trilinear3d": (
+        "pooling.linear_interpolation: ATen native/cpu/UpSampleKernel.cpp",
+        lambda op: pooling.linear_interpolation(n_out(op), len(shape(op)) - 2),
+    ),
+    "upsample_bicubic2d": (
+        "pooling.cubic_interpolation: ATen native/cpu/UpSampleKernel.cpp",
+        lambda op: pooling.cubic_interpolation(n_out(op)),
+    ),
+    "affine_grid_generator": (  # theta (B, axes, axes + 1) -> (B, *positions, axes)
+        "base points @ theta^T: ATen native/AffineGridGenerator.cpp", lambda op: dots(n_out(op), shape(op)[-1])
+    ),
+    "_embedding_bag _embedding_bag_forward_only": (
+        "a reduction per bag, each of at least one row: ATen native/EmbeddingBag.cpp", _embedding_bag
+    ),
+    """scaled_dot_product_attention _scaled_dot_product_attention_math _scaled_dot_product_flash_attention
+    _scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention
+    _scaled_dot_product_fused_attention_overrideable""": (
+        "attention.sdpa, ATen's math decomposition for every backend: native/transformers/attention.cpp", _sdpa
+    ),
+    "_native_multi_head_attention": ("attention.multi_head: ATen native/transformers/attention.cpp", _multi_head),
+    "_transformer_encoder_layer_fwd": (
+        "ATen native/transformers/transformer.cpp: attention, residuals, layer norms, feed-forward", _encoder_layer
+    ),
+}, "aten.")  # fmt: skip
+formulas({
+    "flex_attention": (
+        "attention.flex: torch/_higher_order_ops/flex_attention.py",
+        lambda op: _without_score_mod(op, attention.flex(*_shapes(op))),
+    ),
+    "flex_attention_backward": (
+        "attention.flex_gradient: torch/_higher_order_ops/flex_attention.py",
+        lambda op: _without_score_mod(op, attention.flex_gradient(*_shapes(op))),
+    ),
+}, "higher_order.")  # fmt: skip

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ...core.records import Op
 from ...core.work import UnknownWork, Work, formulas, prod
 from .. import elementwise, normalization
+from ..common_formulas import per_output, reduction
 from ..elementwise import ADD, CMP, MUL
 from ..shapes import n_in, n_out, shape
 
@@ -50,18 +49,12 @@ def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def _make_reduction(step: Work) -> Callable[[Op], Work]:
-    return lambda op: elementwise.reduction(n_in(op), n_out(op), step)
-
-
 formulas({
-    "sum nansum": ("N - O adds: ATen native/cpu/SumKernel.cpp", _make_reduction(ADD)),
-    "prod": ("N - O multiplies: ATen native/cpu/ReduceOpsKernel.cpp", _make_reduction(MUL)),
+    "sum nansum": ("N - O adds: ATen native/cpu/SumKernel.cpp", reduction(ADD)),
+    "prod": ("N - O multiplies: ATen native/cpu/ReduceOpsKernel.cpp", reduction(MUL)),
     "histc": ("by linear interpolation: ATen native/cpu/HistogramKernel.cpp", _histc),
-    "amax amin argmax argmin": (
-        "N - O comparisons per extremum: ATen native/cpu/ReduceOpsKernel.cpp", _make_reduction(CMP)
-    ),
-    "aminmax": ("N - O comparisons per extremum: ATen native/cpu/ReduceOpsKernel.cpp", _make_reduction(CMP * 2)),
+    "amax amin argmax argmin": ("N - O comparisons per extremum: ATen native/cpu/ReduceOpsKernel.cpp", reduction(CMP)),
+    "aminmax": ("N - O comparisons per extremum: ATen native/cpu/ReduceOpsKernel.cpp", reduction(CMP * 2)),
     "max min": (
         "of two tensors one cmp per element, of one N - O: ATen native/ReduceOps.cpp, TensorCompare.cpp", _max
     ),
@@ -72,11 +65,11 @@ formulas({
     "var var_mean std std_mean": ("two passes, see normalization.variance; std: one sqrt per output", _var),
     "cumsum": (
         "each element added to an accumulator that starts at 0: ATen native/cpu/ReduceOpsKernel.cpp",
-        lambda op: ADD * n_out(op),
+        per_output(ADD),
     ),
     "cumprod": (
         "each element multiplied into an accumulator that starts at 1: ATen native/cpu/ReduceOpsKernel.cpp",
-        lambda op: MUL * n_out(op),
+        per_output(MUL),
     ),
     "logsumexp": (
         "elementwise.logsumexp: ATen native/ReduceOps.cpp (logsumexp_out_impl)",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import UnknownWork, Work, formula, prod
+from ...core.work import UnknownWork, Work, formulas, prod
 from .. import sampling
-from ..gradients import Mask
-from ..shapes import attr, ints, n_in, out_shape, shape
+from ..shapes import attr, ints, out_shape, shape
 from .gradients import by_part
 
 
@@ -20,29 +19,11 @@ def _grid(op: Op, index: int) -> tuple[int, int, int, int, int, bool]:
     return prod(grid[:-1]), picture[1], len(picture) - 2, mode, padding, bool(align)
 
 
-@formula(
-    *("aten.grid_sampler", "aten.grid_sampler_2d", "aten.grid_sampler_3d", "aten._grid_sampler_2d_cpu_fallback"),
-    source="sampling.grid_sample: ATen native/GridSampler.h, native/GridSampler.cpp",
-)
-def _grid_sampler(op: Op) -> Work:
-    # picture (B, C, *in), grid (B, *out, axes)
-    return sampling.grid_sample(*_grid(op, 0))
-
-
-@formula(
-    *("aten.grid_sampler_2d_backward", "aten.grid_sampler_3d_backward", "aten._grid_sampler_2d_cpu_fallback_backward"),
-    source="sampling.grid_sample_gradient: ATen native/GridSampler.h, native/GridSampler.cpp",
-)
 def _grid_sampler_backward(op: Op) -> Work:
     # g, picture, grid; the fallback for the CPU has no mask and makes both
     if "output_mask" not in op.attrs:
         return sampling.grid_sample_gradient(*_grid(op, 1), (True, True))
-    return _grid_sampler_parts(op)
-
-
-@by_part
-def _grid_sampler_parts(op: Op, mask: Mask) -> Work:
-    return sampling.grid_sample_gradient(*_grid(op, 1), mask[:2])
+    return by_part(lambda op, mask: sampling.grid_sample_gradient(*_grid(op, 1), mask[:2]))(op)
 
 
 def _reads(op: Op, small: tuple[int, ...], wide: tuple[int, ...]) -> tuple[int, ...]:
@@ -56,20 +37,28 @@ def _reads(op: Op, small: tuple[int, ...], wide: tuple[int, ...]) -> tuple[int, 
     )
 
 
-@formula(
-    *("aten._upsample_bilinear2d_aa", "aten._upsample_bicubic2d_aa"),
-    source="sampling.resample_antialiased: ATen native/cpu/UpSampleKernel.cpp",
-)
 def _resample_antialiased(op: Op) -> Work:
     sizes, wanted = shape(op), out_shape(op)
     return sampling.resample_antialiased(prod(sizes[:2]), sizes[2:], wanted[2:], _reads(op, sizes[2:], wanted[2:]))
 
 
-@formula(
-    *("aten._upsample_bilinear2d_aa_backward", "aten._upsample_bicubic2d_aa_backward"),
-    source="sampling.antialiased_gradient: ATen native/cpu/UpSampleMoreKernel.cpp",
-)
 def _antialiased_backward(op: Op) -> Work:
-    n_in(op)
-    small, wide = ints(op, "input_size")[2:], shape(op)[2:]
-    return sampling.antialiased_gradient(prod(shape(op)[:2]), _reads(op, small, wide))
+    wide = shape(op)
+    return sampling.antialiased_gradient(prod(wide[:2]), _reads(op, ints(op, "input_size")[2:], wide[2:]))
+
+
+formulas({
+    "grid_sampler grid_sampler_2d grid_sampler_3d _grid_sampler_2d_cpu_fallback": (  # picture (B, C, *in), grid (B, *out, axes)
+        "sampling.grid_sample: ATen native/GridSampler.h, native/GridSampler.cpp",
+        lambda op: sampling.grid_sample(*_grid(op, 0)),
+    ),
+    "grid_sampler_2d_backward grid_sampler_3d_backward _grid_sampler_2d_cpu_fallback_backward": (
+        "sampling.grid_sample_gradient: ATen native/GridSampler.h, native/GridSampler.cpp", _grid_sampler_backward
+    ),
+    "_upsample_bilinear2d_aa _upsample_bicubic2d_aa": (
+        "sampling.resample_antialiased: ATen native/cpu/UpSampleKernel.cpp", _resample_antialiased
+    ),
+    "_upsample_bilinear2d_aa_backward _upsample_bicubic2d_aa_backward": (
+        "sampling.antialiased_gradient: ATen native/cpu/UpSampleMoreKernel.cpp", _antialiased_backward
+    ),
+}, "aten.")  # fmt: skip
