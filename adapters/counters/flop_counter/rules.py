@@ -5,12 +5,13 @@ T = torch/utils/flop_counter.py of torch 2.13.0, L = that of torch 2.15.0.  Unit
 
 from __future__ import annotations
 
+from functools import partial
+
 from packaging.specifiers import SpecifierSet
 
-from ....core.records import LENGTHS, REGISTERED, Op, Trace
+from ....core.records import LENGTHS, REGISTERED, Op
 from ....work import UnknownWork, Work, prod
 from ....work.attention_kernels import UNKNOWN_LENGTHS
-from ..bridge import Bridge, View
 from ..op_bridge import bridge_ops
 from ..rulebook import Rule, RuleBook, dims, printed_name
 from . import COUNTERS
@@ -192,6 +193,4 @@ def _flash_backward(op: Op) -> Work:
     return _packed_backward(op, transposed=True)
 
 
-def bridge(view: View, trace: Trace) -> Bridge:
-    """Items for every op the counter saw, module by module."""
-    return bridge_ops(view, trace, BOOK, lambda op: f"{printed_name(op)} is not in flop_counter's registry")
+bridge = partial(bridge_ops, book=BOOK, why_not=lambda op: f"{printed_name(op)} is not in flop_counter's registry")

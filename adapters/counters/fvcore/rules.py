@@ -5,9 +5,10 @@ J = fvcore/nn/jit_handles.py, F = fvcore/nn/flop_count.py, A = fvcore/nn/jit_ana
 
 from __future__ import annotations
 
-from ....core.records import Op, Trace
+from functools import partial
+
+from ....core.records import Op
 from ....work import Work, prod
-from ..bridge import Bridge, View
 from ..op_bridge import bridge_ops
 from ..rule_parts import printed_flops
 from ..rulebook import RuleBook, dims, printed_name, size
@@ -133,6 +134,4 @@ def _why_not(op: Op) -> str:
     return f"fvcore ignores {op.op}" if name in IGNORED else f"fvcore does not support {printed_name(op)}"
 
 
-def bridge(view: View, trace: Trace) -> Bridge:
-    """Items for every op the counter saw, module by module."""
-    return bridge_ops(view, trace, BOOK, _why_not, of_graph=True)
+bridge = partial(bridge_ops, book=BOOK, why_not=_why_not, of_graph=True)

@@ -5,11 +5,15 @@ Source: F = keras_flops/flops_registory.py (lines of 0.1.2). ``N``: elements of 
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work
+from ..node_bridge import bridge_nodes
 from ..rulebook import NotCounted, RuleBook, size
 from ..tf_profiler.rules import BOOK as PROFILER
+from ..tf_profiler.rules import why_not
 from . import COUNTERS
 
 BOOK = RuleBook(
@@ -34,3 +38,6 @@ def _max(op: Op) -> Work:
 @BOOK.rule("AddV2", source="F:39", formula="O")
 def _add(op: Op) -> Work:
     return Work(add=size(op.outputs[0].shape))
+
+
+bridge = partial(bridge_nodes, book=BOOK, why_not=why_not)

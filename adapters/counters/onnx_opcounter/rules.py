@@ -6,9 +6,12 @@ Source: C = onnx_opcounter/onnx_opcounter.py (lines of 0.0.4).  A size that it d
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
+from ..node_bridge import bridge_nodes
 from ..rule_parts import elements_in, elements_out, per_input
 from ..rulebook import Compute, NotCounted, RuleBook, dims
 from . import COUNTERS
@@ -64,3 +67,11 @@ _rule(*COUNTED_AS_ZERO, source="C:152", formula="0", compute=_count_nothing)
 @BOOK.pattern("any other operator", lambda op: True, source="C:192", formula="O")
 def _other(op: Op) -> Work:
     return Work(add=elements_out(op))
+
+
+def why_not(op: Op) -> str:
+    """The reason why a node without a rule is not counted; every node has one, unless the ledger is damaged."""
+    return f"onnx-opcounter has no number for {op.op}"
+
+
+bridge = partial(bridge_nodes, book=BOOK, why_not=why_not, one_file=True)

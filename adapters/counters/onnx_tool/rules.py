@@ -13,6 +13,7 @@ from functools import partial
 
 from ....core.records import Op, Shape
 from ....work import Work, prod
+from ..node_bridge import bridge_nodes
 from ..rulebook import RuleBook, dims
 from . import COUNTERS
 
@@ -228,3 +229,11 @@ def _gru(op: Op) -> Work:
 def _lstm(op: Op) -> Work:
     work, states = _gates(op, 4)
     return work + Work(add=4 + 2 * 2 + 1, special=5 * EXP, div=2 * DIV, mul=3) * states
+
+
+def why_not(op: Op) -> str:
+    """The reason why a node without a rule is not counted."""
+    return f"onnx-tool counts 0 for {op.op.rpartition('.')[2]}"
+
+
+bridge = partial(bridge_nodes, book=BOOK, why_not=why_not, one_file=True)

@@ -8,10 +8,11 @@ output.
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....core.causes import Cause
-from ....core.records import Op, Trace
+from ....core.records import Op
 from ....work import Work, prod
-from ..bridge import Bridge, View
 from ..node_bridge import bridge_nodes
 from ..rule_parts import elements_in, elements_out, per_input, per_output
 from ..rulebook import NotCounted, RuleBook, dims, size
@@ -178,6 +179,4 @@ def why_not(op: Op) -> str:
     return f"tf.profiler has no float_operation formula registered for {op.op}"
 
 
-def bridge(view: View, trace: Trace) -> Bridge:
-    """See ``bridge_nodes``."""
-    return bridge_nodes(view, trace, BOOK, why_not)
+bridge = partial(bridge_nodes, book=BOOK, why_not=why_not)

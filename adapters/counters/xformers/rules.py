@@ -6,10 +6,13 @@ a tensor of floating numbers (A:219).
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....core.records import Op, Tensor
 from ....work import Work, prod
 from ..rulebook import RuleBook, dims
 from ..torch_profiler import EVENTS
+from ..torch_profiler.bridge import Reader, bridge_events
 from ..torch_profiler.rules import BOOK as PROFILER
 from ..torch_profiler.rules import of_events
 from . import ATTENTION, COUNTERS, FLOATS
@@ -63,3 +66,6 @@ def _arguments(op: Op) -> list[bool]:
 
 SUM_OF_OUTERMOST = "the sum of those that lie in no other; 0 for numbers that are not floating"
 of_events(BOOK, counts, "A:169, A:219", SUM_OF_OUTERMOST, _arguments)
+
+ADDS_UP_NONE_OF_IT = "xformers adds up no {}: torch.profiler has no formula for it, or its numbers are not floating"
+bridge = partial(bridge_events, reader=Reader(BOOK, counts, ADDS_UP_NONE_OF_IT, outermost=True))

@@ -10,8 +10,7 @@ import pytest
 
 from reconcile.adapters.counters.bridge import View
 from reconcile.adapters.counters.wandb import capture
-from reconcile.adapters.counters.wandb.bridge import is_of_one_sample
-from reconcile.adapters.counters.wandb.rules import BOOK
+from reconcile.adapters.counters.wandb.rules import BOOK, is_of_one_sample
 from reconcile.adapters.shared.refusal import CannotCount
 from reconcile.core.records import DEAD, FLOP, LIVE, Ledger, Op, Shape, Sighting, Trace
 from reconcile.core.results import LedgerResult, Statement
