@@ -17,7 +17,7 @@ from ..pytorch.tracing.records import plain, tensor_record, tensors_in
 from ..pytorch.tracing.wrappers import is_wrapper
 from ..shared.distribution import version_of
 from ..shared.refusal import BeyondCounter
-from . import ROOT, SUM
+from . import ROOT, add_rest, make_ledger
 from .limits import explain_limits
 
 SEES_ONE_VMAP_EXAMPLE = (
@@ -176,21 +176,9 @@ def module_ledger(
             entries.append(Entry(entry, path, class_name(child), values[path], calls.count(child)))
         for op in calls.ops(child, path, path, len(sightings), own_hooks.get(child)):
             sightings.append(Sighting(op._replace(attrs=dict(op.attrs, **read(child))), entry, LIVE))
-    rest = total - sum(entry.value for entry in entries)
-    if rest:  # of no module that has a path: no rule covers it, so it is a residual
-        entries.append(Entry(SUM, "", SUM, rest, 1))
-    return Ledger(
-        counter,
-        "torch",
-        unit,
-        model.device,
-        dict(versions(module), **packages),
-        total,
-        tuple(entries),
-        tuple(sightings),
-        {},
-        (),
-    )
+    add_rest(entries, total)
+    numbers = dict(versions(module), **packages)
+    return make_ledger(counter, "torch", unit, model.device, numbers, total, entries, sightings)
 
 
 def make_capture(

@@ -14,6 +14,7 @@ from ...pytorch.trace import FusedCalls, Recorder
 from ...pytorch.tracing import higher_order
 from ...pytorch.tracing.module_path import ModulePath
 from ...shared.refusal import BeyondCounter
+from .. import make_ledger
 from .listening import Listening, check
 from .notes import notes_of
 from .recorders import Log, TrainingWitness, Witness
@@ -65,7 +66,9 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     sightings = tuple(Sighting(op, f"{op.layer}|{op.op}") for op in witness.ops.values())
     entries = entries_of(log, after)
     of = versions(witness.path.root)
-    return Ledger(COUNTER, "torch", MAC, model.device, of, log.total, entries, sightings, {}, notes_of(sightings))
+    return make_ledger(
+        COUNTER, "torch", MAC, model.device, of, log.total, entries, sightings, notes=notes_of(sightings)
+    )
 
 
 def entries_of(log: Log, after: int) -> tuple[Entry, ...]:

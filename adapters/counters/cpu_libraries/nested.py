@@ -16,6 +16,7 @@ from ...pytorch.steps.recorder import StepRecorder
 from ...pytorch.tracing.records import tensors_in
 from ...pytorch.tracing.wrappers import is_distributed
 from ...shared.refusal import BeyondCounter
+from .. import make_ledger
 from .capture import COUNTER, ON_META, entries_of
 from .listening import Listening, check
 from .notes import notes_of
@@ -105,9 +106,8 @@ class Nested:
         self.log.move(recorder.renamed)
         entries = entries_of(self.log, self._after)
         sightings = tuple(self._sightings(list(recorder.ops.values()), recorder.renamed))
-        return Ledger(
-            COUNTER, "torch", MAC, device, versions, self.log.total, entries, sightings, {}, notes_of(sightings)
-        )
+        notes = notes_of(sightings)
+        return make_ledger(COUNTER, "torch", MAC, device, versions, self.log.total, entries, sightings, notes=notes)
 
     def _sightings(self, ops: list[Op], renamed: dict[str, str]) -> Iterator[Sighting]:
         """Each op with the lines of its calls; a gradient that is one of several has those of all of them."""

@@ -23,6 +23,7 @@ from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.outside import numbers_kept
 from ...pytorch.tracing.threads import record_new_threads
 from ...shared.refusal import BeyondCounter
+from .. import make_ledger
 from ..dispatched import Added
 from ..limits import Limit, explain_limits
 
@@ -146,15 +147,5 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         raise BeyondCounter(
             f"its ops add up to {whole} and its total is {total}: of torch.cond it counts the larger branch, whichever is taken"
         )
-    return Ledger(
-        COUNTER,
-        "torch",
-        FLOP,
-        model.device,
-        versions(recorder.path.root),
-        total,
-        tuple(entries),
-        tuple(sightings),
-        {},
-        notes,
-    )
+    numbers = versions(recorder.path.root)
+    return make_ledger(COUNTER, "torch", FLOP, model.device, numbers, total, entries, sightings, notes=notes)

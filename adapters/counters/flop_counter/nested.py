@@ -20,6 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from ....core.records import FLOP, Ledger
 from ...pytorch.steps.recorder import StepRecorder
 from ...shared.refusal import BeyondCounter
+from .. import make_ledger
 from ..dispatched import Added
 from ..limits import reason_of
 from .capture import COUNTER, LIMITS, packet_name
@@ -89,7 +90,7 @@ class Nested(FlopCounterMode):
         entries, sightings = self.added.beside(list(recorder.ops.values()))
         total = int(self.get_total_flops())
         assert total == sum(entry.value for entry in entries)
-        return Ledger(COUNTER, "torch", FLOP, device, versions, total, tuple(entries), tuple(sightings), {}, ())
+        return make_ledger(COUNTER, "torch", FLOP, device, versions, total, entries, sightings)
 
 
 def _decomposes(func: Any) -> bool:

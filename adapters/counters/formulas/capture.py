@@ -15,6 +15,7 @@ from ...pytorch.call_adapter import is_leaf
 from ...pytorch.model import TorchModel, versions
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
+from .. import make_ledger
 from .configured.documents import WHOLE_TYPE, Documents
 from .configured.pictures import Pictured, Pictures
 from .facts import (
@@ -171,9 +172,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
                 held = entries.get(entry, Entry(entry, layer, f"{name}/{term.title}", 0, 1))
                 entries[entry] = held._replace(value=held.value + value)
     total = sum(entry.value for entry in entries.values())
-    return Ledger(
-        counter, "torch", FLOP, read.device, read.versions, total, tuple(entries.values()), tuple(sightings), {}, ()
-    )
+    return make_ledger(counter, "torch", FLOP, read.device, read.versions, total, entries.values(), sightings)
 
 
 def _applies(formula: Formula, facts: dict[str, Any], layers: list[str]) -> None:

@@ -17,6 +17,7 @@ from ...pytorch.model import TorchModel, versions
 from ...pytorch.tracing.module_path import ModulePath
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
+from .. import make_ledger
 from ..limits import explain_limits
 from .asked import Asked, find_differences
 from .limits import limits
@@ -174,30 +175,14 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
     for op in dropped_ops(all_made, [s.op for s in sightings if s.role != UNTRACED]):
         op = op._replace(id=f"node{len(sightings)}")
         sightings.append(Sighting(op, f"{op.layer}|{op.op}|{DEAD}", DEAD))
-    entries = [
-        Entry("{}|{}".format(*key), key[0], key[1], amount, calls.get(key, 0))
-        for key, amount in values.items()
-        if amount
-    ]
-    if sum(e.value for e in entries) != total:
-        whole = sum(e.value for e in entries)
+    entries = [Entry("{}|{}".format(*key), *key, value, calls.get(key, 0)) for key, value in values.items() if value]
+    whole = sum(entry.value for entry in entries)
+    if whole != total:
         raise CannotCount(f"the entries of {counter} add up to {whole}, its total is {total}")
-    package_versions = versions(module)
-    package_versions[counter] = number
+    numbers = dict(versions(module), **{counter: number})
     unsupported = dict(analysis.unsupported_ops())
     notes = (BOOKED_ON_MODEL % counter,) if scopes.hidden else ()
-    return Ledger(
-        counter,
-        "torch",
-        MAC,
-        model.device,
-        package_versions,
-        total,
-        tuple(entries),
-        tuple(sightings),
-        unsupported,
-        notes,
-    )
+    return make_ledger(counter, "torch", MAC, model.device, numbers, total, entries, sightings, unsupported, notes)
 
 
 def compare_untold(sightings: List[Sighting], untold: Optional[List[Op]]) -> List[Sighting]:

@@ -19,7 +19,7 @@ from ...pytorch.model import TorchModel, versions
 from ...pytorch.tracing.module_path import module_paths
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
-from .. import SUM
+from .. import add_rest, make_ledger
 from ..limits import OF_MACHINE, SHOWN
 
 MAKES_ONE_FLOAT_INPUT = (
@@ -54,22 +54,10 @@ def capture(counter: str, model: TorchModel) -> Ledger:
             "paddle.flops stops on the converted model", said, lambda: count_layers(net, shape)
         )
     entries, sightings = _records(calls, paths)
-    rest = total - sum(entry.value for entry in entries)
-    if rest:
-        entries.append(Entry(SUM, "", SUM, rest, 1))
+    add_rest(entries, total)
     packages = {"paddlepaddle": version_of("paddlepaddle", paddle), "x2paddle": version_of("x2paddle", x2paddle)}
-    return Ledger(
-        counter,
-        "torch",
-        MAC,
-        model.device,
-        {**versions(module), **packages},
-        total,
-        tuple(entries),
-        tuple(sightings),
-        {},
-        (),
-    )
+    numbers = {**versions(module), **packages}
+    return make_ledger(counter, "torch", MAC, model.device, numbers, total, entries, sightings)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from ...pytorch.trace import FusedCalls, Recorder
 from ...pytorch.tracing.call_records import RECURRENT
 from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.records import plain, tensor_record, tensors_in
-from .. import ROOT
+from .. import ROOT, make_ledger
 from ..limits import Limit, explain_limits
 from ..module_calls import class_name, settings
 
@@ -139,10 +139,8 @@ def ledger_of(
     inputs = tuple(model.example(model.device))
     with explain_limits(limits, lambda: run(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
         total, entries, sightings = run(module, inputs)
-    of_packages = dict(versions(module), **packages)
-    return Ledger(
-        counter, "torch", unit, model.device, of_packages, total, tuple(entries), tuple(sightings), {}, ()
-    )  # fmt: skip
+    numbers = dict(versions(module), **packages)
+    return make_ledger(counter, "torch", unit, model.device, numbers, total, entries, sightings)
 
 
 def spaces() -> list[Any]:

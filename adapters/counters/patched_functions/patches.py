@@ -19,7 +19,7 @@ from ....core.records import Entry, Ledger, Sighting
 from ...pytorch.model import TorchModel
 from ...pytorch.tracing import higher_order
 from ...pytorch.tracing.module_path import ModulePath, module_paths
-from .. import ROOT, SUM
+from .. import ROOT, add_rest
 from ..limits import Limit
 from ..module_calls import class_name, visits
 from .capture import (
@@ -78,9 +78,7 @@ def ledger(
         names = module_paths(module)
         paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]
         entries, sightings = recorder.of_paths(paths, names, counts)
-        rest = total - sum(entry.value for entry in entries)
-        if rest:  # of no module that has a path: no rule covers it, so it is a residual
-            entries.append(Entry(SUM, "", SUM, rest, 1))
+        add_rest(entries, total)
         return total, entries, sightings
 
     return ledger_of(counter, unit, model, packages, limits, run_profiler)

@@ -19,6 +19,7 @@ from ...shared.refusal import BeyondCounter
 from ...tensorflow.graphs import graph as tf_graph
 from ...tensorflow.model import TfModel
 from ...tensorflow.training import TrainingModel
+from .. import make_ledger
 from ..cpu_libraries import PRODUCTS
 from ..cpu_libraries.log import Product
 from ..cpu_libraries.notes import notes_of
@@ -50,7 +51,8 @@ def capture(counter: str, model: TfModel) -> Ledger:
     ran = list(placed.ops())
     entries, total = entries_of(ran, placed.strays, model.layers())
     sightings = tuple(Sighting(op, _entry(op.layer, op.op)) for op in ran)
-    return Ledger(counter, "tf", MAC, "cpu", model.versions(), total, entries, sightings, {}, notes_of(sightings))
+    notes = notes_of(sightings)
+    return make_ledger(counter, "tf", MAC, "cpu", model.versions(), total, entries, sightings, notes=notes)
 
 
 def _walk_graph(model: TfModel) -> tuple[list[Op], Graph]:

@@ -14,7 +14,7 @@ from ...pytorch.tracing.module_path import module_paths
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from .. import ROOT as ROOT_ENTRY
-from .. import SUM
+from .. import SUM, make_ledger
 from ..limits import Limit, explain_limits
 from ..module_calls import Calls, class_name, visits
 
@@ -114,20 +114,8 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     for m in module.modules():
         if not is_hooked(m) and not list(m.children()):
             unsupported[class_name(m)] = unsupported.get(class_name(m), 0) + 1
-    package_versions = versions(module)
-    package_versions["thop"] = number
-    return Ledger(
-        COUNTER,
-        "torch",
-        MAC,
-        model.device,
-        package_versions,
-        int(total),
-        tuple(entries),
-        tuple(sightings),
-        unsupported,
-        (),
-    )
+    numbers = dict(versions(module), thop=number)
+    return make_ledger(COUNTER, "torch", MAC, model.device, numbers, int(total), entries, sightings, unsupported)
 
 
 class Watched:

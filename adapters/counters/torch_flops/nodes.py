@@ -23,6 +23,7 @@ from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.records import plain, tensors_in
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
+from .. import make_ledger
 from ..limits import OF_MACHINE, explain_limits
 from ..module_calls import full_name, settings
 from ..patched_functions.capture import CallRecorder
@@ -141,10 +142,10 @@ def ledger(
     with explain_limits((), lambda: run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])):
         counted = run(module, given)
     entries, sightings = counted.calls.entries(counted.amounts), counted.calls.recorder.sightings()
-    of_packages = dict(versions(module), **packages)
-    return Ledger(
-        counter, "torch", unit, model.device, of_packages, counted.total, tuple(entries), tuple(sightings), counted.unknown, ()
-    )  # fmt: skip
+    numbers = dict(versions(module), **packages)
+    return make_ledger(
+        counter, "torch", unit, model.device, numbers, counted.total, entries, sightings, counted.unknown
+    )
 
 
 class NodeCalls:

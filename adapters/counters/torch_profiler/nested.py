@@ -18,6 +18,7 @@ from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
 from ...pytorch.steps.pools import call_key, draw_calls
 from ...pytorch.steps.recorder import StepRecorder
 from ...shared.refusal import BeyondCounter
+from .. import make_ledger
 from . import COUNTERS, EVENTS, FORMULAS
 from .capture import Node
 
@@ -132,18 +133,8 @@ class Nested:
                 found.add(event)
         entries, sightings = self._beside(found, list(recorder.ops.values()), recorder.renamed)
         total = sum(entry.value for entry in entries)
-        return Ledger(
-            COUNTERS[0].name,
-            "torch",
-            FLOP,
-            device,
-            versions,
-            total,
-            tuple(entries),
-            tuple(sightings),
-            {},
-            (SUMS_BY_ADD,),
-        )
+        name, notes = COUNTERS[0].name, (SUMS_BY_ADD,)
+        return make_ledger(name, "torch", FLOP, device, versions, total, entries, sightings, notes=notes)
 
     def _beside(self, found: Counted, ops: list[Op], renamed: dict[str, str]) -> tuple[list[Entry], list[Sighting]]:
         """An entry for each module and name, and a sighting of each op that ran, with the events that are counted in it."""

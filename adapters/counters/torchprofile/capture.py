@@ -20,6 +20,7 @@ from ....core.records import DEAD, IN_PLACE, MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.model import TorchModel, versions
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
+from .. import make_ledger
 from ..fvcore.asked import Asked
 from ..fvcore.capture import OURS, Scopes, compare_untold, traceable_on
 from ..fvcore.limits import limits
@@ -147,6 +148,4 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     if total != sum(entry.value for entry in entries):
         raise CannotCount(f"{counter} counts {total} in all, and the operators that it counts are not all known here")
     numbers = dict(versions(profiled.module), torchprofile=version_of("torchprofile", torchprofile))
-    return Ledger(
-        counter, "torch", MAC, model.device, numbers, total, tuple(entries), tuple(sightings), dict(unsupported), ()
-    )
+    return make_ledger(counter, "torch", MAC, model.device, numbers, total, entries, sightings, dict(unsupported))
