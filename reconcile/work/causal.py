@@ -15,37 +15,23 @@ MASK_BLOCKS_UNKNOWN = (
 )
 
 _MASKS = {
-    "aten.scaled_dot_product_attention": "attn_mask",
-    "aten.scaled_dot_product_attention_backward": "attn_mask",
-    "aten._scaled_dot_product_attention_math": "attn_mask",
-    "aten._scaled_dot_product_flash_attention_for_cpu": "attn_mask",
-    "aten._scaled_dot_product_flash_attention_for_cpu_backward": "attn_mask",
-    "aten._scaled_dot_product_efficient_attention": "attn_bias",
-    "aten._scaled_dot_product_efficient_attention_backward": "attn_bias",
-    "aten._scaled_dot_product_cudnn_attention": "attn_bias",
-    "aten._scaled_dot_product_cudnn_attention_backward": "attn_bias",
-    "aten._scaled_dot_product_fused_attention_overrideable": "attn_bias",
-    "aten._efficient_attention_forward": "bias",
-    "aten._efficient_attention_backward": "bias",
-    "aten._cudnn_attention_forward": "attn_bias",
-    "aten._cudnn_attention_backward": "attn_bias",
-    "aten._native_multi_head_attention": "mask",
-    "aten._transformer_encoder_layer_fwd": "mask",
+    f"aten.{name}": mask
+    for mask, names in {
+        "attn_mask": """scaled_dot_product_attention scaled_dot_product_attention_backward _scaled_dot_product_attention_math
+        _scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_flash_attention_for_cpu_backward""",
+        "attn_bias": """_scaled_dot_product_efficient_attention _scaled_dot_product_efficient_attention_backward
+        _scaled_dot_product_cudnn_attention _scaled_dot_product_cudnn_attention_backward
+        _scaled_dot_product_fused_attention_overrideable _cudnn_attention_forward _cudnn_attention_backward""",
+        "bias": "_efficient_attention_forward _efficient_attention_backward",
+        "mask": "_native_multi_head_attention _transformer_encoder_layer_fwd",
+    }.items()
+    for name in names.split()
 }
 """The argument of each fused attention that is its mask."""
 _BLOCKED = ("higher_order.flex_attention", "higher_order.flex_attention_backward")
 _PAIRS = (
-    "bmm",
-    "baddbmm",
-    "addbmm",
-    "matmul",
-    "einsum",
-    "BatchMatMul",
-    "BatchMatMulV2",
-    "BatchMatMulV3",
-    "Einsum",
-    "XlaEinsum",
-    "MatMul",
+    *("bmm", "baddbmm", "addbmm", "matmul", "einsum"),
+    *("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "XlaEinsum", "MatMul"),
 )
 
 

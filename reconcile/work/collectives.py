@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 
 from ..core.records import GROUP, Op, Tensor
 from ..core.work import SINGLE, ZERO, UnknownWork, Work, complex_formula, formula, no_arithmetic, numel
+from .common_formulas import per_input
 from .elementwise import CMP
 from .shapes import n_in
 
@@ -64,6 +66,7 @@ _TO_ONE = ("c10d.reduce",)
 
 def _ring(op: Op, each: int) -> Work:
     """``each`` single operations per element that this process reduces."""
+    n_in(op)
     group = op.attrs.get(GROUP)
     kind = _KINDS.get(group["reduce"]) if group else None
     if group is None or kind is None or op.op in _TO_ONE:
@@ -85,21 +88,11 @@ _INTO = ("c10d._reduce_scatter_base", "c10d.reduce_scatter_tensor_coalesced")
 """Operators whose first tensors are those that they write into: the others are reduced."""
 
 
-@formula(*_join_names(_REDUCING), source=_RING_SOURCE)
-def _reduce_ring(op: Op) -> Work:
-    n_in(op)
-    return _ring(op, 1)
+formula(*_join_names(_REDUCING), source=_RING_SOURCE)(partial(_ring, each=1))
+complex_formula(*_join_names(_REDUCING), source=_RING_SOURCE)(partial(_ring, each=2))
 
-
-@complex_formula(*_join_names(_REDUCING), source=_RING_SOURCE)
-def _reduced_complex(op: Op) -> Work:
-    n_in(op)
-    return _ring(op, 2)
-
-
-@formula("c10d.check_for_nan", source="is it a number, each element: torch/csrc/distributed/c10d/NanCheck.cpp")
-def _check(op: Op) -> Work:
-    return CMP * n_in(op)
+_CHECK_SOURCE = "is it a number, each element: torch/csrc/distributed/c10d/NanCheck.cpp"
+formula("c10d.check_for_nan", source=_CHECK_SOURCE)(per_input(CMP))
 
 
 _SENT: dict[str, tuple[str, Callable[[int], Fraction] | None]] = {

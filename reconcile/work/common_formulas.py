@@ -61,6 +61,13 @@ def unfixed(sentence: str) -> Compute:
     return compute
 
 
+COMPLEX_UNKNOWN = (
+    "no products of matrices; the rest has no formula on complex numbers",
+    unfixed("{} has no formula on complex numbers"),
+)
+"""The row of a table for ops without products of matrices that have a formula on real numbers only."""
+
+
 def register_unfixed(reason: str, names: str, prefix: str = "") -> None:
     """Register ops without products of matrices, on real and complex numbers, with the reason why their other work is unknown.
 

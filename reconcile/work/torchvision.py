@@ -6,10 +6,12 @@ and weights are shared by all channels. Samples outside the picture count, as pa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..core.records import Op
-from ..core.work import SINGLE, UnknownWork, Work, formula, prod
+from ..core.work import SINGLE, Compute, UnknownWork, Work, formulas, prod
+from .common_formulas import per_input, unfixed
 from .contraction import dots
 from .convolution import taps_torch
 from .elementwise import ADD, CMP, DIV, MUL, SPECIAL
@@ -44,11 +46,6 @@ def _deformable(op: Op, first: int) -> _Deformable:
     )
 
 
-@formula(
-    "torchvision.deform_conv2d",
-    source="coordinates (2 add) and weights of every sample; per channel its bilinear sum, times the mask: the columns; one dot "
-    "product and one bias per output element: torchvision csrc/ops/cpu/deform_conv2d_kernel.cpp (deformable_im2col_kernel)",
-)
 def _deform_conv2d(op: Op) -> Work:
     sizes = _deformable(op, 0)
     located = (ADD * 2 + weights(BILINEAR, 2)) * sizes.samples
@@ -56,12 +53,6 @@ def _deform_conv2d(op: Op) -> Work:
     return located + sampled + sizes.products + ADD * n_out(op)
 
 
-@formula(
-    "torchvision._deform_conv2d_backward",
-    source="the columns again, and products for their gradient and for the weight; each column's gradient onto its neighbours, "
-    "onto both coordinates by their slopes, onto the mask; the bias: torchvision csrc/ops/cpu/deform_conv2d_kernel.cpp "
-    "(deformable_col2im_kernel, deformable_col2im_coord_kernel)",
-)
 def _deform_conv2d_backward(op: Op) -> Work:
     # all five gradients are always computed: the record is of the call, or of the one that `part` names
     part = op.attrs.get("part")
@@ -125,60 +116,54 @@ def _spread_gradient(op: Op, clipped: bool, shifted: bool) -> Work:
     return located + (MUL + DIV + ADD) * (samples * _NEIGHBOURS * n_in(op))
 
 
-def _is_aligned(op: Op) -> bool:
-    n_in(op)
-    return bool(attr(op, "aligned"))
+def _of_align(pool: Callable[[Op, bool, bool], Work]) -> Compute:
+    """The formula of roi_align or of its gradient: an aligned region is shifted and of any size, any other is clipped."""
+
+    def compute(op: Op) -> Work:
+        n_in(op)
+        aligned = bool(attr(op, "aligned"))
+        return pool(op, not aligned, aligned)
+
+    return compute
 
 
-@formula(
-    "torchvision.roi_align",
-    source="coordinates and weights of the samples of each region; per output element the mean of the bilinear sums of its bin; "
-    "without a sampling_ratio not fixed: torchvision csrc/ops/cpu/roi_align_kernel.cpp, roi_align_common.h",
-)
-def _roi_align(op: Op) -> Work:
-    return _pool_regions(op, clipped=not _is_aligned(op), shifted=_is_aligned(op))
-
-
-@formula(
-    "torchvision._roi_align_backward",
-    source="coordinates and weights as forward; per sample and neighbour g times the weight, divided by the samples of the bin, "
-    "added: torchvision csrc/ops/cpu/roi_align_kernel.cpp (roi_align_backward_kernel_impl)",
-)
-def _roi_align_backward(op: Op) -> Work:
-    return _spread_gradient(op, clipped=not _is_aligned(op), shifted=_is_aligned(op))
-
-
-@formula(
-    "torchvision.ps_roi_align",
-    source="as roi_align, aligned and with regions of any size; each bin reads a channel of its own: torchvision "
-    "csrc/ops/cpu/ps_roi_align_kernel.cpp",
-)
-def _ps_roi_align(op: Op) -> Work:
-    return _pool_regions(op, clipped=False, shifted=True)
-
-
-@formula(
-    "torchvision._ps_roi_align_backward",
-    source="coordinates and weights as forward; then as roi_align's gradient: torchvision csrc/ops/cpu/ps_roi_align_kernel.cpp",
-)
-def _ps_roi_align_backward(op: Op) -> Work:
-    return _spread_gradient(op, clipped=False, shifted=True)
-
-
-@formula(
-    "torchvision._roi_pool_backward",
-    source="g added where the maximum was read: torchvision csrc/ops/cpu/roi_pool_kernel.cpp",
-)
-def _roi_pool_backward(op: Op) -> Work:
-    return ADD * n_in(op)
-
-
-@formula(
-    *("torchvision.nms", "torchvision.box_iou_rotated", "torchvision.roi_pool"),
-    *("torchvision.ps_roi_pool", "torchvision._ps_roi_pool_backward"),
-    source="no products of matrices; the rest is not fixed: the boxes say which pairs are compared and how large a bin is: "
-    "torchvision csrc/ops/cpu/nms_kernel.cpp, roi_pool_kernel.cpp, ps_roi_pool_kernel.cpp, box_iou_rotated_kernel.cpp",
-)
-def _boxes(op: Op) -> Work:
-    n_in(op)
-    raise UnknownWork(f"the work of {op.op} is not fixed: the boxes say which pairs or elements are computed", SINGLE)
+formulas({
+    "deform_conv2d": (
+        "coordinates (2 add) and weights of every sample; per channel its bilinear sum, times the mask: the columns; one dot "
+        "product and one bias per output element: torchvision csrc/ops/cpu/deform_conv2d_kernel.cpp (deformable_im2col_kernel)",
+        _deform_conv2d,
+    ),
+    "_deform_conv2d_backward": (
+        "the columns again, and products for their gradient and for the weight; each column's gradient onto its neighbours, "
+        "onto both coordinates by their slopes, onto the mask; the bias: torchvision csrc/ops/cpu/deform_conv2d_kernel.cpp "
+        "(deformable_col2im_kernel, deformable_col2im_coord_kernel)",
+        _deform_conv2d_backward,
+    ),
+    "roi_align": (
+        "coordinates and weights of the samples of each region; per output element the mean of the bilinear sums of its bin; "
+        "without a sampling_ratio not fixed: torchvision csrc/ops/cpu/roi_align_kernel.cpp, roi_align_common.h",
+        _of_align(_pool_regions),
+    ),
+    "_roi_align_backward": (
+        "coordinates and weights as forward; per sample and neighbour g times the weight, divided by the samples of the bin, "
+        "added: torchvision csrc/ops/cpu/roi_align_kernel.cpp (roi_align_backward_kernel_impl)",
+        _of_align(_spread_gradient),
+    ),
+    "ps_roi_align": (
+        "as roi_align, aligned and with regions of any size; each bin reads a channel of its own: torchvision "
+        "csrc/ops/cpu/ps_roi_align_kernel.cpp",
+        lambda op: _pool_regions(op, clipped=False, shifted=True),
+    ),
+    "_ps_roi_align_backward": (
+        "coordinates and weights as forward; then as roi_align's gradient: torchvision csrc/ops/cpu/ps_roi_align_kernel.cpp",
+        lambda op: _spread_gradient(op, clipped=False, shifted=True),
+    ),
+    "_roi_pool_backward": (
+        "g added where the maximum was read: torchvision csrc/ops/cpu/roi_pool_kernel.cpp", per_input(ADD)
+    ),
+    "nms box_iou_rotated roi_pool ps_roi_pool _ps_roi_pool_backward": (
+        "no products of matrices; the rest is not fixed: the boxes say which pairs are compared and how large a bin is: "
+        "torchvision csrc/ops/cpu/nms_kernel.cpp, roi_pool_kernel.cpp, ps_roi_pool_kernel.cpp, box_iou_rotated_kernel.cpp",
+        unfixed("the work of {} is not fixed: the boxes say which pairs or elements are computed"),
+    ),
+}, "torchvision.")  # fmt: skip

@@ -6,39 +6,23 @@ whose reflections depend on the data, has no count, and no products of matrices.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formula, prod
+from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formulas, prod
 from .. import linalg
+from ..common_formulas import COMPLEX_UNKNOWN, per_column, per_matrix, solve
 from ..contraction import dots
-from ..shapes import attr, matrices, n_out, shape, squares
+from ..shapes import attr, matrices, shape
 
 _LAPACK = "LAPACK working note 41; ATen native/BatchLinearAlgebra.cpp"
 
 
-def _each(work: Callable[[int], Work]) -> Callable[[Op], Work]:
-    """``work`` of n for each of the square matrices."""
-
-    def compute(op: Op) -> Work:
-        count, n = squares(op)
-        return work(n) * count
-
-    return compute
+DIRECT = """linalg_cholesky_ex cholesky_inverse _linalg_det _linalg_slogdet linalg_inv_ex linalg_lu_factor_ex linalg_lu
+_linalg_solve_ex linalg_lu_solve linalg_solve_triangular triangular_solve cholesky_solve"""
+"""The direct factorisations and solvers."""
 
 
-for _names, _work, _routine in (
-    ("linalg_cholesky_ex linalg_cholesky cholesky", linalg.cholesky, "linalg.cholesky (POTRF)"),
-    ("cholesky_inverse", linalg.cholesky_inverse, "linalg.cholesky_inverse (POTRI)"),
-    ("_linalg_det linalg_det det", linalg.determinant, "linalg.determinant (GETRF)"),
-    ("_linalg_slogdet linalg_slogdet slogdet", linalg.log_determinant, "linalg.log_determinant (GETRF)"),
-    ("linalg_inv_ex linalg_inv inverse", lambda n: linalg.solve(n, n), "linalg.solve of the identity (GESV)"),
-):
-    formula(*(f"aten.{name}" for name in _names.split()), source=f"{_routine}: {_LAPACK}")(_each(_work))
-
-
-@formula("aten.linalg_lu_factor_ex", "aten.linalg_lu_factor", "aten.linalg_lu", source=f"linalg.lu (GETRF): {_LAPACK}")
 def _lu(op: Op) -> Work:
     if not op.attrs.get("pivot", True):
         raise UnknownWork(f"{op.op} without pivots, for which LAPACK has no routine")
@@ -46,72 +30,18 @@ def _lu(op: Op) -> Work:
     return linalg.lu(m, n) * prod(batch)
 
 
-@formula("aten._linalg_solve_ex", "aten.linalg_solve_ex", "aten.linalg_solve", source=f"linalg.solve (GESV): {_LAPACK}")
-def _solve(op: Op) -> Work:
-    # A (*, n, n), B (*, n, k), (*, k, n) if not left, or (*, n): every matrix is factorised once
-    count, n = squares(op)
-    return linalg.lu(n, n) * count + _by_columns(op, n, linalg.lu_solve)
-
-
-def _by_columns(op: Op, n: int, work: Callable[[int, int], Work]) -> Work:
-    """``work`` of n and of all the right-hand sides, as many as the solution has elements, by n."""
-    return work(n, n_out(op) // n if n else 0)
-
-
-@formula("aten.linalg_lu_solve", source=f"linalg.lu_solve (GETRS): {_LAPACK}")
-def _lu_solve(op: Op) -> Work:
-    return _by_columns(op, squares(op)[1], linalg.lu_solve)
-
-
-@formula("aten.linalg_solve_triangular", source=f"linalg.triangular_solve (TRSM): {_LAPACK}")
-def _solve_triangular(op: Op) -> Work:
-    # A (*, n, n), B (*, n, k) or (*, k, n)
-    unit = bool(op.attrs.get("unitriangular"))
-    return _by_columns(op, squares(op)[1], lambda n, k: linalg.triangular_solve(n, k, unit))
-
-
-@formula("aten.triangular_solve", source=f"linalg.triangular_solve (TRSM): {_LAPACK}")
 def _triangular_solve(op: Op) -> Work:
-    # B (*, n, k), A (*, n, n)
-    unit = bool(attr(op, "unitriangular", False))
-    return _by_columns(op, squares(op, 1)[1], lambda n, k: linalg.triangular_solve(n, k, unit))
+    # linalg_solve_triangular: A (*, n, n), B (*, n, k) or (*, k, n); triangular_solve: B (*, n, k), A (*, n, n)
+    unit = bool(op.attrs.get("unitriangular"))
+    return per_column(lambda n, k: linalg.triangular_solve(n, k, unit), op.op == "aten.triangular_solve")(op)
 
 
-@formula("aten.cholesky_solve", source=f"linalg.cholesky_solve (POTRS): {_LAPACK}")
-def _cholesky_solve(op: Op) -> Work:
-    # B (*, n, k), L (*, n, n)
-    return _by_columns(op, squares(op, 1)[1], linalg.cholesky_solve)
-
-
-@formula(
-    "aten.linalg_pinv",
-    "aten.pinverse",
-    source="V / S times U^H, a product of matrices; the decomposition has none, and is not fixed: native/LinearAlgebra.cpp",
-)
 def _pinv(op: Op) -> Work:
     *batch, m, n = matrices(op)
     reason = f"the singular values that {op.op} inverts are found by iteration"
     raise UnknownWork(reason, SINGLE, dots(prod(batch) * m * n, min(m, n)))
 
 
-DIRECT = """linalg_cholesky_ex cholesky_inverse _linalg_det _linalg_slogdet linalg_inv_ex linalg_lu_factor_ex linalg_lu
-_linalg_solve_ex linalg_lu_solve linalg_solve_triangular triangular_solve cholesky_solve"""
-
-
-@complex_formula(
-    *(f"aten.{name}" for name in DIRECT.split()),
-    source="no products of matrices; the rest has no formula on complex numbers",
-)
-def _of_complex(op: Op) -> Work:
-    shape(op)
-    raise UnknownWork(f"{op.op} has no formula on complex numbers", SINGLE)
-
-
-@formula(
-    "aten.linalg_matrix_power",
-    "aten.matrix_power",
-    source="squarings and products of binary powering; |n| of the inverse if n < 0: ATen native/LinearAlgebra.cpp",
-)
 def _matrix_power(op: Op) -> Work:
     # a (*, N, N): a square per binary digit of n but the first, and a product per further 1
     *batch, rows, _ = shape(op)
@@ -123,10 +53,6 @@ def _matrix_power(op: Op) -> Work:
     return work
 
 
-@formula(
-    *("aten.linalg_multi_dot", "aten.chain_matmul"),
-    source="products of the pairs in the cheapest order: ATen native/LinearAlgebra.cpp (matrix_chain_order)",
-)
 def _multi_dot(op: Op) -> Work:
     # (a, b), (b, c), ... (y, z); the first may be (b,), the last (y,)
     shapes = [shape(op, at) for at in range(len(op.inputs))]
@@ -151,3 +77,38 @@ def _chain(sizes: tuple[int, ...], first: int, last: int) -> tuple[int, Work]:
     if len(sizes) == 4 and first == 0 and last == 2:
         found.reverse()
     return min(found, key=lambda one: one[0])
+
+
+formulas({
+    names: (f"{routine}: {_LAPACK}", compute)
+    for names, routine, compute in (
+        ("linalg_cholesky_ex linalg_cholesky cholesky", "linalg.cholesky (POTRF)", per_matrix(linalg.cholesky)),
+        ("cholesky_inverse", "linalg.cholesky_inverse (POTRI)", per_matrix(linalg.cholesky_inverse)),
+        ("_linalg_det linalg_det det", "linalg.determinant (GETRF)", per_matrix(linalg.determinant)),
+        ("_linalg_slogdet linalg_slogdet slogdet", "linalg.log_determinant (GETRF)", per_matrix(linalg.log_determinant)),
+        (
+            "linalg_inv_ex linalg_inv inverse", "linalg.solve of the identity (GESV)",
+            per_matrix(lambda n: linalg.solve(n, n)),
+        ),
+        ("linalg_lu_factor_ex linalg_lu_factor linalg_lu", "linalg.lu (GETRF)", _lu),
+        ("_linalg_solve_ex linalg_solve_ex linalg_solve", "linalg.solve (GESV)", solve),
+        ("linalg_lu_solve", "linalg.lu_solve (GETRS)", per_column(linalg.lu_solve)),
+        ("linalg_solve_triangular triangular_solve", "linalg.triangular_solve (TRSM)", _triangular_solve),
+        # B (*, n, k), L (*, n, n)
+        ("cholesky_solve", "linalg.cholesky_solve (POTRS)", per_column(linalg.cholesky_solve, 1)),
+    )
+}, "aten.")  # fmt: skip
+formulas({
+    "linalg_pinv pinverse": (
+        "V / S times U^H, a product of matrices; the decomposition has none, and is not fixed: native/LinearAlgebra.cpp",
+        _pinv,
+    ),
+    "linalg_matrix_power matrix_power": (
+        "squarings and products of binary powering; |n| of the inverse if n < 0: ATen native/LinearAlgebra.cpp",
+        _matrix_power,
+    ),
+    "linalg_multi_dot chain_matmul": (
+        "products of the pairs in the cheapest order: ATen native/LinearAlgebra.cpp (matrix_chain_order)", _multi_dot
+    ),
+}, "aten.")  # fmt: skip
+formulas({DIRECT: COMPLEX_UNKNOWN}, "aten.", complex_formula)

@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ...core.records import Op
-from ...core.work import Work, formula
+from ...core.work import Compute, Work, formulas
 from ..elementwise import ADD, ATEN, CMP, DIV, MUL, SPECIAL, reduction
 from ..shapes import attr, n_in, n_out
 
@@ -36,7 +34,7 @@ GRADIENTS: dict[str, tuple[Work, str]] = {
 }
 
 
-def _loss(name: str) -> Callable[[Op], Work]:
+def _loss(name: str) -> Compute:
     def compute(op: Op) -> Work:
         # x, y[, weight][, pos_weight]
         each, n = LOSSES[name][0], n_in(op)
@@ -51,7 +49,7 @@ def _loss(name: str) -> Callable[[Op], Work]:
     return compute
 
 
-def _gradient(name: str) -> Callable[[Op], Work]:
+def _gradient(name: str) -> Compute:
     def compute(op: Op) -> Work:
         # g, x, y[, weight]
         each, n = GRADIENTS[name][0], n_out(op)
@@ -63,19 +61,6 @@ def _gradient(name: str) -> Callable[[Op], Work]:
     return compute
 
 
-for _name, (_, _expression) in LOSSES.items():
-    formula(f"aten.{_name}", source=f"{_expression}: {_KERNELS}")(_loss(_name))
-
-for _name, (_, _expression) in GRADIENTS.items():
-    formula(f"aten.{_name}_backward", source=f"{_expression}: {_KERNELS}")(_gradient(_name))
-
-
-@formula(
-    "aten.nll_loss_forward",
-    "aten.nll_loss2d_forward",
-    source="the target's value, negated, R rows: add R; times its weight: mul R, the weights' sum: add R - 1; the mean: "
-    "div 1: ATen native/LossNLL.cpp",
-)
 def _nll(op: Op) -> Work:
     # log probabilities (R, C) or (B, C, *), target (R,) or (B, *)[, weight (C,)]; a sum from 0 subtracts each
     rows, weighted, kind = n_in(op, 1), op.given("weight"), attr(op, "reduction")
@@ -85,14 +70,24 @@ def _nll(op: Op) -> Work:
     return work + Work(div=1 if kind == 1 else 0)
 
 
-@formula(
-    "aten.nll_loss_backward",
-    "aten.nll_loss2d_backward",
-    source="-g at each target, over their number or weight: add 1, div 1; per row without a reduction; times the target's "
-    "weight: mul R: ATen native/LossNLL.cpp",
-)
 def _nll_gradient(op: Op) -> Work:
     # g, log probabilities, target (R,)[, weight], total weight
     rows, kind = n_in(op, 2), attr(op, "reduction")
     once = rows if kind == 0 else 1
     return Work(add=once, div=1 if kind == 1 else 0, mul=rows if op.given("weight") else 0)
+
+
+formulas({
+    **{name: (f"{expression}: {_KERNELS}", _loss(name)) for name, (_, expression) in LOSSES.items()},
+    **{f"{name}_backward": (f"{expression}: {_KERNELS}", _gradient(name)) for name, (_, expression) in GRADIENTS.items()},
+    "nll_loss_forward nll_loss2d_forward": (
+        "the target's value, negated, R rows: add R; times its weight: mul R, the weights' sum: add R - 1; the mean: "
+        "div 1: ATen native/LossNLL.cpp",
+        _nll,
+    ),
+    "nll_loss_backward nll_loss2d_backward": (
+        "-g at each target, over their number or weight: add 1, div 1; per row without a reduction; times the target's "
+        "weight: mul R: ATen native/LossNLL.cpp",
+        _nll_gradient,
+    ),
+}, "aten.")  # fmt: skip

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import Work, formula, prod
+from ...core.work import Work, formulas, prod
+from ..common_formulas import per_output
 from ..contraction import dots, einsum, scale_product
 from ..convolution import convolution, taps_torch, transposed_convolution
+from ..elementwise import MUL, SHARED
 from ..shapes import attr, ints, n_in, n_out, shape
 
-_DOT_PRODUCT_SOURCE = "one dot product of K terms per output element: ATen native/LinearAlgebra.cpp"
+_DOTS = "one dot product of K terms per output element: ATen native/LinearAlgebra.cpp"
+_CONV = "dense convolution, convolution.py: ATen native/Convolution.cpp"
 
 
-@formula(
-    "aten.mm", "aten.bmm", "aten.matmul", "aten.mv", "aten.dot", "aten.vdot", "aten.inner", source=_DOT_PRODUCT_SOURCE
-)
-def _product(op: Op) -> Work:
-    # (..., K) x (..., K, N), (..., K) x (K,) -> outputs * K
-    return dots(n_out(op), shape(op)[-1])
-
-
-@formula(
-    "aten._grouped_mm",
-    source=_DOT_PRODUCT_SOURCE + "; the rows of every group with its own matrix: native/GroupedMMUtils.h",
-)
 def _multiply_groups(op: Op) -> Work:
     # (S, K) x (G, K, N) -> (S, N); (G, M, K) x (K, S) -> (M, S); (G, M, K) x (G, K, N) -> (G, M, N);
     # (M, S) x (S, N) -> (G, M, N), where S is cut into the groups: every output element sums its group's part
@@ -33,43 +24,19 @@ def _multiply_groups(op: Op) -> Work:
     return dots(n_out(op), first[-1]) + bias
 
 
-@formula(
-    "aten.linear",
-    "aten.mkldnn_linear",
-    source=_DOT_PRODUCT_SOURCE
-    + ", native/Linear.cpp, native/mkldnn/Linear.cpp; one add per output element for the bias",
-)
-def _linear(op: Op) -> Work:
-    # (..., K) x (N, K) -> (..., N)
-    return dots(n_out(op), shape(op, 1)[-1]) + Work(add=n_out(op) if len(op.inputs) > 2 else 0)
+def _multiply_scaled(op: Op) -> Work:
+    return scale_product(n_out(op), op.attrs.get("beta", 1), op.attrs.get("alpha", 1))
 
 
-@formula(
-    "aten.addmm",
-    "aten.baddbmm",
-    "aten.addmv",
-    source=_DOT_PRODUCT_SOURCE + "; contraction.scale_product for self, beta and alpha",
-)
 def _addmm(op: Op) -> Work:
     # self, (..., M, K), (..., K, N)
     return dots(n_out(op), shape(op, 1)[-1]) + _multiply_scaled(op)
 
 
-@formula(
-    "aten._addmm_activation",
-    source=_DOT_PRODUCT_SOURCE + "; relu or (use_gelu) erf-gelu on the result: addmm_activation_out_cpu",
-)
 def _addmm_activation(op: Op) -> Work:
-    from ..elementwise import SHARED
-
-    each = SHARED["gelu" if op.attrs.get("use_gelu") else "compare"][0]
-    return _addmm(op) + each * n_out(op)
+    return _addmm(op) + SHARED["gelu" if op.attrs.get("use_gelu") else "compare"][0] * n_out(op)
 
 
-@formula(
-    "aten.addbmm",
-    source=_DOT_PRODUCT_SOURCE + " per batch, each added onto the result (native/LinearAlgebra.cpp addbmm_impl_)",
-)
 def _addbmm(op: Op) -> Work:
     # self, (B, M, K), (B, K, N) -> (M, N): the first of the B additions is onto beta * self
     batch, _, k = shape(op, 1)
@@ -82,20 +49,6 @@ def _addbmm(op: Op) -> Work:
     )
 
 
-@formula("aten.addr", source="beta * self + alpha * x * y^T: ATen native/LinearAlgebra.cpp")
-def _addr(op: Op) -> Work:
-    return Work(mul=n_out(op)) + _multiply_scaled(op)
-
-
-@formula("aten.outer", "aten.ger", source="x * y^T, one multiply per output element: ATen native/LinearAlgebra.cpp")
-def _outer(op: Op) -> Work:
-    return Work(mul=n_out(op))
-
-
-@formula(
-    "aten.tensordot",
-    source=_DOT_PRODUCT_SOURCE + "; an axis that meets one of size 1 is summed first: native/Linear.cpp",
-)
 def _tensordot(op: Op) -> Work:
     """K is the product of the contracted sizes that both operands have; of the others, the longer is summed to 1."""
     axes = [
@@ -108,17 +61,11 @@ def _tensordot(op: Op) -> Work:
     return sums + dots(n_out(op), prod([own for _, _, own, other in axes if own == other]))
 
 
-def _multiply_scaled(op: Op) -> Work:
-    return scale_product(n_out(op), op.attrs.get("beta", 1), op.attrs.get("alpha", 1))
-
-
-@formula("aten.einsum", source="contraction.einsum: ATen native/Linear.cpp")
 def _einsum(op: Op) -> Work:
     shapes = [shape(op, i) for i in range(len(op.inputs))]
     return einsum(str(attr(op, "equation")), shapes, path=ints(op, "path") if op.attrs.get("path") else ())
 
 
-@formula("aten.bilinear", source="x1^T W x2 as ATen native/Linear.cpp runs it: _trilinear, unrolled over the features")
 def _bilinear(op: Op) -> Work:
     # x1 (..., I), W (O, I, J), x2 (..., J), rows R: x1 @ W[o]: R*O*J dot products of I; . x2: R*O dot products of J;
     # each added to the zeroed output: add R*O; bias: add R*O
@@ -126,7 +73,6 @@ def _bilinear(op: Op) -> Work:
     return dots(rows * o * j, i) + dots(rows * o, j) + Work(add=rows * o * (2 if len(op.inputs) > 3 else 1))
 
 
-@formula("aten._trilinear", source="of bilinear and its gradients: ATen native/Linear.cpp (_trilinear)")
 def _trilinear(op: Op) -> Work:
     # three tensors, without the dimensions of expand1, 2 and 3; for every index of unroll_dim: the product of the first two,
     # summed over the dimensions of sumdim that the third lacks, then times the third, summed over the rest, then added to
@@ -157,42 +103,51 @@ def _letter(dimension: int) -> str:
     return chr(ord("a") + dimension)
 
 
-_CONV = "dense convolution, convolution.py: ATen native/Convolution.cpp"
-
-
-_CONVOLUTIONS = """conv1d conv2d conv3d _convolution_mode mkldnn_convolution cudnn_convolution miopen_convolution
-miopen_depthwise_convolution _slow_conv2d_forward thnn_conv2d _conv_depthwise2d conv_depthwise3d slow_conv3d slow_conv3d_forward
-slow_conv_dilated2d slow_conv_dilated3d"""
-_TRANSPOSED = """conv_transpose1d conv_transpose2d conv_transpose3d cudnn_convolution_transpose miopen_convolution_transpose
-slow_conv_transpose2d slow_conv_transpose3d"""
-
-
-@formula(*map("aten.{}".format, _CONVOLUTIONS.split()), source=_CONV)
 def _conv(op: Op) -> Work:
     # x (B, Cin, *in), weight (Cout, Cin/g, *k), bias (Cout,) if given
     return convolution(n_out(op), taps_torch(shape(op, 1)), len(op.inputs) > 2)
 
 
-@formula(
-    *map("aten.{}".format, _TRANSPOSED.split()),
-    source="transposed convolution, convolution.py: ATen native/NaiveConvolutionTranspose2d.cpp",
-)
 def _conv_transpose(op: Op) -> Work:
     # x (B, Cin, *in), weight (Cin, Cout/g, *k), bias (Cout,) if given
     return transposed_convolution(n_in(op), taps_torch(shape(op, 1)), n_out(op), len(op.inputs) > 2)
 
 
-@formula(
-    "aten.convolution",
-    "aten._convolution",
-    "aten.convolution_overrideable",
-    source=_CONV + ", or transposed by its argument",
-)
-def _convolution(op: Op) -> Work:
-    return _conv_transpose(op) if attr(op, "transposed") else _conv(op)
-
-
-@formula("aten.conv_tbc", source="ATen native/ConvolutionTBC.cpp")
-def _conv_tbc(op: Op) -> Work:
-    # x (T, B, Cin), weight (k, Cin, Cout), bias (Cout,)
-    return convolution(n_out(op), prod(shape(op, 1)[:-1]), bias=True)
+formulas({
+    "mm bmm matmul mv dot vdot inner": (  # (..., K) x (..., K, N), (..., K) x (K,) -> outputs * K
+        _DOTS, lambda op: dots(n_out(op), shape(op)[-1])
+    ),
+    "_grouped_mm": (f"{_DOTS}; the rows of every group with its own matrix: native/GroupedMMUtils.h", _multiply_groups),
+    "linear mkldnn_linear": (  # (..., K) x (N, K) -> (..., N)
+        f"{_DOTS}, native/Linear.cpp, native/mkldnn/Linear.cpp; one add per output element for the bias",
+        lambda op: dots(n_out(op), shape(op, 1)[-1]) + Work(add=n_out(op) if len(op.inputs) > 2 else 0),
+    ),
+    "addmm baddbmm addmv": (f"{_DOTS}; contraction.scale_product for self, beta and alpha", _addmm),
+    "_addmm_activation": (
+        f"{_DOTS}; relu or (use_gelu) erf-gelu on the result: addmm_activation_out_cpu", _addmm_activation
+    ),
+    "addbmm": (f"{_DOTS} per batch, each added onto the result (native/LinearAlgebra.cpp addbmm_impl_)", _addbmm),
+    "addr": (
+        "beta * self + alpha * x * y^T: ATen native/LinearAlgebra.cpp",
+        lambda op: Work(mul=n_out(op)) + _multiply_scaled(op),
+    ),
+    "outer ger": ("x * y^T, one multiply per output element: ATen native/LinearAlgebra.cpp", per_output(MUL)),
+    "tensordot": (f"{_DOTS}; an axis that meets one of size 1 is summed first: native/Linear.cpp", _tensordot),
+    "einsum": ("contraction.einsum: ATen native/Linear.cpp", _einsum),
+    "bilinear": ("x1^T W x2 as ATen native/Linear.cpp runs it: _trilinear, unrolled over the features", _bilinear),
+    "_trilinear": ("of bilinear and its gradients: ATen native/Linear.cpp (_trilinear)", _trilinear),
+    """conv1d conv2d conv3d _convolution_mode mkldnn_convolution cudnn_convolution miopen_convolution
+    miopen_depthwise_convolution _slow_conv2d_forward thnn_conv2d _conv_depthwise2d conv_depthwise3d slow_conv3d
+    slow_conv3d_forward slow_conv_dilated2d slow_conv_dilated3d""": (_CONV, _conv),
+    """conv_transpose1d conv_transpose2d conv_transpose3d cudnn_convolution_transpose miopen_convolution_transpose
+    slow_conv_transpose2d slow_conv_transpose3d""": (
+        "transposed convolution, convolution.py: ATen native/NaiveConvolutionTranspose2d.cpp", _conv_transpose
+    ),
+    "convolution _convolution convolution_overrideable": (
+        f"{_CONV}, or transposed by its argument",
+        lambda op: _conv_transpose(op) if attr(op, "transposed") else _conv(op),
+    ),
+    "conv_tbc": (  # x (T, B, Cin), weight (k, Cin, Cout), bias (Cout,)
+        "ATen native/ConvolutionTBC.cpp", lambda op: convolution(n_out(op), prod(shape(op, 1)[:-1]), bias=True)
+    ),
+}, "aten.")  # fmt: skip

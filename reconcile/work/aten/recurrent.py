@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import UnknownWork, Work, formula, prod
+from ...core.work import UnknownWork, Work, formulas, prod
 from ..elementwise import ATEN
 from ..recurrent import gates_alone, layers
 from ..shapes import attr, n_in, n_out, shape
 
 _SOURCE = "recurrent.py: ATen native/RNN.cpp"
-_KINDS = ("gru", "lstm", "rnn_tanh", "rnn_relu")
 
 
 def _rows(op: Op) -> int:
@@ -30,14 +29,12 @@ def _dropout(op: Op, weights: list[tuple[int, ...]]) -> Work:
     return ATEN["dropout"][0] * (_rows(op) * sum(weights[i][-1] for i in range(each, len(weights), each)))
 
 
-@formula(*(f"aten.{kind}" for kind in _KINDS), source=_SOURCE)
 def _layer(op: Op) -> Work:
     # data (T, B, I), (B, T, I), (T, I) or packed (rows, I); weights from index weights_at in torch's order
     weights = [shape(op, i) for i in range(int(attr(op, "weights_at")), len(op.inputs))]
     return layers(op.op[len("aten.") :], _rows(op), _directions(op), weights) + _dropout(op, weights)
 
 
-@formula(*(f"aten.{cell}_cell" for cell in ("gru", "lstm", "rnn_tanh", "rnn_relu")), source=_SOURCE)
 def _cell(op: Op) -> Work:
     # x (B, I), h (B, H)[, c (B, H)], w_ih (G*H, I), w_hh (G*H, H)[, b_ih, b_hh (G*H,)]
     kind = op.op[len("aten.") : -len("_cell")]
@@ -57,14 +54,12 @@ def library_mode(op: Op) -> str:
     return _LIBRARY_MODES[mode]
 
 
-@formula("aten.mkldnn_rnn_layer", source=_SOURCE + "; arguments from native/mkldnn/RNN.cpp")
 def _mkldnn_layer(op: Op) -> Work:
     # input (T, B, I), w_ih, w_hh, b_ih, b_hh, hx, cx: one layer-direction; without biases there are zeros instead
     weights = [shape(op, i) for i in ((1, 2, 3, 4) if attr(op, "has_biases") else (1, 2))]
     return layers(library_mode(op), _rows(op), 1, weights)
 
 
-@formula("aten._cudnn_rnn", source=_SOURCE + "; arguments from native/cudnn/RNN.cpp")
 def _cudnn_layers(op: Op) -> Work:
     # input, then weight_stride0 weights per layer-direction, then buffers and states
     directions = _directions(op)
@@ -72,12 +67,16 @@ def _cudnn_layers(op: Op) -> Work:
     return layers(library_mode(op), _rows(op), directions, weights) + _dropout(op, weights)
 
 
-@formula(
-    "aten._thnn_fused_gru_cell",
-    "aten._thnn_fused_lstm_cell",
-    source=_SOURCE + ", native/cuda/RNN.cu: gates and biases alone",
-)
 def _fused_cell(op: Op) -> Work:
     # input_gates (B, G*H), hidden_gates (B, G*H), hx or cx (B, H)[, input_bias, hidden_bias (G*H,)]
     biases = len(op.inputs) - 3
     return gates_alone("gru" if "gru" in op.op else "lstm", n_out(op), biases * n_in(op))
+
+
+formulas({
+    "gru lstm rnn_tanh rnn_relu": (_SOURCE, _layer),
+    "gru_cell lstm_cell rnn_tanh_cell rnn_relu_cell": (_SOURCE, _cell),
+    "mkldnn_rnn_layer": (f"{_SOURCE}; arguments from native/mkldnn/RNN.cpp", _mkldnn_layer),
+    "_cudnn_rnn": (f"{_SOURCE}; arguments from native/cudnn/RNN.cpp", _cudnn_layers),
+    "_thnn_fused_gru_cell _thnn_fused_lstm_cell": (f"{_SOURCE}, native/cuda/RNN.cu: gates and biases alone", _fused_cell),
+}, "aten.")  # fmt: skip

@@ -6,7 +6,8 @@ The work depends on the values, so it is that of the run. Two stored values at o
 from __future__ import annotations
 
 from ...core.records import MEETING, STORED, Op, Tensor
-from ...core.work import SINGLE, UnknownWork, Work, find, sparse_formula
+from ...core.work import SINGLE, UnknownWork, Work, find, formulas, sparse_formula
+from ..common_formulas import unfixed
 from ..contraction import scale_product
 from ..shapes import attr, n_out, out_shape, shape
 
@@ -40,18 +41,6 @@ def _product(op: Op, first: int) -> Work:
     return Work(mac=products, accumulators=min(products, n_out(op)))
 
 
-@sparse_formula(
-    *("aten.mm", "aten.mv", "aten.bmm", "aten.matmul", "aten._sparse_mm", "aten._sparse_sparse_matmul"),
-    source=f"a multiply-add per stored value and column, or per pair of values: {_KERNEL}, native/sparse/SparseMatMul.cpp",
-)
-def _mm(op: Op) -> Work:
-    return _product(op, 0)
-
-
-@sparse_formula(
-    *("aten.addmm", "aten._sparse_addmm", "aten.addmv", "aten.baddbmm"),
-    source=f"a multiply-add per stored value and column; contraction.scale_product for self, beta and alpha: {_KERNEL}",
-)
 def _addmm(op: Op) -> Work:
     work, beta, alpha = _product(op, 1), op.attrs.get("beta", 1), op.attrs.get("alpha", 1)
     if _stored_counts(op)[0] is None:
@@ -61,16 +50,6 @@ def _addmm(op: Op) -> Work:
     return work + scale_product(work.accumulators, 0, alpha)
 
 
-@sparse_formula("aten.hspmm", source="a multiply-add per stored value and column: s_addmm on the rows that hold values")
-def _hspmm(op: Op) -> Work:
-    # (M, K) sparse, (K, N) -> (M, N), of which it keeps the rows with values
-    return _product(op, 0)
-
-
-@sparse_formula(
-    "aten._sparse_mm_reduce_impl",
-    source="a product per stored value and column, which is reduced: ATen native/cpu/SpmmReduceKernel.cpp",
-)
 def _mm_reduce(op: Op) -> Work:
     products, kind = _product(op, 0), str(attr(op, "reduce"))
     if kind == "sum":
@@ -80,9 +59,6 @@ def _mm_reduce(op: Op) -> Work:
     raise UnknownWork(f"{op.op} compares where there are values", SINGLE)
 
 
-@sparse_formula(
-    "aten.sspaddmm", source="a multiply-add per stored value and column: native/sparse/SparseTensorMath.cpp"
-)
 def _sspaddmm(op: Op) -> Work:
     # self (M, N) sparse, (M, K) sparse, (K, N)
     stored, columns = _stored_counts(op)[1], shape(op, 2)[-1]
@@ -94,10 +70,6 @@ def _sspaddmm(op: Op) -> Work:
     )
 
 
-@sparse_formula(
-    "aten.sparse_sampled_addmm",
-    source="a dot product per stored value of self; contraction.scale_product for the rest: native/sparse/SparseBlasImpl.cpp",
-)
 def _multiply_sampled(op: Op) -> Work:
     # self (M, N) sparse, (M, K), (K, N)
     kept, k = _stored_counts(op)[0], shape(op, 1)[-1]
@@ -107,11 +79,6 @@ def _multiply_sampled(op: Op) -> Work:
     return work + scale_product(kept, op.attrs.get("beta", 1), op.attrs.get("alpha", 1))
 
 
-@sparse_formula(
-    *(f"aten.{name}" for name in OF_VALUES.split()),
-    *("aten.mul", "aten.div"),
-    source="of the stored values alone, as on a dense tensor of them: ATen native/sparse/SparseUnaryOps.cpp",
-)
 def _of_values(op: Op) -> Work:
     counts, dense = _stored_counts(op), find(op.op)
     if len(op.inputs) != 1 or dense is None or counts[0] is None:
@@ -120,19 +87,31 @@ def _of_values(op: Op) -> Work:
     return dense.compute(op._replace(inputs=(values,), outputs=(values,)))
 
 
-@sparse_formula(
-    *("aten._sparse_sum", "aten.sum", "aten.add", "aten.sub", "aten._sparse_softmax", "aten._sparse_log_softmax"),
-    *(
-        "aten._sparse_softmax_backward_data",
-        "aten._sparse_log_softmax_backward_data",
-        "aten._coalesce",
-        "aten.coalesce",
+formulas({
+    "mm mv bmm matmul _sparse_mm _sparse_sparse_matmul": (
+        f"a multiply-add per stored value and column, or per pair of values: {_KERNEL}, native/sparse/SparseMatMul.cpp",
+        lambda op: _product(op, 0),
     ),
-    *("aten._sparse_sum_backward",),
-    source="no products of matrices; the rest is not fixed: it depends on which places hold values",
-)
-def _by_place(op: Op) -> Work:
-    shape(op)
-    raise UnknownWork(
-        f"the work of {op.op} on sparse tensors is not fixed: it depends on which places hold values", SINGLE
-    )
+    "addmm _sparse_addmm addmv baddbmm": (
+        f"a multiply-add per stored value and column; contraction.scale_product for self, beta and alpha: {_KERNEL}", _addmm
+    ),
+    "hspmm": (  # (M, K) sparse, (K, N) -> (M, N), of which it keeps the rows with values
+        "a multiply-add per stored value and column: s_addmm on the rows that hold values", lambda op: _product(op, 0)
+    ),
+    "_sparse_mm_reduce_impl": (
+        "a product per stored value and column, which is reduced: ATen native/cpu/SpmmReduceKernel.cpp", _mm_reduce
+    ),
+    "sspaddmm": ("a multiply-add per stored value and column: native/sparse/SparseTensorMath.cpp", _sspaddmm),
+    "sparse_sampled_addmm": (
+        "a dot product per stored value of self; contraction.scale_product for the rest: native/sparse/SparseBlasImpl.cpp",
+        _multiply_sampled,
+    ),
+    f"{OF_VALUES} mul div": (
+        "of the stored values alone, as on a dense tensor of them: ATen native/sparse/SparseUnaryOps.cpp", _of_values
+    ),
+    """_sparse_sum sum add sub _sparse_softmax _sparse_log_softmax _sparse_softmax_backward_data
+    _sparse_log_softmax_backward_data _coalesce coalesce _sparse_sum_backward""": (
+        "no products of matrices; the rest is not fixed: it depends on which places hold values",
+        unfixed("the work of {} on sparse tensors is not fixed: it depends on which places hold values"),
+    ),
+}, "aten.", sparse_formula)  # fmt: skip

@@ -5,19 +5,11 @@ layers.py has those of convolutions and norms, elementwise.py the elementwise on
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from ...core.records import Op
 from ...core.work import Work, formulas, no_arithmetic, prod
 from .. import gradients, pooling
+from ..common_formulas import per_input
 from ..elementwise import ADD, MUL
 from ..shapes import ints, n_in, n_out
-
-
-def _add_input(index: int) -> Callable[[Op], Work]:
-    """Each element of that input added to something."""
-    return lambda op: ADD * n_in(op, index)
-
 
 formulas({
     "AvgPool3DGrad": (  # orig_input_shape (5,), grad
@@ -29,29 +21,29 @@ formulas({
         lambda op: pooling.max_pool(n_in(op, 1), prod(ints(op, "ksize"))) + ADD * n_in(op, 1),
     ),
     "MaxPoolGradWithArgmax": (  # input, grad, argmax
-        "each gradient added where its maximum was: core/kernels/maxpooling_op.cc", _add_input(1)
+        "each gradient added where its maximum was: core/kernels/maxpooling_op.cc", per_input(ADD, 1)
     ),
     "UnsortedSegmentSum SegmentSum SegmentSumV2 ResizeNearestNeighborGrad": (
         "each element added to what it was a copy of, from 0: core/kernels/segment_reduction_ops_impl.h, "
         "image/resize_nearest_neighbor_op.cc",
-        _add_input(0),
+        per_input(ADD),
     ),
     "ScatterNd": (  # indices, updates, shape
-        "each update added to its place, from 0: core/kernels/scatter_nd_op.cc", _add_input(1)
+        "each update added to its place, from 0: core/kernels/scatter_nd_op.cc", per_input(ADD, 1)
     ),
     "TensorScatterAdd TensorScatterSub ResourceScatterAdd ResourceScatterSub": (  # tensor or variable, indices, updates
-        "each update added to its place: core/kernels/scatter_nd_op.cc, resource_variable_ops.cc", _add_input(2)
+        "each update added to its place: core/kernels/scatter_nd_op.cc, resource_variable_ops.cc", per_input(ADD, 2)
     ),
     "ResizeBilinearGrad": (  # grads, original_image
         "dy * wy * wx added to each of the four it came from; weights are made once per axis: "
         "core/kernels/image/resize_bilinear_op.cc",
-        lambda op: Work(mul=8, add=4) * n_in(op),
+        per_input(Work(mul=8, add=4)),
     ),
     "MirrorPadGrad": (
         "what was copied is folded back: core/kernels/image/mirror_pad_op.h", lambda op: ADD * (n_in(op) - n_out(op))
     ),
     "ResourceApplyGradientDescent": (  # var, alpha, delta
-        "var -= alpha * delta: core/kernels/training_ops.cc", lambda op: (MUL + ADD) * n_in(op, 2)
+        "var -= alpha * delta: core/kernels/training_ops.cc", per_input(MUL + ADD, 2)
     ),
 })  # fmt: skip
 

@@ -6,7 +6,7 @@ from ...core.records import Op
 from ...core.work import Work, formulas, prod
 from .. import normalization, pooling
 from ..convolution import convolution, filter_gradient, taps_tf, transposed_convolution
-from ..shapes import attr, ints, n_in, n_out, out_shape, shape
+from ..shapes import attr, ints, n_in, n_out, out_shape, rows_along, shape
 
 _CONV = "dense convolution, convolution.py: TensorFlow core/kernels/conv_ops.cc, conv_ops_3d.cc"
 
@@ -15,12 +15,6 @@ def _dilation(op: Op) -> Work:
     # filter (kh, kw, C)
     window = prod(shape(op, 1)[:2])
     return Work(add=n_out(op) * window) + pooling.max_pool(n_out(op), window)
-
-
-def _rows(op: Op) -> tuple[int, int]:
-    """(rows, length) along the last dimension."""
-    n = shape(op)[-1]
-    return (n_in(op) // n if n else 0), n
 
 
 def _batch_norm(op: Op) -> Work:
@@ -85,11 +79,11 @@ formulas({
         lambda op: pooling.max_pool(n_in(op, 1), prod(ints(op, "ksize"))) + Work(add=n_in(op, 1)),
     ),
     "Softmax": (
-        "normalization.softmax: core/kernels/softmax_op_functor.h", lambda op: normalization.softmax(*_rows(op))
+        "normalization.softmax: core/kernels/softmax_op_functor.h", lambda op: normalization.softmax(*rows_along(op, -1))
     ),
     "LogSoftmax": (
         "normalization.log_softmax: core/kernels/softmax_op_functor.h",
-        lambda op: normalization.log_softmax(*_rows(op)),
+        lambda op: normalization.log_softmax(*rows_along(op, -1)),
     ),
     "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3": (
         "normalization.batch_norm_inference, _training: core/kernels/fused_batch_norm_op.cc", _batch_norm

@@ -7,70 +7,51 @@ from __future__ import annotations
 
 from ...core.work import no_arithmetic, opaque
 
-
-def _list(reason: str, names: str) -> None:
-    no_arithmetic(reason, *names.split())
-
-
-_list("another shape on the same values", """Reshape Squeeze ExpandDims EnsureShape Bitcast""")
-_list(
-    "copies or moves values",
-    """Identity IdentityN Snapshot StopGradient PreventGradient DeepCopy Cast Transpose ConjugateTranspose Concat
-    ConcatV2 Pack Unpack Split SplitV StridedSlice Slice Tile BroadcastTo Pad PadV2 MirrorPad Reverse ReverseV2
-    ReverseSequence Roll SpaceToBatch SpaceToBatchND BatchToSpace BatchToSpaceND SpaceToDepth DepthToSpace
-    MatrixDiag MatrixDiagPart MatrixDiagV3 MatrixDiagPartV3 Diag DiagPart MatrixBandPart MatrixSetDiagV3
-    ExtractImagePatches InvertPermutation ParallelConcat DynamicStitch DynamicPartition DataFormatVecPermute
-    DataFormatDimMap ResizeNearestNeighbor _Arg _Retval _DeviceArg _DeviceRetval""",
-)
-_list(
-    "looks values up by index or mask; no arithmetic on the values",
-    """LookupTableFind LookupTableFindV2 LookupTableSizeV2 HashTable HashTableV2 AnonymousHashTable
-    Gather GatherV2 GatherNd ResourceGather ResourceGatherNd OneHot Where Select SelectV2 TensorScatterUpdate
-    ScatterNdUpdate ScatterUpdate ResourceScatterUpdate TensorStridedSliceUpdate""",
-)
-_list(
-    "makes a constant",
-    """Const Fill ZerosLike OnesLike Range LinSpace Empty EmptyTensorList TensorListReserve Placeholder
-    PlaceholderV2 PlaceholderWithDefault ImmutableConst""",
-)
-_list(
-    "reads or writes a variable",
-    """Variable VariableV2 VarHandleOp _VarHandlesOp ReadVariableOp _ReadVariablesOp Assign AssignVariableOp
-    VarIsInitializedOp IsVariableInitialized DestroyResourceOp ResourceStridedSliceAssign""",
-)
-_list(
-    "keeps a list of tensors; moves values",
-    """TensorListStack TensorListFromTensor TensorListGetItem TensorListSetItem TensorListPushBack TensorListPopBack
+_MOVES = {
+    "another shape on the same values": "Reshape Squeeze ExpandDims EnsureShape Bitcast",
+    "copies or moves values": """
+    Identity IdentityN Snapshot StopGradient PreventGradient DeepCopy Cast Transpose ConjugateTranspose Concat ConcatV2 Pack
+    Unpack Split SplitV StridedSlice Slice Tile BroadcastTo Pad PadV2 MirrorPad Reverse ReverseV2 ReverseSequence Roll
+    SpaceToBatch SpaceToBatchND BatchToSpace BatchToSpaceND SpaceToDepth DepthToSpace MatrixDiag MatrixDiagPart MatrixDiagV3
+    MatrixDiagPartV3 Diag DiagPart MatrixBandPart MatrixSetDiagV3 ExtractImagePatches InvertPermutation ParallelConcat
+    DynamicStitch DynamicPartition DataFormatVecPermute DataFormatDimMap ResizeNearestNeighbor _Arg _Retval _DeviceArg
+    _DeviceRetval""",
+    "looks values up by index or mask; no arithmetic on the values": """
+    LookupTableFind LookupTableFindV2 LookupTableSizeV2 HashTable HashTableV2 AnonymousHashTable Gather GatherV2 GatherNd
+    ResourceGather ResourceGatherNd OneHot Where Select SelectV2 TensorScatterUpdate ScatterNdUpdate ScatterUpdate
+    ResourceScatterUpdate TensorStridedSliceUpdate""",
+    "makes a constant": """
+    Const Fill ZerosLike OnesLike Range LinSpace Empty EmptyTensorList TensorListReserve Placeholder PlaceholderV2
+    PlaceholderWithDefault ImmutableConst""",
+    "reads or writes a variable": """
+    Variable VariableV2 VarHandleOp _VarHandlesOp ReadVariableOp _ReadVariablesOp Assign AssignVariableOp VarIsInitializedOp
+    IsVariableInitialized DestroyResourceOp ResourceStridedSliceAssign""",
+    "keeps a list of tensors; moves values": """
+    TensorListStack TensorListFromTensor TensorListGetItem TensorListSetItem TensorListPushBack TensorListPopBack
     TensorListElementShape TensorListLength TensorListGather TensorListScatter TensorListScatterV2
-    TensorListScatterIntoExistingList TensorListConcat TensorListConcatV2 TensorListConcatLists TensorListSplit
-    TensorListResize TensorArrayV3 TensorArrayReadV3 TensorArrayWriteV3 TensorArrayGatherV3 TensorArrayScatterV3
-    TensorArraySizeV3 TensorArrayCloseV3 TensorArrayConcatV3 TensorArraySplitV3""",
-)
-_list(
-    "control flow or a function call: what runs inside is traced as ops of its own",
-    """NoOp ControlTrigger Enter Exit RefEnter RefExit Switch RefSwitch Merge RefMerge NextIteration
-    RefNextIteration LoopCond While StatelessWhile If StatelessIf Case StatelessCase PartitionedCall
-    StatefulPartitionedCall FakeParam""",
-)
-_list(
-    "reads a property or checks it; no arithmetic",
-    """Shape ShapeN Size Rank VariableShape BroadcastArgs BroadcastGradientArgs Assert CheckNumerics Print PrintV2 GuaranteeConst
+    TensorListScatterIntoExistingList TensorListConcat TensorListConcatV2 TensorListConcatLists TensorListSplit TensorListResize
+    TensorArrayV3 TensorArrayReadV3 TensorArrayWriteV3 TensorArrayGatherV3 TensorArrayScatterV3 TensorArraySizeV3
+    TensorArrayCloseV3 TensorArrayConcatV3 TensorArraySplitV3""",
+    "control flow or a function call: what runs inside is traced as ops of its own": """
+    NoOp ControlTrigger Enter Exit RefEnter RefExit Switch RefSwitch Merge RefMerge NextIteration RefNextIteration LoopCond
+    While StatelessWhile If StatelessIf Case StatelessCase PartitionedCall StatefulPartitionedCall FakeParam""",
+    "reads a property or checks it; no arithmetic": """
+    Shape ShapeN Size Rank VariableShape BroadcastArgs BroadcastGradientArgs Assert CheckNumerics Print PrintV2 GuaranteeConst
     StringFormat ConcatOffset""",
-)
-_list("logic on booleans", """LogicalAnd LogicalOr LogicalNot All Any""")
-_list(
-    "random bits; a generator has no agreed count",
-    """RandomUniform RandomUniformInt RandomStandardNormal TruncatedNormal ParameterizedTruncatedNormal RandomGamma
-    RandomPoissonV2 RandomShuffle Multinomial StatelessRandomUniform StatelessRandomUniformV2
-    StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformFullInt
-    StatelessRandomUniformFullIntV2 StatelessRandomNormal StatelessRandomNormalV2 StatelessTruncatedNormal
-    StatelessTruncatedNormalV2 StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StatelessRandomGetAlg
-    StatelessMultinomial RngReadAndSkip StatefulUniform StatefulStandardNormalV2 StatefulUniformFullInt""",
-)
-_list(
-    "keeps a value for a gradient, or says that there is none",
-    "OptionalFromValue OptionalNone OptionalGetValue OptionalHasValue",
-)
+    "logic on booleans": "LogicalAnd LogicalOr LogicalNot All Any",
+    "random bits; a generator has no agreed count": """
+    RandomUniform RandomUniformInt RandomStandardNormal TruncatedNormal ParameterizedTruncatedNormal RandomGamma RandomPoissonV2
+    RandomShuffle Multinomial StatelessRandomUniform StatelessRandomUniformV2 StatelessRandomUniformInt
+    StatelessRandomUniformIntV2 StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 StatelessRandomNormal
+    StatelessRandomNormalV2 StatelessTruncatedNormal StatelessTruncatedNormalV2 StatelessRandomGetKeyCounter
+    StatelessRandomGetKeyCounterAlg StatelessRandomGetAlg StatelessMultinomial RngReadAndSkip StatefulUniform
+    StatefulStandardNormalV2 StatefulUniformFullInt""",
+    "keeps a value for a gradient, or says that there is none":
+        "OptionalFromValue OptionalNone OptionalGetValue OptionalHasValue",
+}  # fmt: skip
+"""Why these ops do no arithmetic -> their names."""
+for _reason, _names in _MOVES.items():
+    no_arithmetic(_reason, *_names.split())
 _CODE = """PyFunc PyFuncStateless EagerPyFunc For _While _If RemoteCall SymbolicGradient BatchFunction MapDefun OneShotIterator
     RpcServerRegister Risc* Xla* _Xla* TPU* _TPU*"""
 opaque(*_CODE.split())

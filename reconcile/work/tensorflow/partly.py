@@ -8,65 +8,46 @@ quantized products, and MatrixSolveLs, which may.
 
 from __future__ import annotations
 
-from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formula, no_arithmetic, pointwise
-from ..shapes import n_in
+from ...core.work import no_arithmetic, pointwise
+from ..common_formulas import register_unfixed
 
-
-def _list(reason: str, names: str) -> None:
-    def compute(op: Op) -> Work:
-        n_in(op)
-        raise UnknownWork(f"the work of {op.op} is not fixed: {reason}", SINGLE)
-
-    ops = names.split()
-    source = f"no products of matrices; the rest is not fixed: {reason}"
-    formula(*ops, source=source)(compute)
-    complex_formula(*ops, source=source)(compute)
-
-
-_list(
-    "the library of transforms chooses the algorithm by the length (core/kernels/fft_ops.cc)",
-    """FFT FFT2D FFT3D FFTND IFFT IFFT2D IFFT3D IFFTND RFFT RFFT2D RFFT3D RFFTND IRFFT IRFFT2D IRFFT3D IRFFTND BatchFFT BatchFFT2D
+_UNFIXED = {
+    "the library of transforms chooses the algorithm by the length (core/kernels/fft_ops.cc)": """
+    FFT FFT2D FFT3D FFTND IFFT IFFT2D IFFT3D IFFTND RFFT RFFT2D RFFT3D RFFTND IRFFT IRFFT2D IRFFT3D IRFFTND BatchFFT BatchFFT2D
     BatchFFT3D BatchIFFT BatchIFFT2D BatchIFFT3D AudioSpectrogram""",
-)
-_list(
-    "it iterates until it converges, as the data want it (core/kernels/linalg: BDCSVD, SelfAdjointEigenSolver)",
-    "Svd SelfAdjointEig SelfAdjointEigV2 Eig BatchSvd BatchSelfAdjointEig BatchSelfAdjointEigV2",
-)
-_list("Eigen blocks its reflections by the machine (core/kernels/linalg/qr_op_impl.h)", "Qr")
-_list(
-    "how often elements are compared depends on the data",
-    """NthElement HistogramFixedWidth InTopK InTopKV2 NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3
-    NonMaxSuppressionV4 NonMaxSuppressionV5 NonMaxSuppressionWithOverlaps CombinedNonMaxSuppression
-    GenerateBoundingBoxProposals CTCLoss CTCLossV2 CTCGreedyDecoder CTCBeamSearchDecoder EditDistance IsotonicRegression
-    ApproxTopK""",
-)
-_list(
-    "only what the places of the values ask for is computed (core/kernels/segment_reduction_ops_impl.h, sparse_*_op.cc)",
-    """SegmentMax SegmentMaxV2 SegmentMean SegmentMin SegmentMinV2 SegmentProd SegmentProdV2 UnsortedSegmentMax
-    UnsortedSegmentMin UnsortedSegmentProd SparseSegmentSum SparseSegmentMean SparseSegmentSqrtN SparseSegmentSumWithNumSegments
+    "it iterates until it converges, as the data want it (core/kernels/linalg: BDCSVD, SelfAdjointEigenSolver)":
+        "Svd SelfAdjointEig SelfAdjointEigV2 Eig BatchSvd BatchSelfAdjointEig BatchSelfAdjointEigV2",
+    "Eigen blocks its reflections by the machine (core/kernels/linalg/qr_op_impl.h)": "Qr",
+    "how often elements are compared depends on the data": """
+    NthElement HistogramFixedWidth InTopK InTopKV2 NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3 NonMaxSuppressionV4
+    NonMaxSuppressionV5 NonMaxSuppressionWithOverlaps CombinedNonMaxSuppression GenerateBoundingBoxProposals CTCLoss CTCLossV2
+    CTCGreedyDecoder CTCBeamSearchDecoder EditDistance IsotonicRegression ApproxTopK""",
+    "only what the places of the values ask for is computed (core/kernels/segment_reduction_ops_impl.h, sparse_*_op.cc)": """
+    SegmentMax SegmentMaxV2 SegmentMean SegmentMin SegmentMinV2 SegmentProd SegmentProdV2 UnsortedSegmentMax UnsortedSegmentMin
+    UnsortedSegmentProd SparseSegmentSum SparseSegmentMean SparseSegmentSqrtN SparseSegmentSumWithNumSegments
     SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments SparseSegmentSumGrad SparseSegmentMeanGrad
     SparseSegmentSqrtNGrad SparseSegmentSumGradV2 SparseSegmentMeanGradV2 SparseSegmentSqrtNGradV2 SparseAdd SparseAddGrad
     SparseDenseCwiseAdd SparseDenseCwiseDiv SparseDenseCwiseMul SparseReduceMax SparseReduceMaxSparse SparseReduceSum
     SparseReduceSumSparse SparseSoftmax SparseSparseMaximum SparseSparseMinimum SparseTensorDenseAdd SparseSliceGrad
     SparseFillEmptyRowsGrad""",
-)
-_list(
-    "its operations on single elements have no formula here",
-    """TridiagonalSolve BandedTriangularSolve CumulativeLogsumexp SoftmaxCrossEntropyWithLogits
-    SparseSoftmaxCrossEntropyWithLogits HSVToRGB RGBToHSV AdjustContrast AdjustContrastv2 AdjustHue AdjustSaturation ResizeArea
-    ResizeBicubic ResizeBicubicGrad CropAndResize CropAndResizeGradBoxes CropAndResizeGradImage ScaleAndTranslate
-    ScaleAndTranslateGrad ImageProjectiveTransformV2 ImageProjectiveTransformV3 ExtractGlimpse ExtractGlimpseV2 MaxPoolV2
-    MaxPoolGradV2 MaxPoolGradGrad MaxPoolGradGradV2 MaxPool3DGradGrad MaxPoolGradGradWithArgmax FractionalAvgPool
-    FractionalAvgPoolGrad FractionalMaxPool FractionalMaxPoolGrad Dilation2DBackpropFilter Dilation2DBackpropInput
-    BatchNormWithGlobalNormalization BatchNormWithGlobalNormalizationGrad TileGrad Bucketize InplaceAdd InplaceSub
-    FakeQuantWithMinMaxArgs FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsGradient
-    FakeQuantWithMinMaxVarsPerChannel FakeQuantWithMinMaxVarsPerChannelGradient QuantizeAndDequantize QuantizeAndDequantizeV2
-    QuantizeAndDequantizeV3 QuantizeAndDequantizeV4 QuantizeAndDequantizeV4Grad QuantizeV2 Dequantize ResourceScatterDiv
-    ResourceScatterMax ResourceScatterMin ResourceScatterMul ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdMax
-    ResourceScatterNdMin ScatterAdd ScatterSub ScatterMul ScatterDiv ScatterMax ScatterMin ScatterNdAdd ScatterNdSub ScatterNdMax
-    ScatterNdMin ScatterNdNonAliasingAdd TensorScatterMax TensorScatterMin""",
-)
+    "its operations on single elements have no formula here": """
+    TridiagonalSolve BandedTriangularSolve CumulativeLogsumexp SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits
+    HSVToRGB RGBToHSV AdjustContrast AdjustContrastv2 AdjustHue AdjustSaturation ResizeArea ResizeBicubic ResizeBicubicGrad
+    CropAndResize CropAndResizeGradBoxes CropAndResizeGradImage ScaleAndTranslate ScaleAndTranslateGrad
+    ImageProjectiveTransformV2 ImageProjectiveTransformV3 ExtractGlimpse ExtractGlimpseV2 MaxPoolV2 MaxPoolGradV2
+    MaxPoolGradGrad MaxPoolGradGradV2 MaxPool3DGradGrad MaxPoolGradGradWithArgmax FractionalAvgPool FractionalAvgPoolGrad
+    FractionalMaxPool FractionalMaxPoolGrad Dilation2DBackpropFilter Dilation2DBackpropInput BatchNormWithGlobalNormalization
+    BatchNormWithGlobalNormalizationGrad TileGrad Bucketize InplaceAdd InplaceSub FakeQuantWithMinMaxArgs
+    FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel
+    FakeQuantWithMinMaxVarsPerChannelGradient QuantizeAndDequantize QuantizeAndDequantizeV2 QuantizeAndDequantizeV3
+    QuantizeAndDequantizeV4 QuantizeAndDequantizeV4Grad QuantizeV2 Dequantize ResourceScatterDiv ResourceScatterMax
+    ResourceScatterMin ResourceScatterMul ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdMax ResourceScatterNdMin
+    ScatterAdd ScatterSub ScatterMul ScatterDiv ScatterMax ScatterMin ScatterNdAdd ScatterNdSub ScatterNdMax ScatterNdMin
+    ScatterNdNonAliasingAdd TensorScatterMax TensorScatterMin""",
+}  # fmt: skip
+"""Why the work of these ops is not fixed -> their names."""
+for _reason, _names in _UNFIXED.items():
+    register_unfixed(_reason, _names)
 ELEMENTWISE = """BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1
 Betainc Dawsn Digamma Expint FresnelCos FresnelSin Igamma IgammaGradA Igammac Lgamma Ndtri NextAfter Polygamma
 RandomGammaGrad Spence Xlog1py Zeta"""
