@@ -39,8 +39,6 @@ from ..core.work import (
     registered_formulas,
     registered_variants,
     restore_registry,
-    seconds,
-    substitute,
     sum_works,
 )
 
@@ -224,18 +222,9 @@ def _is_quantised(op: Op) -> bool:
     return any(t.dtype.startswith(("qint", "quint")) for t in op.inputs)
 
 
-_OURS = {
-    "aten",
-    "higher_order",
-    "hlo",
-    "lax",
-    "onnx",
-    "prim",
-    "prims",
-    "quantized",
-    "quantized_decomposed",
-    "torchvision",
-}
+_OURS = frozenset(
+    ("aten", "higher_order", "hlo", "lax", "onnx", "prim", "prims", "quantized", "quantized_decomposed", "torchvision")
+)
 """Prefixes of op names (before the dot) whose products all have formulas here."""
 
 
@@ -266,35 +255,7 @@ def _without_formula(op: Op, reason: str) -> UnknownWork:
 
 
 __all__ = [
-    "COMPONENTS",
-    "MASKED",
-    "ZERO",
-    "Formula",
-    "Known",
-    "NoWork",
-    "UnknownWork",
-    "Work",
-    "check_work",
-    "find",
-    "find_variant",
-    "formula",
-    "formula_of",
-    "is_complex",
-    "is_floating",
-    "is_integer_op",
-    "is_ours",
-    "is_whole",
-    "known_part",
-    "known_shape",
-    "no_arithmetic",
-    "numel",
-    "prod",
-    "registered_formulas",
-    "registered_variants",
-    "restore_registry",
-    "seconds",
-    "signature",
-    "substitute",
-    "sum_works",
-    "work_of",
-]
+    "COMPONENTS", "MASKED", "ZERO", "Known", "NoWork", "UnknownWork", "Work", "check_work", "find", "formula", "formula_of",
+    "is_complex", "is_floating", "is_integer_op", "is_ours", "known_part", "known_shape", "no_arithmetic", "numel", "prod",
+    "registered_formulas", "registered_variants", "restore_registry", "signature", "sum_works", "work_of",
+]  # fmt: skip

@@ -23,11 +23,10 @@ from typing import TypeVar
 from ..core import user_files
 from ..core.errors import ReconcileError, UsageError, describe_error, short
 from ..core.records import Op
-from . import (
+from ..core.work import (
     COMPONENTS,
     ZERO,
     Formula,
-    Known,
     NoWork,
     UnknownWork,
     Work,
@@ -36,6 +35,7 @@ from . import (
     seconds,
     substitute,
 )
+from . import Known
 
 LIMIT = 10.0
 """The least time limit in seconds, for a file and for each call of a formula."""
