@@ -154,8 +154,13 @@ def _item(text: str) -> str:
 def _paragraph(text: str) -> str:
     pieces = re.split(r"(`+[^`]+`+)", text)
     escaped = "".join(clean(p) if p.startswith("`") and len(p) > 1 else markdown(p) for p in pieces)
-    escaped = re.sub(r"^([#+\-=>])", r"\\\1", escaped)
-    return re.sub(r"^(\d+)([.)])", r"\1\\\2", escaped)
+    return guard_start(escaped)
+
+
+def guard_start(line: str) -> str:
+    """The line of Markdown without a mark at its start that would make it a heading, a list or a quotation."""
+    line = re.sub(r"^([#+\-=>])", r"\\\1", line)
+    return re.sub(r"^(\d+)([.)])", r"\1\\\2", line)
 
 
 def clean(text: str) -> str:

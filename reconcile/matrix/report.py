@@ -1,4 +1,4 @@
-"""The reports of ``reconcile matrix`` in Markdown, CSV and JSON: one pair in several environments.
+"""The reports of ``reconcile matrix``, of one pair in several environments: a page, CSV and JSON.
 
 A counter is named with its environment, ``tf-1.12: tf.profiler@session``. Per environment the statements are those to
 the work that ran; between neighbours they go from counter to counter. The files name no host, no path and no date.
@@ -14,19 +14,54 @@ from typing import Any
 
 from ..core.causes import State
 from ..core.results import LedgerResult, Statement, TraceResult
-from ..core.text import number
+from ..core.text import format_signed, number
 from ..engine.answer import Answer
-from ..engine.breakdown import blocks
 from ..engine.settle import blind
 from ..engine.verdict import CounterVerdict
-from ..report import foot, json, markdown, view
+from ..report import document, foot, json, view
 from ..report.csv import to_csv as run_csv
+from ..report.document import (
+    Block,
+    Code,
+    Column,
+    Document,
+    Heading,
+    Inline,
+    Items,
+    Span,
+    Table,
+    Text,
+    mark_code,
+    section,
+)
+from ..report.document.markdown import to_markdown
 from ..report.json_statements import statement_data
 from ..report.json_text import layout, plain
 from .run import EnvironmentResult, MatrixResult
 
 SCHEMA = 1
 STEM = "{}_matrix"
+LAYERS = 6
+"""Lines of one cause on a terminal, without ``verbose``; the files hold all of them."""
+TOTALS = (
+    Column("environment", "group"),
+    Column("counter", "whole"),
+    Column("as reported", "right", "some"),
+    Column("unit", room="some"),
+    Column("normalised FLOP", "right"),
+    Column("to the work", "right", "page"),
+    Column("work that ran", "right", "page"),
+    Column("off by", "whole"),
+    Column("state"),
+    Column("largest cause or reason", room="page"),
+)
+ENVIRONMENTS = (
+    Column("environment"),
+    Column("what it is", room="page"),
+    Column("Python", room="page"),
+    Column("versions found"),
+    Column("state", room="page"),
+)
 _ABSOLUTE = re.compile(r"(?<![\w.:/~])~?/[^\s,;:()'\"]+")
 
 
@@ -151,7 +186,7 @@ def render(result: MatrixResult, formats: tuple[str, ...], command: str = "") ->
     check(result)
     result = _scrub_paths(result)
     makers: dict[str, Callable[[], str]] = {
-        "md": lambda: to_markdown(result, command),
+        "md": lambda: to_markdown(describe_matrix(result, command)),
         "csv": lambda: to_csv(result),
         "json": lambda: to_json(result),
     }
@@ -170,26 +205,73 @@ def _books(result: MatrixResult) -> Answer:
     return Answer(result.model, "forward", result.convention, {}, {}, "", (), (), (), books, result.exit_code)
 
 
-def to_markdown(result: MatrixResult, command: str = "") -> str:
-    """The report as Markdown; ``command`` reproduces it."""
-    text = (
-        markdown._template()
-        .environment.get_template("matrix.md.j2")
-        .render(
-            result=result,
-            summary=summary(result),
-            rows=rows(result),
-            versions=versions,
-            work=work(result),
-            borrowed=list_borrowed(result),
-            bridges=[s for cell in result.cells for s in to_the_work(cell)],
-            notes=list(_notes(result)),
-            blocks=lambda s: blocks(s, layers(result)),
-            origin=lambda name, total: origin(result, name, total),
-            command=command,
-        )
+def describe_matrix(result: MatrixResult, command: str = "", *, verbose: bool = True) -> Document:
+    """The page: every counter's total in each environment, the statements between neighbours and, with ``verbose``, those to
+    the work that ran. Without ``verbose`` a terminal shows the largest layers of each cause."""
+    limit = None if verbose else LAYERS
+    own = [s for cell in result.cells for s in to_the_work(cell)] if verbose else []
+    neighbours = [x for s in result.neighbours for x in _describe_statement(result, s, limit)]
+    ran = Items(tuple(work(result)))
+    return Document(
+        f"{result.model}: FLOP counters, environment by environment",
+        summary(result),
+        (
+            Text(("Convention: ", result.convention.name, ". ", *mark_code(result.convention.meaning))),
+            Heading("Totals"),
+            Table(TOTALS, tuple(map(_total_cells, rows(result)))),
+            *((Text("The work that ran:"), ran) if ran.items else ()),
+            Heading("Environments"),
+            Table(ENVIRONMENTS, tuple(map(_environment_cells, result.cells))),
+            Items(tuple(list_borrowed(result))),
+            Heading("Between neighbours"),
+            Text("From each counter to the next one of the same family, in the order of the environments."),
+            *(neighbours or [Text("No counter has a neighbour here.")]),
+            *([Heading("Each counter and the work that ran")] if verbose else []),
+            *(x for s in own for x in _describe_statement(result, s, limit)),
+            *section("Notes", Items(tuple(map(mark_code, _notes(result) if verbose else ())))),
+            *section("Reproduce", Code(command, "sh") if command else None),
+        ),
+        result.exit_code == 0,
+        tuple(list_problems(result)),
     )
-    return re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n"
+
+
+def _total_cells(row: CounterRow) -> tuple[Inline, ...]:
+    name, state, v = row.cell.environment.name, Span(view.word(row.state.value), row.state.value), row.verdict
+    if v is None:
+        return (name, *[""] * 7, state, row.reason)
+    off = ("", "") if v.off is None or v.work is None else (format_signed(-v.off), number(v.work))
+    cause = f"{v.largest[0]} {format_signed(v.largest[1])}" if v.largest else ""
+    reported, total = ("" if n is None else number(n) for n in (v.ledger.total, v.ledger.normalised_total))
+    return name, v.ledger.counter, reported, v.ledger.unit, total, *off, view.distance(v), state, row.reason or cause
+
+
+def _environment_cells(cell: EnvironmentResult) -> tuple[str, ...]:
+    state = view.word(cell.state.value) + (f": {cell.reason}" if cell.result is None else "")
+    found = ", ".join(f"{name} {version}" for name, version in versions(cell).items())
+    return cell.environment.name, cell.environment.title, cell.environment.python, found, state
+
+
+def _describe_statement(result: MatrixResult, s: Statement, limit: int | None) -> Iterator[Block]:
+    yield Heading(f"{s.from_} → {s.to}", 3)
+    if s.state is State.EQUAL and s.to_total is not None:
+        yield Text(f"Equal: {number(s.to_total)} FLOP, residual {number(s.residual or 0)}.")
+        return
+    ends = (origin(result, s.from_, s.from_total), origin(result, s.to, s.to_total))
+    yield document.Statement(s, tuple(layers(result)), limit, f"Normalised totals: {' → '.join(ends)}")
+
+
+def list_problems(result: MatrixResult) -> Iterator[str]:
+    """What could not run or is not explained, in each environment and between them."""
+    for cell in result.cells:
+        run, problems = cell.result, [f"{cell.state.value}: {cell.reason}"]
+        if run is not None:
+            problems = [view.broken_sentence(*pair) for pair in view.broken(run)]
+            problems += [*view.unknown_sentences(run), *view.traces_lost(run), *view.list_lost(run)]
+        yield from (f"{cell.environment.name}: {problem}" for problem in problems)
+    for s in result.neighbours:
+        if s.state is State.UNEXPLAINED:
+            yield f"{s.from_} → {s.to}: {number(s.residual or 0)} FLOP unexplained: {s.reason}"
 
 
 def layers(result: MatrixResult) -> list[str]:

@@ -18,8 +18,9 @@ from ..core.text import format_signed, markdown, number, prose
 from ..engine.answer import Answer
 from ..engine.breakdown import blocks, to_the_work
 from ..engine.phases import PhaseTable
-from . import folds, markdown_tables, view
+from . import document, folds, markdown_tables, view
 from .alignment import sentences
+from .document.markdown import render_statement, times
 from .rendering import environment
 
 DIFFER = "How the frameworks differ here"
@@ -86,11 +87,10 @@ def _render_page(
         or any(t.no_arithmetic or t.integer_ops for t in result.traces),
         command=command,
         pictures=pictures,
-        blocks=lambda s: blocks(s, [row.layer for row in result.layers]),
+        statement=lambda s, brief=False: Raw(render_statement(describe_statement(result, s), brief, most)),
         about=about,
         differ=differ,
         aligned=sentences(result.alignment) if result.alignment else [],
-        origin=lambda name, total: view.origin(result, name, total),
     )
     return re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n"
 
@@ -103,11 +103,9 @@ def _template() -> jinja2.Template:
         prose=lambda t: Raw(prose(t)),
         code=lambda t: Raw(t.replace("```", "'''")),
         cell=_cell,
-        folded=markdown_tables.shares,
         phases_folded=markdown_tables.phases,
         lines_folded=markdown_tables.between,
-        times=lambda share: _times(share.amount, share.count),
-        times_of=_times,
+        times=lambda amount, count: Raw(times(amount, count)),
         layers_alike=lambda each: Raw(f" × {number(each.count)}" if each.count > 1 else ""),
         list_of=lambda names: Raw(", ".join(map(markdown, folds.short(names)))),
         file=lambda name: Raw(quote(name)),
@@ -209,13 +207,11 @@ def _first_of(texts: Sequence[str], most: int) -> str:
     return ", ".join(texts[:most]) + (f" and {number(more)} more" if more > 0 else "")
 
 
-def _times(amount: int, count: int) -> Raw:
-    """``+30 (10 × +3)``; ``+3`` where there is one."""
-    return Raw(
-        format_signed(amount)
-        if count == 1
-        else f"{format_signed(count * amount)} ({number(count)} × {format_signed(amount)})"
-    )
+def describe_statement(result: Answer, statement: Statement) -> document.Statement:
+    """A statement of a run with the origin of its totals."""
+    ends = ((statement.from_, statement.from_total), (statement.to, statement.to_total))
+    totals = "Normalised totals: " + " → ".join(view.origin(result, *end) for end in ends)
+    return document.Statement(statement, tuple(row.layer for row in result.layers), totals=totals)
 
 
 def _list_phases(result: Answer) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:

@@ -16,6 +16,7 @@ from reconcile.core.causes import Cause
 from reconcile.core.results import Adjustment
 from reconcile.engine.statements import close
 from reconcile.report.document import (
+    Code,
     Column,
     Document,
     Fold,
@@ -26,7 +27,7 @@ from reconcile.report.document import (
     Statement,
     Table,
     Text,
-    mark_code,
+    mark_up,
     section,
 )
 from reconcile.report.document.html import to_html
@@ -78,7 +79,8 @@ def test_each_block_is_in_each_format_that_shows_it() -> None:
         "The answer.",
         (
             Heading("Part"),
-            Text(mark_code("Run `it` now.")),
+            Text(mark_up("Run `it`: *now* or **never**, see [there](x.md).")),
+            Code("a ``` b"),
             Items(("one", ("two ", Span("strong", "strong")))),
             Picture("Bars", "two bars", "<svg></svg>", "bars.svg"),
             Fold("More", (Text("inside"),)),
@@ -89,15 +91,17 @@ def test_each_block_is_in_each_format_that_shows_it() -> None:
     )
     markdown, html, screen = to_markdown(document), to_html(document), printed(document)
     assert markdown.split("\n\n") == [
-        "# Title", "<!-- do not edit -->", "The answer.", "## Part", "Run `it` now.", "- one\n- two **strong**",
+        "# Title", "<!-- do not edit -->", "The answer.", "## Part", "Run `it`: *now* or **never**, see [there](x.md).",
+        "````text\na ``` b\n````", "- one\n- two **strong**",
         "![two bars](bars.svg)", "<details><summary>More</summary>", "inside", "</details>", "`again`\n",
     ]  # fmt: skip
     assert Words(html).found == [
-        "Title", "The answer.", "Part", "Run it now.", "one", "two strong", "Bars", "More", "inside", "Written by again",
+        "Title", "The answer.", "Part", "Run it: now or never, see there.a ``` b", "one",
+        "two strong", "Bars", "More", "inside", "Written by again",
     ]  # fmt: skip
     assert "<svg></svg>" in html
     assert [line for line in screen.split("\n") if line] == [
-        "Title", "Part", "Run it now.", "one", "two strong", "A problem.", "The answer.",
+        "Title", "Part", "Run it: now or never, see there.", "a ``` b", "one", "two strong", "A problem.", "The answer.",
     ]  # fmt: skip
     assert printed(document, quiet=True).split("\n") == ["A problem.", "The answer.", ""]
 
@@ -114,13 +118,30 @@ def test_a_statement_foots_in_every_format() -> None:
         assert amounts[0] + amounts[1] + amounts[-2] == amounts[-1]
 
 
-@pytest.mark.parametrize("width", [40, 80])
-def test_a_table_that_does_not_fit_loses_no_number(width: int) -> None:
-    columns = (Column("name"), *(Column(f"count {i}", "right") for i in range(8)))
-    rows = tuple((f"row {r}", *(str(10**11 + 100 * r + i) for i in range(8))) for r in range(2))
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 120, 200])
+@pytest.mark.parametrize("first", ["left", "group"])
+def test_a_table_that_does_not_fit_loses_no_number(width: int, first: str) -> None:
+    """But those that a terminal leaves out: ``page`` always, ``some`` where the others fit without them."""
+    columns = (Column("name", first), Column("kind"), *(Column(f"count {i}", "right") for i in range(4)))
+    columns += (Column("more", "right", "some"), Column("most", "right", "page"))
+    rows = tuple((f"row {r // 2}", f"kind {r}", *(str(10**11 + 100 * r + i) for i in range(6))) for r in range(4))
     shown = printed(Document("t", "", (Table(columns, rows),)), width)
-    assert all(cell in shown for row in rows for cell in row)
-    assert max(map(len, shown.split("\n"))) <= width
+    lost = {cell for row in rows for cell in row if cell not in shown}
+    pages = {row[-1] for row in rows}
+    assert lost in (pages, {cell for row in rows for cell in row[-2:]})
+    assert lost == pages or "count 0" in shown.split("\n")[2]
+    assert shown.count("row 0") == (1 if first == "group" else 2)
+    assert max(map(len, shown.split("\n"))) <= max(width, 40)
+
+
+@given(st.sampled_from("#-+>=1"), WORDS)
+def test_a_line_is_no_heading_and_no_list(mark: str, word: str) -> None:
+    text = f"{mark}. {word}" if mark.isdigit() else f"{mark} {word}"
+    page = to_markdown(Document("t", "", (Text(text), Items((text,)))))
+    tokens = MarkdownIt("commonmark").parse(page.partition("\n\n")[2])
+    assert [token.type for token in tokens if token.type.endswith("_open")] == [
+        "paragraph_open", "bullet_list_open", "list_item_open", "paragraph_open",
+    ]  # fmt: skip
 
 
 def test_a_section_without_content_has_no_heading() -> None:

@@ -19,15 +19,11 @@ from reconcile.core.records import FLOP, MAC
 from reconcile.core.results import LayerRow, Residual, Statement
 from reconcile.core.work import Work
 from reconcile.engine.answer import Answer
-from reconcile.matrix import terminal as matrix_terminal
-from reconcile.matrix.run import MatrixResult
 from reconcile.report.terminal import screen as terminal
-from tests.matrix import matrices
 from tests.report import samples, trained
 
 CAUSES = (Cause.OUTSIDE_CONVENTION, Cause.LOOP_COUNTED_ONCE, Cause.IMPLEMENTATION_DIFFERS)
 LAYERS = ("dense", "loop", "encoder.blocks.11.attention.query_projection", "層" * 30)
-OLD, NEW = matrices.OLD.name, matrices.NEW.name
 
 amounts = st.integers(-(2**80), 2**80)
 counts = st.integers(0, 2**80)
@@ -44,13 +40,9 @@ def plus(amount: int) -> str:
     return whole(amount, "+")
 
 
-def printed(result: Answer | MatrixResult, width: int, statement: Statement | None = None) -> str:
+def printed(result: Answer, width: int, statement: Statement | None = None) -> str:
     out = io.StringIO()
-    console = Console(file=out, width=width)
-    if isinstance(result, MatrixResult):
-        matrix_terminal.show(result, console, verbose=True)
-    else:
-        terminal.show(result, console, statement)
+    terminal.show(result, Console(file=out, width=width), statement)
     return out.getvalue()
 
 
@@ -164,22 +156,6 @@ def test_the_totals_show_every_amount_whole_at_any_width(total: int, unit: str, 
 
 
 @settings(deadline=None, max_examples=6)
-@given(statements(f"{OLD}: thop", f"{NEW}: thop"), counts, st.sampled_from((MAC, FLOP)), widths)
-def test_a_matrix_shows_every_amount_whole_at_any_width(
-    statement: Statement, total: int, unit: str, width: int
-) -> None:
-    made = matrices.clean()
-    cells = tuple(replace(c, result=counted(c.result, total, unit)) for c in made.cells if c.result is not None)
-    text = printed(replace(made, cells=cells, neighbours=(statement,)), width)
-    table, rest = text.split("work that ran: ", 1)
-    normalised = whole(total * (2 if unit == MAC else 1))
-    assert missing(table, [normalised] * 2) == []
-    assert [x for x in re.findall(r"\d[\d,]{3,}\d", table) if x not in (normalised, whole(total))] == []
-    assert missing(section(rest, f"{statement.from_} → {statement.to}"), in_the_statement(statement)) == []
-    assert too_wide(text, width) == []
-
-
-@settings(deadline=None, max_examples=6)
 @given(st.integers(3, 24), widths)
 def test_the_phases_show_every_phase_and_its_ratio_at_any_width(power: int, width: int) -> None:
     """Each phase of the second layer is a power of ten. Both gradients do the forward pass's work again: its ratio is 2."""
@@ -199,4 +175,3 @@ def test_the_phases_show_every_phase_and_its_ratio_at_any_width(power: int, widt
 @pytest.mark.parametrize("width", [1, 20, 39])
 def test_a_narrower_terminal_gets_what_40_columns_get(width: int) -> None:
     assert printed(samples.full(), width) == printed(samples.full(), 40)
-    assert printed(matrices.clean(), width) == printed(matrices.clean(), 40)

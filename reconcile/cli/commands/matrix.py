@@ -61,8 +61,8 @@ def matrix(
     from ...launch.choose import conventions_of, pair_of
     from ...launch.request import models_of, run_request
     from ...matrix import report
-    from ...matrix import terminal as matrix_terminal
     from ...matrix.run import run_matrix
+    from ...report.document.terminal import show
     from ..options import again
     from ..progress import progress
     from ..screen import print_safely
@@ -79,7 +79,8 @@ def matrix(
         result = run_matrix(request, chosen, name_environment(tell), _say(quiet))
     texts = report.render(result, formats, again(ctx))
     files = atomic.write(out, report.STEM.format(result.model), texts)
-    print_safely(lambda console: matrix_terminal.show(result, console, files, quiet=quiet, verbose=verbose))
+    page = report.describe_matrix(result, verbose=verbose)
+    print_safely(lambda console: show(page, console, files, quiet=quiet))
     ctx.exit(result.exit_code)
 
 

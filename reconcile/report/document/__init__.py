@@ -18,7 +18,7 @@ class Span:
 
     Attributes:
         text: The words.
-        style: ``strong``, ``emphasis`` or ``code``; '' for plain words.
+        style: ``strong``, ``emphasis`` or ``code``; the value of a State, for its colour on a terminal; '' for plain words.
         link: The address that the words lead to; '' for none.
     """
 
@@ -37,9 +37,24 @@ def strong(text: str) -> Span:
 
 
 def mark_code(text: str) -> Inline:
-    """A sentence of our own whose words between backticks are code."""
+    """A text whose words between backticks are code, and nothing else in it is markup."""
     pieces = re.split(r"`([^`]+)`", text)
     return tuple(Span(piece, "code") if i % 2 else piece for i, piece in enumerate(pieces) if piece)
+
+
+_MARK = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^\]]+)\]\(([^)]+)\)")
+
+
+def mark_up(text: str) -> tuple[str | Span, ...]:
+    """A sentence of our own with ```code```, ``**strong**``, ``*emphasis*`` and ``[links](address)``."""
+    made: list[str | Span] = []
+    end = 0
+    for found in _MARK.finditer(text):
+        code, bold, italic, words, address = found.groups()
+        style = "code" if code else "strong" if bold else "emphasis" if italic else ""
+        made += [text[end : found.start()], Span(code or bold or italic or words, style, address or "")]
+        end = found.end()
+    return tuple(part for part in (*made, text[end:]) if part)
 
 
 def spans_of(inline: Inline) -> tuple[Span, ...]:
@@ -78,11 +93,15 @@ class Column:
 
     Attributes:
         title: Its heading; '' for none.
-        align: ``left``; ``right``; or ``whole``: on the left, and a terminal does not break its lines.
+        align: ``left``; ``right``; ``whole``: on the left, and a terminal does not break its lines; or ``group``, for a first
+            column: a terminal shows a name that several rows have in a line above them.
+        room: Where the column is shown: ``''`` everywhere; ``some``: not on a terminal where its table is too wide;
+            ``page``: not on a terminal.
     """
 
-    title: str
+    title: Inline
     align: str = "left"
+    room: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +120,13 @@ class Statement:
         statement: Its amounts.
         layers: The model's layers in their order.
         limit: Lines of a cause on a terminal; None for all.
+        totals: A sentence on where its two totals come from, which a terminal leaves out; '' for none.
     """
 
     statement: BridgeStatement
     layers: tuple[str, ...] = ()
     limit: int | None = 12
+    totals: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +154,15 @@ class Fold:
     blocks: tuple[Block, ...]
 
 
-Block = Heading | Text | Items | Table | Statement | Picture | Fold
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines to copy, or as a program wrote them. ``language`` is ``sh`` for a command, ``text`` for neither."""
+
+    text: str
+    language: str = "text"
+
+
+Block = Heading | Text | Items | Table | Statement | Picture | Fold | Code
 
 
 @dataclass(frozen=True, slots=True)

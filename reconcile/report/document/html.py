@@ -8,11 +8,11 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup, escape
 
-from ...core.text import clean
+from ...core.text import clean, plain
 from ..page import finalize, hash_of, style_page
 from ..rendering import environment
 from . import Document, Inline, Statement, spans_of
-from .markdown import STATEMENT, statement_rows
+from .markdown import STATEMENT, statement_rows, why_open
 
 TAGS = {"strong": "strong", "emphasis": "em", "code": "code"}
 
@@ -27,15 +27,15 @@ def to_html(document: Document, style: str = "") -> str:
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
     made = environment(finalize, autoescape=True, package=__package__, folder=".")
-    made.filters.update(inline=render_inline, rows=_rows, kind=lambda block: type(block).__name__, svg=Markup)
-    made.globals.update(statement_columns=STATEMENT)
+    made.filters.update(
+        inline=render_inline, rows=_rows, kind=lambda block: type(block).__name__, svg=Markup, plain=plain
+    )
+    made.globals.update(statement_columns=STATEMENT, why_open=why_open)
     return made.get_template("document.html.j2")
 
 
 def _rows(block: Statement) -> list[tuple[Inline, ...]]:
-    statement = block.statement
-    known = None not in (statement.from_total, statement.to_total, statement.residual)
-    return list(statement_rows(block)) if known else []
+    return list(statement_rows(block.statement, block.layers)) if block.statement.closed else []
 
 
 def render_inline(inline: Inline) -> Markup:

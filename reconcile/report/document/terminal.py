@@ -7,14 +7,17 @@ from pathlib import Path
 
 import rich.text
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 
 from ...core.causes import State
-from ...core.text import clean
+from ...core.text import clean, plain
 from ..terminal import columns
 from ..terminal.tables import STYLE, statement_table
-from . import Block, Document, Fold, Heading, Inline, Items, Picture, Statement, Table, Text, spans_of
+from . import Block, Code, Document, Fold, Heading, Inline, Items, Picture, Statement, Table, Text, spans_of
 
 STYLES = {"dim": "dim", "bad": STYLE[State.UNEXPLAINED], "strong": "bold", "emphasis": "italic"}
+ALL_ROOMS = ("", "some")
+STYLES |= {state.value: style for state, style in STYLE.items()}
 
 
 def show(document: Document, console: Console, files: Sequence[Path] = (), *, quiet: bool = False) -> None:
@@ -52,11 +55,15 @@ def render_blocks(blocks: Iterable[Block], width: int) -> Iterator[RenderableTyp
         if isinstance(block, Text):
             yield render_inline(block.text, STYLES.get(block.style, ""))
         elif isinstance(block, Items):
+            if not block.items:
+                continue
             yield from (render_inline(item, STYLES.get(block.style, "")) for item in block.items)
         elif isinstance(block, Table):
             yield _render_table(block, width)
         elif isinstance(block, Statement):
             yield statement_table(block.statement, block.layers, block.limit, width)
+        elif isinstance(block, Code):
+            yield rich.text.Text(plain(block.text))
         elif isinstance(block, Picture | Fold):
             continue
         yield rich.text.Text()
@@ -64,14 +71,39 @@ def render_blocks(blocks: Iterable[Block], width: int) -> Iterator[RenderableTyp
 
 def _render_table(table: Table, width: int) -> RenderableType:
     """In columns; where these do not fit, each row's name with the cells that it has below it."""
-    titles = [columns.Column(column.title, column.align) for column in table.columns]
-    rows = [[render_inline(cell) for cell in row] for row in table.rows]
-    shown = columns.laid_out(titles, rows, width)
-    if shown is not None:
-        return shown
-    lines = []
+    grouped = bool(table.columns) and table.columns[0].align == "group"
+    for rooms, gap in ((ALL_ROOMS, 2), (ALL_ROOMS, 1), (("",), 2), (("",), 1), (ALL_ROOMS, 0)):
+        kept = [index for index, column in enumerate(table.columns) if column.room in rooms]
+        titles = [render_inline(table.columns[index].title).plain for index in kept]
+        aligned = [table.columns[index].align for index in kept]
+        rows: list[list[columns.Cell]] = [[render_inline(row[index]) for index in kept] for row in table.rows]
+        if grouped:
+            titles, aligned, rows = [f"{titles[0]}, {titles[1]}", *titles[2:]], aligned[1:], list(_group_rows(rows))
+        shown = columns.laid_out(list(map(columns.Column, titles, aligned)), rows, width, gap) if gap else None
+        if shown is not None:
+            return shown
+    return columns.stack_lines(_stack_rows(titles[1:], rows), width)  # each number has a line: of all columns again
+
+
+def _group_rows(rows: Iterable[list[columns.Cell]]) -> Iterator[list[columns.Cell]]:
+    """Each name that rows begin with in a row of its own, and theirs below it."""
+    last: object = None
+    for group, name, *cells in rows:
+        if group != last:
+            last = group
+            yield [group, *("" for _ in cells)]
+        yield [Padding.indent(name, 2), *cells]
+
+
+def _stack_rows(titles: Sequence[str], rows: Iterable[Sequence[columns.Cell]]) -> Iterator[columns.Line]:
     for name, *cells in rows:
-        lines.append(columns.Line(name))
-        named = zip(table.columns[1:], cells, strict=True)
-        lines += [columns.Line(rich.text.Text(column.title), cell, 2) for column, cell in named if cell.plain]
-    return columns.stack_lines(lines, width)
+        indent = name.left if isinstance(name, Padding) else 0
+        yield columns.Line(_text_of(name), indent=indent)
+        for title, cell in zip(titles, map(_text_of, cells), strict=True):
+            if cell.plain:
+                yield columns.Line(rich.text.Text(title), cell, indent + 2)
+
+
+def _text_of(cell: columns.Cell) -> rich.text.Text:
+    inside = cell.renderable if isinstance(cell, Padding) else cell
+    return inside if isinstance(inside, rich.text.Text) else rich.text.Text(str(inside))
