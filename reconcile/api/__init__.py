@@ -169,10 +169,5 @@ def _here(
     from ..launch.in_process import collect_live
 
     choose.check_cached(request, models)
-    return workflow.run(
-        replace(request, every_convention=True),
-        tell,
-        lambda r, t: collect_live(
-            models, inputs, r.counters, r.device, t, r.training, r.context, r.standard, optimizer
-        ),
-    )
+    request = replace(request, every_convention=True)
+    return workflow.run(request, tell, lambda r, t: collect_live(models, inputs, r, t, optimizer))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ..align.alignment import Alignment
@@ -24,11 +23,9 @@ from ..launch.keywords import in_keywords, keywords_of
 from ..launch.options import keywords_taken_by
 from ..launch.ownership import check_owner, list_imported, owner_of
 from ..launch.request import RunRequest, run_request
+from ..launch.runner import Collect
 from ..launch.workers.supervisor import Event
 from ..work import load
-
-Taking = Callable[[RunRequest, Callable[[Event], None]], Collected]
-"""Takes the traces and ledgers of a request."""
 
 
 def pop_options(params: dict[str, Any], function: Callable[..., Any]) -> dict[str, Any]:
@@ -40,13 +37,17 @@ def pop_options(params: dict[str, Any], function: Callable[..., Any]) -> dict[st
 
 def model_at_hand(
     model: object, inputs: object, name: str, framework: str, params: Mapping[str, object], asked: Mapping[str, Any]
-) -> tuple[RunRequest, Taking]:
+) -> tuple[RunRequest, Collect]:
     """The request for a model at hand, and what counts it in this process. Raises UsageError."""
     if params:
         raise UsageError(f"{', '.join(params)}: a model at hand has no parameters; give them to its class.")
     framework = _framework(model, framework)
     at_hand = None if isinstance(asked["optimizer"], str) else asked["optimizer"]
-    return replace(run_request(**asked), factories={framework: name}), partial(_live, framework, model, inputs, at_hand)
+
+    def take(request: RunRequest, progress: Callable[[Event], None]) -> Collected:
+        return collect_live({framework: model}, inputs, request, progress, at_hand)
+
+    return replace(run_request(**asked), factories={framework: name}), take
 
 
 def _framework(model: object, name: str) -> str:
@@ -74,19 +75,6 @@ def _framework(model: object, name: str) -> str:
         names = " or ".join(f'framework="{record.name}"' for record in found)
         raise UsageError(f"flops was given {type(model).__name__}, which {titles} could call: add {names}.")
     return found[0].name
-
-
-def _live(
-    framework: str,
-    model: object,
-    inputs: object,
-    optimizer: Any,
-    request: RunRequest,
-    progress: Callable[[Event], None],
-) -> Collected:
-    """A model at hand, counted in this process."""
-    step = (request.training, request.context, request.standard, optimizer)
-    return collect_live({framework: model}, inputs, request.counters, request.device, progress, *step)
 
 
 def describe_for_test(error: UsageError, function: Callable[..., Any]) -> str:

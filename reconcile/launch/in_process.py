@@ -25,6 +25,7 @@ from ..worker.main import EMPTY, Worker
 from ..worker.user_code import describe_user_error, kind
 from . import user_models
 from .ownership import check_owner
+from .request import RunRequest
 from .runner import absent, counters_of_request, make_unseeing
 from .workers.supervisor import Event
 
@@ -80,14 +81,7 @@ class Live(AtHand):
 
 
 def _request(
-    framework: Framework,
-    model: Any,
-    inputs: Any,
-    counters: Sequence[str],
-    device: str,
-    training: str,
-    context: int | None,
-    standard: bool,
+    framework: Framework, model: Any, inputs: Any, counters: Sequence[str], request: RunRequest
 ) -> WorkerRequest:
     name = getattr(model, "__name__", None) or type(model).__name__
     specs = [inputs] if isinstance(inputs, str) else inputs
@@ -106,67 +100,54 @@ def _request(
             frameworks=(framework.name,),
             inputs=tuple((i.name, i.shape, i.dtype) for i in read),
         ),
-        device=device,
-        training=training,
-        standard=standard,
-        context=context,
+        device=request.device,
+        training=request.training,
+        standard=request.standard,
+        context=request.context,
     )
 
 
 def collect_live(
     models: Mapping[str, Any],
     inputs: Any,
-    asked: Sequence[str],
-    device: str,
+    request: RunRequest,
     progress: Callable[[Event], None],
-    training: str = "",
-    context: int | None = None,
-    standard: bool = False,
     optimizer: Any = None,
 ) -> Collected:
-    """Run the tracers and counters of these models in this process; ``training`` is the optimiser of a training step, '' for a
-    call, ``context`` the number of tokens in the cache before the call, None for a call without a cache, and ``standard`` says
-    whether a compiled model takes that optimiser's step in place of its own; ``optimizer`` is an optimizer object, for a step
-    like its own.
+    """Run the tracers and counters of these models, by framework, in this process, as the request says that names no model;
+    ``optimizer`` is an optimizer object, for a training step like its own.
 
     Raises UsageError for a model or inputs that cannot be used.
     """
-    counters = user_models.counters_of(dict.fromkeys(models, ""), asked)
+    counters = user_models.counters_of(dict.fromkeys(models, ""), request.counters)
     traces: list[Trace | Missing] = []
     ledgers: list[Ledger | Missing] = []
     names = {}
     for framework in (record for name, record in frameworks().items() if name in models):
         own_counters = [name for name in counters if known_counters()[name].framework == framework.name]
-        request = _request(framework, models[framework.name], inputs, own_counters, device, training, context, standard)
         if not framework.factories:
             what = f"{framework.name}= is {kind(models[framework.name])}"
             raise UsageError(f"{what}: a model of {framework.title} is given as the path of its file.")
         check_owner(framework, models[framework.name])
         adapter = adapter_of(framework)
-        pair = Live(request, adapter, models[framework.name], inputs)
+        body = _request(framework, models[framework.name], inputs, own_counters, request)
+        pair = Live(body, adapter, models[framework.name], inputs)
         pair.optimizer = optimizer
         names[framework.name] = pair.where
-        worker = Worker(request, pair)
+        worker = Worker(body, pair)
         with quietly(), same_numbers(), adapter.keep_state():
             trace = _take_record(worker, TRACE, progress)
             assert not isinstance(trace, Ledger)
             traces.append(trace)
             for counter in own_counters:
-                if training and known_counters()[counter].blind:
+                if request.training and known_counters()[counter].blind:
                     ledgers.append(make_unseeing(counter))
                     continue
                 ledger = _take_record(worker, counter, progress)
                 assert not isinstance(ledger, Trace)
                 ledgers.append(ledger)
-    meta = {
-        **EMPTY,
-        "name": user_models.name_of(names),
-        "params": names,
-        "frameworks": list(names),
-        "training": training,
-        "context": context,
-    }
-    return Collected(meta, tuple(traces), tuple(ledgers))
+    meta = {**EMPTY, "name": user_models.name_of(names), "params": names, "frameworks": list(names)}
+    return Collected({**meta, "training": request.training, "context": request.context}, tuple(traces), tuple(ledgers))
 
 
 def _take_record(worker: Worker, task: str, progress: Callable[[Event], None]) -> Trace | Ledger | Missing:
@@ -186,9 +167,7 @@ def _take_record(worker: Worker, task: str, progress: Callable[[Event], None]) -
         reason = str(error) if isinstance(error, CannotCount) else describe_user_error(error).removeprefix("raised ")
         if task == TRACE:
             return Missing("trace", framework.name, state, reason, "", "")
-        lacked = (
-            (getattr(error, "name", None) or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-        )
+        lacked = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if lacked and lacked == known_counters()[task].package:
             return absent(known_counters()[task], "in this environment", device)
         return Missing(task, framework.name, state, reason, known_counters()[task].unit, device)

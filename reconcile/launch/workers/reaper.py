@@ -43,9 +43,16 @@ PATIENCE = 10.0
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def command(worker: Sequence[str], run: Path, folder: Path, confinement: Any, accelerators: bool) -> list[str]:
+def command(
+    worker: Sequence[str],
+    run: Path,
+    folder: Path,
+    confinement: Any,
+    readable: Sequence[str] = (),
+    accelerators: bool = False,
+) -> list[str]:
     """The command of a reaper with that worker. ``run`` is removed if home is killed; if the module ``confinement`` is not None,
-    it lets the worker write to ``folder`` alone."""
+    it lets the worker write to ``folder`` alone, and read that and ``readable``."""
     paths = [Path(__file__).parents[3], *(confinement.find_libraries() if confinement else ())]
     job = {
         "paths": [str(path) for path in paths],
@@ -54,6 +61,7 @@ def command(worker: Sequence[str], run: Path, folder: Path, confinement: Any, ac
         "run": str(run),
         "confined": str(folder) if confinement else "",
         "confinement": confinement.__name__ if confinement else "",
+        "readable": list(readable),
         "accelerators": accelerators,
     }
     return [sys.executable, "-I", "-S", "-c", START, json.dumps(job)]
@@ -112,10 +120,13 @@ def _become(job: dict[str, Any], parent: int, work: Callable[[], object]) -> Non
         if os.getppid() != parent:
             os._exit(1)
         if job["confined"]:
-            reasons = importlib.import_module(job["confinement"]).confine(job["confined"], job["accelerators"])
+            confinement = importlib.import_module(job["confinement"])
+            reasons = confinement.confine(job["confined"], job["readable"], job["accelerators"])
             note = Path(job["confined"], CONFINED + ".part")
             note.write_text(json.dumps(reasons), encoding="utf-8")
             note.replace(note.with_suffix(""))
+            if not confinement.holds(reasons):
+                os._exit(127)
         work()
     except OSError as error:
         os.write(2, f"{job['worker'][0]} cannot be started: {error.strerror}.\n".encode())

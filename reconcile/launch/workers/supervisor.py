@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
+import os
 import signal
 import subprocess
 import threading
@@ -193,7 +194,14 @@ class Supervisor:
             if self.nursery is not None:
                 return self.nursery.fork(request, self.run_folder, log, own)
             return subprocess.Popen(
-                reaper.command(worker, self.run_folder, folder, self._confinement, self.request.device != "cpu"),
+                reaper.command(
+                    worker,
+                    self.run_folder,
+                    folder,
+                    self._confinement,
+                    self._list_readable(),
+                    self.request.device != "cpu",
+                ),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -201,11 +209,23 @@ class Supervisor:
                 env={**self.python.environ(), **own},
             )
 
+    def _list_readable(self) -> list[str]:
+        """What a confined worker may read beside the system's files."""
+        if not self._confinement or self.request.file is None:
+            return []
+        paths = self.python.environ().get("PYTHONPATH", "").split(os.pathsep)
+        found: list[str] = self._confinement.list_readable(
+            self.python.path, self.request.file.path, str(self.tool), *paths
+        )
+        return found
+
     def _read_confined(self, folder: Path) -> bool:
-        """Report how the worker is confined, once that is known."""
+        """Report how the worker is confined, once that is known; a file whose worker cannot be confined is refused."""
         reasons = written.confinement(folder, reaper.CONFINED, self._confinement.LIMITS)
         if reasons is None:
             return False
+        if not self._confinement.holds(reasons):
+            self._blame_file(self._confinement.refusal(reasons))
         self.progress(Event(self.framework, self._confinement.sentence(reasons), "confined"))
         return True
 

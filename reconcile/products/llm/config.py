@@ -65,6 +65,6 @@ def read_configuration(
     request = run_request(counters=("formula:all",), pass_=pass_)
 
     def take(r: RunRequest, tell: Callable[[Event], None]) -> Collected:
-        return collect_live({framework(): make}, None, r.counters, r.device, tell, r.training, r.context)
+        return collect_live({framework(): make}, None, r, tell)
 
     return request, make.__name__, take
