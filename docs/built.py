@@ -15,8 +15,8 @@ from pathlib import Path
 from docs.links import linked
 from reconcile.products.gallery import markdown as gallery
 from reconcile.products.gallery.run import read_gallery
-from reconcile.products.mfu import claims, listing, table_page
-from reconcile.products.mfu.table import verdicts
+from reconcile.products.mfu import claims, peaks_report, table_report
+from reconcile.products.mfu.table_verdicts import verdicts
 from reconcile.products.scorecard import cells, page, picture
 from reconcile.products.scorecard import markdown as scorecard
 from tests.zoo import every_formula
@@ -43,9 +43,9 @@ def built() -> dict[Path, str | bytes]:
         REPORTS / "README.md": gallery.to_markdown(rows, {}),
         REPORTS / f"{gallery.PICTURE}.svg": gallery.to_svg(rows),
         REPORTS / "formulas.md": every_formula.page(every_formula.read()),
-        MFU / "README.md": table_page.to_markdown(found, "reconcile mfu --table claims.csv --out mfu"),
-        MFU / "mfu.csv": table_page.to_csv(found),
-        MFU / "trainers.md": listing.trainers(),
+        MFU / "README.md": table_report.to_markdown(found, "reconcile mfu --table claims.csv --out mfu"),
+        MFU / "mfu.csv": table_report.to_csv(found),
+        MFU / "trainers.md": peaks_report.trainers(),
         SCORECARD / f"{scorecard.PAGE}.md": scorecard.to_markdown(board),
         SCORECARD / f"{scorecard.STEM}.csv": scorecard.to_csv(board),
         SCORECARD / f"{scorecard.STEM}.html": page.to_html(board),

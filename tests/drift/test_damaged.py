@@ -19,9 +19,9 @@ from reconcile.drift import baselines
 from reconcile.drift.check import between, check
 from reconcile.drift.words import details, verdict
 from reconcile.launch.request import RunRequest
-from reconcile.products.decode.figure import figure
-from reconcile.products.decode.gather import gather
+from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.search import search
+from reconcile.products.decode.sources import gather
 from tests.drift import takes
 from tests.drift.takes import take
 

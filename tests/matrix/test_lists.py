@@ -10,7 +10,7 @@ import pytest
 
 from reconcile.launch.environments.named import load
 from reconcile.launch.environments.provision import ensure
-from reconcile.products.audit import sources
+from reconcile.products.audit import published_tables
 from reconcile.products.sweep import listing
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(900)]
@@ -43,7 +43,7 @@ def test_every_model_of_timm(python: str) -> None:
 
 def test_the_figures_that_torchvision_states() -> None:
     """166, of which 115 are of models that classify pictures."""
-    rows = list(csv.DictReader(io.StringIO(sources.torchvision(load()))))
+    rows = list(csv.DictReader(io.StringIO(published_tables.torchvision(load()))))
     kinds = Counter(row["model"].partition("(")[0].rpartition(".")[0].removeprefix("torchvision:") for row in rows)
     assert kinds == {
         "": 115, "detection": 13, "optical_flow": 8, "quantization": 14, "segmentation": 6, "video": 10,

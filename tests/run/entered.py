@@ -74,7 +74,7 @@ def hold(folder: Path) -> None:
     """Write what each worker is to copy: the records of the committed baseline."""
     from reconcile.core.records import Ledger, Trace, to_json
     from reconcile.drift import baselines
-    from reconcile.products.decode.gather import SHIPPED
+    from reconcile.products.decode.sources import SHIPPED
 
     found = baselines.load(SHIPPED / "gru_demo" / "current.json").collected
     (folder / "meta.json").write_text(json.dumps(found.meta))

@@ -27,7 +27,7 @@ from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected
 from reconcile.launch import choose, runner
 from reconcile.launch.request import run_request
-from reconcile.products.decode.gather import SHIPPED
+from reconcile.products.decode.sources import SHIPPED
 from reconcile.work import formula_files
 
 

@@ -20,7 +20,7 @@ from reconcile.launch.request import run_request
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.products.formula.formula import Formula, formula
 from reconcile.products.formula.report import plain
-from reconcile.products.formula.takes import run_at
+from reconcile.products.formula.run_points import run_at
 from reconcile.products.formula.variables import Template, read_variables
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
 from reconcile.model_zoo import loading
-from reconcile.products.decode.figure import figure
+from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.search import search
 from tests.products.decode import data
 from tests.zoo import convolutional as conv

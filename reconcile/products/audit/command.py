@@ -83,9 +83,9 @@ def audit(
     from ..sweep import page as sweep_page
     from ..sweep import store
     from ..sweep.cells import request_of
-    from . import cell, html, page, variants
+    from . import cell, hints, html, report
+    from .claim_cells import cells_of
     from .claims import Claim, read_claims
-    from .models import cells_of
     from .verdict import State, by_chance, verdicts
 
     known = load(file)
@@ -109,18 +109,18 @@ def audit(
         judged, found = verdicts(rows, of_row, wrong)
         explained[:] = [one.state is State.EXPLAINED for one in judged]
         if others:
-            judged = variants.add_hints(judged, {row: outcomes[one.name] for row, one in more.items()})
-        more.update(variants.again(judged, cells))
+            judged = hints.add_hints(judged, {row: outcomes[one.name] for row, one in more.items()})
+        more.update(hints.again(judged, cells))
         drawn = by_chance(judged, of_row)
-        text = page.to_markdown(judged, drawn, command, found)
-        pages_ = {"README": text, "audit": page.to_csv(judged), "costs": sweep_page.costs(finished)}
+        text = report.to_markdown(judged, drawn, command, found)
+        pages_ = {"README": text, "audit": report.to_csv(judged), "costs": sweep_page.costs(finished)}
         store.write_pages(out, {**pages_, "index": html.to_html(judged, drawn, command, found)})
 
     where: dict[str, Any] = {"jobs": jobs, "dask": dask, "fresh": fresh, "quiet": quiet}
     finished = run_all(requests, out, pages, **where, run=cell.run_cell)
     if more:
         others = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in more.values()}.values()]
-        run_all(others, out, lambda found: pages(list(ran), found), **where, run=variants.run_cell)
+        run_all(others, out, lambda found: pages(list(ran), found), **where, run=hints.run_cell)
     models = f"{len(finished)} models{before(finished)}"
     say(f"{sum(explained)} of {len(rows)} figures explained; {models}; wrote {out / 'README.md'}")
     ctx.exit(EXIT_OK if all(explained) else EXIT_UNEXPLAINED)
@@ -129,10 +129,10 @@ def audit(
 def _table(claims: str, known: dict[str, Environment], out: Path) -> Path:
     """The file; what a library publishes is written to one beside the results. Raises UsageError."""
     from ...core import atomic
-    from . import sources
+    from . import published_tables
 
     if claims not in (TORCHVISION, ZOO):
         return Path(claims)
-    text = sources.zoo() if claims == ZOO else sources.torchvision(known)
+    text = published_tables.zoo() if claims == ZOO else published_tables.torchvision(known)
     (path,) = atomic.write(out, "claims", {"csv": text})
     return path

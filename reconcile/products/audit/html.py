@@ -10,9 +10,9 @@ from markupsafe import Markup
 from ...report.page import finalize, hash_of, style_page
 from ...report.rendering import environment
 from . import summary
-from .evidence import Found
-from .page import chance
-from .picture import picture
+from .report import chance
+from .scatter_plot import picture
+from .source_inference import Found
 from .verdict import State, Verdict
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ...core.causes import Cause
 from ...core.records import FLOP, MAC
 from ...core.text import number, percent
-from ..decode.figure import figure
-from .evidence import Found
+from ..decode.printed_figure import figure
+from .source_inference import Found
 from .verdict import State, Verdict
 
 HOW_SOURCES_ARE_READ = (

@@ -14,13 +14,13 @@ from ...core.causes import Cause
 from ...core.errors import UsageError
 from ...core.records import FLOP, MAC
 from ...core.text import number
-from ..decode.figure import PrintedFigure, figure
 from ..decode.grammar import Candidate
-from ..decode.nearest import nearest
+from ..decode.nearest_reading import nearest
+from ..decode.printed_figure import PrintedFigure, figure
 from ..decode.search import find_agreeing, select_comparable
 from .cell import candidates_of
 from .claims import Claim
-from .evidence import Found, Known, Row, row_of, weigh
+from .source_inference import Found, Known, Row, row_of, weigh
 
 SPAN = 10
 """A random figure lies between a tenth and ten times the multiply-adds of its model, as in docs/decode.md."""

@@ -21,7 +21,7 @@ from ...launch.request import RunRequest, run_request
 from ...launch.runner import collect
 from ...model_zoo import loading
 from ...work import COMPONENTS, load
-from ..decode.draft import Case, Draft, Reading, draft
+from ..decode.fit_counter import Case, Draft, Reading, draft
 
 NAMES = (*COMPONENTS, *SIZES)
 

@@ -14,6 +14,6 @@ PRODUCT = Product(
             order=10,
         ),
     ),
-    answer_hooks=(".published:add_published_figures",),
+    answer_hooks=(".published_figures:add_published_figures",),
     uses=("products.gallery",),
 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class _Decode(Signed):
     def read(self, text: str) -> object:
         """See Signed.read."""
-        from .figure import figure
+        from .printed_figure import figure
 
         return figure(text)
 
@@ -91,9 +91,9 @@ def decode(
     from ...launch.choose import prepare_conventions
     from ...launch.environments.named import load as load_environments
     from ...launch.request import models_of, run_request
-    from . import gather as data
-    from .figure import figure
-    from .printed import format_decoded
+    from . import sources as data
+    from .printed_figure import figure
+    from .report import format_decoded
     from .search import search
 
     wanted = figure(number)
@@ -156,11 +156,11 @@ def _hints(
     from ...cli.options import again
     from ...core.text import number, quote_words
     from ...launch.options import flags
-    from .elsewhere import find_reading, find_sibling, origin, unseen
+    from .hints import find_reading, find_sibling, origin, unseen
     from .readings import LAYER
+    from .runs import LITTLE
     from .search import bounds
     from .search import describe_releases as of_releases
-    from .stages import LITTLE
 
     if decoded.close:
         first = decoded.matches[0]
@@ -223,7 +223,7 @@ def _variants(ctx: click.Context, decoded: Decoded, request: RunRequest, known: 
     from ...launch.environments.named import CURRENT
     from ...launch.options import flags
     from . import variants
-    from .printed import of_variants
+    from .report import of_variants
 
     name = next((name for name in decoded.environments if name in known), CURRENT)
     there = None if name == CURRENT else collect_at_in(known[name])

@@ -12,10 +12,10 @@ from ...core.conventions import BUILT_IN, Convention
 from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
 from ...core.records import Ledger
 from ...core.registry import known_counters
-from .chance import by_chance
-from .figure import FEW, PrintedFigure
+from .false_positives import by_chance
 from .grammar import Candidate, Source, candidates
-from .nearest import nearest
+from .nearest_reading import nearest
+from .printed_figure import FEW, PrintedFigure
 from .readings import DERIVED, LAYER, PART, WORK
 
 

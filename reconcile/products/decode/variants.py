@@ -18,9 +18,9 @@ from ...launch.user_models import text_of
 from ...launch.workers.supervisor import Event
 from ...model_zoo.loading import load_pair, pair_path, resolve
 from ...model_zoo.pair import Input, PairError, Params
-from .chance import by_chance
-from .figure import PrintedFigure
+from .false_positives import by_chance
 from .grammar import Candidate, Source, candidates
+from .printed_figure import PrintedFigure
 from .readings import LAYER, WORK
 from .search import select_comparable
 

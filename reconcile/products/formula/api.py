@@ -93,7 +93,7 @@ def polynomials(
     from ...launch.environments.named import at as environment_at
     from ...launch.request import models_of, run_request
     from .formula import formula
-    from .takes import in_this_process, in_workers
+    from .run_points import in_this_process, in_workers
     from .variables import Template, read_variables, texts_of
 
     models = {name: options.pop(name) for name in frameworks() if name in options}

@@ -77,7 +77,7 @@ def formula(
     from ...launch.request import models_of, run_request
     from . import report
     from .formula import formula as found
-    from .takes import in_workers
+    from .run_points import in_workers
     from .variables import Template, read_variables
 
     choose.one_model(asked["model"], models_of(asked), overrides, inputs)

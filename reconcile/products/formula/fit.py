@@ -15,8 +15,8 @@ from ...core.errors import UsageError
 from ...engine.answer import Answer
 from ...engine.settle import Collected
 from ...launch.request import Point
+from .counts_table import Key, Table
 from .polynomial import Polynomial, Powers, box, degree, interpolate
-from .table import Key, Table
 from .variables import NODES, At, Template, Variable, held_out, nodes
 
 Run = tuple[Collected, Answer]

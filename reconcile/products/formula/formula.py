@@ -8,11 +8,11 @@ from fractions import Fraction
 
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from ...engine.answer import Answer
+from .check_sizes import scan, size
+from .counts_table import Key
 from .fit import Fit, Runs, Take, fit
 from .polynomial import Polynomial
 from .reasons import Reasons
-from .scan import scan, size
-from .table import Key
 from .variables import At, Template, Variable
 
 

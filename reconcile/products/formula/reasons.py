@@ -10,12 +10,12 @@ from functools import cached_property
 
 from ...core.registry import frameworks, known_counters
 from ...core.text import number
+from .amounts import CAUSE
+from .check_sizes import MOST, of_traces, size
+from .counts_table import Key, Table
 from .fit import Fit, Runs, highest, known_counts, name_point, polynomial
 from .patterns import cuts, offsets, period
 from .polynomial import Powers, box, interpolate
-from .scan import MOST, of_traces, size
-from .series import CAUSE
-from .table import Key, Table
 from .variables import FEWEST, HELD_OUT, NODES, At, Variable
 
 SHOWN = 5

@@ -25,10 +25,10 @@ from ...launch.request import run_request
 from ...launch.runner import collect
 from ...model_zoo import loading
 from ...worker.introspect import documentation
-from ..decode.figure import figure
-from ..decode.gather import load_saved_sources
 from ..decode.grammar import Source
+from ..decode.printed_figure import figure
 from ..decode.search import search
+from ..decode.sources import load_saved_sources
 from .rows import CounterCell, cell, source_of
 from .rows import read_rows as read_rows
 

@@ -21,7 +21,7 @@ from ...launch.options import OPTIMIZER
 from ...launch.request import run_request
 from ...launch.runner import collect
 from ...model_zoo import loading
-from ..decode.gather import claims
+from ..decode.sources import claims
 from .rows import CounterCell, cell, source_of
 from .rows import read_rows as read_rows
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
     from ...launch.workers.supervisor import Event
-    from .page import Page
+    from .comparison import Page
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,7 +65,7 @@ class LanguageModel:
         for a number.
         """
         from ...report.frames import formulas
-        from .told import why
+        from .report import why
 
         return formulas(
             (q.name, q.step, None if q.step is None else Fraction(q.step, self.result.once), q.residual, why(q))
@@ -74,7 +74,7 @@ class LanguageModel:
 
     def cite(self) -> str:
         """The sentence to publish: FLOPs per token, the step, the convention and the versions."""
-        from .told import cite
+        from .report import cite
 
         return clean(cite(self.result))
 
@@ -86,7 +86,7 @@ class LanguageModel:
         from ...core import atomic
         from ...core.errors import unknown
         from ...report.reports import stem
-        from .told import FORMATS
+        from .report import FORMATS
 
         for format_ in formats:
             if format_ not in FORMATS:
@@ -96,17 +96,17 @@ class LanguageModel:
         return atomic.write(Path(folder), name or stem(self.result.model, training=self.result.training), made)
 
     def __str__(self) -> str:
-        from .told import text
+        from .report import text
 
         return "\n".join(map(clean, text(self.result).rstrip("\n").splitlines()))
 
     def __repr__(self) -> str:
-        from .told import choice
+        from .report import choice
 
         return f"<reconcile.{type(self).__name__} {clean(self.result.model)}: {clean(choice(self.result))}>"
 
     def _repr_markdown_(self) -> str:
-        from .told import markdown
+        from .report import markdown
 
         return markdown(self.result)
 
@@ -140,7 +140,7 @@ def llm(
     Raises UsageError, with one sentence, for what cannot be used, and NotInResult if what ran is not known.
     """
     from ...launch import in_workers
-    from .asked import make_page, read_request
+    from .request import make_page, read_request
 
     tell, paths = progress or (lambda _event: None), in_workers.paths()
     sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch, "lora": str(lora or "")}

@@ -106,8 +106,8 @@ def llm(
     """
     from ...cli.progress import progress
     from ...core.errors import NotInResult
-    from . import told
-    from .asked import make_page, read_request
+    from . import report
+    from .request import make_page, read_request
 
     try:
         with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
@@ -125,5 +125,5 @@ def llm(
     except NotInResult as error:
         say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)
-    say(told.text(page, verbose=verbose) if formats == "text" else told.FORMATS[formats](page), nl=False)
+    say(report.text(page, verbose=verbose) if formats == "text" else report.FORMATS[formats](page), nl=False)
     ctx.exit(page.exit_code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ...core.text import multiple, number
-from .page import Page
+from .comparison import Page
 
 ELEMENTS = "hf-trainer"
 """The formula whose source takes the elements of the main input for tokens."""

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from ...core import table, user_files
 from ...core.errors import UsageError, brief, short
-from .printed import Claim, Printed, claim, read_number
+from .closed_forms import Shape
+from .printed_number import Claim, Printed, claim, read_number
 from .setup import throughput
-from .shapes import Shape
 
 COLUMNS = (
     "id", "who", "model", "params", "layers", "hidden", "heads", "kv_heads", "vocab", "seq", "tokens_per_second",

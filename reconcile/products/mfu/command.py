@@ -24,7 +24,7 @@ WORDS = {
 class _Mfu(Signed):
     def read(self, text: str) -> object:
         """See Signed.read."""
-        from .printed import claim
+        from .printed_number import claim
 
         return claim(text)
 
@@ -91,24 +91,24 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
             if not words
             else "give one CLAIM; quote it if it has spaces."
         )
-    from . import page
-    from .asked import setup_of
-    from .printed import claim as read
+    from . import report
+    from .printed_number import claim as read
     from .search import search
+    from .setup import setup_of
 
     wanted = read(words[0])
     outcome = search(wanted, setup_of(asked, wanted.kind == "share"))
     if asked["formats"] == "json":
-        say(page.data(outcome), nl=False)
+        say(report.data(outcome), nl=False)
     else:
-        say(page.headline(outcome) + "\n" if asked["quiet"] else page.text(outcome), nl=False)
+        say(report.headline(outcome) + "\n" if asked["quiet"] else report.text(outcome), nl=False)
     ctx.exit(EXIT_OK if outcome.explained else EXIT_UNEXPLAINED)
 
 
 def _other(word: str, files: list[Path], formats: str) -> int:
     """Answer what is no claim. Returns the exit code."""
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
-    from . import listing
+    from . import peaks_report
 
     if word == COMPARE:
         from .compare import compare_files
@@ -121,7 +121,7 @@ def _other(word: str, files: list[Path], formats: str) -> int:
 
         say(to_markdown(read_peaks(files[0]), files[0].name), nl=False)
     else:
-        say(listing.text() if word == PEAKS else listing.trainers(), nl=False)
+        say(peaks_report.text() if word == PEAKS else peaks_report.trainers(), nl=False)
     return EXIT_OK
 
 
@@ -130,15 +130,15 @@ def _table(claims: Path, out: Path | None) -> int:
     from ...core import atomic
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
     from ...core.text import quote_words
-    from . import table, table_page
+    from . import table_report, table_verdicts
     from .claims import read_claims
 
     if out is None:
         raise UsageError("--table needs --out DIR, the folder for README.md and mfu.csv.")
-    verdicts = table.verdicts(read_claims(claims))
+    verdicts = table_verdicts.verdicts(read_claims(claims))
     atomic.prepare(out)
     command = quote_words(["reconcile", "mfu", "--table", claims.name, "--out", out.name])
-    atomic.write(out, "README", {"md": table_page.to_markdown(verdicts, command)})
-    atomic.write(out, "mfu", {"csv": table_page.to_csv(verdicts)})
-    say(f"{table_page.states(verdicts)} Wrote {out / 'README.md'}")
-    return EXIT_OK if table_page.are_all_explained(verdicts) else EXIT_UNEXPLAINED
+    atomic.write(out, "README", {"md": table_report.to_markdown(verdicts, command)})
+    atomic.write(out, "mfu", {"csv": table_report.to_csv(verdicts)})
+    say(f"{table_report.states(verdicts)} Wrote {out / 'README.md'}")
+    return EXIT_OK if table_report.are_all_explained(verdicts) else EXIT_UNEXPLAINED

@@ -12,11 +12,10 @@ from typing import Any
 
 from ...core.errors import UsageError, brief, short
 from ...core.user_files import toml
-from .asked import setup_of
-from .page import decimal, number, share
 from .peaks import STATED, TERA, tera
-from .printed import Printed, claim
-from .setup import Setup
+from .printed_number import Printed, claim
+from .report import decimal, number, share
+from .setup import Setup, setup_of
 
 KEYS = (
     "claimed", "device", "dtype", "devices", "peak", "flops_per_second", "tokens_per_second", "step_seconds",

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from .chance import BEST, CUT, ROUNDING, agreement, by_chance
+from .agreement import BEST, CUT, ROUNDING, agreement, by_chance
 from .claims import Row
+from .closed_forms import FORMS, Form, Numerator
 from .peaks import TERA, Device, Peak, devices, find_devices, tera
-from .printed import Printed
-from .shapes import FORMS, Form, Numerator
+from .printed_number import Printed
 
 PLAIN, HARDWARE, ALWAYS = "as it is", "recomputation in HFU alone", "recomputation in every row"
 MODES = (PLAIN, HARDWARE, ALWAYS)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...core.errors import UsageError, short
 from ...core.user_files import toml
-from .printed import Printed
+from .printed_number import Printed
 
 TABLE = Path(__file__).with_name("peaks.toml")
 DTYPES = {

@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 
-from .chance import BEST, agreement, shares, significant
-from .printed import Claim, Printed
+from .agreement import BEST, agreement, shares, significant
+from .printed_number import Claim, Printed
 from .readings import FAR, Factor, singles
 from .setup import Setup
 

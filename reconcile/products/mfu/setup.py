@@ -1,15 +1,18 @@
-"""``Setup``: what a utilisation was computed from, as stated: throughput, FLOPs per token, devices and peak."""
+"""``Setup``: what a utilisation was computed from (throughput, FLOPs per token, devices, peak), and its options and keys read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 from ...core.errors import UsageError
-from .peaks import Device, Peak
-from .printed import Printed
-from .shapes import Numerator
+from ..llm.config import SEQ
+from .closed_forms import Numerator
+from .peaks import Device, Peak, find, stated_peak
+from .printed_number import Printed, count, rate, read_number, share, work
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +99,56 @@ def stated_numerator(name: str, per_token: Printed) -> Numerator:
 def first(name: str, numerators: Sequence[Numerator]) -> tuple[Numerator, ...]:
     """The formulas with the named one at the front."""
     return (*(n for n in numerators if n.name == name), *(n for n in numerators if n.name != name))
+
+
+def setup_of(asked: Mapping[str, Any], peaked: bool = True, rated: bool = True) -> Setup:
+    """The setup. ``peaked`` and ``rated``: a peak and a rate are needed. Raises UsageError for what does not go together."""
+
+    def read_option(name: str, how: Callable[[str, str], Printed] = read_number) -> Printed | None:
+        text = asked.get(name)
+        return None if text is None else how(str(text), f"--{name.replace('_', '-')}")
+
+    device = find(str(asked["device"])) if asked.get("device") else None
+    dtype = str(asked.get("dtype") or "bf16")
+    own = read_option("peak", rate)
+    peak = stated_peak(dtype, own) if own is not None else device.peak(dtype) if device is not None else None
+    if peaked and peak is None:
+        raise UsageError("a utilisation needs the peak of a device: give --device, or its FLOP/s with --peak.")
+    flops = read_option("flops_per_second", rate)
+    tokens = throughput(
+        read_option("tokens_per_second"), read_option("step_seconds"), read_option("tokens_per_step", count)
+    )
+    if rated and flops is None and tokens is None:
+        raise UsageError(
+            "no throughput is stated: give --flops-per-second, or --tokens-per-second (or --step-seconds and "
+            "--tokens-per-step) with --flops-per-token or --config."
+        )
+    if flops is not None and tokens is not None:
+        raise UsageError("--flops-per-second states the whole rate: leave tokens and steps out.")
+    spoken = not rated and flops is None and (asked.get("flops_per_token") or asked.get("config"))
+    padding = asked.get("padding")
+    return Setup(
+        devices=int(asked.get("devices") or 1),
+        device=device,
+        peak=peak,
+        flops=flops,
+        tokens=tokens,
+        numerators=_numerators(asked, read_option("flops_per_token", work)) if tokens is not None or spoken else (),
+        splits=tuple((name, int(asked[name])) for name in ("tp", "cp", "pp") if (asked.get(name) or 1) > 1),
+        accumulation=int(asked.get("accumulation") or 1),
+        padding=Fraction(0) if padding is None else share(str(padding), "--padding"),
+        recompute=asked.get("recompute") or "",
+    )
+
+
+def _numerators(asked: Mapping[str, Any], per_token: Printed | None) -> tuple[Numerator, ...]:
+    config = asked.get("config")
+    if (per_token is None) == (config is None):
+        raise UsageError("tokens need their FLOPs: give either --flops-per-token or --config config.json.")
+    if per_token is not None:
+        if asked.get("seq") or asked.get("formula"):
+            raise UsageError("--seq and --formula go with --config.")
+        return (stated_numerator("stated", per_token),)
+    from .config_formulas import formulas
+
+    return formulas(Path(str(config)), int(asked.get("seq") or SEQ), str(asked.get("formula") or "palm"))

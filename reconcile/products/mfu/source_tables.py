@@ -15,9 +15,9 @@ from pathlib import Path
 from ...core.errors import UsageError, brief
 from ...core.text import markdown
 from ...core.user_files import text
-from .page import decimal
 from .peaks import TERA, Device, Peak, devices, tera
 from .readings import cite_device
+from .report import decimal
 
 DTYPES = ("bf16", "fp16")
 """What such a table is taken to hold: the first of these that a device has."""

@@ -13,7 +13,7 @@ from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import RECOMPUTATION, Op, Trace
 from reconcile.drift import baselines
 from reconcile.engine.settle import settle
-from reconcile.products.decode.gather import SHIPPED
+from reconcile.products.decode.sources import SHIPPED
 from reconcile.work import Work, load, registered_formulas, work_of
 
 FILES = sorted(SHIPPED.glob("*/*.json"))

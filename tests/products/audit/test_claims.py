@@ -8,7 +8,7 @@ import pytest
 
 from reconcile.core.errors import UsageError
 from reconcile.products.audit.claims import LONGEST, Claim, read_claims
-from reconcile.products.audit.page import to_csv
+from reconcile.products.audit.report import to_csv
 from reconcile.products.audit.verdict import State, Verdict
 
 

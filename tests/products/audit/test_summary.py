@@ -7,7 +7,7 @@ import re
 
 from reconcile.core.causes import Cause
 from reconcile.core.records import FLOP, MAC
-from reconcile.products.audit import html, page, summary
+from reconcile.products.audit import html, report, summary
 from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.verdict import State, Verdict
 from reconcile.products.decode.grammar import Candidate
@@ -72,14 +72,14 @@ def test_a_model_with_several_figures_says_what_each_is() -> None:
 
 
 def test_the_page_lists_every_row_of_a_short_table_alone() -> None:
-    text = page.to_markdown(VERDICTS, (3, 1000), "reconcile audit x.csv")
+    text = report.to_markdown(VERDICTS, (3, 1000), "reconcile audit x.csv")
     assert "9 figures: 5 explained; 0 explained if cut off; 2 not explained; 1 not run; 1 not read." in text
     assert "3 models have several figures for one input; of 2, all figures are explained." in text
     assert "| vit 1,3,224,224 | 16.87, 17.58 | without attention; all |" in text
     assert len(re.findall(r"^\| (vit|net) \| 1,3,224,224 ", text, re.MULTILINE)) == 5
-    many = [closed(row, "odd", "3.3") for row in range(page.MOST + 1)]
-    assert "Every row:" not in page.to_markdown(many, (0, 1000))
-    assert "`audit.csv`" in page.to_markdown(many, (0, 1000))
+    many = [closed(row, "odd", "3.3") for row in range(report.MOST + 1)]
+    assert "Every row:" not in report.to_markdown(many, (0, 1000))
+    assert "`audit.csv`" in report.to_markdown(many, (0, 1000))
 
 
 def test_the_html_page_has_every_row_and_no_tag_of_a_table() -> None:

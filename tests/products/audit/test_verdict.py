@@ -9,12 +9,12 @@ import pytest
 
 from reconcile.core.records import FLOP, MAC
 from reconcile.products.audit.claims import Claim
-from reconcile.products.audit.evidence import Known
 from reconcile.products.audit.html import to_html
-from reconcile.products.audit.page import to_csv, to_markdown
+from reconcile.products.audit.report import to_csv, to_markdown
+from reconcile.products.audit.source_inference import Known
 from reconcile.products.audit.verdict import State, Verdict, by_chance, chance, verdict, verdicts
-from reconcile.products.decode.figure import figure
 from reconcile.products.decode.grammar import Candidate
+from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.readings import DERIVED, PART, WORK
 
 MACS = 4_089_184_256

@@ -15,7 +15,7 @@ from reconcile.core.errors import UsageError
 from reconcile.engine.settle import Collected
 from reconcile.launch.options import by_parameter, model_options
 from reconcile.launch.request import RunRequest
-from reconcile.products.decode import gather
+from reconcile.products.decode import sources
 from tests.products.decode import data
 
 
@@ -138,8 +138,8 @@ def test_outside_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_installed_baseline_is_not_that_of_a_namesake(tmp_path: Path) -> None:
-    assert gather.SHIPPED in gather.folders_of("resnet50")
-    assert gather.SHIPPED not in gather.folders_of(str(tmp_path / "resnet50.py"))
+    assert sources.SHIPPED in sources.folders_of("resnet50")
+    assert sources.SHIPPED not in sources.folders_of(str(tmp_path / "resnet50.py"))
 
 
 @pytest.fixture
@@ -151,8 +151,8 @@ def taking(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
         asked.append(request)
         raise UsageError("this run ends here.")
 
-    monkeypatch.setitem(gather.gather.__kwdefaults__, "take_at", take)
-    monkeypatch.setitem(gather.gather.__kwdefaults__, "take", take)
+    monkeypatch.setitem(sources.gather.__kwdefaults__, "take_at", take)
+    monkeypatch.setitem(sources.gather.__kwdefaults__, "take", take)
     return asked
 
 

@@ -17,11 +17,11 @@ from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch.environments import named as environments
 from reconcile.launch.request import RunRequest
-from reconcile.products.decode.elsewhere import unseen
-from reconcile.products.decode.figure import figure
-from reconcile.products.decode.gather import gather
 from reconcile.products.decode.grammar import Source
+from reconcile.products.decode.hints import unseen
+from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.search import Decoded, bounds, search
+from reconcile.products.decode.sources import gather
 from tests.products.decode import data
 
 
@@ -208,7 +208,7 @@ def test_a_model_of_ones_own_is_read_back_frozen(tmp_path: Path) -> None:
 def test_the_counters_of_a_large_model_run_on_request(
     stub: Stub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("reconcile.products.decode.stages.LITTLE", 124_904_959)  # gru_demo multiplies one more
+    monkeypatch.setattr("reconcile.products.decode.runs.LITTLE", 124_904_959)  # gru_demo multiplies one more
     _, notes = gather(data.request(), (tmp_path,), close=far, take=stub, take_at=stub.at)
     assert stub.asked == []
     assert [name for name in own("tf", "torch") if name not in notes[0]] == []
@@ -295,7 +295,7 @@ def test_named_counters_only(stub: Stub) -> None:
 def test_a_named_counter_runs_where_saved_data_lacks_it(
     stub: Stub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("reconcile.products.decode.stages.ensure", lambda *_: tmp_path / "python")
+    monkeypatch.setattr("reconcile.products.decode.runs.ensure", lambda *_: tmp_path / "python")
     for counter, runs in (("thop", 0), ("torchinfo", 1)):
         asked = replace(data.request(), counters=(counter,))
         gather(asked, (data.SAVED,), ["torch-1.10.1-thop-2001"], thorough=True, close=far, take=stub, take_at=stub.at)
@@ -313,7 +313,7 @@ def test_a_counter_of_a_package_is_read(monkeypatch: pytest.MonkeyPatch) -> None
     """A registered counter, whose total is a number that nothing else here has."""
     thop = known_counters()["thop"]
     registry = {**known_counters(), "mine": thop._replace(name="mine", default=False)}
-    monkeypatch.setattr("reconcile.products.decode.gather.known_counters", lambda: registry)
+    monkeypatch.setattr("reconcile.products.decode.sources.known_counters", lambda: registry)
     ledger = next(x for x in fresh().ledgers if isinstance(x, Ledger) and x.counter == "thop")
     mine = replace(fresh(), ledgers=(ledger._replace(counter="mine", total=987_654_321),))
     sources, notes = gather(replace(data.request(), counters=("mine",)), (data.SAVED,), take=Stub(mine))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import DUPLICATE, LIVE, POINTWISE
-from reconcile.products.decode.figure import figure
 from reconcile.products.decode.grammar import Source, candidates
+from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.search import search
 from tests.drift import takes
 from tests.products.decode import data

@@ -9,7 +9,7 @@ import pytest
 from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.products.formula.formula import Formula, formula
-from reconcile.products.formula.takes import run_at
+from reconcile.products.formula.run_points import run_at
 from reconcile.products.formula.variables import Template, read_variables
 
 

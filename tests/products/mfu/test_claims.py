@@ -9,7 +9,7 @@ import pytest
 
 from reconcile.core.errors import UsageError
 from reconcile.products.mfu.claims import parse_claim, read_claims
-from reconcile.products.mfu.table import State, verdicts
+from reconcile.products.mfu.table_verdicts import State, verdicts
 
 
 def table(folder: Path, text: str) -> Path:

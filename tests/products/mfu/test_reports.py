@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.products.mfu import table_page
+from reconcile.products.mfu import table_report
 from reconcile.products.mfu.claims import read_claims
-from reconcile.products.mfu.table import State, Verdict, verdicts
+from reconcile.products.mfu.table_verdicts import State, Verdict, verdicts
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ def found() -> list[Verdict]:
 
 def test_most_rows_that_state_enough_are_explained(found: list[Verdict]) -> None:
     """At least 95 %; every other row has its factor or its reason."""
-    stated = table_page.complete(found)
+    stated = table_report.complete(found)
     assert len(stated) >= 300
     assert sum(v.state is State.EXPLAINED for v in stated) >= 0.95 * len(stated)
     assert [v.row.key for v in found if v.state is State.CONTRADICTED and (v.factor is None or not v.reason)] == []

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.products.mfu.chance import agreement, by_chance, ranges, significant
-from reconcile.products.mfu.printed import Claim, Printed, claim
+from reconcile.products.mfu.agreement import agreement, by_chance, ranges, significant
+from reconcile.products.mfu.printed_number import Claim, Printed, claim
 from reconcile.products.mfu.readings import FAR, singles
 from reconcile.products.mfu.search import Outcome, Product, products, search
 from reconcile.products.mfu.setup import Setup

@@ -1,0 +1,156 @@
+"""Hints for the unexplained rows of an audit: variants of the model, and related models, that have the published number.
+
+The models of such rows run once more, each in a process of its own, as variants (decode/variants.py): at another size or in
+another form. Related models are those of the same library and family in the same table, and the versions of a network in the zoo.
+None of it explains a row: its reason says what was found, and how often a random number is found so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ...core.text import number
+from ...engine.settle import Collected
+from ...launch.environments.in_environment import collect_at_in
+from ...launch.request import Point, RunRequest
+from ...launch.workers.supervisor import Event
+from ..decode import variants
+from ..decode.false_positives import by_chance
+from ..decode.grammar import Candidate
+from ..decode.hints import find_sibling, versions
+from ..decode.printed_figure import PrintedFigure, figure
+from ..decode.readings import WORK
+from ..decode.search import select_comparable
+from ..gallery.run import ran
+from ..sweep import cell, cells
+from ..sweep.cells import Cell
+from .cell import reading_to_json
+from .verdict import State, Verdict
+
+SHOWN = 2
+"""Variants and relatives of a row that are named."""
+NAMED = "variants of"
+"""How the name of a cell with variants begins."""
+
+run_cell = partial(cell.run_cell, module=__name__)
+"""The function that an executor calls (sweep/engine.py)."""
+
+
+def main() -> None:
+    """The entry point of the process of a cell."""
+    cell.main(answer)
+
+
+def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The answer of a sweep's cell without counters, and with the readings of its ``variants``."""
+    place = cells.read_cell(request)[0].place
+    there = None if place is None else collect_at_in(place)
+    found: list[variants.Ran] = []
+
+    def take(asked: RunRequest, progress: Callable[[Event], None]) -> Collected:
+        first, several = variants.run_variants(asked, variants.list_variants(asked), there, progress)
+        found.extend(several)
+        return first
+
+    return cell.answer(request, folder, take, lambda _collected: {"variants": [_variant_to_json(one) for one in found]})
+
+
+def _variant_to_json(one: variants.Ran) -> dict[str, Any]:
+    return {
+        "what": one.variant.what,
+        "fused": one.variant.point.fused,
+        "readings": list(map(reading_to_json, one.readings)),
+    }
+
+
+def ran_of(outcome: Mapping[str, Any]) -> list[variants.Ran]:
+    """The variants of an outcome that was kept."""
+    return [
+        variants.Ran(
+            variants.Variant(one["what"], (), Point({}, (), one["fused"])),
+            tuple(Candidate(**reading) for reading in one["readings"]),
+        )
+        for one in outcome.get("variants", ())
+    ]
+
+
+def again(verdicts: Sequence[Verdict], of_row: Mapping[int, Cell]) -> dict[int, Cell]:
+    """The cells to run for the rows that are not explained, by their numbers; one for all rows of a model."""
+    return {
+        v.claim.row: replace(of_row[v.claim.row], name=f"{NAMED} {of_row[v.claim.row].name}")
+        for v in verdicts
+        if v.state is State.OPEN
+    }
+
+
+def add_hints(verdicts: Sequence[Verdict], outcomes: Mapping[int, Mapping[str, Any]]) -> list[Verdict]:
+    """The verdicts, with what was found for those that are not explained; ``outcomes`` are those of ``again``, by row."""
+    known, zoo = _table(verdicts), ran()
+    return [
+        replace(v, reason=". ".join([v.reason, *_describe_findings(v, outcomes.get(v.claim.row, {}), known, zoo)]))
+        if v.state is State.OPEN
+        else v
+        for v in verdicts
+    ]
+
+
+def _table(verdicts: Sequence[Verdict]) -> dict[str, Candidate]:
+    """The multiply-adds of every model of the table that ran, by the model and its input."""
+    return {
+        " ".join(part for part in (v.claim.model, v.claim.input) if part): Candidate(v.macs, WORK, "MAC", "")
+        for v in verdicts
+        if v.macs
+    }
+
+
+def _describe_findings(
+    verdict: Verdict,
+    outcome: Mapping[str, Any],
+    known: Mapping[str, Candidate],
+    zoo: Mapping[str, Mapping[str, int]],
+) -> list[str]:
+    """The sentences on one row, without the full stops between them; ``zoo`` is what ran in its networks."""
+    wanted, claim = figure(verdict.claim.printed), verdict.claim
+    several = ran_of(outcome)
+    said = [
+        f"The network {hit.variant.what} has {number(hit.reading.value)}: {hit.reading.what}"
+        for hit in variants.hits(several, wanted)[:SHOWN]
+    ]
+    version = find_sibling(claim.model, wanted, zoo)
+    if version is not None:
+        said.append(f"{version[0]} of the zoo, another version of it, runs {number(version[2])} {version[1]}")
+    others = versions(claim.model, zoo)
+    family = {name: c for name, c in known.items() if c.value != verdict.macs and are_related(name, claim.model)}
+    near = [(name, c.value) for name, c in family.items() if wanted.holds(c.value)]
+    said += [
+        f"{name} of the same family runs {number(value)} MACs"
+        for name, value in sorted(near, key=lambda one: (abs(one[1] - wanted.value), one[0]))[:SHOWN]
+    ]
+    table = [c for one in several for c in select_comparable(one.readings, wanted)] + list(family.values())
+    table += [Candidate(value, WORK, "FLOP", "") for numbers in others.values() for value in numbers.values()]
+    share = _chance(table, wanted, verdict.macs)
+    if said and share is not None:
+        tried = len(several) + len(family) + len(others)
+        said.append(f"Of random figures of as many digits, {share} are found so, among {tried} variants and relatives")
+    return said
+
+
+def _chance(table: Sequence[Candidate], wanted: PrintedFigure, macs: int) -> str | None:
+    share = by_chance(table, wanted, macs)
+    return None if share is None else f"{100 * share:.2g} %"
+
+
+def are_related(name: str, model: str) -> bool:
+    """Whether two models are of one library and one family: the letters that their names begin with are the same."""
+    return name.partition(" ")[0] != model and _family(name) == _family(model) != ("", "")
+
+
+def _family(model: str) -> tuple[str, str]:
+    library, colon, name = model.partition("(")[0].partition(" ")[0].partition(":")
+    letters = re.match(r"[A-Za-z]+", name.rpartition(".")[2])
+    return (library, letters[0].lower()) if colon and letters else ("", "")

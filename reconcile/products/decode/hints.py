@@ -1,0 +1,81 @@
+"""Hints of decode and audit beyond the search: environments that it did not read, and other versions of the network.
+
+``find_reading`` looks the number up in the saved baselines of other environments, ``unseen`` lists environments that could be
+run, and ``find_sibling`` looks it up in the work of the zoo's other versions of the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...core.registry import known_counters
+from ...launch.environments.in_environment import counters_of
+from ...launch.environments.named import CURRENT, Environment
+from .grammar import Candidate, Source
+from .printed_figure import PrintedFigure
+from .search import search
+
+
+def find_reading(
+    model: str, wanted: PrintedFigure, kept: Sequence[Source], looked_at: Sequence[Source]
+) -> tuple[str, Candidate] | None:
+    """The environment whose saved data has a total with these digits, and that total, if the search left it out."""
+    seen = {source.name for source in looked_at}
+    for source in kept:
+        if source.name in seen:
+            continue
+        decoded = search(model, wanted, [source])
+        if decoded.close:
+            return source.name, decoded.matches[0]
+    return None
+
+
+def unseen(
+    known: Mapping[str, Environment],
+    kept: Sequence[Source],
+    looked_at: Sequence[Source],
+    own: Sequence[str],
+    counters: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """The environments that can be run for this model and whose data was not read. ``own`` are the frameworks of a
+    model of the user's own, none for a pair; of ``counters``, if there are any, an environment has to run one."""
+    seen = {source.name.partition("@")[0] for source in (*kept, *looked_at)}
+    frameworks = set(own) or {framework for source in looked_at for framework in source.collected.meta["frameworks"]}
+    return tuple(
+        name
+        for name, environment in known.items()
+        if environment.unasked
+        and name not in seen
+        and name != CURRENT
+        and frameworks & set(environment.frameworks)
+        and (not counters or set(counters) & set(counters_of(environment)))
+    )
+
+
+def origin(candidate: Candidate, known: Mapping[str, Environment]) -> str:
+    """The environment to run to get this total of a counter again; '' if it is the one here, or cannot be run."""
+    name = candidate.where[0].partition(" (")[0].partition("@")[0]
+    return name if candidate.counter in known_counters() and name in known and name != CURRENT else ""
+
+
+def versions(model: str, totals: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+    """The other versions of this network, of ``totals``, which are by network and by unit. Two networks are versions of one if
+    the name of one begins with the other's, as ``resnet50`` and ``resnet50_v1_5``."""
+    short = model.rpartition(":")[2]
+    return {
+        name: numbers
+        for name, numbers in totals.items()
+        if name != short and (name.startswith(f"{short}_") or short.startswith(f"{name}_"))
+    }
+
+
+def find_sibling(
+    model: str, wanted: PrintedFigure, totals: Mapping[str, Mapping[str, int]]
+) -> tuple[str, str, int] | None:
+    """Another version of this network in which a number ran that the figure is, with its unit, and that number: the first of
+    ``versions``."""
+    for name, numbers in versions(model, totals).items():
+        for unit, number in numbers.items():
+            if wanted.holds(number):
+                return name, unit, number
+    return None

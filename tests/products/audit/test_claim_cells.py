@@ -1,0 +1,110 @@
+"""The names that rows give their models: one cell for all rows of a model, and a reason if there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconcile.core.atomic import safe
+from reconcile.launch.environments.named import load
+from reconcile.products.audit.claim_cells import cells_of
+from reconcile.products.audit.claims import Claim
+
+KNOWN = load()
+PICTURE = "1,3,224,224"
+
+
+@pytest.mark.parametrize(
+    ("model", "place", "factories"),
+    [
+        ("timm:vit", "timm", {"torch": "timm.models:vit"}),
+        ("torchvision:video.r3d_18", "timm", {"torch": "torchvision.models:video.r3d_18"}),
+        ("keras.applications:VGG16", "current", {"tf": "keras.applications:VGG16"}),
+        ("transformers:BertConfig(num_hidden_layers=3)", "timm", {"torch": "transformers:BertConfig"}),
+        ("tf=net:make", "current", {"tf": "net:make"}),
+    ],
+)
+def test_a_factory(model: str, place: str, factories: dict[str, str]) -> None:
+    cells, wrong = cells_of([Claim(1, model, PICTURE, "1", environment=place)], KNOWN)
+    assert wrong == {}
+    assert cells[1].factories == factories
+    assert cells[1].inputs == (("", (1, 3, 224, 224), ""),)
+    assert cells[1].environment.get("name", "current") == place
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("timm:vit(img_size=256)", {"img_size": 256}),
+        ("timm:vit ( img_size = 256, name='a(b', on=True, rate=0.5, none=None)", None),
+    ],
+)
+def test_arguments_of_a_factory(text: str, arguments: dict[str, object] | None) -> None:
+    cells, wrong = cells_of([Claim(1, text, PICTURE, "1", environment="timm")], KNOWN)
+    assert wrong == {}
+    several = {"img_size": 256, "name": "a(b", "on": True, "rate": 0.5, "none": None}
+    assert cells[1].arguments == (several if arguments is None else arguments)
+    assert cells[1].factories == {"torch": "timm.models:vit"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n:f(",
+        "n:f(1)",
+        "n:f(a=b)",
+        "n:f(a=[1])",
+        "n:f(a=1e999)",
+        "n:f(a=" + "(" * 900,
+        "n:f(a=1);x",
+        "n:f(a=\0)",
+    ],
+)
+def test_arguments_that_are_none(text: str) -> None:
+    _, wrong = cells_of([Claim(1, text, PICTURE, "1")], KNOWN)
+    assert "write arguments as in timm:NAME(img_size=256)" in wrong[1]
+
+
+def test_a_pair_of_the_zoo() -> None:
+    cells, wrong = cells_of([Claim(1, "resnet50", figure="1"), Claim(2, "resnet50", PICTURE, "1")], KNOWN)
+    assert cells[1].model == "resnet50"
+    assert "defines its own inputs" in wrong[2]
+    _, wrong = cells_of([Claim(1, "resnet50(depth=3)", figure="1")], KNOWN)
+    assert "leave out its input and arguments" in wrong[1]
+
+
+def test_rows_of_one_model_are_one_cell_and_other_inputs_another() -> None:
+    rows = [
+        Claim(1, "net:make", PICTURE, "1"),
+        Claim(2, "net:make", PICTURE, "2", environment="current"),
+        Claim(3, "net:make", "1,3,256,256", "2"),
+        Claim(4, "net:make", PICTURE, "2", environment="timm"),
+        Claim(5, "net:Make", PICTURE, "2"),
+    ]
+    cells, wrong = cells_of(rows, KNOWN)
+    assert wrong == {}
+    assert cells[1] == cells[2]
+    assert len({safe(cell.name).lower() for cell in cells.values()}) == 4
+
+
+@pytest.mark.parametrize(
+    ("claim", "says"),
+    [
+        (Claim(1, "no_such_model", figure="1"), "unknown model 'no_such_model'"),
+        (Claim(1, "timm:../../x", PICTURE, "1", environment="timm"), "is not a function name"),
+        (Claim(1, "timm:vit", "1,x", "1", environment="timm"), "'x' is not a size"),
+        (Claim(1, "timm:vit", PICTURE, "1", environment="nowhere"), "unknown environment 'nowhere'"),
+        (Claim(1, "timm:vit", PICTURE, "1", environment="tf-2.3.1"), "has no PyTorch"),
+        (Claim(1, "transformers:BertModel", figure="1"), "write transformers:NAMEConfig(...)"),
+        (Claim(1, "x", figure="1", wrong="this row is broken."), "this row is broken"),
+    ],
+)
+def test_a_row_without_a_model_says_why_and_ends_nothing(claim: Claim, says: str) -> None:
+    cells, wrong = cells_of([claim, Claim(2, "net:make", PICTURE, "1")], KNOWN)
+    assert list(cells) == [2]
+    assert says in wrong[1]
+
+
+def test_a_library_that_is_not_there_says_what_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconcile.products.audit.claim_cells.is_there", lambda _name, _paths: False)
+    _, wrong = cells_of([Claim(1, "timm:vit", PICTURE, "1")], KNOWN)
+    assert wrong[1] == "timm is not installed in this environment: add --environment timm."

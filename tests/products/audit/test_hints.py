@@ -1,0 +1,103 @@
+"""What else a figure may be that no reading of its model has: variants of it, relatives in the table, versions in the zoo."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconcile.core.records import MAC
+from reconcile.products.audit import hints
+from reconcile.products.audit.claims import Claim
+from reconcile.products.audit.verdict import State, Verdict
+from reconcile.products.decode.readings import WORK
+from reconcile.products.sweep.cells import Cell
+from tests.adapters.pytorch.test_deployed import NET, SHAPE, THREE
+
+ROOT = Path(__file__).resolve().parents[3]
+A0, A1, FUSED = 1_512_581_120, 2_626_488_320, 2_363_967_488
+
+
+def row(number: int, model: str, figure: str, macs: int, state: State = State.OPEN) -> Verdict:
+    claim = Claim(number, model, "1,3,224,224", figure, "GMACs")
+    return Verdict(claim, state, macs=macs, reason="too small by 10 %" if state is State.OPEN else "")
+
+
+def ran(what: str, value: int, fused: bool = False) -> dict[str, Any]:
+    reading = {"value": value, "rank": WORK, "unit": MAC, "what": "macs", "how": "", "note": "", "family": ""}
+    return {"what": what, "fused": fused, "readings": [reading]}
+
+
+def reason(figure: str, outcome: dict[str, Any], *others: Verdict) -> str:
+    first, *_ = hints.add_hints([row(1, "timm:repvgg_a1", figure, A1), *others], {1: outcome})
+    return first.reason
+
+
+def test_the_reason_names_the_variant_and_its_chance() -> None:
+    outcome = {"variants": [ran("at 192", 1_929_664_384), ran("in its fused (deploy) form", FUSED, fused=True)]}
+    said = reason("2.36", outcome)
+    assert said.startswith(
+        "too small by 10 %. The network in its fused (deploy) form has 2,363,967,488: macs. Of random"
+    )
+    assert said.endswith("among 2 variants and relatives")
+    assert reason("2.5", outcome) == "too small by 10 %"
+    assert reason("2.36", {}) == "too small by 10 %"
+
+
+def test_a_relative_in_the_table_is_named() -> None:
+    a0 = row(2, "timm:repvgg_a0", "1.51", A0, State.EXPLAINED)
+    stranger = row(3, "timm:resnet50", "1.51", A0 + 1, State.EXPLAINED)
+    said = reason("1.51", {}, a0, stranger)
+    assert "timm:repvgg_a0 1,3,224,224 of the same family runs 1,512,581,120 MACs" in said
+    assert "resnet50" not in said
+    assert "among 1 variants and relatives" in said
+
+
+def test_a_version_in_the_zoo_is_named() -> None:
+    """ResNet-50 with its stride in the 3x3 of a block: 4,089,184,256 multiply-adds."""
+    (found,) = hints.add_hints([row(1, "resnet50", "4.09", 3_857_973_248)], {})
+    assert "resnet50_v1_5 of the zoo, another version of it, runs 4,089,184,256 MACs (torch)" in found.reason
+
+
+def test_only_rows_that_are_open_run_again_once_for_a_model() -> None:
+    cells = {1: Cell("a"), 2: Cell("b"), 3: Cell("a")}
+    rows = [row(1, "a", "1", 5), row(2, "b", "1", 5, State.EXPLAINED), row(3, "a", "2", 5)]
+    assert hints.again(rows, cells) == {1: Cell("variants of a"), 3: Cell("variants of a")}
+    done = hints.add_hints(rows, {})
+    assert done[1] == rows[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "is_one"),
+    [
+        ("timm:repvgg_a0 1,3,224,224", "timm:repvgg_b1", True),
+        ("timm:resnet50(num_classes=10)", "timm:resnet101", True),
+        ("timm:repvgg_a0", "timm:repvgg_a0", False),
+        ("timm:repvgg_a0", "torchvision:repvgg_b1", False),
+        ("resnet50", "resnet101", False),
+    ],
+)
+def test_families(name: str, model: str, is_one: bool) -> None:
+    assert hints.are_related(name, model) is is_one
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+def test_an_audit_names_the_fused_form(tmp_path: Path) -> None:
+    (tmp_path / "branches.py").write_text(NET)
+    rows = f'model,input,figure,claim\nbranches:make,"{SHAPE}",{THREE},MACs\n'
+    (tmp_path / "claims.csv").write_text(rows)
+    words = [sys.executable, "-m", "reconcile", "audit", "claims.csv", "--jobs", "1"]
+    there = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for before in ("; 1 models; ", "; 1 models, 1 of them before; "):
+        done = subprocess.run(words, cwd=tmp_path, env=there, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("Traceback")) == (1, 0)
+        assert f"0 of 1 figures explained{before}" in done.stdout
+        with (tmp_path / "audit" / "audit.csv").open(newline="") as file:
+            (found,) = csv.DictReader(file)
+        assert f"The network in its fused (deploy) form has {THREE:,}: the work that ran, in MACs" in found["reason"]

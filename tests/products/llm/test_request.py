@@ -1,0 +1,197 @@
+"""``reconcile.llm`` and ``reconcile llm``: one page from either, of a function, of a model at hand, and of a configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import reconcile
+from reconcile.cli import cli
+from reconcile.launch.request import run_request
+from reconcile.products.llm import report, request
+from tests.adapters.counters.test_formulas import FULL, LAYER, NORM, TOKENS, B, Decoder, F, H, L, T, V
+
+torch = pytest.importorskip("torch")
+from reconcile.adapters.counters.formulas.configured.documents import Documents  # noqa: E402
+
+pytestmark = pytest.mark.frameworks
+
+RAN = 6 * (L * (LAYER * TOKENS + FULL) + H * V * TOKENS)
+SIX_N = 6 * (L * (LAYER + NORM) + 2 * V * H) * TOKENS
+IDS = torch.zeros(B, T, dtype=torch.int64)
+
+
+def make() -> Any:
+    """The decoder with its token ids."""
+    return Decoder(), (IDS,)
+
+
+@pytest.fixture(scope="module")
+def found() -> Any:
+    return reconcile.llm(make)
+
+
+@pytest.fixture
+def configured(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """A model and its inputs, which stand for what transformers makes of a configuration, run once; and what was asked."""
+
+    def stand_in(*model: Any) -> list[Any]:
+        given = []
+        name, take = request._here(*model)
+        given_request = run_request(counters=("formula:all",), pass_="training")
+        collected = take(given_request, lambda _event: None)
+
+        def configure(*words: Any) -> Any:
+            given.append(words)
+            return given_request, name, lambda *_: collected
+
+        monkeypatch.setattr(request, "read_configuration", configure)
+        return given
+
+    return stand_in
+
+
+EXACT = ("nanochat", "olmo-core")
+"""Those that leave out the table and the norms of the layers, and count attention whole."""
+
+
+def test_the_command_and_the_function_agree(found: Any, configured: Callable[..., list[Any]], tmp_path: Path) -> None:
+    """On a configuration."""
+    given = configured(make, None)
+    file = tmp_path / "config.json"
+    file.write_text("{}")
+    done = CliRunner().invoke(cli, ["llm", str(tmp_path), "--seq", "6", "--batch", "2", "--format", "json"])
+    again = reconcile.llm(file, seq=6, batch=2)
+    assert given == [(file, 2, 6, "training", (), "", 0, ())] * 2
+    assert done.exit_code == again.exit_code == 0, done.output
+    assert json.loads(done.stdout) == json.loads(report.data(again.result)) == json.loads(report.data(found.result))
+    assert (again.mfu_flops, again.hfu_flops, again.result.tokens) == (RAN, RAN, TOKENS)
+
+
+@pytest.mark.slow
+def test_of_a_named_function_they_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))
+    name = f"{__name__}:make"
+    done = CliRunner().invoke(cli, ["llm", name, "--format", "json"])
+    assert done.exit_code == 0, done.output
+    found = reconcile.llm(name)
+    assert json.loads(done.stdout) == json.loads(report.data(found.result))
+    assert (found.mfu_flops, found.hfu_flops, found.result.tokens, found.exit_code) == (RAN, RAN, TOKENS, 0)
+
+
+def test_a_model_at_hand_has_the_same_numbers(found: Any) -> None:
+    again = reconcile.llm(Decoder(), inputs=IDS)
+    assert (found.result.model, again.result.model) == ("make", "Decoder")
+    assert found.result.quotes == again.result.quotes
+    table = found.table
+    assert (table.loc["6n", "FLOP"], table.loc["6n", "of what ran"]) == (SIX_N, Fraction(SIX_N, RAN))
+    causes = table.loc["6n", "why"].split("; ")
+    assert SIX_N + sum(int(cause.split()[1].replace(",", "")) for cause in causes) == RAN
+    assert found.exact == tuple(name for name, row in table.iterrows() if row["FLOP"] == RAN) == EXACT
+    assert {table.loc[name, "why"] for name in found.exact} == {"exact"}
+
+
+def test_a_forward_pass_has_no_utilisation() -> None:
+    found = reconcile.llm(make, pass_="forward")
+    assert found.result.once == RAN // 3
+    with pytest.raises(reconcile.NotInResult, match="MFU is of a training step"):
+        _ = found.mfu_flops
+
+
+def test_it_is_written_and_printed(found: Any, tmp_path: Path) -> None:
+    files = found.write(tmp_path)
+    assert [file.name for file in files] == ["make-training.md", "make-training.json"]
+    assert json.loads(files[1].read_text())["ran"] == RAN
+    assert files[0].read_text() == found._repr_markdown_()
+    for text in (str(found), repr(found)):
+        assert report.choice(found.result) in text.replace("\n", " ")
+    assert f"{RAN // TOKENS:,} FLOPs per token" in found.cite()
+    with pytest.raises(reconcile.UsageError, match="unknown format 'htm'"):
+        found.write(tmp_path, ["htm"])
+
+
+def test_lengths_of_documents(configured: Callable[..., list[Any]]) -> None:
+    """B documents of T tokens in one sequence: what ran is a batch of them, and a formula of one sequence counts all pairs."""
+    lengths = (T,) * B
+    given = configured(Documents(Decoder(), lengths), torch.zeros(1, B * T, dtype=torch.int64))
+    packed = reconcile.llm("net.json", lengths=lengths)
+    text = ",".join(map(str, lengths))
+    done = CliRunner().invoke(cli, ["llm", "net.json", "--lengths", text, "--format", "json"])
+    assert given == [(Path("net.json"), 1, B * T, "training", lengths, "", 0, ())] * 2
+    data = json.loads(done.stdout)
+    assert (packed.mfu_flops, packed.exact, data["ran"], data["lengths"]) == (RAN, (), RAN, list(lengths))
+    across = 6 * L * 2 * H * ((B * T) ** 2 - B * T * T)
+    assert packed.table.loc["nanochat", "why"] == f"attention-across-documents -{across:,}"
+    assert f"1 x {B * T} tokens in documents of {B} x {T}" in packed.cite()
+    assert "leave --lengths out to count these" in " ".join(str(packed).split())
+    assert [line for line in str(packed).splitlines() if len(line) > 80] == []
+
+
+def test_frozen_weights_are_said(found: Any) -> None:
+    frozen = Decoder(frozen=True)
+    total, up = L * (LAYER + NORM) + 2 * V * H, H * F
+    page = reconcile.llm(frozen, inputs=IDS)
+    assert (found.result.parameters, found.result.trained) == (total, total)
+    assert (page.result.parameters, page.result.trained) == (total, total - up)
+    assert page.mfu_flops == RAN - 2 * up * TOKENS
+    assert f"trains {total - up:,} of {total:,} parameters" in page.cite()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "told"),
+    [((2048,) * 4, "4 x 2,048"), ((5, 3, 5), "2 x 5 + 1 x 3"), (range(1, 9), "8 of 1 to 8"), ((), "")],
+)
+def test_documents_in_words(found: Any, lengths: Any, told: str) -> None:
+    assert replace(found.result, lengths=tuple(lengths)).documents == told
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["net.json", "--lengths", "8,8", "--seq", "16"], "leave --seq or --lengths out"),
+        (["net.json", "--lora", "16", "--pass", "forward"], "adapters are trained: leave --lora or --pass out"),
+        (["net.json", "--lora", "q_proj"], "--lora takes a rank, such as 16 or 16:q_proj,v_proj, not q_proj"),
+        (["net:make", "--lora", "8"], "net:make is counted as it is: leave --lora out"),
+        (["net.json", "--lengths", "8,0"], "0 is no number of tokens"),
+        (["net:make", "--lengths", "8,8"], "net:make has inputs of its own: leave --lengths out"),
+        (["net:make", "--image-size", "32"], "net:make has inputs of its own: leave --images and --image-size out"),
+        (["net.json", "--image-size", "32x48x3"], "32x48x3 is no size: give height x width in pixels, such as 448x672"),
+    ],
+)
+def test_wrong_sizes_are_one_sentence(words: list[str], why: str) -> None:
+    done = CliRunner().invoke(cli, ["llm", *words])
+    assert (done.exit_code, why in done.stderr, "Traceback" in done.output) == (2, True, False), done.output
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "why"),
+    [
+        ({"hidden_size": 8}, {}, "the mapping has no model_type"),
+        ({"model_type": "llama"}, {"inputs": "1,8"}, "a configuration is called with token ids"),
+        (Decoder(), {"seq": 8}, "a model has inputs of its own"),
+        ({"model_type": "llama"}, {"lengths": [8, True]}, "a number of tokens, such as 2048, not True"),
+        ({"model_type": "llama"}, {"image_size": 448}, "height and width in pixels, such as 448 and 672, not 448"),
+        (make, {"pass_": "backward"}, "unknown pass 'backward'"),
+        (Path("no_such.json"), {}, "cannot read the configuration no_such.json: No such file or directory"),
+        (7, {}, "torch= is an int"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(model: Any, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(reconcile.UsageError, match=why):
+        reconcile.llm(model, **options)
+
+
+def test_what_ran_unknown_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def incomplete(*_args: Any, **_options: Any) -> Any:
+        raise reconcile.NotInResult("net has no number: an op is not known")
+
+    monkeypatch.setattr(request, "make_page", incomplete)
+    done = CliRunner().invoke(cli, ["llm", "net:make"])
+    assert (done.exit_code, done.stderr) == (3, "Error: net has no number: an op is not known\n")
