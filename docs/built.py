@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from docs.links import linked
-from reconcile.products.gallery import markdown as gallery
+from reconcile.products.gallery import report as gallery
 from reconcile.products.gallery.run import read_gallery
 from reconcile.products.mfu import claims, peaks_report, table_report
 from reconcile.products.mfu.table_verdicts import verdicts
 from reconcile.products.scorecard import cells, page, picture
-from reconcile.products.scorecard import markdown as scorecard
+from reconcile.products.scorecard import report as scorecard
+from reconcile.report.document.markdown import to_markdown
 from tests.zoo import every_formula
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,17 +41,19 @@ def built() -> dict[Path, str | bytes]:
     rows, board = read_gallery(), scorecard.Board(cells.read_cards())
     found = verdicts(claims.read_claims(ROOT / MFU / "claims.csv"))
     return {
-        REPORTS / "README.md": gallery.to_markdown(rows, {}),
+        REPORTS / "README.md": to_markdown(gallery.describe_gallery(rows, {})),
         REPORTS / f"{gallery.PICTURE}.svg": gallery.to_svg(rows),
         REPORTS / "formulas.md": every_formula.page(every_formula.read()),
         MFU / "README.md": table_report.to_markdown(found, "reconcile mfu --table claims.csv --out mfu"),
         MFU / "mfu.csv": table_report.to_csv(found),
         MFU / "trainers.md": peaks_report.trainers(),
-        SCORECARD / f"{scorecard.PAGE}.md": scorecard.to_markdown(board),
+        SCORECARD / f"{scorecard.PAGE}.md": to_markdown(scorecard.describe_scorecard(board)),
         SCORECARD / f"{scorecard.STEM}.csv": scorecard.to_csv(board),
         SCORECARD / f"{scorecard.STEM}.html": page.to_html(board),
         SCORECARD / f"{scorecard.STEM}.svg": picture.to_svg(board),
-        **{SCORECARD / f"{family}.md": scorecard.family_page(board, family) for family in board.layers},
+        **{
+            SCORECARD / f"{family}.md": to_markdown(scorecard.describe_family(board, family)) for family in board.layers
+        },
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 from reconcile.products.audit import html
 from reconcile.products.scorecard import cells as score
 from reconcile.products.scorecard import page as scorecard_page
-from reconcile.products.scorecard.markdown import Board
+from reconcile.products.scorecard.report import Board
 from reconcile.report.page import to_html
 from tests.browser.page import Page
 from tests.browser.results import aligned, gru_demo, large, steps

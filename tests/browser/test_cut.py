@@ -10,7 +10,7 @@ import pytest
 
 from reconcile.products.scorecard import page as scorecard_page
 from reconcile.products.scorecard.cells import read_cards
-from reconcile.products.scorecard.markdown import Board
+from reconcile.products.scorecard.report import Board
 from reconcile.report.page import to_html
 from tests.browser import long_names
 from tests.browser.page import Page

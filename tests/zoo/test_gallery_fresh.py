@@ -8,10 +8,11 @@ import pytest
 
 from docs.built import committed
 from reconcile.model_zoo.loading import zoo_names
-from reconcile.products.gallery.markdown import to_markdown
+from reconcile.products.gallery.report import describe_gallery
 from reconcile.products.gallery.rows import is_reconciled, source_of
 from reconcile.products.gallery.run import measure, read_gallery
 from reconcile.report import reports
+from reconcile.report.document.markdown import to_markdown
 from reconcile.work import load
 from tests.zoo.choice import AGAIN, APART, SAMPLE, chosen
 
@@ -21,7 +22,7 @@ ROWS = read_gallery()
 
 
 def test_the_page_is_made_of_the_rows() -> None:
-    whole = to_markdown(ROWS, {})
+    whole = to_markdown(describe_gallery(ROWS, {}))
     assert (REPORTS / "README.md").read_text() == committed(Path("reports/README.md"), whole), (
         f"reports/README.md is {STALE}"
     )

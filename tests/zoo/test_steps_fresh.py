@@ -15,9 +15,10 @@ from reconcile.engine.settle import Collected, settle
 from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.products.gallery import training
-from reconcile.products.gallery.ratios import PAGE, command, headline, to_markdown
 from reconcile.products.gallery.rows import is_reconciled, source_of
+from reconcile.products.gallery.training_report import PAGE, command, describe_training, headline
 from reconcile.report import reports
+from reconcile.report.document.markdown import to_markdown
 from reconcile.work import load
 from tests.zoo.choice import AGAIN, APART, chosen
 
@@ -37,7 +38,9 @@ OTHERWISE = {
 
 
 def test_the_page_is_made_of_the_rows() -> None:
-    assert (REPORTS / f"{PAGE}.md").read_text() == to_markdown(ROWS, {}), f"reports/{PAGE}.md is {STALE}"
+    assert (REPORTS / f"{PAGE}.md").read_text() == to_markdown(describe_training(ROWS, {})), (
+        f"reports/{PAGE}.md is {STALE}"
+    )
     assert set(ROWS) == set(zoo_names())
 
 

@@ -92,7 +92,8 @@ def _calls() -> _Page:
     """README.md: a call of every pair, its page and picture."""
     from ...core import atomic
     from ...report import reports
-    from . import markdown as page
+    from ...report.document.markdown import to_markdown
+    from . import report as page
     from . import run as rows_
 
     def report(out: Path, model: str, result: Answer) -> object:
@@ -101,7 +102,7 @@ def _calls() -> _Page:
 
     def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
         atomic.write(out, page.PICTURE, {"svg": page.to_svg(rows)})
-        return atomic.write(out, "README", {"md": page.to_markdown(rows, missing)})[0]
+        return atomic.write(out, "README", {"md": to_markdown(page.describe_gallery(rows, missing))})[0]
 
     return _Page(rows_.FILE.name, rows_.read_gallery, rows_.measure, report, whole)
 
@@ -110,8 +111,9 @@ def _training_page() -> _Page:
     """training.md: a training step of every pair."""
     from ...core import atomic
     from ...report import reports
-    from . import ratios as page
+    from ...report.document.markdown import to_markdown
     from . import training
+    from . import training_report as page
 
     def report(out: Path, model: str, result: Answer) -> object:
         name = reports.stem(model, training=True)
@@ -123,7 +125,7 @@ def _training_page() -> _Page:
         )
 
     def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
-        return atomic.write(out, page.PAGE, {"md": page.to_markdown(rows, missing)})[0]
+        return atomic.write(out, page.PAGE, {"md": to_markdown(page.describe_training(rows, missing))})[0]
 
     return _Page(training.FILE.name, training.read_training, training.measure, report, whole)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...model_zoo.loading import zoo_names
-from .markdown import parity
+from .report import parity
 from .rows import source_of
 from .run import GalleryRow, read_gallery
 

@@ -106,16 +106,17 @@ def scorecard(
 def write(out: Path, cards: Mapping[str, Card]) -> Path:
     """Write all pages of these cards; returns the first one."""
     from ...core import atomic
-    from . import markdown as pages
+    from ...report.document.markdown import to_markdown
     from . import page as scorecard_page
     from . import picture as scorecard_picture
+    from . import report as pages
 
     board = pages.Board(cards)
     files = {"csv": pages.to_csv(board), "html": scorecard_page.to_html(board), "svg": scorecard_picture.to_svg(board)}
     atomic.write(out, pages.STEM, files)
     for family in board.layers:
-        atomic.write(out, family, {"md": pages.family_page(board, family)})
-    return atomic.write(out, pages.PAGE, {"md": pages.to_markdown(board)})[0]
+        atomic.write(out, family, {"md": to_markdown(pages.describe_family(board, family))})
+    return atomic.write(out, pages.PAGE, {"md": to_markdown(pages.describe_scorecard(board))})[0]
 
 
 def _verdict(cards: Sequence[Card]) -> str:

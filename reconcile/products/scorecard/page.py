@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
 from markupsafe import Markup
 
 from ...core.text import clean
-from ...report.page import file_text, finalize, hash_of, style_page
+from ...report.page import finalize, hash_of, style_page
 from ...report.rendering import environment
 from .cells import Verdict, text
-from .markdown import Board, commands, counted_text, opens
+from .report import Board, commands, counted_text, opens
 
 
 def to_html(board: Board) -> str:
     """The page."""
-    template = environment(finalize, autoescape=True, package="reconcile.report.page", folder=".").get_template(
-        "scorecard.html.j2"
-    )
-    style = style_page(file_text("scorecard.css"))
+    template = environment(finalize, autoescape=True, package=__package__, folder=".").get_template("scorecard.html.j2")
+    style = style_page(resources.files(__package__).joinpath("scorecard.css").read_text(encoding="utf-8"))
 
     def cell(family: str, layer: str, pass_: str, counter: str) -> Markup:
         return _cell(board, family, layer, pass_, counter)

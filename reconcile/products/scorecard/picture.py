@@ -25,7 +25,7 @@ from ...report.pictures.drawing import (
     titles,
 )
 from .cells import Verdict
-from .markdown import SHOWN, Board
+from .report import SHOWN, Board
 
 COLOURS = {
     Verdict.EXACT: RIGHT,

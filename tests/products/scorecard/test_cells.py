@@ -24,11 +24,12 @@ from reconcile.launch.runner import collect
 from reconcile.model_zoo.loading import load_pair, pair_path
 from reconcile.products.authors.conform import families
 from reconcile.products.scorecard import cells as score
-from reconcile.products.scorecard import markdown as pages
 from reconcile.products.scorecard import picture as scorecard_picture
+from reconcile.products.scorecard import report as pages
 from reconcile.products.scorecard import run as scoring
 from reconcile.products.scorecard.cells import Cell, Verdict
 from reconcile.products.scorecard.run import Batch
+from reconcile.report.document.markdown import to_markdown
 from tests.drift.takes import committed as committed_take
 from tests.zoo.family_forms import macs
 
@@ -95,7 +96,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.slow
 def test_the_page_is_made_of_the_cells() -> None:
-    text = committed(PAGE, pages.to_markdown(BOARD))
+    text = committed(PAGE, to_markdown(pages.describe_scorecard(BOARD)))
     assert (ROOT / PAGE).read_text() == text, f"{PAGE} is {STALE}"
 
 

@@ -136,7 +136,7 @@ def test_a_statement_without_totals_is_no_picture() -> None:
 def test_the_library_is_loaded_only_when_a_picture_is_drawn() -> None:
     code = """if 1:
         import sys
-        from reconcile.products.gallery import markdown as gallery
+        from reconcile.products.gallery import report as gallery
         from reconcile.report import markdown, reports
         from reconcile.report.pictures import charts as pictures
         from tests.report import samples

@@ -14,12 +14,13 @@ from click.testing import CliRunner
 
 from reconcile.cli import cli
 from reconcile.core.registry import known_counters
-from reconcile.products.scorecard import markdown as pages
 from reconcile.products.scorecard import page as scorecard_page
 from reconcile.products.scorecard import picture as scorecard_picture
+from reconcile.products.scorecard import report as pages
 from reconcile.products.scorecard import run as scoring
 from reconcile.products.scorecard.cells import Card, Cell, Verdict
 from reconcile.products.scorecard.run import Batch
+from reconcile.report.document.markdown import to_markdown
 from reconcile.report.pictures import charts as pictures
 
 # The pages and the command.
@@ -36,8 +37,8 @@ def toy(verdict: Verdict = Verdict.FACTOR, **fields: Any) -> pages.Board:
 
 def test_a_cell_opens_to_its_cause_its_rule_and_the_programs() -> None:
     board = toy(beside=3)
-    assert "| dense | [3/2 times](family_dense.md#dense) |" in pages.to_markdown(board)
-    page = pages.family_page(board, "family_dense")
+    assert "| dense | [3/2 times](family_dense.md#dense) |" in to_markdown(pages.describe_scorecard(board))
+    page = to_markdown(pages.describe_family(board, "family_dense"))
     assert (
         "It counts 12 FLOP of multiply-adds, and 8 ran: formula-differs -4. It also counts 3 FLOP of other work."
         in page
@@ -71,13 +72,13 @@ def test_a_training_cell_names_the_training_step_and_no_program() -> None:
 @pytest.mark.parametrize("verdict", [Verdict.ABSENT, Verdict.FAILS])
 def test_what_has_no_number_is_never_zero(verdict: Verdict) -> None:
     board = toy(verdict, counted=None, ran=None, causes={}, rules=(), reason="thop <is> not here")
-    assert f"[{verdict.value}](family_dense.md#dense)" in pages.to_markdown(board)
-    assert "thop &lt;is> not here." in pages.family_page(board, "family_dense")
+    assert f"[{verdict.value}](family_dense.md#dense)" in to_markdown(pages.describe_scorecard(board))
+    assert "thop &lt;is> not here." in to_markdown(pages.describe_family(board, "family_dense"))
     assert "thop &lt;is&gt; not here." in scorecard_page.to_html(board)
     (row,) = csv.DictReader(io.StringIO(pages.to_csv(board)))
     assert (row["counted"], row["ran"], row["times"], row["reason"]) == ("", "", "", "thop <is> not here")
     assert row["command"].startswith("reconcile run") is (verdict is Verdict.FAILS)
-    assert "reproduce" not in pages.family_page(board, "family_dense") + scorecard_page.to_html(board)
+    assert "reproduce" not in to_markdown(pages.describe_family(board, "family_dense")) + scorecard_page.to_html(board)
 
 
 def test_a_blind_counter_is_named_once() -> None:
@@ -85,10 +86,10 @@ def test_a_blind_counter_is_named_once() -> None:
     blind = {"dense": Cell(Verdict.BLIND, reason="it sees a call only")}
     rest = [replace(card, pass_="training", family=family, cells=blind) for family in ("family_dense", "family_norm")]
     sentence = "Blind: thop (it sees a call only)."
-    everywhere = pages.to_markdown(pages.Board({c.name: c for c in (card, *rest)}))
+    everywhere = to_markdown(pages.describe_scorecard(pages.Board({c.name: c for c in (card, *rest)})))
     assert (everywhere.count(sentence), everywhere.count("**training**")) == (1, 0)
     seen = replace(rest[1], cells=card.cells)
-    somewhere = pages.to_markdown(pages.Board({c.name: c for c in (card, rest[0], seen)}))
+    somewhere = to_markdown(pages.describe_scorecard(pages.Board({c.name: c for c in (card, rest[0], seen)})))
     assert (somewhere.count(sentence), somewhere.count("**training**")) == (1, 2)
 
 
@@ -97,7 +98,9 @@ def test_a_counter_that_is_not_known_here_stays_on_the_page() -> None:
     gone = replace(card, counter="gone")
     board = pages.Board({c.name: c for c in (gone, card)})
     assert board.counters == ("thop", "gone")
-    assert "reconcile counter reproduce gone family_dense:dense" in pages.family_page(board, "family_dense")
+    assert "reconcile counter reproduce gone family_dense:dense" in to_markdown(
+        pages.describe_family(board, "family_dense")
+    )
 
 
 def test_the_command_keeps_valid_cells_and_exits_with_the_worst(

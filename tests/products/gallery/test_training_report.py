@@ -16,9 +16,10 @@ from reconcile.core.text import multiple
 from reconcile.engine.obstacles import list_obstacles
 from reconcile.model_zoo import loading
 from reconcile.products.gallery import training
-from reconcile.products.gallery.ratios import command, to_markdown
 from reconcile.products.gallery.rows import CounterCell, dump
 from reconcile.products.gallery.training import TrainingRow, read_training
+from reconcile.products.gallery.training_report import command, describe_training
+from reconcile.report.document.markdown import to_markdown
 from reconcile.report.pictures import charts as pictures
 from tests.report import samples
 
@@ -64,16 +65,15 @@ def test_a_multiple_is_within_half_a_unit_of_its_last_place(part: int, whole: in
 
 
 def test_frameworks_that_do_the_same_share_a_row() -> None:
-    page = to_markdown({"toy": ROW}, {})
+    page = to_markdown(describe_training({"toy": ROW}, {}))
     assert "| [toy](toy-training.md) | TensorFlow, PyTorch | 10 | 9 | 10 | 1.9000 | 2 | 1,234 | **1** |" in page
     assert "Not in the tables: thop: why." in page
 
 
 def test_each_framework_has_one_and_recomputation_a_column() -> None:
     more = {**WORK, "matmul": {**WORK["matmul"], "recomputation": 5}}
-    page = to_markdown(
-        {"toy": replace(ROW, at={"batch": "2"}, device="meta", work={"tf": more, "torch": WORK})}, {"gone": "not yet"}
-    )
+    changed = replace(ROW, at={"batch": "2"}, device="meta", work={"tf": more, "torch": WORK})
+    page = to_markdown(describe_training({"toy": changed}, {"gone": "not yet"}))
     assert "| [toy](toy-training.md)<br>batch 2<br>on meta | TensorFlow | 10 | 9 | 10 | 5 | 1.9000 | 2 |" in page
     assert "|  | PyTorch | 10 | 9 | 10 | 0 | 1.9000 | 2 |" in page
     assert "- gone: not yet" in page
@@ -93,7 +93,7 @@ def test_a_pair_says_what_its_step_needs() -> None:
 
 def test_what_is_unknown_has_no_number() -> None:
     row = replace(ROW, work={}, states={"matmul": 1}, open=("matmul: trace@torch: x",))
-    page = to_markdown({"toy": row}, {})
+    page = to_markdown(describe_training({"toy": row}, {}))
     lines = [line for line in page.splitlines() if line.startswith("|")]
     assert "<br>not reconciled | unknown |  |" in page
     assert len({line.count("|") for line in lines}) == 1
@@ -112,9 +112,8 @@ def test_rows_come_back_and_the_command_writes_the_page(tmp_path, monkeypatch) -
     done = CliRunner().invoke(cli, args)
     assert done.exit_code == 0, done.output
     assert set(read_training(data)) == {"conv1x1"}
-    assert (tmp_path / "training.md").read_text() == to_markdown(
-        {"conv1x1": made}, {name: "not measured yet" for name in _names() if name != "conv1x1"}
-    )
+    missing = {name: "not measured yet" for name in _names() if name != "conv1x1"}
+    assert (tmp_path / "training.md").read_text() == to_markdown(describe_training({"conv1x1": made}, missing))
     assert not (tmp_path / "README.md").exists()
 
 

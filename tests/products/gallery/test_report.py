@@ -10,12 +10,13 @@ from click.testing import CliRunner
 
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
-from reconcile.products.gallery import markdown as page
+from reconcile.products.gallery import report as page
 from reconcile.products.gallery import rows
 from reconcile.products.gallery import run as gallery
-from reconcile.products.gallery.markdown import cell, ratio, to_markdown
+from reconcile.products.gallery.report import describe_cell, describe_gallery, ratio
 from reconcile.products.gallery.rows import CounterCell, dump
 from reconcile.products.gallery.run import GalleryRow, PublishedReading, read_gallery
+from reconcile.report.document.markdown import render_inline, to_markdown
 from reconcile.report.pictures import charts as pictures
 
 EXACT, LOW = CounterCell("equal", 10, 10, "", ""), CounterCell("explained", 4, 10, "op-not-counted", "")
@@ -53,17 +54,23 @@ def test_a_ratio_is_never_rounded_to_what_it_is_not(total: int, work: int, text:
     assert ratio(total, work) == text
 
 
-def test_a_cell_names_the_largest_cause_or_why_it_is_empty() -> None:
-    assert cell(EXACT) == "**1**"
-    assert cell(LOW) == "0.400<br>op-not-counted"
-    assert cell(CounterCell("not_comparable", None, None, "", "why")) == "not comparable"
-    assert cell(CounterCell("unexplained", 4, 10, "dead-op", "why")) == "0.400<br>dead-op<br>unexplained"
-    assert cell(None) == ""
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        (EXACT, "**1**"),
+        (LOW, "0.400<br>op-not-counted"),
+        (CounterCell("not_comparable", None, None, "", "why"), "not comparable"),
+        (CounterCell("unexplained", 4, 10, "dead-op", "why"), "0.400<br>dead-op<br>unexplained"),
+        (None, ""),
+    ],
+)
+def test_a_cell_names_the_largest_cause_or_why_it_is_empty(entry: CounterCell | None, text: str) -> None:
+    assert render_inline(describe_cell(entry)) == text
 
 
 def test_the_page_says_what_is_missing_open_and_not_explained() -> None:
     bad = replace(ROW, model="bad|row", states={"matmul": 1}, open=("matmul: thop: <b>open</b>",), error=None)
-    page = to_markdown({"toy": ROW, "bad|row": bad}, {"gone": "not written yet"})
+    page = to_markdown(describe_gallery({"toy": ROW, "bad|row": bad}, {"gone": "not written yet"}))
     assert "2 pairs of one model in TensorFlow and in PyTorch, 1 of them reconciled" in page
     assert "| [toy](toy.md)<br>batch 1 | 12,345 | 10 | 3e-07 | **1** | 0.400<br>op-not-counted |" in page
     assert "- bad\\|row: matmul: thop: &lt;b>open&lt;/b>" in page

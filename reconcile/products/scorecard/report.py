@@ -1,4 +1,4 @@
-"""The scorecard as Markdown and CSV: a page of all verdicts, and a page per family that explains those that are not exact."""
+"""The scorecard's pages and CSV: one page of all verdicts, and one per family that explains those that are not exact."""
 
 from __future__ import annotations
 
@@ -10,9 +10,24 @@ from functools import cached_property
 
 from ...core import table
 from ...core.registry import known_counters, title
-from ...core.text import format_signed, markdown, number
+from ...core.text import format_signed, number
 from ...launch.environments.named import CURRENT
 from ...launch.request import PASSES
+from ...report.document import (
+    Block,
+    Column,
+    Document,
+    Heading,
+    Inline,
+    Items,
+    Picture,
+    Span,
+    Table,
+    Text,
+    mark_up,
+    section,
+    strong,
+)  # fmt: skip
 from .cells import Card, Cell, Verdict, text
 
 PAGE = "README"
@@ -24,6 +39,15 @@ COLUMNS = (
 SHOWN = tuple(verdict for verdict in Verdict if verdict not in (Verdict.OPEN, Verdict.ABSENT))
 PLAIN = (Verdict.EXACT, Verdict.NOTHING)
 """Verdicts that do not open."""
+LABELS = {Verdict.NOTHING: "(empty)", Verdict.PARTIAL: "1/2 counted", Verdict.FACTOR: "2 times"}
+COMMENT = "Written by `reconcile zoo scorecard`; edit that, not this."
+ABOUT = (
+    "Counters differ in unit and in scope: one counts biases, another one does not. So a cell is about the multiply-adds of "
+    "a layer alone: those that ran there, and those of them that the counter counts. No cell is a judgement: each follows "
+    "from the counter's rules, which are held to its reported numbers to residual 0. A cell that is not exact leads to its "
+    "cause, and to a program that shows it. The same is in [scorecard.csv](scorecard.csv), one row per cell, and in "
+    "[scorecard.html](scorecard.html), where a cell opens in place."
+)
 
 
 @dataclass(frozen=True)
@@ -140,108 +164,78 @@ def opens(cell: Cell | None) -> bool:
     return cell is not None and cell.verdict not in PLAIN
 
 
-def to_markdown(board: Board) -> str:
+def describe_scorecard(board: Board) -> Document:
     """``README.md``: the counters, and a table for each family."""
     number_of = sum(len(names) for names in board.layers.values())
-    lines = [
-        "# The scorecard",
-        "",
-        "<!-- Written by `reconcile zoo scorecard`; edit that, not this. -->",
-        "",
+    families = (block for family in board.layers for block in (Heading(family), *_describe_family(board, family)))
+    return Document(
+        "The scorecard",
         f"{len(board.counters)} counters on the {number_of} layers of the zoo's {len(board.layers)} families, in a call of the "
         "model (forward) and in a training step.",
-        "",
-        "Counters differ in unit and in scope: one counts biases, another one does not. So a cell is about the multiply-adds of "
-        "a layer alone: those that ran there, and those of them that the counter counts. No cell is a judgement: each follows "
-        "from the counter's rules, which are held to its reported numbers to residual 0. A cell that is not exact leads to its "
-        "cause, and to a program that shows it. The same is in [scorecard.csv](scorecard.csv), one row per cell, and in "
-        "[scorecard.html](scorecard.html), where a cell opens in place.",
-        "",
-        *_legend(),
-        "",
-        f"![The verdicts as colours, a column per layer]({STEM}.svg)",
-        "",
-        *_summary(board),
-    ]
-    for family in board.layers:
-        lines += ["", f"## {family}"]
-        for pass_ in board.passes:
-            grid = list(_grid(board, family, pass_))
-            lines += ["", f"**{pass_}**", "", *grid] if grid else []
-    return "\n".join(lines) + "\n"
+        (
+            Text(mark_up(ABOUT)),
+            Table((Column("verdict"), Column("meaning")), tuple((LABELS.get(v, v.value), v.meaning) for v in SHOWN)),
+            Picture("Verdicts", "The verdicts as colours, a column per layer", "", f"{STEM}.svg"),
+            Heading("Counters"),
+            *(block for pass_ in board.passes for block in _sum_verdicts(board, pass_)),
+            *families,
+        ),
+        comment=COMMENT,
+    )
 
 
-def _legend() -> Iterator[str]:
-    yield "| verdict | meaning |"
-    yield "|:--|:--|"
-    for verdict in SHOWN:
-        label = (
-            "(empty)"
-            if verdict is Verdict.NOTHING
-            else {"partial": "1/2 counted", "factor": "2 times"}.get(verdict.value, verdict.value)
-        )
-        yield f"| {label} | {verdict.meaning} |"
+def _sum_verdicts(board: Board, pass_: str) -> Iterator[Block]:
+    sums = {name: board.sums(name, pass_) for name in board.counters}
+    present = [v for v in Verdict if any(each[v] for each in sums.values())]
+    rows = (
+        (name, versions(board.some_card(name)), *(number(each[v]) if each[v] else "" for v in present))
+        for name, each in sums.items()
+    )
+    yield Text(f"Layers by verdict, {pass_}:")
+    yield Table((Column("counter"), Column("versions"), *(Column(v.value, "right") for v in present)), tuple(rows))
+    yield from _name_blind(board.unseeing(pass_))
 
 
-def _summary(board: Board) -> Iterator[str]:
-    yield "## Counters"
-    for pass_ in board.passes:
-        present = [v for v in Verdict if any(board.sums(name, pass_)[v] for name in board.counters)]
-        yield from ("", f"Layers by verdict, {pass_}:", "")
-        yield "| counter | versions | " + " | ".join(v.value for v in present) + " |"
-        yield "|:--|:--|" + "--:|" * len(present)
-        for name in board.counters:
-            sums = board.sums(name, pass_)
-            numbers = " | ".join(number(sums[v]) if sums[v] else "" for v in present)
-            yield f"| {markdown(name)} | {markdown(versions(board.some_card(name)))} | {numbers} |"
-        if board.unseeing(pass_):
-            yield from ("", _blind(board.unseeing(pass_)))
-
-
-def _grid(board: Board, family: str, pass_: str) -> Iterator[str]:
-    """A row per layer. Counters that are blind to the whole family in this pass are named below it or, if they are blind to
+def _describe_family(board: Board, family: str) -> Iterator[Block]:
+    """A row per layer. Counters that are blind to the whole family in a pass are named below it or, if they are blind to
     the whole pass, above all families."""
-    blind = board.blind(family, pass_)
-    seeing = [name for name in board.counters if name not in blind]
-    if seeing:
-        yield "| layer | " + " | ".join(map(markdown, seeing)) + " |"
-        yield "|:--|" + ":--|" * len(seeing)
-        for layer in board.layers[family]:
-            cells = (_cell(board.cell(family, layer, pass_, name), family, layer) for name in seeing)
-            yield f"| {markdown(layer)} | " + " | ".join(cells) + " |"
-    here = {name: why for name, why in blind.items() if name not in board.unseeing(pass_)}
-    if here:
-        yield from ([""] if seeing else [])
-        yield _blind(here)
+    for pass_ in board.passes:
+        blind = board.blind(family, pass_)
+        seeing = [name for name in board.counters if name not in blind]
+        here = {name: why for name, why in blind.items() if name not in board.unseeing(pass_)}
+        if seeing or here:
+            yield Text(strong(pass_))
+        if seeing:
+            rows = (
+                (layer, *(_link_cell(board.cell(family, layer, pass_, name), family, layer) for name in seeing))
+                for layer in board.layers[family]
+            )
+            yield Table(tuple(map(Column, ("layer", *seeing))), tuple(rows))
+        yield from _name_blind(here)
 
 
-def _blind(counters: Mapping[str, str]) -> str:
-    return "Blind: " + "; ".join(f"{markdown(name)} ({markdown(why)})" for name, why in counters.items()) + "."
+def _name_blind(counters: Mapping[str, str]) -> Iterator[Block]:
+    if counters:
+        yield Text("Blind: " + "; ".join(f"{name} ({why})" for name, why in counters.items()) + ".")
 
 
-def _cell(cell: Cell | None, family: str, layer: str) -> str:
+def _link_cell(cell: Cell | None, family: str, layer: str) -> Inline:
     if cell is None:
         return "not made yet"
-    shown = f"**{text(cell)}**" if cell.verdict is Verdict.EXACT else text(cell)
-    return f"[{shown}]({family}.md#{layer})" if opens(cell) else shown
+    style = "strong" if cell.verdict is Verdict.EXACT else ""
+    return Span(text(cell), style, f"{family}.md#{layer}" if opens(cell) else "") if text(cell) else ""
 
 
-def family_page(board: Board, family: str) -> str:
+def describe_family(board: Board, family: str) -> Document:
     """``family_dense.md``: every cell that is not exact, with its causes, its rules and its programs."""
-    lines = [
-        f"# {family} on the scorecard",
-        "",
-        "<!-- Written by `reconcile zoo scorecard`; edit that, not this. -->",
-        "",
-    ]
-    lines += ["[All layers](README.md). Amounts are FLOPs, 2 per multiply-add."]
-    for layer in board.layers[family]:
-        cells = list(_layer(board, family, layer))
-        lines += ["", f"## {layer}", "", *cells] if cells else []
-    return "\n".join(lines) + "\n"
+    layers = (section(layer, Items(tuple(_list_cells(board, family, layer)))) for layer in board.layers[family])
+    about = Text(mark_up("[All layers](README.md). Amounts are FLOPs, 2 per multiply-add."))
+    return Document(
+        f"{family} on the scorecard", "", (about, *(block for blocks in layers for block in blocks)), comment=COMMENT
+    )
 
 
-def _layer(board: Board, family: str, layer: str) -> Iterator[str]:
+def _list_cells(board: Board, family: str, layer: str) -> Iterator[Inline]:
     exact = []
     for pass_ in board.passes:
         for name in board.counters:
@@ -249,19 +243,22 @@ def _layer(board: Board, family: str, layer: str) -> Iterator[str]:
             cell = card.cells.get(layer) if card else None
             if card is None or cell is None or name in board.blind(family, pass_):
                 continue
-            if not opens(cell):
-                exact += [f"{name} ({pass_})"] if cell.verdict is Verdict.EXACT else []
-                continue
-            yield f"- **{markdown(name)}**, {pass_}: {_open_section(card, layer, cell)}"
+            if opens(cell):
+                yield strong(name), f", {pass_}: ", *_describe_cell(card, layer, cell)
+            elif cell.verdict is Verdict.EXACT:
+                exact.append(f"{name} ({pass_})")
     if exact:
-        yield f"- exact: {markdown(', '.join(exact))}"
+        yield f"exact: {', '.join(exact)}"
 
 
-def _open_section(card: Card, layer: str, cell: Cell) -> str:
-    parts = [f"{cell.verdict.value if cell.counted is None else text(cell)}. {markdown(counted_text(cell))}"]
-    parts += [f"Evidence: {markdown('; '.join(cell.rules))}."] if cell.rules else []
-    shown = [f"`{line}`" for line in commands(card, layer, cell)]
-    return " ".join([*parts, *([f"Run {' or '.join(shown)}."] if shown else [])])
+def _describe_cell(card: Card, layer: str, cell: Cell) -> Iterator[str | Span]:
+    yield f"{cell.verdict.value if cell.counted is None else text(cell)}. {counted_text(cell)}"
+    if cell.rules:
+        yield f" Evidence: {'; '.join(cell.rules)}."
+    for index, line in enumerate(commands(card, layer, cell)):
+        yield from (" or " if index else " Run ", Span(line, "code"))
+    if commands(card, layer, cell):
+        yield "."
 
 
 def to_csv(board: Board) -> str:
