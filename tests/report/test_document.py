@@ -32,7 +32,7 @@ from reconcile.report.document import (
 )
 from reconcile.report.document.html import to_html
 from reconcile.report.document.markdown import to_markdown
-from reconcile.report.document.terminal import show
+from reconcile.report.document.terminal import show, to_text
 
 WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1, max_size=12)
 
@@ -142,6 +142,11 @@ def test_a_line_is_no_heading_and_no_list(mark: str, word: str) -> None:
     assert [token.type for token in tokens if token.type.endswith("_open")] == [
         "paragraph_open", "bullet_list_open", "list_item_open", "paragraph_open",
     ]  # fmt: skip
+
+
+def test_a_table_without_titles_has_no_head() -> None:
+    document = Document("t", "", (Table((Column("", "right"), Column("")), (("2 x", "a"), ("30 x", "b"))),))
+    assert to_text(document) == "t\n\n 2 x  a\n30 x  b\n\n"
 
 
 def test_a_section_without_content_has_no_heading() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -36,6 +37,13 @@ def show(document: Document, console: Console, files: Sequence[Path] = (), *, qu
     if files and not quiet:
         parts.append(rich.text.Text("wrote " + ", ".join(clean(str(file)) for file in files), style="dim"))
     console.print(Group(*parts), highlight=False, soft_wrap=False)
+
+
+def to_text(document: Document, width: int = 80) -> str:
+    """The page as a terminal of this width shows it, without colours."""
+    out = io.StringIO()
+    show(document, Console(file=out, width=width, color_system=None, markup=False, emoji=False))
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
 def render_inline(inline: Inline, style: str = "") -> rich.text.Text:

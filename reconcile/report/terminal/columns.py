@@ -48,7 +48,8 @@ def widen(console: Console) -> None:
 
 
 def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int, gap: int = GAP) -> Table | None:
-    """The table, or None if it is too wide even with its names folded. The first column has the names."""
+    """The table, or None if it is too wide even with its names folded. The first column has the names. Without titles it has no
+    head."""
     cells_of = list(zip(*rows, strict=True)) or [()] * len(columns)
     natural = [max(map(_length, (*c.title.split("\n"), *cells))) for c, cells in zip(columns, cells_of, strict=True)]
     wanted = [max(size, column.wide) for size, column in zip(natural, columns, strict=True)]
@@ -61,7 +62,7 @@ def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: i
         return None
     table = Table(
         box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", border_style="dim",
-        padding=(0, gap - 1, 0, 0),
+        padding=(0, gap - 1, 0, 0), show_header=any(column.title for column in columns),
     )  # fmt: skip
     widths = []
     for column, floor, size in zip(columns, least, wanted, strict=True):
