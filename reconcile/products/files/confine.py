@@ -1,10 +1,10 @@
 """Sandbox for loading a model file: this process and its children permanently lose all rights that loading does not need.
 
-There are two layers, each used if the system has it. *Files*: Landlock (Linux 5.13,
-docs.kernel.org/userspace-api/landlock.html) refuses to write, create, empty, rename or delete anything outside one folder.
-*Calls*: a seccomp filter (libseccomp) leaves only the calls of ``ALLOWED``: no network, no signals to other processes,
-no access to their memory. Neither layer can be removed again, not even by another program that this process becomes. Reading
-is not limited, because frameworks read files all over the system.
+There are two layers, and a file that is not trusted is loaded only where both are in force. *Files*: Landlock (Linux 5.13,
+docs.kernel.org/userspace-api/landlock.html) refuses to write, create, empty, rename or delete anything outside one folder, and to
+read anything but programs, libraries and the file itself. *Calls*: two seccomp filters (libseccomp) leave only the calls of
+``ALLOWED``, without ``COMMANDS``: no network, no signals to other processes, no access to their memory. Neither layer can be
+removed again, not even by another program that this process becomes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ newfstatat open openat openat2 pread64 preadv preadv2 pwrite64 pwritev pwritev2 
 rename renameat renameat2 rmdir sendfile splice stat statfs statx sync_file_range tee truncate umask unlink unlinkat vmsplice
 write writev
 """
-"""Landlock, not this list, decides where a process may write."""
+"""Landlock, not this list, decides where a process may read and write."""
 
 MEMORY = """
 brk get_mempolicy madvise mbind membarrier memfd_create mincore mlock mlock2 mlockall mmap mprotect mremap msync munlock
@@ -45,12 +45,12 @@ munlockall munmap pkey_alloc pkey_free pkey_mprotect set_mempolicy
 """
 
 PROCESSES = """
-arch_prctl capget execve execveat exit exit_group fork futex futex_waitv get_robust_list get_thread_area getcpu getegid geteuid
-getgid getgroups getpgid getpgrp getpid getppid getpriority getresgid getresuid getrlimit getrusage getsid gettid getuid prctl
-restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait sched_get_priority_max
-sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval
-sched_setaffinity sched_yield set_robust_list set_thread_area set_tid_address setpgid setrlimit setsid sigaltstack sysinfo uname
-vfork wait4 waitid
+" arch_prctl capget execve execveat exit exit_group fork futex futex_waitv get_robust_list get_thread_area getcpu getegid
+geteuid getgid getgroups getpgid getpgrp getpid getppid getpriority getresgid getresuid getrlimit getrusage getsid gettid getuid
+prctl restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait
+sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler
+sched_rr_get_interval sched_yield set_robust_list set_thread_area set_tid_address setpgid setrlimit setsid sigaltstack sysinfo
+uname vfork wait4 waitid
 """
 
 WAITING = """
@@ -74,6 +74,20 @@ symlinkat tkill utime utimensat utimes
 """
 """Calls that programs expect to be denied (EPERM), but not to be missing."""
 
+COMMANDS = {"fcntl": (8, 10, 15, 1024, 1026), "ioctl": (0x8901, 0x8902)}
+"""Commands of allowed calls that are denied (EPERM), because with them the kernel signals any process of the user, for instance
+when a pipe has data: F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY (linux/fcntl.h); FIOSETOWN, SIOCSPGRP (asm/sockios.h).
+"""
+
+SYSTEM = """
+/usr /lib /lib32 /lib64 /bin /sbin /opt /nix /sys /dev /etc/alternatives /etc/group /etc/ld.so.cache /etc/localtime
+/etc/nsswitch.conf /etc/OpenCL /etc/os-release /etc/passwd /proc/cpuinfo /proc/driver /proc/filesystems /proc/loadavg
+/proc/meminfo /proc/mounts /proc/self /proc/stat /proc/sys /proc/version
+"""
+"""Folders and files of the system that any confined process may read: programs, libraries and facts of the machine. Folders of
+users, those of services and other processes are not among them."""
+LARGEST = 4 << 30
+"""Bytes of the largest file that a confined process may write, such as its log."""
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 """Devices that any process may write to, because they store nothing."""
@@ -89,7 +103,10 @@ INTEGER = 0xFFFFFFFF
 
 FILES, CALLS = "files", "calls"
 LIMITS = {
-    FILES: ("it can write only to its own folder", "it can write to any folder"),
+    FILES: (
+        "it can write only to its own folder and read only programs and the file",
+        "it can read and write any file",
+    ),
     CALLS: ("it cannot reach the network or other processes", "it can reach the network and other processes"),
 }
 """For each layer, how a process is limited if the layer is in force, and how it is not if the layer is missing."""
@@ -109,12 +126,37 @@ def describe_late() -> str:
     )
 
 
-def confine(folder: str, accelerators: bool) -> dict[str, str]:
-    """Confine this process permanently. Returns for each layer why it is not in force, or '' if it is."""
+def list_readable(python: Path, *others: str) -> list[str]:
+    """What a worker with this interpreter reads beside the system's own files: the interpreter's folders, this package, Keras'
+    settings, and ``others``."""
+    found = [Path(path) for path in others if path]
+    for program in (python, Path(os.path.realpath(python))):
+        found.append(program.parents[1])
+        for line in _read_paths(program.parents[1]):
+            found.append(Path(line))
+    found += [Path(__file__).parents[3], Path.home() / ".local" / "lib"]
+    found.append(Path(os.environ.get("KERAS_HOME", Path.home() / ".keras"), "keras.json"))
+    return [str(path) for path in dict.fromkeys(found) if path.exists()]
+
+
+def _read_paths(prefix: Path) -> Iterator[str]:
+    """The folders that an environment's ``*.pth`` files name, and the home of the interpreter that it was made with."""
+    for file in prefix.glob("lib/python*/site-packages/*.pth"):
+        yield from (line for line in file.read_text("utf-8", "replace").splitlines() if line.startswith("/"))
+    if (settings := prefix / "pyvenv.cfg").is_file():
+        for line in settings.read_text("utf-8", "replace").splitlines():
+            name, _, value = line.partition("=")
+            if name.strip() == "home":
+                yield str(Path(os.path.realpath(value.strip())).parent)
+
+
+def confine(folder: str, readable: Sequence[str], accelerators: bool) -> dict[str, str]:
+    """Confine this process permanently: it can write to ``folder``, and read that and ``readable``. Returns for each layer why it
+    is not in force, or '' if it is."""
     if sys.platform != "linux":
         return dict.fromkeys((FILES, CALLS), "only Linux can prevent it")
     reasons = {}
-    layers: dict[str, Callable[[], None]] = {FILES: partial(_files, folder, accelerators), CALLS: _calls}
+    layers: dict[str, Callable[[], None]] = {FILES: partial(_files, folder, readable, accelerators), CALLS: _calls}
     for layer, put in layers.items():
         try:
             put()
@@ -126,22 +168,38 @@ def confine(folder: str, accelerators: bool) -> dict[str, str]:
     return reasons
 
 
+def holds(reasons: Mapping[str, str]) -> bool:
+    """Whether every layer is in force, so that a file that is not trusted may be loaded."""
+    return not any(reasons.values())
+
+
+def refusal(reasons: Mapping[str, str]) -> str:
+    """Why a file is not loaded in a process of which ``holds`` is not true, as a predicate."""
+    lacking = "; ".join(f"{LIMITS[layer][1]} ({why})" for layer, why in reasons.items() if why)
+    return f"is not loaded, because its process cannot be confined here: {lacking}. If you trust the file, pass --trust-file."
+
+
 def sentence(reasons: Mapping[str, str]) -> str:
     """The result of ``confine`` as the end of a sentence about a process."""
     texts = [f"{free} ({reasons[layer]})" if reasons[layer] else limited for layer, (limited, free) in LIMITS.items()]
     return "; ".join(texts)
 
 
-def _files(folder: str, accelerators: bool) -> None:
-    """Landlock: files and folders can be made, changed and removed only below ``folder``; no links, devices, pipes or sockets."""
+def _files(folder: str, readable: Sequence[str], accelerators: bool) -> None:
+    """Landlock: files and folders can be made, changed and removed only below ``folder``; no links, devices, pipes or sockets.
+    Only ``readable``, the system's files and the folder can be read."""
     from landlock import FSAccess, Ruleset
 
     reading = FSAccess.READ_FILE | FSAccess.READ_DIR | FSAccess.EXECUTE
     writing = FSAccess.all() & ~reading
     special = FSAccess.MAKE_SYM | FSAccess.MAKE_CHAR | FSAccess.MAKE_BLOCK | FSAccess.MAKE_FIFO | FSAccess.MAKE_SOCK
-    device = writing & (FSAccess.WRITE_FILE | FSAccess.TRUNCATE | FSAccess.IOCTL_DEV)
-    rules = Ruleset(writing)
-    rules.allow(folder, rules=writing & ~special & ~FSAccess.IOCTL_DEV)
+    device = (writing | FSAccess.READ_FILE) & (
+        FSAccess.READ_FILE | FSAccess.WRITE_FILE | FSAccess.TRUNCATE | FSAccess.IOCTL_DEV
+    )
+    rules = Ruleset(FSAccess.all())
+    for path in filter(os.path.exists, (*SYSTEM.split(), *readable)):
+        rules.allow(path, rules=reading if os.path.isdir(path) else reading & ~FSAccess.READ_DIR)
+    rules.allow(folder, rules=FSAccess.all() & ~special & ~FSAccess.IOCTL_DEV)
     rules.allow(*_find_existing(DEVICES), rules=device & ~FSAccess.IOCTL_DEV)
     if accelerators:
         rules.allow(*_find_existing(ACCELERATORS), rules=device)
@@ -153,9 +211,18 @@ def _find_existing(patterns: Sequence[str]) -> Iterator[str]:
 
 
 def _calls() -> None:
-    """seccomp: the calls of the lists, some of them only in their harmless forms."""
+    """seccomp: the calls of the lists, some of them only in their harmless forms; no file larger than ``LARGEST``."""
+    import resource
+
     from pyseccomp import ALLOW, ERRNO, MASKED_EQ, Arch, Arg, SyscallFilter, resolve_syscall
 
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    largest = LARGEST if hard == resource.RLIM_INFINITY else min(LARGEST, hard)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    commands = SyscallFilter(ALLOW)
+    for name, numbers in COMMANDS.items():
+        for number in numbers:
+            commands.add_rule(ERRNO(errno.EPERM), name, Arg(1, MASKED_EQ, INTEGER, number))
     rules = SyscallFilter(ERRNO(errno.ENOSYS))
     for names, action in ((ALLOWED, ALLOW), (DENIED, ERRNO(errno.EPERM))):
         for name in names.split():
@@ -163,7 +230,9 @@ def _calls() -> None:
                 rules.add_rule(action, name)
     rules.add_rule(ALLOW, "clone", Arg(0, MASKED_EQ, NAMESPACES, 0))
     rules.add_rule(ALLOW, "socketpair", Arg(0, MASKED_EQ, INTEGER, UNIX), Arg(1, MASKED_EQ, KIND, STREAM))
+    rules.add_rule(ALLOW, "sched_setaffinity", Arg(0, MASKED_EQ, INTEGER, 0))
     for name, numbers in (("kill", (os.getpid(),)), ("tgkill", (os.getpid(),)), ("prlimit64", (0, os.getpid()))):
         for number in numbers:
             rules.add_rule(ALLOW, name, Arg(0, MASKED_EQ, INTEGER, number))
+    commands.load()
     rules.load()

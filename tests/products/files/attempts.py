@@ -5,10 +5,12 @@ Standard library only.
 """
 
 import ctypes
+import fcntl
 import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 
@@ -50,9 +52,21 @@ def opened(family, kind=socket.SOCK_STREAM, call=lambda _socket: None):
         call(made)
 
 
+def owned_socket(command):
+    """Have the kernel send a signal to the other process when a socket has data."""
+    fcntl.ioctl(socket.socketpair()[0], command, struct.pack("i", other))
+
+
+def owned(command):
+    """The same of a pipe, by fcntl's structure of an owner: F_OWNER_PID, and the process."""
+    fcntl.fcntl(os.pipe()[0], command, struct.pack("ii", 1, other))
+
+
+SETOWN, SETOWN_EX, FIOSETOWN, SIOCSPGRP = 8, 15, 0x8901, 0x8902
 UNSHARE, PTRACE_SEIZE, IO_URING = 0x10000000, 0x4206, 425
 
 HARM = {
+    "read": lambda: open(theirs).close(),
     "create": lambda: write(os.path.join(outside, "new")),
     "create hidden in a path": lambda: write(os.path.join(inside, "..", "..", os.path.basename(outside), "hidden")),
     "overwrite": lambda: write(theirs, "r+"),
@@ -80,6 +94,14 @@ HARM = {
     "pair that can send anywhere": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM),
     "signal to another": lambda: os.kill(other, 0),
     "signal to all": lambda: os.kill(0, 0),
+    "signal by a pipe's owner": lambda: fcntl.fcntl(os.pipe()[0], SETOWN, other),
+    "signal by a pipe's owner, as a structure": lambda: owned(SETOWN_EX),
+    "signal by a socket's owner": lambda: owned_socket(FIOSETOWN),
+    "signal by a socket's group": lambda: owned_socket(SIOCSPGRP),
+    "signal of a kind": lambda: fcntl.fcntl(os.pipe()[0], 10, signal.SIGKILL),
+    "processors of another": lambda: os.sched_setaffinity(other, os.sched_getaffinity(other)),
+    "list": lambda: os.listdir(outside),
+    "variables of another": lambda: open(f"/proc/{other}/environ").close(),
     "namespace": lambda: call("unshare", UNSHARE),
     "trace another": lambda: call("ptrace", PTRACE_SEIZE, other, None, None),
     "io_uring": lambda: call("syscall", IO_URING, 1, ctypes.create_string_buffer(120)),
@@ -102,7 +124,7 @@ def paired():
 
 WORK = {
     "own files": tidy,
-    "reading": lambda: os.listdir(outside) and open(__file__).close(),
+    "reading": lambda: open(__file__).close(),
     "/dev/null": lambda: write("/dev/null"),
     "a program": lambda: started("pass"),
     "a pair": paired,

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from reconcile.core.errors import UsageError
 from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.workers import reaper
 from reconcile.launch.workers.supervisor import Event, Supervisor
@@ -45,7 +46,8 @@ def attempts(tmp_path: Path, confined: bool) -> tuple[dict[str, str], dict[str, 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         worker = [sys.executable, str(ATTEMPTS), str(inside), str(outside), str(port), str(os.getpid())]
-        command = reaper.command(worker, tmp_path / "run", inside, confine if confined else None, False)
+        readable = confine.list_readable(Path(sys.executable), str(ATTEMPTS))
+        command = reaper.command(worker, tmp_path / "run", inside, confine if confined else None, readable)
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=outside) as process:
             assert process.stdout is not None
             out = process.stdout.read()  # with standard input open: its end ends the process
@@ -66,7 +68,7 @@ def test_no_harm_is_done(tmp_path: Path) -> None:
 def test_unconfined_it_would_be(tmp_path: Path) -> None:
     """This system allows each attempt, except those that a container or Yama refuses to every process."""
     harm, work = attempts(tmp_path, confined=False)
-    elsewhere = {"memory of another", "trace another", "namespace", "io_uring", "attributes"}
+    elsewhere = {"variables of another", "memory of another", "trace another", "namespace", "io_uring", "attributes"}
     assert {name for name, said in harm.items() if said != "done"} <= elsewhere
     assert set(work.values()) == {"done"}
 
@@ -115,14 +117,26 @@ def test_a_layer_that_a_system_lacks_leaves_the_other(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(confine, "_files", lacking)
     monkeypatch.setattr(confine, "_calls", lambda: None)
-    assert confine.confine("", False) == {confine.FILES: "Function not implemented", confine.CALLS: ""}
+    assert confine.confine("", (), False) == {confine.FILES: "Function not implemented", confine.CALLS: ""}
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert set(confine.confine("", False).values()) == {"only Linux can prevent it"}
+    assert set(confine.confine("", (), False).values()) == {"only Linux can prevent it"}
 
 
 def test_what_does_not_hold_is_said() -> None:
-    assert (
-        confine.sentence(HOLDS) == "it can write only to its own folder; it cannot reach the network or other processes"
-    )
+    assert confine.holds(HOLDS)
     reasons = {confine.FILES: "Function not implemented", confine.CALLS: ""}
-    assert confine.sentence(reasons).startswith("it can write to any folder (Function not implemented); it cannot")
+    assert not confine.holds(reasons)
+    assert "Function not implemented" in confine.refusal(reasons)
+    assert "--trust-file" in confine.refusal(reasons)
+
+
+def test_without_a_layer_an_untrusted_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The layer's package cannot be imported by the reaper, as on a system without it."""
+    monkeypatch.setattr(confine, "find_libraries", list)
+    tool = tmp_path / "tool.py"
+    tool.write_text(f"META = {meta()!r}\n{TOOL}")
+    model = user_model("m.pb", model_file("m.pb", "graph_def"))
+    asked = request("tf", tasks=("trace",), model=model)
+    with pytest.raises(UsageError, match=r"cannot be confined here.*landlock is not installed.*--trust-file"):
+        Supervisor(asked, tmp_path / "run", 60, print, tool, Interpreter()).run()
+    assert not list(tmp_path.rglob("meta.json"))
