@@ -79,6 +79,7 @@ def audit(
     from ...core.text import quote_words
     from ...launch.environments.interpreters import python_path
     from ...launch.environments.named import load
+    from ...report.document.markdown import to_markdown
     from ...work import load as load_formulas
     from ..sweep import page as sweep_page
     from ..sweep import store
@@ -112,7 +113,7 @@ def audit(
             judged = hints.add_hints(judged, {row: outcomes[one.name] for row, one in more.items()})
         more.update(hints.again(judged, cells))
         drawn = by_chance(judged, of_row)
-        text = report.to_markdown(judged, drawn, command, found)
+        text = to_markdown(report.describe_audit(judged, drawn, command, found))
         pages_ = {"README": text, "audit": report.to_csv(judged), "costs": sweep_page.costs(finished)}
         store.write_pages(out, {**pages_, "index": html.to_html(judged, drawn, command, found)})
 

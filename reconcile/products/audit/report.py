@@ -1,11 +1,12 @@
-"""The Markdown page and the CSV table of an audit: functions of the verdicts alone."""
+"""The Markdown page of an audit as a Document, and its CSV table: functions of the verdicts alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...core import table
-from ...core.text import markdown, number
+from ...core.text import number
+from ...report.document import Block, Column, Document, Inline, Items, Span, Table, Text, mark_code, strong
 from . import summary
 from .claims import COLUMNS, WRITTEN
 from .source_inference import Found
@@ -15,6 +16,12 @@ MOST = 200
 """Rows of a page that lists them."""
 SHOWN = 40
 """Models with several figures that a page lists."""
+ALONE = "`alone`: no other number that is read here has the figure's digits."
+HOW_ROWS_ARE_READ = (
+    "`readings` is how many readings of the model agree with the figure, all of which are in docs/decode.md; the simplest is "
+    "shown. `by chance` is the share of random figures of as many digits, between a tenth and ten times the multiply-adds of "
+    "the model, that a reading as simple as this one agrees with. The arithmetic and the layers are in `audit.csv`."
+)
 
 
 def to_csv(verdicts: Sequence[Verdict]) -> str:
@@ -30,132 +37,102 @@ def _row(verdict: Verdict) -> tuple[object, ...]:
     return (claim.row, *said, verdict.state.value, *reading, *counts, verdict.macs or "", verdict.reason)
 
 
-def to_markdown(
+def describe_audit(
     verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "", found: Sequence[Found] = ()
-) -> str:
+) -> Document:
     """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found`` is
     what each source counts."""
-    lines = ["# Audit", "", *([f"Written by `{command}`.", ""] if command else []), summary.states(verdicts), ""]
-    for sentence in summary.proves(verdicts, drawn):
-        lines += [sentence, ""]
-    lines += [
-        *_words(verdicts),
-        *_sources(found),
-        *_kinds(verdicts),
-        *_readings(verdicts),
-        *_several(verdicts),
-        *_open(verdicts),
-        *_every(verdicts),
-    ]
-    return "\n".join(lines)
+    rest = tuple(
+        (str(v.claim.row), v.claim.model, v.claim.printed, v.state.value, v.reason) for v in verdicts if v.best is None
+    )
+    written = (Text(("Written by ", Span(command, "code"), ".")),) if command else ()
+    return Document(
+        "Audit",
+        "",
+        (
+            *written,
+            Text(summary.states(verdicts)),
+            *map(Text, summary.proves(verdicts, drawn)),
+            Items(tuple((strong(word), f": {meaning}") for word, meaning in summary.words(verdicts))),
+            *_with_note(tabulate_sources(found), summary.HOW_SOURCES_ARE_READ),
+            *_with_note(_tabulate("of the explained figures|figures>|share>", map(_cells, summary.kinds(verdicts)))),
+            *_with_note(
+                _tabulate(
+                    "simplest reading|figures>|of those explained>|alone>",
+                    ((*_cells(line), number(alone)) for line, alone in summary.readings(verdicts)),
+                ),
+                mark_code(ALONE),
+            ),
+            *_several(summary.several(verdicts)),
+            *([Text("Without an explanation:")] if rest else []),
+            *_with_note(_tabulate("row>|model|figure>|verdict|reason", rest)),
+            *_every(verdicts),
+        ),
+    )
 
 
-def _words(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """The words of the page that a reader may not know."""
-    for word, meaning in summary.words(verdicts):
-        yield f"* **{word}**: {meaning}"
-    yield ""
+def _tabulate(titles: str, rows: Iterable[tuple[Inline, ...]]) -> Table:
+    """A table of these columns, apart by ``|``; ``>`` ends the title of one with numbers."""
+    columns = [Column(title.rstrip(">"), "right" if title.endswith(">") else "left") for title in titles.split("|")]
+    return Table(tuple(columns), tuple(rows))
 
 
-def _sources(found: Sequence[Found]) -> Iterator[str]:
+def _with_note(shown: Table, *notes: Inline) -> tuple[Block, ...]:
+    """The table and sentences on it; nothing for one without rows."""
+    return (shown, *map(Text, notes)) if shown.rows else ()
+
+
+def tabulate_sources(found: Sequence[Found]) -> Table:
     """What each source counts, and how sure that is."""
-    if not found:
-        return
-    yield "| source | reading of its rows | rows | of | likelier with it |"
-    yield "|:--|:--|--:|--:|--:|"
-    for one in found:
-        said = (markdown(one.source or "not named"), markdown(one.what), number(one.rows), number(one.of))
-        yield f"| {' | '.join(said)} | {summary.times(one)} |"
-    yield ""
-    yield summary.HOW_SOURCES_ARE_READ
-    yield ""
+    return _tabulate(
+        "source|reading of its rows|rows>|of>|likelier with it>",
+        ((one.source or "not named", one.what, number(one.rows), number(one.of), summary.times(one)) for one in found),
+    )
 
 
-def _kinds(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    lines = summary.kinds(verdicts)
-    if not lines:
-        return
-    yield "| of the explained figures | figures | share |"
-    yield "|:--|--:|--:|"
-    for line in lines:
-        yield f"| {markdown(line.what)} | {number(line.count)} | {line.share} |"
-    yield ""
+def _cells(line: summary.Line) -> tuple[str, str, str]:
+    return line.what, number(line.count), line.share
 
 
-def _readings(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Which readings explain how many figures."""
-    found = summary.readings(verdicts)
-    if not found:
-        return
-    yield "| simplest reading | figures | of those explained | alone |"
-    yield "|:--|--:|--:|--:|"
-    for line, alone in found:
-        yield f"| {markdown(line.what)} | {number(line.count)} | {line.share} | {number(alone)} |"
-    yield ""
-    yield "`alone`: no other number that is read here has the figure's digits."
-    yield ""
-
-
-def _several(verdicts: Sequence[Verdict]) -> Iterator[str]:
+def tabulate_models(groups: Sequence[summary.Group]) -> Table:
     """The models that have several figures, and what each of these is."""
-    groups = summary.several(verdicts)
+    return _tabulate(
+        "model|figures|what they are", ((group.model, group.figures, "; ".join(group.why)) for group in groups)
+    )
+
+
+def _several(groups: Sequence[summary.Group]) -> Iterator[Block]:
     if not groups:
         return
     closed = sum(all(v.best is not None for v in group.verdicts) for group in groups)
-    yield f"{number(len(groups))} models have several figures for one input; of {number(closed)}, all figures are explained."
-    if len(groups) > SHOWN:
-        yield f"The {SHOWN} whose figures are furthest apart:"
-    yield ""
-    yield "| model | figures | what they are |"
-    yield "|:--|:--|:--|"
-    for group in groups[:SHOWN]:
-        yield f"| {markdown(group.model)} | {markdown(group.figures)} | {markdown('; '.join(group.why))} |"
-    yield ""
+    several = f"{number(len(groups))} models have several figures for one input; of {number(closed)}, all figures are explained."
+    furthest = f" The {SHOWN} whose figures are furthest apart:" if len(groups) > SHOWN else ""
+    yield Text(several + furthest)
+    yield tabulate_models(groups[:SHOWN])
 
 
-def _open(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Every claim without an explanation, with its reason."""
-    rest = [verdict for verdict in verdicts if verdict.best is None]
-    if not rest:
-        return
-    yield "Without an explanation:"
-    yield ""
-    yield "| row | model | figure | verdict | reason |"
-    yield "|--:|:--|--:|:--|:--|"
-    for v in rest:
-        said = (v.claim.model, v.claim.printed, v.state.value, v.reason)
-        yield f"| {v.claim.row} | {' | '.join(map(markdown, said))} |"
-    yield ""
-
-
-def _every(verdicts: Sequence[Verdict]) -> Iterator[str]:
+def _every(verdicts: Sequence[Verdict]) -> Iterator[Block]:
     if len(verdicts) > MOST:
-        yield f"The {number(len(verdicts))} rows are in `audit.csv`, and in `index.html`, where you can search them."
-        yield ""
+        yield Text(
+            mark_code(
+                f"The {number(len(verdicts))} rows are in `audit.csv`, and in `index.html`, where you can search them."
+            )
+        )
         return
-    yield "Every row:"
-    yield ""
-    yield "| model | input | figure | verdict | number | reading | readings | by chance |"
-    yield "|:--|:--|--:|:--|--:|:--|--:|--:|"
-    yield from map(_line, verdicts)
-    yield ""
-    yield (
-        "`readings` is how many readings of the model agree with the figure, all of which are in docs/decode.md; the simplest is "
-        "shown. `by chance` is the share of random figures of as many digits, between a tenth and ten times the multiply-adds of "
-        "the model, that a reading as simple as this one agrees with. The arithmetic and the layers are in `audit.csv`."
-    )
-    yield ""
+    yield Text("Every row:")
+    titles = "model|input|figure>|verdict|number>|reading|readings>|by chance>"
+    yield from _with_note(_tabulate(titles, map(_line, verdicts)), mark_code(HOW_ROWS_ARE_READ))
 
 
-def _line(verdict: Verdict) -> str:
+def _line(verdict: Verdict) -> tuple[str, ...]:
     claim, best = verdict.claim, verdict.best
-    cells = [markdown(claim.model), markdown(claim.input), markdown(claim.printed), verdict.state.value]
-    if best is None:
-        return f"| {' | '.join([*cells, '', '', '', ''])} |"
-    what = ", ".join(part for part in (best.what, verdict.evidence) if part)
-    found = [number(best.value), markdown(what), number(verdict.matches), chance(verdict)]
-    return f"| {' | '.join([*cells, *found])} |"
+    found = ("", "", "", "")
+    if best is not None:
+        what = ", ".join(part for part in (best.what, verdict.evidence) if part)
+        found = (number(best.value), what, number(verdict.matches), chance(verdict))
+    return (claim.model, claim.input, claim.printed, verdict.state.value, *found)
 
 
 def chance(verdict: Verdict) -> str:
+    """``0.036 %``; '' for a figure without a reading."""
     return "" if verdict.chance is None else f"{100 * verdict.chance:.2g} %"

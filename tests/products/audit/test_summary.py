@@ -12,6 +12,7 @@ from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.verdict import State, Verdict
 from reconcile.products.decode.grammar import Candidate
 from reconcile.products.decode.readings import PART, WORK
+from reconcile.report.document.markdown import to_markdown
 from tests.report.test_page import Document
 
 LOST = f"{Cause.ATTENTION_LEFT_OUT.value}: 700 products of 12 layers are not in it: a, b, c, ..."
@@ -72,14 +73,14 @@ def test_a_model_with_several_figures_says_what_each_is() -> None:
 
 
 def test_the_page_lists_every_row_of_a_short_table_alone() -> None:
-    text = report.to_markdown(VERDICTS, (3, 1000), "reconcile audit x.csv")
+    text = to_markdown(report.describe_audit(VERDICTS, (3, 1000), "reconcile audit x.csv"))
     assert "9 figures: 5 explained; 0 explained if cut off; 2 not explained; 1 not run; 1 not read." in text
     assert "3 models have several figures for one input; of 2, all figures are explained." in text
     assert "| vit 1,3,224,224 | 16.87, 17.58 | without attention; all |" in text
     assert len(re.findall(r"^\| (vit|net) \| 1,3,224,224 ", text, re.MULTILINE)) == 5
     many = [closed(row, "odd", "3.3") for row in range(report.MOST + 1)]
-    assert "Every row:" not in report.to_markdown(many, (0, 1000))
-    assert "`audit.csv`" in report.to_markdown(many, (0, 1000))
+    assert "Every row:" not in to_markdown(report.describe_audit(many, (0, 1000)))
+    assert "`audit.csv`" in to_markdown(report.describe_audit(many, (0, 1000)))
 
 
 def test_the_html_page_has_every_row_and_no_tag_of_a_table() -> None:

@@ -10,12 +10,13 @@ import pytest
 from reconcile.core.records import FLOP, MAC
 from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.html import to_html
-from reconcile.products.audit.report import to_csv, to_markdown
+from reconcile.products.audit.report import describe_audit, to_csv
 from reconcile.products.audit.source_inference import Known
 from reconcile.products.audit.verdict import State, Verdict, by_chance, chance, verdict, verdicts
 from reconcile.products.decode.grammar import Candidate
 from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.readings import DERIVED, PART, WORK
+from reconcile.report.document.markdown import to_markdown
 
 MACS = 4_089_184_256
 NORMS = 22_328_320
@@ -155,7 +156,7 @@ def test_random_figures_are_not_explained_by_cutting_digits_off() -> None:
 
 def test_the_text_of_an_error_is_no_formula_and_no_markup() -> None:
     failed = [of("1", outcome={"refused": {"": "=it|raised"}, "traces": []})]
-    assert "=it\\|raised" in to_markdown(failed, (7, 1000), "reconcile audit x.csv")
+    assert "=it\\|raised" in to_markdown(describe_audit(failed, (7, 1000)))
     assert "'=it|raised" in to_csv(failed)
 
 
@@ -176,9 +177,10 @@ def test_a_verdict_says_what_its_source_counts() -> None:
     found, sources = verdicts(claims, dict.fromkeys(range(1, 6), RAN), {})
     assert [v.evidence for v in found] == ["as the other 4 rows of this source"] * 5
     assert [(one.source, one.rows, one.of) for one in sources] == [("a", 5, 5)]
-    for text in (to_markdown(found, (0, 1), "", sources), to_csv(found), to_html(found, (0, 1), "", sources)):
+    page = to_markdown(describe_audit(found, (0, 1), "", sources))
+    for text in (page, to_csv(found), to_html(found, (0, 1), "", sources)):
         assert "as the other 4 rows of this source" in text
-    assert "| a | with norms | 5 | 5 | 10^" in to_markdown(found, (0, 1), "", sources)
+    assert "| a | with norms | 5 | 5 | 10^" in page
 
 
 def in_a_table(text: str, claim: str, outcome: dict[str, Any], what: str) -> Verdict:
