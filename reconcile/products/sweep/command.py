@@ -94,6 +94,7 @@ def sweep(
     from ...core import atomic
     from ...core.text import quote_words
     from ...launch.environments.interpreters import python_path
+    from ...report.document.markdown import to_markdown
     from . import engine, page, store
     from .cells import manner_of, request_of
     from .engine import Finished
@@ -108,7 +109,7 @@ def sweep(
     command = again(ctx).replace("reconcile sweep", quote_words(["reconcile", "sweep", *asked_for]), 1)
 
     def pages(finished: list[Finished]) -> None:
-        summary = page.to_markdown(finished, command, "md" in manner.formats)
+        summary = to_markdown(page.describe_sweep(finished, command, "md" in manner.formats))
         store.write_pages(out, {"README": summary, "sweep": page.to_csv(finished), "costs": page.costs(finished)})
 
     finished = run_all(requests, out, pages, jobs=jobs, dask=dask, fresh=fresh, quiet=quiet)

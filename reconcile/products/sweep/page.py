@@ -1,6 +1,6 @@
-"""The Markdown page and the CSV tables of a sweep: functions of the finished cells.
+"""The page and the CSV tables of a sweep: functions of the finished cells.
 
-``to_markdown`` is for people, with what each cell cost; ``to_csv`` is one row per cell and counter, the same whenever the
+``describe_sweep`` is for people, with what each cell cost; ``to_csv`` is one row per cell and counter, the same whenever the
 sweep is run; ``costs`` is one row per cell, never the same twice.
 """
 
@@ -16,12 +16,14 @@ from ...core import table
 from ...core.atomic import safe
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from ...core.registry import title
-from ...core.text import markdown, number, percent, ratio
+from ...core.text import number, percent, ratio
+from ...report.document import Block, Column, Document, Inline, Items, Span, Table, Text, mark_code
 from .engine import Finished
 
 COLUMNS = (
     "model", "framework", "counter", "unit", "reported", "normalised", "work", "residual", "state", "reason",
 )  # fmt: skip
+CAUSES = "What is to be added to a counter's total to arrive at the work, cause by cause:"
 GIB = 1 << 30
 FACTORY = re.compile(r"(?<=not run: )the factory \S+ raised ")
 """The part of a reason that names the model's factory: reasons are grouped without it."""
@@ -44,26 +46,33 @@ def _refusals(one: Finished) -> Iterator[str]:
         yield f"refused in {title(framework)}: {why}" if framework else f"not run: {why}"
 
 
-def to_markdown(finished: Sequence[Finished], command: str = "", reports: bool = True) -> str:
-    """The summary page; with ``reports`` every model that was run links to its own report beside it."""
+def describe_sweep(finished: Sequence[Finished], command: str = "", reports: bool = True) -> Document:
+    """The page; with ``reports`` every model that was run links to its own report beside it."""
     counters = _counters(finished)
-    lines = ["# Sweep", "", *([f"Written by `{command}`.", ""] if command else []), *_totals(finished), ""]
     convention = _convention(finished)
-    head = ["model", "matmul work" if convention == "matmul" else f"work ({markdown(convention)})"]
-    head += [*map(markdown, counters), "residuals", "verdict", "wall s", "peak GiB"]
-    lines += [f"| {' | '.join(head)} |", "|:--|--:|" + "--:|" * len(counters) + "--:|:--|--:|--:|"]
-    lines += [f"| {' | '.join(_row(one, counters, reports))} |" for one in finished]
-    lines += [
-        "",
-        "A counter's column is its total as a ratio to the work that ran in its framework: 1 where they are the same.",
-        "",
-        *_causes(finished),
-        *_unknown(finished),
-        *_reasons(finished),
-        *_versions(finished),
-    ]
-    lines += ["Every total, residual and reason is in `sweep.csv`; what each cell cost, in `costs.csv`.", ""]
-    return "\n".join(lines)
+    work = "matmul work" if convention == "matmul" else f"work ({convention})"
+    columns = [Column("model"), *(Column(title, "right") for title in (work, *counters, "residuals"))]
+    columns += [Column("verdict"), Column("wall s", "right"), Column("peak GiB", "right")]
+    return Document(
+        "Sweep",
+        _sum_models(finished),
+        (
+            *map(Text, _sum_parts(finished)),
+            Table(tuple(columns), tuple(tuple(_model_cells(one, counters, reports)) for one in finished)),
+            Text("A counter's column is its total as a ratio to the work that ran in its framework: 1 where they are the same."),
+            *_introduce(CAUSES, _tabulate_causes(finished)),
+            *_introduce("Ops whose work is unknown, op by op, and in how many models:", _tabulate_unknown(finished)),
+            *_introduce("Why the others are not reconciled:", _tabulate_reasons(finished)),
+            Items(tuple(_list_versions(finished))),
+            Text(mark_code("Every total, residual and reason is in `sweep.csv`; what each cell cost, in `costs.csv`.")),
+        ),
+        all(one.exit_code == EXIT_OK for one in finished),
+        command=command,
+    )  # fmt: skip
+
+
+def _introduce(text: str, table: Table) -> tuple[Block, ...]:
+    return (Text(text), table) if table.rows else ()
 
 
 def _convention(finished: Iterable[Finished]) -> str:
@@ -74,14 +83,19 @@ def _counters(finished: Iterable[Finished]) -> list[str]:
     return list(dict.fromkeys(c["counter"] for one in finished for c in one.outcome["counters"]))
 
 
-def _totals(finished: Sequence[Finished]) -> Iterator[str]:
+def _sum_models(finished: Sequence[Finished]) -> str:
     """How many there are, of each kind; they add up to the first number."""
+    codes = Counter(one.exit_code for one in finished if one.outcome["traces"])
+    return (
+        f"{_models(len(finished))}: {codes[EXIT_OK]} reconciled, {codes[EXIT_UNEXPLAINED]} not, {codes[EXIT_FAILED]} in which a "
+        f"counter failed, {len(finished) - sum(codes.values())} that could not be run."
+    )
+
+
+def _sum_parts(finished: Sequence[Finished]) -> Iterator[str]:
+    """Sentences on the models that ran and on the totals of their counters."""
     ran = [one for one in finished if one.outcome["traces"]]
     clean = [one for one in ran if one.exit_code == EXIT_OK]
-    open_ = [one for one in ran if one.exit_code == EXIT_UNEXPLAINED]
-    failed = [one for one in ran if one.exit_code == EXIT_FAILED]
-    yield f"{_models(len(finished))}: {len(clean)} reconciled, {len(open_)} not, {len(failed)} in which a counter failed,"
-    yield f"{len(finished) - len(ran)} that could not be run."
     if ran and len(clean) < len(finished):
         share = percent(len(clean), len(ran))
         yield f"{len(ran)} of the {len(finished)} listed could be built and ran; of these, {share} are reconciled."
@@ -92,13 +106,14 @@ def _totals(finished: Sequence[Finished]) -> Iterator[str]:
     settled = [c for c in counters if c["residual"] is not None]
     exact = sum(c["normalised"] == c["work"] for c in settled)
     off = sum(bool(c["residual"]) for c in settled)
-    yield ""
-    yield f"{len(counters)} totals of counters: {exact} exact, {len(settled) - exact - off} off and explained to the last unit,"
-    yield f"{off} with a residual, {len(counters) - len(settled)} without a statement."
-    yield from _together(ran)
+    yield (
+        f"{len(counters)} totals of counters: {exact} exact, {len(settled) - exact - off} off and explained to the last unit, "
+        f"{off} with a residual, {len(counters) - len(settled)} without a statement."
+    )
+    yield from _sum_frameworks(ran)
 
 
-def _together(ran: Iterable[Finished]) -> Iterator[str]:
+def _sum_frameworks(ran: Iterable[Finished]) -> Iterator[str]:
     """How many ran in several frameworks, and in how many of these the work is the same."""
     found: dict[tuple[str, ...], list[bool]] = {}
     for one in ran:
@@ -111,12 +126,11 @@ def _together(ran: Iterable[Finished]) -> Iterator[str]:
         where, each = ("both frameworks", "either")
         if frameworks:
             where, each = (f"{', '.join(frameworks[:-1])} and {frameworks[-1]}", "each")
-        yield ""
         rest = f"{sum(same)} with the same work in {each}, {len(same) - sum(same)} with another."
         yield f"{_models(len(same))} ran in {where}: {rest}"
 
 
-def _causes(finished: Sequence[Finished]) -> Iterator[str]:
+def _tabulate_causes(finished: Sequence[Finished]) -> Table:
     """What separates the counters from the work, in how many models, and how much of their work it is."""
     found: dict[tuple[str, str], list[Fraction | None]] = {}  # None: of no work there is no share
     for one in finished:
@@ -124,60 +138,44 @@ def _causes(finished: Sequence[Finished]) -> Iterator[str]:
             for cause, amount in c["causes"].items():
                 share = Fraction(amount, c["work"]) if c["work"] else None
                 found.setdefault((c["counter"], cause), []).append(share)
-    if not found:
-        return
-    yield "What is to be added to a counter's total to arrive at the work, cause by cause:"
-    yield ""
-    yield "| counter | cause | models | least, of the work | most, of the work |"
-    yield "|:--|:--|--:|--:|--:|"
     order = {name: place for place, name in enumerate(_counters(finished))}
+    rows = []
     for (counter, cause), shares in sorted(found.items(), key=lambda f: (order[f[0][0]], -len(f[1]), f[0][1])):
         known = sorted((share for share in shares if share is not None), key=abs)
-        ends = " | ".join(map(_share, (known[0], known[-1]))) if known else " | "
-        yield f"| {markdown(counter)} | {cause} | {number(len(shares))} | {ends} |"
-    yield ""
+        ends = [_share(share) for share in (known[0], known[-1])] if known else ["", ""]
+        rows.append((counter, cause, number(len(shares)), *ends))
+    titles = ("models", "least, of the work", "most, of the work")
+    return Table((Column("counter"), Column("cause"), *(Column(title, "right") for title in titles)), tuple(rows))
 
 
-def _unknown(finished: Sequence[Finished]) -> Iterator[str]:
+def _tabulate_unknown(finished: Sequence[Finished]) -> Table:
     """The ops whose work is unknown, in how many models: under the convention of the sweep, and under others alone."""
     traces = [trace for one in finished for trace in one.outcome["traces"]]
     open_ = Counter(op for trace in traces for op in trace.get("unknown", ()))
     other = Counter(op for trace in traces for op in trace.get("unweighed", ()))
-    if not open_ and not other:
-        return
-    convention = markdown(_convention(finished))
-    yield "Ops whose work is unknown, op by op, and in how many models:"
-    yield ""
-    yield f"| op | models incomplete under {convention} | models incomplete under other conventions alone |"
-    yield "|:--|--:|--:|"
-    for op in sorted({*open_, *other}, key=lambda op: (-open_[op], -other[op], op)):
-        yield f"| {markdown(op)} | {number(open_[op])} | {number(other[op])} |"
-    yield ""
+    ops = sorted({*open_, *other}, key=lambda op: (-open_[op], -other[op], op))
+    here = f"models incomplete under {_convention(finished)}"
+    columns = (Column("op"), Column(here, "right"), Column("models incomplete under other conventions alone", "right"))
+    return Table(columns, tuple((op, number(open_[op]), number(other[op])) for op in ops))
 
 
-def _reasons(finished: Sequence[Finished]) -> Iterator[str]:
+def _tabulate_reasons(finished: Sequence[Finished]) -> Table:
     """Why the rest is not reconciled: each reason once, with the models that it is true of."""
     models: dict[str, list[str]] = {}
     for one in finished:
         if one.exit_code != EXIT_OK:
             why = FACTORY.sub("", verdict(one))
             models.setdefault(why, []).append(one.name.rpartition(".")[2])
-    if not models:
-        return
-    yield "Why the others are not reconciled:"
-    yield ""
-    yield "| reason | models | which |"
-    yield "|:--|--:|:--|"
-    for why, names in sorted(models.items(), key=lambda item: (-len(item[1]), item[0])):
-        yield f"| {markdown(why)} | {number(len(names))} | {markdown(', '.join(sorted(names)))} |"
-    yield ""
+    ranked = sorted(models.items(), key=lambda item: (-len(item[1]), item[0]))
+    rows = tuple((why, number(len(names)), ", ".join(sorted(names))) for why, names in ranked)
+    return Table((Column("reason"), Column("models", "right"), Column("which")), rows)
 
 
 def _share(part: Fraction) -> str:
     return ("-" if part < 0 else "+") + percent(part.numerator, part.denominator)
 
 
-def _versions(finished: Iterable[Finished]) -> Iterator[str]:
+def _list_versions(finished: Iterable[Finished]) -> Iterator[str]:
     """What they ran on; where that is not the same everywhere, how many ran on what."""
     found = Counter(
         ", ".join(f"{name} {version}" for name, version in sorted(one.outcome["environment"].items()))
@@ -185,23 +183,21 @@ def _versions(finished: Iterable[Finished]) -> Iterator[str]:
         if one.outcome.get("environment")
     )
     for versions, models in found.items():
-        yield f"{'All' if len(found) == 1 else _models(models)} on {markdown(versions)}."
-    if found:
-        yield ""
+        yield f"{'All' if len(found) == 1 else _models(models)} on {versions}."
 
 
 def _models(number_: int) -> str:
     return f"{number(number_)} model{'' if number_ == 1 else 's'}"
 
 
-def _row(one: Finished, counters: Sequence[str], reports: bool) -> Iterator[str]:
+def _model_cells(one: Finished, counters: Sequence[str], reports: bool) -> Iterator[Inline]:
     ran = bool(one.outcome["traces"])
-    yield f"[{markdown(one.name)}]({safe(one.name)}.md)" if ran and reports else markdown(one.name)
+    yield Span(one.name, link=f"{safe(one.name)}.md") if ran and reports else one.name
     yield _work(one.outcome["traces"])
     found = {c["counter"]: c for c in one.outcome["counters"]}
     yield from (_cell(found.get(name)) for name in counters)
     yield _residuals(one)
-    yield markdown(verdict(one))
+    yield verdict(one)
     yield f"{one.cost['wall_s']:.1f}" if "wall_s" in one.cost else ""
     yield f"{one.cost['peak_bytes'] / GIB:.2f}" if "peak_bytes" in one.cost else ""
 
@@ -210,9 +206,7 @@ def _work(traces: Sequence[Mapping[str, Any]]) -> str:
     known = {trace["work"] for trace in traces}
     if len(known) == 1 and None not in known:
         return number(known.pop())
-    return "<br>".join(
-        f"{title(t['framework'])} {'unknown' if t['work'] is None else number(t['work'])}" for t in traces
-    )
+    return "\n".join(f"{title(t['framework'])} {'unknown' if t['work'] is None else number(t['work'])}" for t in traces)
 
 
 def _cell(counter: Mapping[str, Any] | None) -> str:

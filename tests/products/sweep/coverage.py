@@ -21,6 +21,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from reconcile.core.errors import UsageError
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.workers import exits
 from reconcile.products.sweep import cell, cells, engine, listing, page, store
+from reconcile.report.document import Text
+from reconcile.report.document.markdown import to_markdown
 
 LONGEST = 300
 """Seconds that one model may take."""
@@ -145,10 +148,12 @@ def independent(where: str) -> str:
 def written(out: Path, command: str, finished: Sequence[engine.Finished], listed: int) -> None:
     """The page and tables of the sweep; the page says so if it is of a part of the models."""
     finished = sorted(finished, key=lambda one: one.name)
-    text = page.to_markdown(finished, command, reports=False)
+    sweep = page.describe_sweep(finished, command, reports=False)
     if len(finished) < listed:
-        text = text.replace(f"`{command}`.", f"`{command}`: {len(finished)} of {listed} models, drawn by chance.", 1)
-    store.write_pages(out, {"README": text, "sweep": page.to_csv(finished), "costs": page.costs(finished)})
+        sweep = replace(sweep, blocks=(Text(f"{len(finished)} of {listed} models, drawn by chance."), *sweep.blocks))
+    store.write_pages(
+        out, {"README": to_markdown(sweep), "sweep": page.to_csv(finished), "costs": page.costs(finished)}
+    )
 
 
 def main(arguments: Sequence[str]) -> int:

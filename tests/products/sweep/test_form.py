@@ -15,8 +15,9 @@ from reconcile.engine.answer import Answer
 from reconcile.products.sweep import form
 from reconcile.products.sweep.engine import Finished
 from reconcile.products.sweep.outcome import outcome_of, refused_outcome
-from reconcile.products.sweep.page import costs, to_csv, to_markdown, verdict
+from reconcile.products.sweep.page import costs, describe_sweep, to_csv, verdict
 from reconcile.report import reports
+from reconcile.report.document.markdown import to_markdown
 from tests.products.sweep.fakes import BETWEEN, LOST, counter, outcome
 from tests.report import samples
 
@@ -93,7 +94,7 @@ def test_junk_anywhere_is_refused_or_becomes_a_page() -> None:
                 continue
             taken += 1
             one = Finished(data["outcome"], data["cost"])
-            assert "\x1b" not in to_markdown([one], "")
+            assert "\x1b" not in to_markdown(describe_sweep([one], ""))
             assert verdict(one)
             assert to_csv([one]).count("\n") == 1 + sum(len(one.outcome[x]) for x in ("traces", "counters", "refused"))
             assert costs([one])
@@ -169,7 +170,7 @@ def test_a_damaged_text_is_refused_or_becomes_a_page(
         return
     finished = Finished(data["outcome"], data["cost"], kept=True)
     assert finished.exit_code in (0, 1, 2, 3, 4)
-    pages = (to_markdown([finished], ""), to_csv([finished]), costs([finished]), verdict(finished))
+    pages = (to_markdown(describe_sweep([finished], "")), to_csv([finished]), costs([finished]), verdict(finished))
     assert [page for page in pages if not page] == []
 
 
