@@ -29,6 +29,7 @@ from reconcile.report.document import (
     Text,
     mark_up,
     section,
+    tabulate,
 )
 from reconcile.report.document.html import to_html
 from reconcile.report.document.markdown import to_markdown
@@ -145,7 +146,7 @@ def test_a_line_is_no_heading_and_no_list(mark: str, word: str) -> None:
 
 
 def test_a_table_without_titles_has_no_head() -> None:
-    document = Document("t", "", (Table((Column("", "right"), Column("")), (("2 x", "a"), ("30 x", "b"))),))
+    document = Document("t", "", (tabulate(">|", (("2 x", "a"), ("30 x", "b"))),))
     assert to_text(document) == "t\n\n 2 x  a\n30 x  b\n\n"
 
 

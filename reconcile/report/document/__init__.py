@@ -112,6 +112,14 @@ class Table:
     rows: tuple[tuple[Inline, ...], ...]
 
 
+def tabulate(titles: str, rows: Iterable[tuple[Inline, ...]]) -> Table:
+    """A table of rows below titles with a ``|`` between two; that of a column of numbers ends with ``>``: ``layer|FLOP>``."""
+    columns = (
+        Column(title.removesuffix(">"), "right" if title.endswith(">") else "left") for title in titles.split("|")
+    )
+    return Table(tuple(columns), tuple(rows))
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A reconciliation statement: the opening total, each cause with its layers, the residual, the other total.
