@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 
 from ..core.records import LOSS_LAYER, Layer
@@ -25,7 +26,7 @@ class Alignment:
         self._found: dict[tuple[str, str], str] = {}
         for layer in layers:
             for framework, paths in layer.paths.items():
-                for path in _several(paths):
+                for path in (paths,) if isinstance(paths, str) else paths:
                     self._names.setdefault(framework, {})[path] = layer.name
         for record in frameworks().values():
             if record.exports in self._names:
@@ -40,11 +41,9 @@ class Alignment:
 
     def _find(self, framework: str, path: str) -> str:
         names = self._names.get(framework, {})
-        parts = path.split(".")
-        for end in range(len(parts), 0, -1):
-            name = names.get(".".join(parts[:end]))
-            if name is not None:
-                return name
+        for around in reversed(enclosing(path)):
+            if around in names:
+                return names[around]
         if not path:
             return ROOT
         if path == LOSS_LAYER:
@@ -59,17 +58,25 @@ class Alignment:
         return (*known, *(name for name in seen if name not in known))
 
 
-def _several(paths: str | Sequence[str]) -> Sequence[str]:
-    return (paths,) if isinstance(paths, str) else paths
-
-
 def inside(path: str, outer: str) -> bool:
     """Whether a layer is inside another one, which is not the model itself."""
     return bool(outer) and path.startswith(outer + ".")
 
 
+def enclosing(path: str) -> list[str]:
+    """The layers around a layer, outermost first, and the layer itself: ``["a", "a.b"]`` for ``a.b``, ``[""]`` for the model."""
+    return list(accumulate(path.split("."), "{}.{}".format))
+
+
 def outermost(path: str, wholes: frozenset[str]) -> str:
     """The outermost of these layers that a path is in, else the path."""
-    parts = path.split(".")
-    around = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
-    return next((outer for outer in around if outer in wholes), path)
+    return next((outer for outer in enclosing(path) if outer in wholes), path)
+
+
+def name_row(paths: Mapping[str, Sequence[str]]) -> str:
+    """The name of a row with these layers of one or two frameworks: the second one's first layer, or ``framework:layer``; ROOT if
+    the model itself is among them."""
+    sides = [(side, some) for side, some in paths.items() if some]
+    if any("" in some for _, some in sides):
+        return ROOT
+    return sides[1][1][0] if len(sides) > 1 else f"{sides[0][0]}:{sides[0][1][0]}"

@@ -17,7 +17,7 @@ from ..core.records import Layer, Trace
 from ..core.registry import frameworks
 from ..core.results import Match
 from . import mapping
-from .alignment import ROOT, Alignment, inside, outermost
+from .alignment import ROOT, Alignment, enclosing, inside, name_row, outermost
 from .layer_names import reduce_names
 from .partners import Pair, namesakes, partners, why
 from .sites import Site, paths_of, sites_of
@@ -27,7 +27,7 @@ def align_layers(a: Trace, b: Trace, given: Sequence[Match] = ()) -> tuple[Match
     """The rows of two models in order of execution: the ``given`` rows, and the other layers matched by evidence."""
     traces = (a, b)
     mapped = [{path for row in given for path in row.paths[t.framework]} for t in traces]
-    left, right = ([p for p in paths_of(t) if not _within(p, h)] for t, h in zip(traces, mapped, strict=True))
+    left, right = ([p for p in paths_of(t) if h.isdisjoint(enclosing(p))] for t, h in zip(traces, mapped, strict=True))
     names = reduce_names(_with_containers(left), _with_containers(right))
     shared = namesakes(names)
     sites = (sites_of(a, left, names[0], shared), sites_of(b, right, names[1], shared))
@@ -101,16 +101,7 @@ def lone(rows: Iterable[Match]) -> dict[str, list[str]]:
 
 def _with_containers(paths: Iterable[str]) -> list[str]:
     """The paths and those of all enclosing layers, '' for the model itself."""
-    containers = dict.fromkeys([""])
-    for path in paths:
-        parts = path.split(".")
-        containers.update(dict.fromkeys(".".join(parts[:end]) for end in range(1, len(parts) + 1)))
-    return list(containers)
-
-
-def _within(path: str, outer: set[str]) -> bool:
-    parts = path.split(".")
-    return any(".".join(parts[:end]) in outer for end in range(1, len(parts) + 1))
+    return list(dict.fromkeys(["", *(outer for path in paths for outer in enclosing(path))]))
 
 
 def _rows(
@@ -118,16 +109,14 @@ def _rows(
 ) -> Iterator[Match]:
     for (some, others), by in pairs:
         paths = (_paths(some), _paths(others))
-        yield Match(
-            ROOT if "" in (*paths[0], *paths[1]) else paths[1][0], dict(zip(frameworks, paths, strict=True)), by
-        )
+        sides = dict(zip(frameworks, paths, strict=True))
+        yield Match(name_row(sides), sides, by)
     taken = [{s.position for pair in pairs for s in pair.sides[i]} for i in (0, 1)]
     alone = [[s for s in side if s.position not in t] for side, t in zip(sites, taken, strict=True)]
     for i, framework in enumerate(frameworks):
         for site in alone[i]:
-            layer = f"{framework}:{site.path}" if site.path else ROOT
             sides = {name: site.paths if name == framework else () for name in frameworks}
-            yield Match(layer, sides, "", why(site, alone[1 - i]))
+            yield Match(name_row(sides), sides, "", why(site, alone[1 - i]))
 
 
 def _with_idle(rows: Sequence[Match], traces: Sequence[Trace]) -> list[Match]:

@@ -21,7 +21,7 @@ from ..core.records import Trace
 from ..core.registry import title
 from ..core.results import Match
 from ..core.text import clean
-from .alignment import ROOT
+from .alignment import ROOT, enclosing, name_row
 
 LAYER, REMARKS = "layer", ("by", "comment")
 GIVEN = "mapping"
@@ -99,16 +99,10 @@ def read_mapping(file: Path, traces: Sequence[Trace]) -> tuple[Match, ...]:
 
 
 def _row(paths: dict[str, tuple[str, ...]]) -> Match:
-    """A row with the name it would have without the file: the second framework's first layer, or ``framework:layer``."""
-    sides = [side for side, some in paths.items() if some]
-    if any("" in some for some in paths.values()):
-        name = ROOT
-    elif len(sides) > 1:
-        name = paths[sides[1]][0]
-    else:
-        name = f"{sides[0]}:{paths[sides[0]][0]}"
-    by, comment = (GIVEN, "") if len(sides) > 1 else ("", f"left without a partner by the {GIVEN} file")
-    return Match(name, paths, by, comment)
+    """A row with the name it would have without the file."""
+    matched = sum(map(bool, paths.values())) > 1
+    by, comment = (GIVEN, "") if matched else ("", f"left without a partner by the {GIVEN} file")
+    return Match(name_row(paths), paths, by, comment)
 
 
 def _lines(file: Path, sides: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
@@ -150,11 +144,7 @@ def _unknown(side: str, shown: str, layers: set[str]) -> str:
 
 def _layers(trace: Trace) -> set[str]:
     """The layers that ran and their enclosing layers, including the model itself ('')."""
-    layers = {""}
-    for path in trace.layers:
-        parts = path.split(".")
-        layers.update(".".join(parts[:end]) for end in range(1, len(parts) + 1))
-    return layers
+    return {"", *(outer for path in trace.layers for outer in enclosing(path))}
 
 
 def _show_path(path: str | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..work import ZERO, Work, prod
-from .alignment import inside
+from .alignment import enclosing, inside
 from .layer_names import Name, likeness
 from .sequence import certain, find_ascending
 from .sites import Site
@@ -164,8 +164,8 @@ def _around_open(pairs: Iterable[Pair], side: int, sites: Iterable[Site]) -> set
     """The layers around, and including, each product without a partner or with a partner that has different products."""
     even = (pair for pair in pairs if _products_of(pair.sides[0]) == _products_of(pair.sides[1]))
     done = {s.position for pair in even for s in pair.sides[side]}
-    parts = [path.split(".") for s in sites if s.work.mac and s.position not in done for path in s.paths]
-    return {".".join(p[:end]) for p in parts for end in range(1, len(p) + 1)}
+    open_paths = (path for s in sites if s.work.mac and s.position not in done for path in s.paths)
+    return {outer for path in open_paths for outer in enclosing(path)}
 
 
 def _below(path: str, sites: Iterable[Site]) -> list[Site]:

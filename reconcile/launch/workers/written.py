@@ -54,20 +54,17 @@ def points(meta: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
 
 def refusal(folder: Path) -> dict[str, Any] | None:
     """Why the user's own code cannot be used: ``error`` and whether it ``declined``; None if it can. Raises UsageError."""
-    data = _table(folder, "refused.json")
-    return None if data is None else _check("refused.json", data, {"error": str, "declined": bool})
+    return _table(folder, "refused.json", {"error": str, "declined": bool})
 
 
 def read_watched(folder: Path) -> dict[str, Any] | None:
     """What a watched program did; None if its process ended without writing the file. Raises UsageError."""
-    data = _table(folder, "seen.json")
-    return None if data is None else _check("seen.json", data, {"imported": list, "done": bool, "error": str})
+    return _table(folder, "seen.json", {"imported": list, "done": bool, "error": str})
 
 
 def confinement(folder: Path, name: str, layers: Mapping[str, Any]) -> dict[str, Any] | None:
     """For each layer why it is not in force, '' if it is; None if that is not written yet. Raises UsageError."""
-    data = _table(folder, name)
-    return None if data is None else _check(name, data, dict.fromkeys(layers, str))
+    return _table(folder, name, dict.fromkeys(layers, str))
 
 
 def events(folder: Path, seen: int) -> list[dict[str, str]]:
@@ -83,11 +80,8 @@ def outcome(folder: Path, task: str) -> Outcome | None:
         text = _text(folder, f"{task}.json")
         if text is not None:
             return Outcome(_parse_text(f"{task}.json", text, from_json))
-        data = _table(folder, f"{task}.error.json")
-        if data is None:
-            return None
-        _check(f"{task}.error.json", data, {"reason": str, "missing": str, "beyond": bool})
-        return Outcome(None, data["reason"], data["missing"], data["beyond"])
+        data = _table(folder, f"{task}.error.json", {"reason": str, "missing": str, "beyond": bool})
+        return None if data is None else Outcome(None, data["reason"], data["missing"], data["beyond"])
     except UsageError as error:
         return Outcome(None, str(error).rstrip("."))
 
@@ -103,9 +97,11 @@ def check_room(folder: Path) -> None:
         spare.unlink(missing_ok=True)
 
 
-def _table(folder: Path, name: str) -> dict[str, Any] | None:
+def _table(folder: Path, name: str, fields: Mapping[str, type] | None = None) -> dict[str, Any] | None:
+    """The table in a file, with at least these fields; None if there is no file."""
     text = _text(folder, name)
-    return None if text is None else _parse_text(name, text, _plain_table)
+    data = None if text is None else _parse_text(name, text, _plain_table)
+    return data if data is None or fields is None else _check(name, data, fields)
 
 
 def _plain_table(text: str) -> dict[str, Any]:
