@@ -109,6 +109,23 @@ def unknown_of(ops: Iterable[Op]) -> frozenset[str]:
     return frozenset[str]().union(*(known_part(op).unknown for op in ops))
 
 
+def unknown_gap(ops: Iterable[Op]) -> str:
+    """The gap of ops of one of which no component of the work is known; '' if there is no such op."""
+    unknown = next((op.op for op in ops if known_work(op) is None), "")
+    return f"the work of {unknown} is unknown" if unknown else ""
+
+
+def show_components(work: Work) -> str:
+    """A difference of work in a sentence: ``mac +6, add -2``."""
+    return ", ".join(f"{name} {count:+,}" for name, count in work.items() if count)
+
+
+def modules_around(layer: str) -> list[str]:
+    """The path of a module and those of the modules around it, the innermost first; the last is the model, ''."""
+    parts = layer.split(".") if layer else []
+    return [".".join(parts[:end]) for end in range(len(parts), -1, -1)]
+
+
 def other_ops(counter: str, layer: str, difference: str) -> str:
     """The reason why a module cannot be booked: other ops ran there under the counter than in the trace."""
     where = f"at {layer}" if layer else "at the root"

@@ -13,7 +13,20 @@ from dataclasses import dataclass, replace
 from ...core.causes import Cause
 from ...core.records import ALIAS, IN_HOOK, TANGENT, WRAPPED, Op, Sighting, Trace
 from ...work import ZERO, Work
-from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
+from .bridge import (
+    Bridge,
+    Item,
+    View,
+    known_work,
+    make_item,
+    modules_around,
+    other_ops,
+    show_components,
+    sum_of,
+    unknown_gap,
+    unknown_of,
+    unmet,
+)
 from .module_work import of_sightings
 from .rulebook import NotCounted, Rule, RuleBook, apply
 
@@ -90,8 +103,7 @@ class _Modules:
         """The outermost hooked module around ``path`` if the counter does not look below one; else the module, if hooked."""
         if not self.hooks.hides:
             return path if path in hooked else None
-        parts = path.split(".") if path else []
-        return next((p for end in range(len(parts) + 1) if (p := ".".join(parts[:end])) in hooked), None)
+        return next((around for around in reversed(modules_around(path)) if around in hooked), None)
 
     def _without_hook(self, op: Op, classes: dict[str, Op], owner: str | None) -> list[Item]:
         work = known_work(op)
@@ -132,19 +144,11 @@ class _Modules:
             rule = self.hooks.book.of(sighting.op, self.view.versions)
             part, missed = apply(rule, sighting.op, lambda op: f"{self.hooks.name} has no hook for {op.op}")
             counted = counted + part * sighting.op.calls
-        ran, unknown = _sum(ops)
         alias = first.role == ALIAS
         idle = bool(counted) and not alias and not ops  # it counts a call in which nothing runs
         if not first.copies and missed is None:
             missed = NotCounted(Cause.OP_NOT_COUNTED, self.hooks.without_copies)
-        gaps = unknown_of(ops)
-        gap = (
-            ""
-            if alias
-            else f"the work of {unknown} is unknown"
-            if unknown
-            else _contradiction(sightings, counted, ops, self.view.counter)
-        )
+        gap = "" if alias else unknown_gap(ops) or _contradiction(sightings, counted, ops, self.view.counter)
         item = make_item(
             None,
             rule,
@@ -152,7 +156,7 @@ class _Modules:
             op=first.op.op,
             counted=counted,
             seen=0 if missed else first.copies,
-            ran=ZERO if alias else ran,
+            ran=ZERO if alias else sum_of(ops),
             times=0 if alias or idle else 1,
             cause=missed.cause if missed else None,
             repeat=Cause.FORMULA_DIFFERS if idle else Cause.RECOUNTED,
@@ -160,7 +164,7 @@ class _Modules:
             ops=() if alias else tuple(op.id for op in ops),
             reason=missed.reason if missed else "",
             gap=gap,
-            unknown=gaps,
+            unknown=unknown_of(ops),
         )
         return replace(item, sightings=tuple(s.op for s in sightings))
 
@@ -201,9 +205,8 @@ def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]
     in_hook = [op for op in ops if op.attrs.get(IN_HOOK)]
     if in_hook:
         return [op for op in ops if not op.attrs.get(IN_HOOK)], in_hook
-    wanted, unknown = of_sightings([s.op for s in sightings]), _sum(ops)[1]
-    attrs = sightings[0].op.attrs
-    if not (attrs.get("hooks") or attrs.get(WRAPPED)) or wanted is None or unknown:
+    wanted, attrs = of_sightings([s.op for s in sightings]), sightings[0].op.attrs
+    if not (attrs.get("hooks") or attrs.get(WRAPPED)) or wanted is None or unknown_gap(ops):
         return ops, []
     parts = [op for op in ops if _less(wanted, op) is not None]
     own = _find_ops_of_work(wanted, parts) if len(parts) <= MANY else None
@@ -236,7 +239,7 @@ def _find_ops_of_work(wanted: Work, ops: list[Op]) -> list[Op] | None:
 
 def _contradiction(sightings: list[Sighting], counted: Work, ops: list[Op], counter: str) -> str:
     """The contradiction if a module did other work under the counter than in the trace; '' if there is none."""
-    (ran, _), unknown = _sum(ops), unknown_of(ops)
+    ran, unknown = sum_of(ops), unknown_of(ops)
     own = of_sightings([s.op for s in sightings])
     if own is None and counted and not ops:
         return other_ops(counter, sightings[0].op.layer, f"{sightings[0].op.op} was called, and no op of it ran")
@@ -244,16 +247,5 @@ def _contradiction(sightings: list[Sighting], counted: Work, ops: list[Op], coun
         return ""
     op = sightings[0].op
     shapes = ", ".join(f"{s.op.calls} x on {s.op.inputs[0].shape if s.op.inputs else 'no tensor'}" for s in sightings)
-    parts = ", ".join(f"{name} {count:+,}" for name, count in (ran - own).items() if count)
+    parts = show_components(ran - own)
     return other_ops(counter, op.layer, f"{op.op} was called {shapes} (what ran in the trace less that: {parts})")
-
-
-def _sum(ops: list[Op]) -> tuple[Work, str]:
-    total, unknown = ZERO, ""
-    for op in ops:
-        work = known_work(op)
-        if work is None:
-            unknown = op.op
-        else:
-            total = total + work * op.calls
-    return total, unknown

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...core.records import Op, Shape, Tensor
-from ...work import ZERO, Work
+from ...work import Work, sum_works
 from .bridge import known_work
 from .rulebook import misfit
 
@@ -34,13 +34,9 @@ def own_work(op: Op) -> Work | None:
 
 def of_sightings(sightings: list[Op]) -> Work | None:
     """Work of all calls of a module; None if that of any call is not known."""
-    total = ZERO
-    for op in sightings:
-        work = own_work(op)
-        if work is None:
-            return None
-        total = total + work * op.calls
-    return total
+    works = [(own_work(op), op.calls) for op in sightings]
+    known = [work * calls for work, calls in works if work is not None]
+    return sum_works(known) if len(known) == len(works) else None
 
 
 def _weights(op: Op, *shapes: Shape) -> tuple[Tensor, ...]:

@@ -32,7 +32,21 @@ from ...core.records import (
 )
 from ...work import COMPONENTS, MASKED, ZERO, Known, Work, known_part
 from ...work.attention_kernels import GRADIENTS as GRADIENT_KERNELS
-from .bridge import Bridge, Item, Judged, OpCounter, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
+from .bridge import (
+    Bridge,
+    Item,
+    Judged,
+    OpCounter,
+    View,
+    by_layer,
+    known_work,
+    make_item,
+    modules_around,
+    sum_of,
+    unknown_gap,
+    unknown_of,
+    unmet,
+)
 from .op_settling import UnsettledModule, settle_module
 from .rulebook import RuleBook, WhyNot, apply
 
@@ -190,8 +204,7 @@ def _calls(op: Op) -> bool:
 
 def _around(layer: str, wide: Mapping[str, Op]) -> Op | None:
     """Among the ops in which modules may run, the one in the nearest module around this one."""
-    parts = layer.split(".") if layer else []
-    around = (wide.get(".".join(parts[:end])) for end in range(len(parts) - 1, -1, -1))
+    around = (wide.get(path) for path in modules_around(layer)[1:])
     return next((op for op in around if op is not None and _calls(op)), None)
 
 
@@ -206,8 +219,7 @@ def _modules_with_parts(ran: Mapping[str, list[Op]], met: Mapping[str, list[Op]]
         if parted:
             split.add(layer)
         if any(op.phase in GRADIENTS for op in parted):
-            parts = layer.split(".") if layer else []
-            split.update(".".join(parts[:end]) for end in range(len(parts)))
+            split.update(modules_around(layer)[1:])
     return split
 
 
@@ -229,7 +241,7 @@ def _item(sighting: Sighting, judged: Judged) -> Item:
         cause=cause,
         entry=sighting.entry,
         reason=IS_TRACING % "yes" if sighting.role == TRACED_ONLY else missed.reason if missed else "",
-        gap="" if work is not None else f"the work of {op.op} is unknown",
+        gap="" if sighting.role == TRACED_ONLY else unknown_gap([op]),
         unknown=unknown,
     )
 
@@ -259,12 +271,9 @@ def whole_of(op: Op) -> Op:
 
 def _unseen(op: Op, reason: str) -> Item:
     """An op that ran where the counter does not look."""
-    ran, gap = known_work(op), ""
-    if ran is None:
-        gap = f"the work of {op.op} is unknown"
     return make_item(
-        op, None, layer=op.layer, op=op.op, ran=ran or ZERO, times=op.calls, cause=Cause.CALL_NOT_SEEN,
-        reason=reason, gap=gap, unknown=unknown_of([op]),
+        op, None, layer=op.layer, op=op.op, ran=known_work(op) or ZERO, times=op.calls, cause=Cause.CALL_NOT_SEEN,
+        reason=reason, gap=unknown_gap([op]), unknown=unknown_of([op]),
     )  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from ...core.causes import Cause
 from ...core.records import RECOMPUTATION, Op, Tensor
-from ...work import COMPONENTS, ZERO, Work
-from .bridge import Item, OpCounter, known_work, make_item, other_ops, unmet
+from ...work import COMPONENTS, ZERO, Work, sum_works
+from .bridge import Item, OpCounter, known_work, make_item, other_ops, show_components, unmet
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,7 @@ def settle_module(module: UnsettledModule, counter: OpCounter) -> list[Item]:
     """
     if not module.ran and module.holder is None:
         return _unran(module, counter)
-    counted = ZERO
-    for item in module.items:
-        counted = counted + item.counted * item.seen
+    counted = sum_works(item.counted * item.seen for item in module.items)
     missing, holder = module.missing, module.holder
     left_out = {name for name, count in missing.items() if count and not getattr(counted, name)}
     if "accumulators" in left_out and counted.mac and missing.mac:
@@ -61,9 +59,7 @@ def _unran(module: UnsettledModule, counter: OpCounter) -> list[Item]:
     met = _gap(module, module.missing, counter)
     counted = [replace(item, ran=ZERO, gap=met.gap) for item in module.items if item.counted]
     left_out = [item for item in module.items if not item.counted]
-    work = ZERO
-    for item in left_out:
-        work = work + item.ran * item.times
+    work = sum_works(item.ran * item.times for item in left_out)
     return [*counted, *left_out, *([replace(met, ran=ZERO - work)] if work else [])]
 
 
@@ -92,7 +88,7 @@ def _ends_early(module: UnsettledModule) -> bool:
 
 
 def _gap(module: UnsettledModule, work: Work, counter: OpCounter) -> Item:
-    parts = ", ".join(f"{name} {count:+,}" for name, count in work.items() if count)
+    parts = show_components(work)
     reason = f"the ops this counter saw and the work that ran differ by {parts}"
     if all(known_work(op) is not None for op in module.met):
         difference = f"{_strange(module, work)} (what ran less what it met: {parts})"

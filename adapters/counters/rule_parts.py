@@ -45,9 +45,9 @@ def shape_out(op: Op) -> tuple[int, ...]:
     return dims(op.outputs[0].shape)
 
 
-def elements_in(op: Op) -> int:
-    """Elements of the first input."""
-    return size(op.inputs[0].shape)
+def elements_in(op: Op, at: int = 0) -> int:
+    """Elements of an input."""
+    return size(op.inputs[at].shape)
 
 
 def elements_out(op: Op) -> int:
@@ -63,6 +63,17 @@ def per_input(**counts: int) -> Compute:
 def per_output(**counts: int) -> Compute:
     """These operations for each element of the first output."""
     return lambda op: Work(**counts) * elements_out(op)
+
+
+def matrix_product(at: int = 0) -> Compute:
+    """The multiply-adds of a matrix, or of a batch of them, with the next input: its elements times the last size of that one."""
+    return lambda op: Work(mac=elements_in(op, at) * shape_in(op, at + 1)[-1])
+
+
+def convolution_of_weight(op: Op) -> Work:
+    """B numel(weight) multiply-adds for each position of the output, or of the input if the convolution is transposed."""
+    positions = shape_in(op) if op.attrs.get("transposed") else shape_out(op)
+    return Work(mac=shape_in(op)[0] * elements_in(op, 1) * prod(positions[2:]))
 
 
 def dots(terms: int, out: int, biased: bool) -> Work:
@@ -82,6 +93,21 @@ def shrunk(op: Op) -> tuple[int, ...]:
     (torch_flops/flops_ops.py:44, torchscan/modules/_pooling.py:9)."""
     pairs = zip(shape_in(op)[2:], shape_out(op)[2:], strict=True)
     return tuple(i % o + 1 if i % o else i // o for i, o in pairs)
+
+
+def shrunk_window(op: Op) -> int:
+    """The elements of that window."""
+    return prod(shrunk(op))
+
+
+def max_pool(window: Callable[[Op], int]) -> Compute:
+    """A comparison with each element of a window after the first, for each element of the output."""
+    return lambda op: Work(cmp=window(op) - 1) * elements_out(op)
+
+
+def average_pool(window: Callable[[Op], int]) -> Compute:
+    """The sum of a window and a division, for each element of the output."""
+    return lambda op: Work(add=window(op) - 1, div=1) * elements_out(op)
 
 
 def two_or_four(op: Op) -> Work:

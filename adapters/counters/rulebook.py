@@ -174,6 +174,10 @@ class RuleBook:
         place = self.place(self._version(versions))
         return next((rule for matches, rule in self._patterns if rule.holds(place) and matches(op)), None)
 
+    def counts(self, op: Op, versions: Mapping[str, str]) -> Work:
+        """What the counter counts for one call; nothing without a rule, or where the rule has a reason."""
+        return apply(self.of(op, versions), op, lambda op: "")[0]
+
     def rules(self) -> tuple[Rule, ...]:
         """All rules, for listings and tests: those for one op, then those for a pattern."""
         return (*(rule for of_op in self._rules.values() for rule in of_op), *(rule for _, rule in self._patterns))

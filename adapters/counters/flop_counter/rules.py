@@ -13,6 +13,7 @@ from ....core.records import LENGTHS, REGISTERED, Op
 from ....work import UnknownWork, Work, prod
 from ....work.attention_kernels import UNKNOWN_LENGTHS
 from ..op_bridge import bridge_ops
+from ..rule_parts import convolution_of_weight, matrix_product
 from ..rulebook import Rule, RuleBook, dims, printed_name
 from . import COUNTERS
 
@@ -42,43 +43,16 @@ BOOK = RuleBook(
 rule = BOOK.rule
 
 
-@rule("aten.mm", "aten._scaled_mm", source="T:75", formula="2 m n k")
-def _mm(op: Op) -> Work:
-    (m, k), (_, n) = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
-    return Work(mac=m * n * k)
-
-
-@rule("aten.addmm", source="T:87", formula="2 m n k, the added term is not counted")
-def _addmm(op: Op) -> Work:
-    (m, k), (_, n) = dims(op.inputs[1].shape), dims(op.inputs[2].shape)
-    return Work(mac=m * n * k)
-
-
-@rule("aten.bmm", source="T:92", formula="2 b m n k")
-def _bmm(op: Op) -> Work:
-    (b, m, k), (_, _, n) = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
-    return Work(mac=b * m * n * k)
-
-
-@rule("aten.baddbmm", source="T:107", formula="2 b m n k, the added term is not counted")
-def _baddbmm(op: Op) -> Work:
-    (b, m, k), (_, _, n) = dims(op.inputs[1].shape), dims(op.inputs[2].shape)
-    return Work(mac=b * m * n * k)
-
-
-@rule(
-    "aten.convolution",
-    "aten._convolution",
-    "aten.cudnn_convolution",
-    "aten._slow_conv2d_forward",
-    "aten.convolution_overrideable",
+rule("aten.mm", "aten._scaled_mm", source="T:75", formula="2 m n k")(matrix_product())
+rule("aten.addmm", source="T:87", formula="2 m n k, the added term is not counted")(matrix_product(1))
+rule("aten.bmm", source="T:92", formula="2 b m n k")(matrix_product())
+rule("aten.baddbmm", source="T:107", formula="2 b m n k, the added term is not counted")(matrix_product(1))
+rule(
+    *(f"aten.{name}" for name in ("convolution", "_convolution", "cudnn_convolution")),
+    *("aten._slow_conv2d_forward", "aten.convolution_overrideable"),
     source="T:131",
     formula="2 B numel(weight) prod(output positions; of the input if transposed)",
-)
-def _convolution(op: Op) -> Work:
-    x, w = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
-    positions = x if op.attrs.get("transposed") else dims(op.outputs[0].shape)
-    return Work(mac=x[0] * prod(w) * prod(positions[2:]))
+)(convolution_of_weight)
 
 
 @rule(

@@ -5,24 +5,27 @@ of the queries of width r_q, and makes one key of width di and a weight for each
 score in each head, and their sum. A layer without an indexer takes the keys that the one before it chose.
 """
 
-from .own import LOCAL_HALF, latent_norms
 from .terms import (
     DIFFERS,
     EXACT_HALF,
     HALF,
     INDEXED,
+    INDEXER,
+    LOCAL_HALF,
     PADDED,
+    SCORES,
     SPARSE,
     Assumption,
     Facts,
+    Term,
     attention,
     halves,
     head,
+    latent_norms,
     weights,
 )
 
 INDEX = "(r_q hi di + h di + h hi) B T"
-PAIRED = "B hi (di + 1) T^2"
 
 
 def index_weights(facts: Facts) -> int:
@@ -38,6 +41,10 @@ def index_scores(facts: Facts) -> int:
     if not facts.get("indexed"):
         return 0
     return attention(dict(facts, n=facts["hi"], dqk=facts["di"], dv=facts.get("sums", 1)))
+
+
+INDEXER_PRODUCTS = Term(INDEXER, index_weights, INDEX, "")
+INDEXER_SCORES = Term(SCORES, index_scores, "B hi (di + 1) T^2", "")
 
 
 def has_scheduled_indexer(facts: Facts, layer: int) -> bool:

@@ -10,14 +10,13 @@ from .indexed import (
     CHOSEN,
     CHOSEN_HALF,
     INDEX,
+    INDEXER_PRODUCTS,
+    INDEXER_SCORES,
     NO_SUM,
-    PAIRED,
     SCHEDULE,
     bridge_predicted,
     bridge_refuses,
     dsa_refuses,
-    index_scores,
-    index_weights,
     mtp_refuses,
     predicted_half,
     predicted_index,
@@ -25,37 +24,45 @@ from .indexed import (
     score_gradients,
     teacher,
 )
-from .own import latent_norms, no_linear, windowless
-from .papers import FULL, LOGITS, PRODUCTS, SIZES
+from .papers import SIZES
+from .refusals import no_linear, windowless
 from .terms import (
-    ATTENTION,
+    ATTENTION_PRODUCTS,
     DIFFERS,
     EXACT_HALF,
     HALF,
-    HEAD,
-    INDEXER,
+    HEAD_PRODUCT,
     LAYER,
+    LAYER_PRODUCTS,
     NORMS,
     ONE_SEQUENCE,
     PADDED,
     PREDICTED,
-    SCORES,
-    WEIGHTS,
     WHOLE,
     WINDOW,
     Facts,
     Formula,
     Term,
-    attention,
-    head,
-    weights,
+    latent_norms,
 )
 
 MAIN = "NVIDIA/Megatron-LM@d98e8a64ddf3 megatron/training/training.py"
 DSA = "NVIDIA/Megatron-LM@9bc555a4b4c1 megatron/training/training.py"
 BRIDGE = "NVIDIA-NeMo/Megatron-Bridge@067f987df03b src/megatron/bridge/training/utils/flop_utils.py"
-LATENT = "(r_q + r_kv) B T"
-FURTHER_LAYERS_FORMULA = "a layer, 2 h^2 + 3 h and h V for each of nextn further tokens"
+LATENT_NORMS = Term(LAYER, latent_norms, "(r_q + r_kv) B T", "", cause=NORMS, name="norms")
+FURTHER_LAYERS = Term(
+    WHOLE, predicted_half, "a layer, 2 h^2 + 3 h and h V for each of nextn further tokens", "", cause=PREDICTED,
+    name="multi-token prediction",
+)  # fmt: skip
+FURTHER_INDEXERS = Term(
+    WHOLE, predicted_index, INDEX + " for each of nextn further tokens", "", passes=(1, 2), cause=PREDICTED, name="its indexers"
+)  # fmt: skip
+SCORE_GRADIENTS = Term(
+    LAYER, score_gradients, "B hi (di + 1) pairs of the keys chosen", "", passes=(0, 2), cause=DIFFERS, name="score gradients"
+)  # fmt: skip
+TEACHER = Term(
+    LAYER, teacher, "B n (r_kv + d_rope) pairs of the keys chosen", "", passes=(0, 1), cause=DIFFERS, name="teacher"
+)  # fmt: skip
 
 
 def wide(facts: Facts) -> bool:
@@ -75,19 +82,12 @@ BRIDGE_HALF = HALF._replace(
 
 def of_all_keys(predicts: bool) -> tuple:
     """The terms of a model without sparse attention."""
-    further = Term(
-        WHOLE,
-        predicted_half,
-        FURTHER_LAYERS_FORMULA,
-        MAIN + ":1042-1048, 1288-1303",
-        cause=PREDICTED,
-        name="multi-token prediction",
-    )
+    further = FURTHER_LAYERS.cite(MAIN + ":1042-1048, 1288-1303")
     return (
-        Term(WEIGHTS, weights, PRODUCTS, MAIN + ":1070, 1076-1162, 1262-1283"),
-        Term(ATTENTION, attention, FULL, MAIN + ":1164-1170, 1309", (HALF,)),
-        Term(LAYER, latent_norms, LATENT, MAIN + ":1076-1137", cause=NORMS, name="norms"),
-        Term(HEAD, head, LOGITS, MAIN + ":1302-1303", (PADDED,)),
+        LAYER_PRODUCTS.cite(MAIN + ":1070, 1076-1162, 1262-1283"),
+        ATTENTION_PRODUCTS.cite(MAIN + ":1164-1170, 1309", HALF),
+        LATENT_NORMS.cite(MAIN + ":1076-1137"),
+        HEAD_PRODUCT.cite(MAIN + ":1302-1303", PADDED),
     ) + ((further,) if predicts else ())
 
 
@@ -109,20 +109,14 @@ MEGATRON: dict[str, Formula] = {
     "megatron-dsa": Formula(
         "Megatron-LM#6148, sparse attention that trains its indexer: the keys chosen, all scores, and multi-token prediction",
         (
-            Term(WEIGHTS, weights, PRODUCTS, DSA + ":1159-1181, 1391-1418"),
-            Term(ATTENTION, attention, FULL, DSA + ":390-417, 522-547, 1349-1351", (CHOSEN, CHOSEN_HALF)),
-            Term(LAYER, latent_norms, LATENT, DSA + ":1159-1181", cause=NORMS, name="norms"),
-            Term(INDEXER, index_weights, INDEX, DSA + ":420-519, 550-563, 1355-1364", (SCHEDULE,), passes=(1, 2)),
-            Term(SCORES, index_scores, PAIRED, DSA + ":420-519, 550-563, 1355-1364", (SCHEDULE, NO_SUM, HALF)),
-            Term(HEAD, head, LOGITS, DSA + ":1432-1438", (PADDED,)),
-            Term(
-                WHOLE, predicted_sparse, FURTHER_LAYERS_FORMULA, DSA + ":1098-1106, 1349-1364, 1421-1438", cause=PREDICTED,
-                name="multi-token prediction",
-            ),
-            Term(
-                WHOLE, predicted_index, INDEX + " for each of nextn further tokens", DSA + ":1098-1106, 1355-1364",
-                passes=(1, 2), cause=PREDICTED, name="its indexers",
-            ),
+            LAYER_PRODUCTS.cite(DSA + ":1159-1181, 1391-1418"),
+            ATTENTION_PRODUCTS.cite(DSA + ":390-417, 522-547, 1349-1351", CHOSEN, CHOSEN_HALF),
+            LATENT_NORMS.cite(DSA + ":1159-1181"),
+            INDEXER_PRODUCTS.cite(DSA + ":420-519, 550-563, 1355-1364", SCHEDULE, passes=(1, 2)),
+            INDEXER_SCORES.cite(DSA + ":420-519, 550-563, 1355-1364", SCHEDULE, NO_SUM, HALF),
+            HEAD_PRODUCT.cite(DSA + ":1432-1438", PADDED),
+            FURTHER_LAYERS.cite(DSA + ":1098-1106, 1349-1364, 1421-1438", count=predicted_sparse),
+            FURTHER_INDEXERS.cite(DSA + ":1098-1106, 1355-1364"),
         ),
         reads=SIZES,
         packed=True,
@@ -131,34 +125,21 @@ MEGATRON: dict[str, Formula] = {
     "megatron-bridge": Formula(
         "Megatron-Bridge, num_floating_point_operations: that of Megatron-LM, with windows and sparse attention of its own",
         (
-            Term(WEIGHTS, weights, PRODUCTS, BRIDGE + ":1303-1406, 1542-1569"),
-            Term(
-                ATTENTION,
-                attention,
-                FULL,
-                BRIDGE + ":668-674, 1213-1254, 1351-1406",
-                (BRIDGE_SEQUENCE, WINDOW, ABSORBED, CHOSEN, BRIDGE_HALF),
+            LAYER_PRODUCTS.cite(BRIDGE + ":1303-1406, 1542-1569"),
+            ATTENTION_PRODUCTS.cite(
+                BRIDGE + ":668-674, 1213-1254, 1351-1406", BRIDGE_SEQUENCE, WINDOW, ABSORBED, CHOSEN, BRIDGE_HALF
             ),
-            Term(LAYER, latent_norms, LATENT, BRIDGE + ":1303-1348", cause=NORMS, name="norms"),
-            Term(INDEXER, index_weights, INDEX, BRIDGE + ":1197-1208, 1256-1270", (SCHEDULE,), passes=(1, 2)),
-            Term(SCORES, index_scores, PAIRED, BRIDGE + ":1197-1216, 1272-1280", (SCHEDULE, EXACT_HALF), passes=(1, 1)),
-            Term(
-                LAYER, score_gradients, "B hi (di + 1) pairs of the keys chosen", BRIDGE + ":1278-1283", passes=(0, 2),
-                cause=DIFFERS, name="score gradients",
-            ),
-            Term(
-                LAYER, teacher, "B n (r_kv + d_rope) pairs of the keys chosen", BRIDGE + ":1285-1294", passes=(0, 1),
-                cause=DIFFERS, name="teacher",
-            ),
-            Term(HEAD, head, LOGITS, BRIDGE + ":1542-1569", (PADDED,)),
-            Term(
-                WHOLE, bridge_predicted, FURTHER_LAYERS_FORMULA, BRIDGE + ":1034-1040, 1557-1569", cause=PREDICTED,
-                name="multi-token prediction",
-            ),
+            LATENT_NORMS.cite(BRIDGE + ":1303-1348"),
+            INDEXER_PRODUCTS.cite(BRIDGE + ":1197-1208, 1256-1270", SCHEDULE, passes=(1, 2)),
+            INDEXER_SCORES.cite(BRIDGE + ":1197-1216, 1272-1280", SCHEDULE, EXACT_HALF, passes=(1, 1)),
+            SCORE_GRADIENTS.cite(BRIDGE + ":1278-1283"),
+            TEACHER.cite(BRIDGE + ":1285-1294"),
+            HEAD_PRODUCT.cite(BRIDGE + ":1542-1569", PADDED),
+            FURTHER_LAYERS.cite(BRIDGE + ":1034-1040, 1557-1569", count=bridge_predicted),
         ),
         forward=False,
         reads=SIZES,
         packed=True,
         refuses=lambda facts: windowless(facts) or no_linear(facts) or bridge_refuses(facts),
     ),
-}  # fmt: skip
+}

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+from .refusals import no_latent, plain_only
 from .terms import (
     ALL_EXPERTS,
     ALL_KEYS,
-    ATTENTION,
+    ATTENTION_PRODUCTS,
     DIFFERS,
+    EVERY,
+    EVERY_PARAMETER,
     HALF,
-    HEAD,
+    HEAD_PRODUCT,
     LAYER,
+    LAYER_PRODUCTS,
+    LOGITS,
     LOOKUP,
     ONE_WIDTH,
     PARAMETER,
     TWO,
-    WEIGHTS,
     WHOLE,
     WINDOW,
     Assumption,
     Facts,
     Formula,
     Term,
-    attention,
     count_full_attention,
     every,
-    head,
     lookup,
     products_only,
     softmax,
-    weights,
     without_embeddings,
     without_positions,
     without_tables,
@@ -48,7 +49,6 @@ CHINCHILLA = "arXiv:2203.15556 appendix F"
 
 WIDTHS = ("L", "h", "n", "d")
 SIZES = ("L", "h", "n", "d", "k", "f", "V", "m")
-ALL = (ALL_EXPERTS,)
 ONE_PRODUCT = Assumption(
     "one product", DIFFERS, lambda f: {"dqk": f["d"], "dv": 0}, "head_dim once, for one of attention's two products"
 )
@@ -58,26 +58,7 @@ ELEMENTS = Assumption(
     lambda f: {"tokens": f.get("elements") or f["tokens"]},
     "the elements of the main input, such as an image's pixels, for its tokens",
 )
-EVERY = "numel B T"
-FULL = "B n (d_qk + d_v) T^2"
-PRODUCTS = "(h (q + 2 k d) + q h + h m f) B T"
-LOGITS = "h V B T"
 UNTIED_FORMULA = "numel B T; 0 for an untied table"
-
-
-def no_latent(facts: Facts) -> str:
-    """Refuses latent attention, for a source with one width of a head."""
-    return (
-        "its source has one width of a head, and this model's attention is latent (kv_lora_rank)"
-        if facts.get("rkv")
-        else ""
-    )
-
-
-def plain_only(facts: Facts) -> str:
-    """Refuses experts and latent attention, for a source that covers plain decoders only."""
-    experts = facts.get("E")
-    return f"its source has no term for experts, and this model has {experts}" if experts else no_latent(facts)
 
 
 def _no_main_input(facts: Facts) -> str:
@@ -98,8 +79,8 @@ def count_delta_rule(facts: Facts) -> int:
 
 def _chinchilla(source: str) -> tuple:
     return (
-        Term(WEIGHTS, weights, PRODUCTS, source, (ONE_WIDTH, ALL_KEYS, TWO)),
-        Term(ATTENTION, attention, FULL, source, (ONE_WIDTH,)),
+        LAYER_PRODUCTS.cite(source, ONE_WIDTH, ALL_KEYS, TWO),
+        ATTENTION_PRODUCTS.cite(source, ONE_WIDTH),
         Term(LAYER, softmax, "3 B n T^2", source, cause=DIFFERS, plain=True, name="softmax"),
     )
 
@@ -107,7 +88,7 @@ def _chinchilla(source: str) -> tuple:
 PAPERS: dict[str, Formula] = {
     "6n": Formula(
         "6 N: every parameter once per token, forward and twice backward",
-        (Term(PARAMETER, every, EVERY, "arXiv:2001.08361 section 2.1", ALL),),
+        (EVERY_PARAMETER.cite("arXiv:2001.08361 section 2.1", ALL_EXPERTS),),
     ),
     "6n-nonembedding": Formula(
         "6 N without the tables of nn.Embedding",
@@ -117,7 +98,7 @@ PAPERS: dict[str, Formula] = {
                 without_tables,
                 EVERY + "; 0 for a weight of nn.Embedding",
                 "arXiv:2001.08361 section 2.1",
-                ALL,
+                (ALL_EXPERTS,),
             ),
         ),
     ),
@@ -141,7 +122,7 @@ PAPERS: dict[str, Formula] = {
     ),
     "aws": Formula(
         "AWS, Fine-Tuning FLOPs Meter: 4 N + 2 N of trainable parameters, for tokens that are no padding",
-        (Term(PARAMETER, every, EVERY, AWS, ALL),),
+        (EVERY_PARAMETER.cite(AWS, ALL_EXPERTS),),
         forward=False,
         frozen=2,
     ),
@@ -149,14 +130,14 @@ PAPERS: dict[str, Formula] = {
         "Kaplan et al. 2020, table 1: 2 N + 2 L T q per token, N the matrices of the layers",
         (
             Term(PARAMETER, products_only, "numel B T of a matrix inside a layer", KAPLAN),
-            Term(ATTENTION, attention, FULL, KAPLAN, (HALF,)),
+            ATTENTION_PRODUCTS.cite(KAPLAN, HALF),
         ),
         reads=WIDTHS,
         refuses=no_latent,
     ),
     "palm": Formula(
         "PaLM, appendix B: 6 N + 12 L n d T per token",
-        (Term(PARAMETER, every, EVERY, PALM, ALL), Term(ATTENTION, attention, FULL, PALM)),
+        (EVERY_PARAMETER.cite(PALM, ALL_EXPERTS), ATTENTION_PRODUCTS.cite(PALM)),
         forward=False,
         reads=WIDTHS,
         refuses=no_latent,
@@ -166,7 +147,7 @@ PAPERS: dict[str, Formula] = {
         _chinchilla(CHINCHILLA)
         + (
             Term(WHOLE, lookup, LOGITS, CHINCHILLA, cause=LOOKUP, name="lookup"),
-            Term(HEAD, head, LOGITS, CHINCHILLA),
+            HEAD_PRODUCT.cite(CHINCHILLA),
         ),
         reads=SIZES,
         refuses=plain_only,
@@ -181,9 +162,13 @@ PAPERS: dict[str, Formula] = {
         "nanoGPT, estimate_mfu: 6 N + 12 L n (h // n) T per token, N without the position table",
         (
             Term(
-                PARAMETER, without_positions, EVERY + "; 0 for the position table", NANOGPT + ":150-160, 293-297", ALL
+                PARAMETER,
+                without_positions,
+                EVERY + "; 0 for the position table",
+                NANOGPT + ":150-160, 293-297",
+                (ALL_EXPERTS,),
             ),
-            Term(ATTENTION, attention, FULL, NANOGPT + ":293-297", (ONE_WIDTH,)),
+            ATTENTION_PRODUCTS.cite(NANOGPT + ":293-297", ONE_WIDTH),
         ),
         forward=False,
         reads=("L", "h", "n"),
@@ -197,7 +182,7 @@ PAPERS: dict[str, Formula] = {
                 "numel B T; 0 for every table if none is tied; experts times a / E",
                 TITAN + ":434-456, 511-533",
             ),
-            Term(ATTENTION, count_full_attention, FULL, TITAN + ":443-456, 534-543"),
+            ATTENTION_PRODUCTS.cite(TITAN + ":443-456, 534-543", count=count_full_attention),
         ),
         forward=False,
         reads=WIDTHS,
@@ -205,13 +190,8 @@ PAPERS: dict[str, Formula] = {
     "torchtitan-main": Formula(
         "torchtitan after 0.3.0: 6 (N - tables but the head's, active experts) + 6 L n (d_qk + d_v) min(window, T) per token",
         (
-            Term(
-                PARAMETER,
-                without_embeddings,
-                UNTIED_FORMULA + "; experts times a / E",
-                MAIN + ":547-581",
-            ),
-            Term(ATTENTION, count_full_attention, FULL, MAIN + ":490-493", (WINDOW,)),
+            Term(PARAMETER, without_embeddings, UNTIED_FORMULA + "; experts times a / E", MAIN + ":547-581"),
+            ATTENTION_PRODUCTS.cite(MAIN + ":490-493", WINDOW, count=count_full_attention),
             Term(
                 LAYER,
                 count_delta_rule,
@@ -227,8 +207,8 @@ PAPERS: dict[str, Formula] = {
     "torchtitan-hf": Formula(
         "torchtitan for models of transformers: 6 N, of all experts, + 6 L n d T per token",
         (
-            Term(PARAMETER, every, EVERY, TITAN_HF + ":517-526", ALL),
-            Term(ATTENTION, attention, FULL, TITAN_HF + ":493-526", (ONE_PRODUCT,)),
+            EVERY_PARAMETER.cite(TITAN_HF + ":517-526", ALL_EXPERTS),
+            ATTENTION_PRODUCTS.cite(TITAN_HF + ":493-526", ONE_PRODUCT),
         ),
         forward=False,
         reads=WIDTHS,

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from .own import NANOCHAT, linear, nanochat_refuses, windowless
-from .papers import LOGITS, PRODUCTS, SIZES
+from .papers import SIZES
+from .refusals import windowless
 from .terms import (
     ATTENTION,
     DIFFERS,
     EXACT_HALF,
     FOUR_WIDE,
-    HEAD,
+    HEAD_PRODUCT,
+    LAYER_PRODUCTS,
     ONE_WIDTH,
     PARAMETER,
     THREE,
-    WEIGHTS,
     WINDOW,
     Assumption,
     Facts,
     Formula,
     Term,
     attention,
-    head,
-    weights,
 )
+from .trainers import NANOCHAT, linear, nanochat_refuses
 
 VLLM = "vllm 0.33.0 vllm/v1/metrics/perf.py"
 CACHED = "B n (d_qk + d_v) T (context + T)"
@@ -85,15 +84,11 @@ SERVING: dict[str, Formula] = {
     "vllm": Formula(
         "vLLM, get_num_flops of a step: the products of a layer with three matrices, attention on all keys, the last logits",
         (
-            Term(
-                WEIGHTS,
-                weights,
-                PRODUCTS,
-                VLLM + ":562-614, 827-880, 1195-1236",
-                (THREE, FOUR_UNLESS_STATED, ALL_SPARSE, SERVED_SHARED),
+            LAYER_PRODUCTS.cite(
+                VLLM + ":562-614, 827-880, 1195-1236", THREE, FOUR_UNLESS_STATED, ALL_SPARSE, SERVED_SHARED
             ),
             Term(ATTENTION, attention, CACHED, VLLM + ":144-160, 562-614, 827-880", (WINDOW,)),
-            Term(HEAD, head, LOGITS, VLLM + ":179-185, 1419-1431", (LAST,)),
+            HEAD_PRODUCT.cite(VLLM + ":179-185, 1419-1431", LAST),
         ),
         cache=True,
         reads=SIZES,

@@ -91,6 +91,10 @@ class Term(NamedTuple):
         """Its name among the formula's terms."""
         return self.name or self.kind
 
+    def cite(self, source: str, *assumes: Assumption, **more: Any) -> Term:
+        """The term as a source states it, with what that assumes."""
+        return self._replace(source=source, assumes=assumes, **more)
+
 
 class Formula(NamedTuple):
     """One formula.
@@ -220,6 +224,11 @@ def count_full_attention(facts: Facts) -> int:
     return 0 if facts.get("linear") else attention(facts)
 
 
+def latent_norms(facts: Facts) -> int:
+    """The norms of latent attention, each of its parameters once per token."""
+    return (int(facts.get("rq") or 0) + int(facts["rkv"])) * int(facts["tokens"]) if facts.get("rkv") else 0
+
+
 def head(facts: Facts) -> int:
     """The head's product; ``quarters`` of it are counted."""
     return int(facts["h"]) * int(facts["V"]) * int(facts["tokens"]) * int(facts.get("quarters", 4)) // 4
@@ -248,6 +257,10 @@ HALF = Assumption(
     HALVED,
     lambda f: halves(f, lambda n, keys: n * n),
     "attention on T^2 / 2 of the T^2 pairs, without half the diagonal",
+)
+LOCAL_HALF = HALF._replace(
+    facts=lambda f: halves(f, lambda n, keys: keys * (2 * n - keys)),
+    formula="attention on T^2 / 2 of the T^2 pairs; with a window of w, T w - w^2 / 2",
 )
 WINDOW = Assumption(
     "window",
@@ -301,3 +314,15 @@ NO_SHARED = Assumption("no shared expert", DIFFERS, lambda f: {"ns": 0, "fs": 0}
 ONE_SHARED = Assumption(
     "one shared expert", DIFFERS, lambda f: {"ns": min(int(f.get("ns", 0)), 1)}, "one shared expert"
 )
+
+# terms that many sources have; each cites its own lines
+
+EVERY = "numel B T"
+FULL = "B n (d_qk + d_v) T^2"
+PRODUCTS = "(h (q + 2 k d) + q h + h m f) B T"
+LOGITS = "h V B T"
+EVERY_PARAMETER = Term(PARAMETER, every, EVERY, "")
+LAYER_PRODUCTS = Term(WEIGHTS, weights, PRODUCTS, "")
+ROUTER_PRODUCT = Term(ROUTER, router, "h E B T", "")
+ATTENTION_PRODUCTS = Term(ATTENTION, attention, FULL, "")
+HEAD_PRODUCT = Term(HEAD, head, LOGITS, "")

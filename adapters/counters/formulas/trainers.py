@@ -1,4 +1,4 @@
-"""Formulas by which training frameworks count a step from a model's configuration.
+"""Formulas by which training frameworks count a step from a model's configuration, each with what only its source has.
 
 They are MaxText, nanochat, Levanter, LitGPT, OLMo-core, llm-foundry, TRL, NeMo, EleutherAI's cookbook and GPT-NeoX.
 """
@@ -6,67 +6,49 @@ They are MaxText, nanochat, Levanter, LitGPT, OLMo-core, llm-foundry, TRL, NeMo,
 from __future__ import annotations
 
 from . import verl
-from .indexed import EVERY_LAYER, INDEX, LONG_CHOSEN, PAIRED, SKIPPED, index_scores, index_weights
-from .own import (
-    GATE,
-    LEVANTER_KEYS,
-    LEVANTER_TWO,
-    LLAMA3,
-    LOCAL,
-    LOCAL_HALF,
-    NANOCHAT,
-    NEMO_LAYERS,
-    NO_SHARED_WIDTH,
-    cookbook,
-    in_nemo,
-    linear,
-    maxtext_refuses,
-    nanochat_refuses,
-    nemo_refuses,
-    neox,
-    no_block_norm,
-    no_linear,
-    no_token_table,
-    old_trl_refuses,
-    trl,
-    trl_refuses,
-    twice,
-    unless_deepseek,
-    windowless,
-)
-from .papers import ALL, EVERY, FULL, LOGITS, PRODUCTS, SIZES, UNTIED_FORMULA, WIDTHS, no_latent, plain_only
+from .indexed import EVERY_LAYER, INDEXER_PRODUCTS, INDEXER_SCORES, LONG_CHOSEN, SKIPPED
+from .papers import SIZES, UNTIED_FORMULA, WIDTHS
+from .refusals import no_latent, no_linear, plain_only, windowless
 from .terms import (
+    AGAIN,
+    ALL_EXPERTS,
     ALL_KEYS,
     ALL_ROUTED,
-    ATTENTION,
+    ATTENTION_PRODUCTS,
     DIFFERS,
     EVEN_WIDTH,
+    EVERY_PARAMETER,
     FOUR_WIDE,
     HALF,
-    HEAD,
-    INDEXER,
+    HEAD_PRODUCT,
     LAYER,
+    LAYER_PRODUCTS,
+    LOCAL_HALF,
+    LOGITS,
     LOOKUP,
     NO_SHARED,
+    ONE_SEQUENCE,
     ONE_SHARED,
     ONE_WIDTH,
+    PADDED,
     PARAMETER,
-    ROUTER,
-    SCORES,
+    ROUTER_PRODUCT,
     THREE,
+    THREE_QUARTERS,
     TWO,
-    WEIGHTS,
     WHOLE,
     WINDOW,
+    Assumption,
+    Facts,
     Formula,
     Term,
     attention,
     every,
-    head,
     router,
     softmax,
     untied_lookup,
     weights,
+    without_embeddings,
 )
 
 MAXTEXT = "AI-Hypercomputer/maxtext@e591f30cbbf2 src/maxtext/utils/maxtext_utils.py"
@@ -79,26 +61,232 @@ OLD_TRL = "huggingface/trl@f2cd57710ae3 trl/trainer/utils.py"
 NEMO = "NVIDIA/NeMo@6a5ad765bc75 nemo/utils/flops_formulas.py"
 NEMO_SIZES = "NVIDIA/NeMo@6a5ad765bc75 nemo/collections/common/parts/perf_metrics_utils.py"
 AUTOMODEL = "NVIDIA-NeMo/Automodel@36044ad3d139 nemo_automodel/components/utils/flops_utils.py"
+COOKBOOK = "EleutherAI/cookbook@827ee3b293a6 calc/calc_transformer_flops.py"
+NANOCHAT = "karpathy/nanochat@92d63d4e8bb4 nanochat/gpt.py"
+NEOX = "EleutherAI/gpt-neox@ea7aefd8f8e1 megatron/logging.py"
+
+
+# MaxText
+
+OWN_TERMS = ("llama4", "gemma4", "qwen3_next", "qwen3_5", "deepseek_v4")
+"""Types of models of which MaxText counts attention by a function of their own (maxtext_utils.py:1233-1257, 1281-1302)."""
+
+
+def maxtext_refuses(facts: Facts) -> str:
+    """Refuses the types of models for which MaxText has functions of their own."""
+    kind = str(facts["model_type"])
+    if kind.startswith(OWN_TERMS):
+        return f"its source counts model_type {kind!r} by terms of its own, which are not written here"
+    return windowless(facts)
+
+
+PATTERNS = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gpt_oss": 2}
+
+
+def local(facts: Facts) -> Facts:
+    """MaxText's windows: each layer has one except the last of a pattern (its length depends on the model); others have none."""
+    pattern = PATTERNS.get(str(facts["model_type"]), 1)
+    own = dict(facts, window=facts["sliding"] if (int(facts["index"]) + 1) % pattern else 0)
+    return dict(WINDOW.facts(own), window=own["window"])
+
+
+LOCAL = WINDOW._replace(
+    facts=local, formula="min(window, T) keys in the layers that Gemma 2, Gemma 3 and gpt-oss have local"
+)
+
+
+def unless_deepseek(assumption: Assumption) -> Assumption:
+    """An assumption of MaxText's models but DeepSeek's, whose decoder alone has dense layers before those of experts."""
+    return assumption._replace(
+        facts=lambda f: {} if "dense" in f or f.get("rkv") else assumption.facts(f),
+        formula=assumption.formula + ", but for DeepSeek",
+    )
+
+
+# nanochat
+
+
+def linear(facts: Facts) -> int:
+    """Each weight of a Linear, or of the Conv1D that stands for it in GPT-2; a tied table is the head's weight."""
+    return every(facts) if {"Linear", "Conv1D"} & set(facts["kinds"]) and len(facts["shape"]) > 1 else 0
+
+
+def nanochat_refuses(facts: Facts) -> str:
+    """Refuses experts and latent attention, for which nanochat has no term, and windows of unknown width."""
+    return plain_only(facts) or windowless(facts)
+
+
+# Levanter
+
+LEVANTER_TWO = TWO._replace(
+    facts=lambda f: {"m": 2} if str(f["model_type"]).startswith(("gemma", "mistral")) else {},
+    formula="two matrices for Gemma and Mistral, whose configurations there say glu=False",
+)
+LEVANTER_KEYS = ALL_KEYS._replace(
+    facts=lambda f: {"k": f["n"]} if f["model_type"] == "mistral" else {}, formula="all heads are key heads for Mistral"
+)
+NO_SHARED_WIDTH = Assumption(
+    "shared width",
+    DIFFERS,
+    lambda f: {"fs": 0},
+    "shared experts as wide as the others, as many as n_shared_experts says",
+)
+
+
+# LitGPT, OLMo-core and llm-foundry
+
+
+def twice(facts: Facts) -> int:
+    """Attention, h wide."""
+    return attention(dict(facts, lengths=(), **EVEN_WIDTH.facts(facts)))
+
+
+def no_block_norm(facts: Facts) -> int:
+    """Each parameter but tables and the norms that stand directly in a layer."""
+    return 0 if facts["block_norm"] else without_embeddings(facts)
+
+
+def no_token_table(facts: Facts) -> int:
+    """Each parameter but the untied table of tokens; tables of positions and of token types stay."""
+    return without_embeddings(facts) if facts["shape"][0] == facts.get("V") else every(facts)
+
+
+# TRL
+
+SPARSE_STEP = Assumption(
+    "layers with experts",
+    DIFFERS,
+    lambda f: {"moe": int(f["index"]) % int(f.get("sparse") or 1) == 0} if f.get("a") else {},
+    "experts in the layers that decoder_sparse_step divides, counted from 0",
+)
+
+
+def trl(source: str) -> tuple:
+    return (
+        LAYER_PRODUCTS.cite(source, THREE, SPARSE_STEP, NO_SHARED),
+        ROUTER_PRODUCT.cite(source, SPARSE_STEP),
+        ATTENTION_PRODUCTS.cite(source),
+        HEAD_PRODUCT.cite(source),
+    )
+
+
+def old_trl_refuses(facts: Facts) -> str:
+    """trl 1.9 reads head_dim as well."""
+    if "head_dim" not in facts["stated"]:
+        return "its source reads config.head_dim, which this model lacks, and raises there"
+    return trl_refuses(facts)
+
+
+def trl_refuses(facts: Facts) -> str:
+    """trl reads fields that some configurations lack, and raises an AttributeError there."""
+    needed = ["num_key_value_heads", "intermediate_size"]
+    needed += ["num_local_experts", "moe_intermediate_size", "decoder_sparse_step"] if facts.get("a") else []
+    lacking = [name for name in needed if name not in facts["stated"]]
+    return (
+        f"its source reads config.{lacking[0]}, which this model lacks, and raises there"
+        if lacking
+        else no_latent(facts)
+    )
+
+
+# NeMo
+
+NEMO_LAYERS = Assumption(
+    "layers with experts",
+    DIFFERS,
+    lambda f: {"moe": int(f["index"]) % int(f["frequency"]) == 0} if f.get("frequency") else {},
+    "experts in the layers that moe_layer_freq divides, if it is stated, and not after first_k_dense_replace",
+)
+LLAMA3 = Assumption(
+    "vocabulary", DIFFERS, lambda f: {"V": 128256}, "a vocabulary of 128,256, whatever the configuration says"
+)
+
+
+def nemo_form(facts: Facts) -> str:
+    forms = {"GPT2Config": "gpt3", "LlamaConfig": "llama", "MixtralConfig": "llama", "DeepseekV3Config": "deepseek"}
+    forms.update(dict.fromkeys(("Qwen2Config", "Qwen3Config", "Qwen3MoeConfig"), "qwen"))
+    return forms.get(facts["config_class"], "")
+
+
+def nemo_refuses(facts: Facts) -> str:
+    """Automodel goes by the name of the configuration's class; its general form for other classes is not written here."""
+    if not nemo_form(facts):
+        kind = facts["config_class"]
+        return f"its source counts by the configuration's class, and its formula for {kind} is not read yet"
+    return no_latent(facts) if nemo_form(facts) != "deepseek" else ""
+
+
+def in_nemo(assumption: Assumption, *forms: str) -> Assumption:
+    """An assumption of the forms with these names alone."""
+    return assumption._replace(facts=lambda f: assumption.facts(f) if nemo_form(f) in forms else {})
+
+
+# EleutherAI
+
+ONCE_MORE = "one more forward pass of the layers: their activations are taken to be recomputed"
+WIDE_EXPERTS = Assumption(
+    "experts",
+    DIFFERS,
+    lambda f: {"fe": 4 * int(f["h"])} if f.get("E") else {},
+    "experts of 4 h, whatever the configuration says",
+)
+
+
+def layer_again(facts: Facts) -> int:
+    """The recomputation of a layer: its weights, router and attention, h and 4 h wide."""
+    for assumption in (ONE_SEQUENCE, EVEN_WIDTH, FOUR_WIDE, WIDE_EXPERTS, ALL_ROUTED, NO_SHARED):
+        facts = dict(facts, **assumption.facts(facts))
+    return weights(facts) + router(facts) + attention(facts)
+
+
+def neox_again(facts: Facts) -> int:
+    """The same with as many key heads as query heads and two matrices."""
+    return layer_again(dict(facts, k=facts["n"], m=2))
+
+
+def cookbook(again: bool) -> tuple:
+    extra = Term(AGAIN, layer_again, ONCE_MORE, COOKBOOK + ":91-130", passes=(0, 1))
+    return (
+        LAYER_PRODUCTS.cite(COOKBOOK + ":91-130", EVEN_WIDTH, FOUR_WIDE, WIDE_EXPERTS, ALL_ROUTED, NO_SHARED),
+        ROUTER_PRODUCT.cite(COOKBOOK + ":127-129", ALL_ROUTED),
+        ATTENTION_PRODUCTS.cite(COOKBOOK + ":91-130", EVEN_WIDTH),
+        HEAD_PRODUCT.cite(COOKBOOK + ":91-130", passes=(1, 1)),
+        Term(
+            WHOLE,
+            lambda f: 4 * int(f["h"]) * int(f["tokens"]),
+            "4 h B T",
+            COOKBOOK + ":91-130",
+            passes=(1, 1),
+            cause=DIFFERS,
+            plain=True,
+            name="embedding",
+        ),
+    ) + ((extra,) if again else ())
+
+
+def neox(again: bool) -> tuple:
+    source = NEOX + (":83-160" if again else ":163-237")
+    extra = Term(AGAIN, neox_again, ONCE_MORE, source, passes=(0, 1))
+    padding = (PADDED,) if again else (PADDED, THREE_QUARTERS)
+    return (
+        LAYER_PRODUCTS.cite(source, EVEN_WIDTH, ALL_KEYS, TWO, FOUR_WIDE),
+        ATTENTION_PRODUCTS.cite(source, EVEN_WIDTH),
+        HEAD_PRODUCT.cite(source, *padding),
+    ) + ((extra,) if again else ())
 
 
 TRAINERS: dict[str, Formula] = {
     "maxtext": Formula(
         "MaxText, calculate_tflops_training_per_device: the products of a layer, attention on T^2 / 2 pairs, and the head",
         (
-            Term(
-                WEIGHTS,
-                weights,
-                PRODUCTS,
-                MAXTEXT + ":648-743, 1149-1392",
-                (unless_deepseek(ALL_ROUTED), unless_deepseek(NO_SHARED)),
+            LAYER_PRODUCTS.cite(
+                MAXTEXT + ":648-743, 1149-1392", unless_deepseek(ALL_ROUTED), unless_deepseek(NO_SHARED)
             ),
-            Term(ROUTER, router, GATE, MAXTEXT + ":731-743, 1174-1178", (unless_deepseek(ALL_ROUTED),)),
-            Term(
-                ATTENTION, attention, FULL, MAXTEXT + ":283-353, 676-698, 1208-1235", (LOCAL, LONG_CHOSEN, LOCAL_HALF)
-            ),
-            Term(INDEXER, index_weights, INDEX, MAXTEXT + ":622-633, 676-698", (EVERY_LAYER, SKIPPED)),
-            Term(SCORES, index_scores, PAIRED, MAXTEXT + ":635-645, 676-698", (EVERY_LAYER, SKIPPED, HALF)),
-            Term(HEAD, head, LOGITS, MAXTEXT + ":1149-1392"),
+            ROUTER_PRODUCT.cite(MAXTEXT + ":731-743, 1174-1178", unless_deepseek(ALL_ROUTED)),
+            ATTENTION_PRODUCTS.cite(MAXTEXT + ":283-353, 676-698, 1208-1235", LOCAL, LONG_CHOSEN, LOCAL_HALF),
+            INDEXER_PRODUCTS.cite(MAXTEXT + ":622-633, 676-698", EVERY_LAYER, SKIPPED),
+            INDEXER_SCORES.cite(MAXTEXT + ":635-645, 676-698", EVERY_LAYER, SKIPPED, HALF),
+            HEAD_PRODUCT.cite(MAXTEXT + ":1149-1392"),
         ),
         forward=False,
         reads=SIZES,
@@ -108,7 +296,7 @@ TRAINERS: dict[str, Formula] = {
         "nanochat, estimate_flops: 6 N of the weights of Linear + 12 L n (h // n) T per token",
         (
             Term(PARAMETER, linear, "numel B T of a weight of Linear", NANOCHAT + ":319-349"),
-            Term(ATTENTION, attention, FULL, NANOCHAT + ":319-339", (WINDOW, ONE_WIDTH)),
+            ATTENTION_PRODUCTS.cite(NANOCHAT + ":319-339", WINDOW, ONE_WIDTH),
         ),
         forward=False,
         reads=("L", "h", "n"),
@@ -117,17 +305,13 @@ TRAINERS: dict[str, Formula] = {
     "levanter": Formula(
         "levanter, lm_flops_per_token: the products of a layer with heads of h / n, three operations per pair, and the head",
         (
-            Term(
-                WEIGHTS,
-                weights,
-                PRODUCTS,
-                LEVANTER + ":10-38",
-                (EVEN_WIDTH, LEVANTER_KEYS, LEVANTER_TWO, ALL_ROUTED, NO_SHARED_WIDTH),
+            LAYER_PRODUCTS.cite(
+                LEVANTER + ":10-38", EVEN_WIDTH, LEVANTER_KEYS, LEVANTER_TWO, ALL_ROUTED, NO_SHARED_WIDTH
             ),
-            Term(ROUTER, router, GATE, LEVANTER + ":10-38", (ALL_ROUTED,)),
-            Term(ATTENTION, attention, FULL, LEVANTER + ":10-38", (EVEN_WIDTH,)),
+            ROUTER_PRODUCT.cite(LEVANTER + ":10-38", ALL_ROUTED),
+            ATTENTION_PRODUCTS.cite(LEVANTER + ":10-38", EVEN_WIDTH),
             Term(LAYER, softmax, "3 B n T^2", LEVANTER + ":10-38", cause=DIFFERS, plain=True, name="softmax"),
-            Term(HEAD, head, LOGITS, LEVANTER + ":10-38"),
+            HEAD_PRODUCT.cite(LEVANTER + ":10-38"),
         ),
         reads=SIZES,
         refuses=no_latent,
@@ -135,8 +319,8 @@ TRAINERS: dict[str, Formula] = {
     "litgpt": Formula(
         "litgpt, estimate_flops: 6 N (4 N frozen) + 20 L h T per token, attention in both of its addends",
         (
-            Term(PARAMETER, every, EVERY, LITGPT + ":449-479", ALL),
-            Term(ATTENTION, attention, FULL, LITGPT + ":449-479", (EVEN_WIDTH,)),
+            EVERY_PARAMETER.cite(LITGPT + ":449-479", ALL_EXPERTS),
+            ATTENTION_PRODUCTS.cite(LITGPT + ":449-479", EVEN_WIDTH),
             Term(
                 LAYER,
                 twice,
@@ -159,12 +343,8 @@ TRAINERS: dict[str, Formula] = {
                 UNTIED_FORMULA + " or a layer's own norm; experts times top_k / E",
                 OLMO + ":982-993",
             ),
-            Term(
-                ATTENTION,
-                attention,
-                FULL,
-                "allenai/OLMo-core@fa6c5014c9f6 src/olmo_core/nn/attention/__init__.py:791-809",
-                (WINDOW,),
+            ATTENTION_PRODUCTS.cite(
+                "allenai/OLMo-core@fa6c5014c9f6 src/olmo_core/nn/attention/__init__.py:791-809", WINDOW
             ),
         ),
         forward=False,
@@ -175,7 +355,7 @@ TRAINERS: dict[str, Formula] = {
         "llm-foundry, flops_per_batch: 6 N (without an untied table, active experts) + 12 L h T per token",
         (
             Term(PARAMETER, no_token_table, UNTIED_FORMULA + " of tokens; experts times a / E", FOUNDRY + ":1588-1604"),
-            Term(ATTENTION, attention, FULL, FOUNDRY + ":1606-1618", (EVEN_WIDTH,)),
+            ATTENTION_PRODUCTS.cite(FOUNDRY + ":1606-1618", EVEN_WIDTH),
         ),
         forward=False,
         reads=("L", "h", "n"),
@@ -200,27 +380,20 @@ TRAINERS: dict[str, Formula] = {
     "nemo": Formula(
         "NeMo Automodel, flops_utils: a formula by the configuration's class; attention on T^2 / 2 pairs",
         (
-            Term(
-                WEIGHTS,
-                weights,
-                PRODUCTS,
+            LAYER_PRODUCTS.cite(
                 AUTOMODEL + ":49-247, 437-541",
-                (
-                    in_nemo(EVEN_WIDTH, "gpt3", "llama"),
-                    in_nemo(ALL_KEYS, "gpt3"),
-                    in_nemo(TWO, "gpt3"),
-                    in_nemo(FOUR_WIDE, "gpt3"),
-                    in_nemo(THREE, "llama", "qwen", "deepseek"),
-                    in_nemo(ALL_ROUTED, "llama", "qwen"),
-                    in_nemo(NEMO_LAYERS, "deepseek"),
-                    in_nemo(NO_SHARED, "llama", "qwen"),
-                    in_nemo(ONE_SHARED, "deepseek"),
-                ),
+                in_nemo(EVEN_WIDTH, "gpt3", "llama"),
+                in_nemo(ALL_KEYS, "gpt3"),
+                in_nemo(TWO, "gpt3"),
+                in_nemo(FOUR_WIDE, "gpt3"),
+                in_nemo(THREE, "llama", "qwen", "deepseek"),
+                in_nemo(ALL_ROUTED, "llama", "qwen"),
+                in_nemo(NEMO_LAYERS, "deepseek"),
+                in_nemo(NO_SHARED, "llama", "qwen"),
+                in_nemo(ONE_SHARED, "deepseek"),
             ),
-            Term(
-                ATTENTION, attention, FULL, AUTOMODEL + ":49-247, 437-541", (in_nemo(EVEN_WIDTH, "gpt3", "llama"), HALF)
-            ),
-            Term(HEAD, head, LOGITS, AUTOMODEL + ":49-247, 437-541"),
+            ATTENTION_PRODUCTS.cite(AUTOMODEL + ":49-247, 437-541", in_nemo(EVEN_WIDTH, "gpt3", "llama"), HALF),
+            HEAD_PRODUCT.cite(AUTOMODEL + ":49-247, 437-541"),
         ),
         forward=False,
         reads=SIZES,
@@ -229,9 +402,9 @@ TRAINERS: dict[str, Formula] = {
     "nemo-llama3": Formula(
         "NeMo 2, flops_formulas.llama3: heads of h / n, three matrices, a vocabulary of 128,256; attention on T^2 / 2 pairs",
         (
-            Term(WEIGHTS, weights, PRODUCTS, NEMO + ":99-117", (EVEN_WIDTH, THREE)),
-            Term(ATTENTION, attention, FULL, NEMO + ":99-117", (EVEN_WIDTH, HALF)),
-            Term(HEAD, head, LOGITS, NEMO_SIZES + ":22-30", (LLAMA3,)),
+            LAYER_PRODUCTS.cite(NEMO + ":99-117", EVEN_WIDTH, THREE),
+            ATTENTION_PRODUCTS.cite(NEMO + ":99-117", EVEN_WIDTH, HALF),
+            HEAD_PRODUCT.cite(NEMO_SIZES + ":22-30", LLAMA3),
         ),
         forward=False,
         reads=SIZES,

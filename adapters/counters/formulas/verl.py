@@ -4,21 +4,23 @@ verl reads the configuration as it was loaded: of a model that also reads images
 whose type (``whole``) is another.
 """
 
-from .papers import FULL, LOGITS, PRODUCTS, SIZES, no_latent
+from .papers import SIZES
+from .refusals import no_latent
 from .terms import (
     ALL_ROUTED,
-    ATTENTION,
+    ATTENTION_PRODUCTS,
     DIFFERS,
     HALF,
-    HEAD,
+    HEAD_PRODUCT,
     LAYER,
+    LAYER_PRODUCTS,
+    LOGITS,
     LOOKUP,
     NO_SHARED,
     NORMS,
     ONE_WIDTH,
-    ROUTER,
+    ROUTER_PRODUCT,
     THREE,
-    WEIGHTS,
     WHOLE,
     WINDOW,
     Assumption,
@@ -27,15 +29,12 @@ from .terms import (
     Term,
     count_full_attention,
     halves,
-    head,
     lookup,
     projections,
-    router,
     weights,
 )
 
 VERL = "verl-project/verl@1dda039b9c63 verl/utils/flops_counter.py"
-GATE = "h E B T"
 
 DENSE = ("llama", "qwen2", "qwen3", "mistral", "seed_oss", "mimo", "minicpmv", "minicpmo", "gemma3_text", "apertus")
 PICTURES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")
@@ -117,21 +116,13 @@ HALVED = HALF._replace(
 )
 
 TERMS = (
-    Term(
-        WEIGHTS,
-        verl_weights,
-        PRODUCTS,
-        VERL + ":92-216, 271-451, 454-675",
-        (
-            of_types(ONE_WIDTH, *PICTURES),
-            of_others(THREE, APERTUS),
-            of_types(ALL_ROUTED, *ROUTED, *HYBRID),
-            of_others(NO_SHARED, *SHARED, *HYBRID),
-        ),
+    LAYER_PRODUCTS.cite(
+        VERL + ":92-216, 271-451, 454-675", of_types(ONE_WIDTH, *PICTURES), of_others(THREE, APERTUS),
+        of_types(ALL_ROUTED, *ROUTED, *HYBRID), of_others(NO_SHARED, *SHARED, *HYBRID), count=verl_weights,
     ),
-    Term(ROUTER, router, GATE, VERL + ":171-216, 322-451, 562-675", (of_types(ALL_ROUTED, *ROUTED, *HYBRID),)),
-    Term(
-        ATTENTION, count_full_attention, FULL, VERL + ":92-216, 322-451, 454-675", (of_types(ONE_WIDTH, *PICTURES), KEPT, HALVED)
+    ROUTER_PRODUCT.cite(VERL + ":171-216, 322-451, 562-675", of_types(ALL_ROUTED, *ROUTED, *HYBRID)),
+    ATTENTION_PRODUCTS.cite(
+        VERL + ":92-216, 322-451, 454-675", of_types(ONE_WIDTH, *PICTURES), KEPT, HALVED, count=count_full_attention
     ),
     Term(
         LAYER, state_updates, "5 d_k d_v n_v B T of linear attention", VERL + ":311-319", cause=DIFFERS, plain=True,
@@ -139,7 +130,7 @@ TERMS = (
     ),
     Term(LAYER, apertus_norms, "(h + k d) B T of Apertus", VERL + ":522-559", cause=NORMS, name="norms"),
     Term(WHOLE, lookup, LOGITS, VERL + ":92-124", cause=LOOKUP, name="lookup"),
-    Term(HEAD, head, LOGITS, VERL + ":92-124"),
+    HEAD_PRODUCT.cite(VERL + ":92-124"),
 )  # fmt: skip
 
 FORMULA = Formula(

@@ -10,8 +10,17 @@ from functools import partial
 from ....core.records import Op
 from ....work import Work, prod
 from ..op_bridge import bridge_ops
-from ..rule_parts import printed_flops
-from ..rulebook import RuleBook, dims, printed_name, size
+from ..rule_parts import (
+    convolution_of_weight,
+    elements_in,
+    elements_out,
+    matrix_product,
+    per_input,
+    per_output,
+    printed_flops,
+    shape_in,
+)
+from ..rulebook import RuleBook, dims, printed_name
 from . import COUNTERS
 
 BOOK = RuleBook(
@@ -41,38 +50,18 @@ IGNORED = frozenset((
 """A:28, ops that fvcore holds to be no flops at all; in-place forms are spelled without their underscore here."""
 
 
-@rule("aten.addmm", source="J:82", formula="batch in out")
-def _addmm(op: Op) -> Work:
-    (rows, inner), (_, out) = dims(op.inputs[1].shape), dims(op.inputs[2].shape)
-    return Work(mac=rows * inner * out)
-
-
-@rule("aten.linear", source="J:99", formula="N out")
-def _linear(op: Op) -> Work:
-    return Work(mac=size(op.inputs[0].shape) * dims(op.inputs[1].shape)[0])
-
-
-@rule("aten.matmul", source="J:217", formula="N(a) b[-1]: batch dimensions of b alone are missed")
-@rule("aten.mm", source="J:217", formula="N(a) b[-1]: batch dimensions of b alone are missed", versions=SINCE_MM)
-def _matmul(op: Op) -> Work:
-    return Work(mac=size(op.inputs[0].shape) * dims(op.inputs[-1].shape)[-1])
-
-
-@rule("aten.bmm", source="J:113", formula="n c t d")
-def _bmm(op: Op) -> Work:
-    return Work(mac=size(op.inputs[0].shape) * dims(op.inputs[-1].shape)[-1])
-
-
-@rule(
+rule("aten.addmm", source="J:82", formula="batch in out")(matrix_product(1))
+rule("aten.linear", source="J:99", formula="N out")(lambda op: Work(mac=elements_in(op) * shape_in(op, 1)[0]))
+for _op, _versions in (("aten.mm", SINCE_MM), ("aten.matmul", "")):
+    _formula = "N(a) b[-1]: batch dimensions of b alone are missed"
+    rule(_op, source="J:217", formula=_formula, versions=_versions)(matrix_product())
+rule("aten.bmm", source="J:113", formula="n c t d")(matrix_product())
+rule(
     "aten._convolution",
     source="J:127",
     formula="B numel(weight) prod(output positions; of the input if transposed)",
     versions=SINCE_TRANSPOSED,
-)
-def _convolution(op: Op) -> Work:
-    x, w = dims(op.inputs[0].shape), dims(op.inputs[1].shape)
-    positions = x if op.attrs.get("transposed") else dims(op.outputs[0].shape)
-    return Work(mac=x[0] * prod(w) * prod(positions[2:]))
+)(convolution_of_weight)
 
 
 @rule(
@@ -83,7 +72,7 @@ def _convolution(op: Op) -> Work:
 )
 def _convolution_by_its_output(op: Op) -> Work:
     """The first axis of a transposed convolution's weight has the input's channels, which thus do not count."""
-    return Work(mac=size(op.outputs[0].shape) * prod(dims(op.inputs[1].shape)[1:]))
+    return Work(mac=elements_out(op) * prod(shape_in(op, 1)[1:]))
 
 
 @rule("aten.einsum", source="J:174", formula="two patterns exact; else half of numpy's optimised flop count, 4 digits")
@@ -103,30 +92,20 @@ def _einsum(op: Op) -> Work:
 def _batch_norm(op: Op) -> Work:
     if op.attrs.get("training"):
         return _norm(op)
-    n = size(op.inputs[0].shape)
+    n = elements_in(op)
     return Work(mul=n, add=n if op.given("weight") else 0)
 
 
 @rule("aten.batch_norm", source="OLDEST:34", formula="5N affine, 4N plain", versions="<0.1.5.post20210604")
 @rule("aten.group_norm", "aten.layer_norm", "aten.instance_norm", source="J:230", formula="5N affine, 4N plain")
 def _norm(op: Op) -> Work:
-    n = size(op.inputs[0].shape)
+    n = elements_in(op)
     return Work(add=2 * n, mul=2 * n + (n if op.given("weight") else 0))
 
 
-@rule("aten.upsample_nearest2d", source="F:39", formula="O")
-def _nearest(op: Op) -> Work:
-    return Work(mul=size(op.outputs[0].shape))
-
-
-@rule("aten.upsample_bilinear2d", "aten.grid_sampler", source="F:40", formula="4 O")
-def _bilinear(op: Op) -> Work:
-    return Work(mul=4 * size(op.outputs[0].shape))
-
-
-@rule("aten.adaptive_avg_pool2d", source="F:41", formula="N")
-def _adaptive_pool(op: Op) -> Work:
-    return Work(add=size(op.inputs[0].shape))
+rule("aten.upsample_nearest2d", source="F:39", formula="O")(per_output(mul=1))
+rule("aten.upsample_bilinear2d", "aten.grid_sampler", source="F:40", formula="4 O")(per_output(mul=4))
+rule("aten.adaptive_avg_pool2d", source="F:41", formula="N")(per_input(add=1))
 
 
 def _why_not(op: Op) -> str:

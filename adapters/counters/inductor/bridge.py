@@ -13,9 +13,19 @@ from dataclasses import dataclass, field, replace
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
-from ....work import ZERO, Work
-from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
-from ..rulebook import apply
+from ....work import ZERO, Work, sum_works
+from ..bridge import (
+    Bridge,
+    Item,
+    View,
+    known_work,
+    make_item,
+    modules_around,
+    other_ops,
+    unknown_gap,
+    unknown_of,
+    unmet,
+)
 from . import NAMELESS
 from .rules import BOOK
 
@@ -36,7 +46,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
 
 
 def _macs(op: Op, view: View) -> Work:
-    return apply(BOOK.of(op, view.versions), op, lambda op: "")[0]
+    return BOOK.counts(op, view.versions)
 
 
 @dataclass(slots=True)
@@ -123,7 +133,7 @@ class _Matching:
                 BOOK.of(each[0].op, self.view.versions),
                 layer=op.layer,
                 op=op.op,
-                counted=sum((_macs(s.op, self.view) for s in each), ZERO),
+                counted=sum_works(_macs(s.op, self.view) for s in each),
                 seen=1,
                 cause=None if whole else Cause.OP_NOT_COUNTED,
                 repeat=Cause.FORMULA_DIFFERS,
@@ -138,7 +148,7 @@ class _Matching:
 
     def _unmet(self, op: Op, work: Work) -> Item:
         """An op of which inductor's graphs have no node that is counted."""
-        gap = "" if known_work(op) is not None else f"the work of {op.op} is unknown"
+        gap = unknown_gap([op])
         fused = self._find_fused_op(op)
         if fused and (work.mac or op.layer not in self.named):
             made = (
@@ -155,9 +165,7 @@ class _Matching:
 
     def _find_fused_op(self, op: Op) -> str:
         """A node's op without a formula that may be this op: in its module, in one around, or attention that names no module."""
-        parts = op.layer.split(".") if op.layer else []
-        around = (".".join(parts[:end]) for end in range(len(parts), -1, -1))
-        found = (name for path in around for name in self.named.get(path, ()) if name in FUSED)
+        found = (name for path in modules_around(op.layer) for name in self.named.get(path, ()) if name in FUSED)
         attention = (name for path in (op.layer, "") for name in self.named.get(path, ()) if name in KERNELS)
         return next(found, "") or (next(attention, "") if op.op in FUSED or op.op == "aten.bmm" else "")
 

@@ -16,7 +16,20 @@ from dataclasses import dataclass, replace
 from ....core.causes import Cause
 from ....core.records import ALIAS, Op, Sighting, Tensor, Trace
 from ....work import ZERO, is_integer_op
-from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, other_ops, sum_of, unknown_of, unmet
+from ..bridge import (
+    Bridge,
+    Item,
+    View,
+    by_layer,
+    known_work,
+    make_item,
+    other_ops,
+    show_components,
+    sum_of,
+    unknown_gap,
+    unknown_of,
+    unmet,
+)
 from ..rulebook import RuleBook, apply
 
 Key = tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]
@@ -44,8 +57,8 @@ def bridge_calls(view: View, trace: Trace, calls: Calls) -> Bridge:
     parts = {layer: _parts(met.get(layer, []), ran.get(layer, [])) for layer in dict.fromkeys([*ran, *met])}
     bridging = _Bridging(view, calls, by_id, _homes(parts, by_id))
     items = [item for layer in parts for item in bridging.of_layer(layer, parts[layer])]
-    items += bridging.without_ops({id for item in items for id in _ids(item.sightings)})
-    items += [bridging.again(s) for s in view.sightings if s.role == ALIAS]
+    items += bridging.without_ops({op.id for item in items for op in item.sightings})
+    items += [bridging.more(s, Cause.RECOUNTED) for s in view.sightings if s.role == ALIAS]  # at a second path
     return Bridge(tuple(items))
 
 
@@ -97,8 +110,7 @@ class _Bridging:
         if work is not None and not work and not unknown_of([op]):
             return None
         cause, reason = self.counter.why_not(op)
-        gap = "" if work is not None else f"the work of {op.op} is unknown"
-        return unmet(op, work or ZERO, cause, reason, gap=gap)
+        return unmet(op, work or ZERO, cause, reason, gap=unknown_gap([op]))
 
     def _of_calls(self, layer: str, part: _Part) -> list[Item]:
         """An item of the calls that share the part, or one for each entry that they feed; the first has the ops.
@@ -122,7 +134,7 @@ class _Bridging:
             )
         item = self._with_ops(item, layer, part, times if not part.changed else 0)
         others = [s for s in owners if s.entry != owners[0].entry]
-        return [item, *(self._more(s, Cause.FORMULA_DIFFERS) for s in others)]
+        return [item, *(self.more(s, Cause.FORMULA_DIFFERS) for s in others)]
 
     def _elsewhere(self, layer: str, part: _Part) -> Item:
         """An item of the ops that a call has in a module that it holds."""
@@ -140,13 +152,12 @@ class _Bridging:
         """The item with the ops that ran in its part, executed ``times`` times, or once in all if that is not known."""
         ran = sum_of(part.ran)
         gap = self._gap(layer, part) if part.changed and sum_of(part.met) != ran else ""
-        unknown = next((op.op for op in part.ran if known_work(op) is None), "")
         return replace(
             item,
             ran=ran // times if times else ran,
             times=times or 1,
             ops=tuple(op.id for op in part.ran),
-            gap=gap or (f"the work of {unknown} is unknown" if unknown else ""),
+            gap=gap or unknown_gap(part.ran),
             unknown=unknown_of(part.ran),
         )
 
@@ -173,7 +184,7 @@ class _Bridging:
         )
         return replace(item, sightings=tuple(ops), formula=missed.reason if missed and cause else item.formula)
 
-    def _more(self, sighting: Sighting, repeat: Cause) -> Item:
+    def more(self, sighting: Sighting, repeat: Cause) -> Item:
         """An item of a call that is counted and for which nothing more ran."""
         item = self._count_calls([sighting.op._replace(calls=1)], sighting.entry)
         return replace(item, seen=sighting.op.calls, repeat=repeat)
@@ -182,22 +193,15 @@ class _Bridging:
         """The calls in which no op ran that is theirs: those around another call count its work again."""
         around = {id for s in self.view.sightings for id in s.op.within[: None if s.entry else -1]}
         return [
-            self._more(s, Cause.RECOUNTED if id in around else Cause.FORMULA_DIFFERS)
+            self.more(s, Cause.RECOUNTED if id in around else Cause.FORMULA_DIFFERS)
             for id, s in self.calls.items()
             if id not in booked
         ]
 
-    def again(self, alias: Sighting) -> Item:
-        """A call of a module that the counter adds at a second path."""
-        return self._more(alias, Cause.RECOUNTED)
-
     def _gap(self, layer: str, part: _Part) -> str:
-        unknown = next((op.op for op in (*part.met, *part.ran) if known_work(op) is None), "")
-        if unknown:
-            return f"the work of {unknown} is unknown"
-        parts = ", ".join(
-            f"{name} {count:+,}" for name, count in (sum_of(part.ran) - sum_of(part.met)).items() if count
-        )
+        if gap := unknown_gap((*part.met, *part.ran)):
+            return gap
+        parts = show_components(sum_of(part.ran) - sum_of(part.met))
         return other_ops(self.view.counter, layer, f"{_only(part)} (what ran less what it met: {parts})")
 
 
@@ -263,7 +267,3 @@ def _only(part: _Part) -> str:
     )
     shapes = " x ".join(str(tensor.shape) for tensor in key[1])
     return f"{key[0]} {shapes} {'is in the trace' if more else 'is not in the trace, or less often'}"
-
-
-def _ids(ops: Iterable[Op]) -> list[str]:
-    return [op.id for op in ops]

@@ -12,7 +12,16 @@ from collections.abc import Callable
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..rule_parts import biases, elements_in, first_two_sizes, gated_step, one_step, printed_flops, shape_in
+from ..rule_parts import (
+    biases,
+    elements_in,
+    first_two_sizes,
+    gated_step,
+    matrix_product,
+    one_step,
+    printed_flops,
+    shape_in,
+)
 from ..rulebook import Compute, NotCounted, dims, size
 
 
@@ -114,9 +123,8 @@ def _scaled_size(shape: tuple[int, ...], scale: object, axes: int) -> int:
     return int(prod(shape) * (scale if isinstance(scale, (int, float)) else 1) ** axes)
 
 
-def matmul(op: Op) -> Work:
-    """prod(x) other.shape[-1] multiply-adds."""
-    return Work(mac=elements_in(op) * shape_in(op, 1)[-1])
+matmul = matrix_product()
+"""prod(x) other.shape[-1] multiply-adds."""
 
 
 def addmm(op: Op) -> Work:

@@ -9,7 +9,6 @@ from ....core.records import Op, Sighting, Trace
 from ..bridge import Bridge, Item, View, make_item
 from ..op_bridge import bridge_ops
 from ..patched_functions.bridge import Calls, bridge_calls
-from ..rulebook import apply
 from . import AVERAGE
 from .rules import BOOK
 
@@ -41,9 +40,8 @@ def _division(sighting: Sighting, calls: View) -> Item:
     for call in calls.sightings:
         if call.entry:
             kind = FUNCTIONS.get(call.op.op.rpartition(".")[0], "modules")
-            sums[kind] += sum(apply(BOOK.of(call.op, calls.versions), call.op, lambda op: "")[0]) * call.op.calls
+            sums[kind] += sum(BOOK.counts(call.op, calls.versions)) * call.op.calls
     op = sighting.op._replace(attrs={**sighting.op.attrs, **sums})
-    rule = BOOK.of(op, calls.versions)
-    counted, _ = apply(rule, op, lambda op: "")
+    rule, counted = BOOK.of(op, calls.versions), BOOK.counts(op, calls.versions)
     cause = Cause.AVERAGED_OVER_BATCH
     return make_item(op, rule, layer="", op=AVERAGE, counted=counted, seen=1, cause=cause, entry=sighting.entry)

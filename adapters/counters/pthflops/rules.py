@@ -11,8 +11,8 @@ from functools import partial
 from ....core.records import Op
 from ....work import Work, prod
 from ..patched_functions.bridge import Calls, bridge_calls, of_weights_alone
-from ..rule_parts import classes, elements_in, elements_out, per_output, shape_in, shape_out
-from ..rulebook import RuleBook
+from ..rule_parts import average_pool, classes, elements_in, elements_out, max_pool, per_output, shape_in, shape_out
+from ..rulebook import Compute, RuleBook
 from . import COUNTERS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"P": "pthflops/ops_fx.py"}, inherited=True)
@@ -40,23 +40,13 @@ def _window(op: Op) -> int:
     return prod((kernel,) * (len(shape_out(op)) - 2) if isinstance(kernel, int) else kernel)
 
 
-@rule(*classes("pooling", "_MaxPoolNd"), source="P:91", formula="(prod(kernel) - 1) O")
-def _max_pool(op: Op) -> Work:
-    return Work(cmp=_window(op) - 1) * elements_out(op)
-
-
-@rule(*classes("pooling", "_AvgPoolNd"), source="P:56", formula="prod(kernel) O")
-def _average_pool(op: Op) -> Work:
-    return Work(add=_window(op) - 1, div=1) * elements_out(op)
-
-
-@rule(
+rule(*classes("pooling", "_MaxPoolNd"), source="P:91", formula="(prod(kernel) - 1) O")(max_pool(_window))
+rule(*classes("pooling", "_AvgPoolNd"), source="P:56", formula="prod(kernel) O")(average_pool(_window))
+rule(
     *classes("pooling", "_AdaptiveAvgPoolNd"),
     source="P:75",
     formula="the product of the input's last two sizes for each element of the result, whatever its size",
-)
-def _adaptive_pool(op: Op) -> Work:
-    return Work(add=prod(shape_in(op)[-2:]) - 1, div=1) * elements_out(op)
+)(average_pool(lambda op: prod(shape_in(op)[-2:])))
 
 
 @rule(*classes("linear", "Linear"), source="P:120", formula="N out_features, and out_features once with a bias")
@@ -70,14 +60,12 @@ def _matmul(op: Op) -> Work:
     return Work(mac=elements_in(op) * shape_out(op)[-1])
 
 
-@rule("function.add", source="P:136", formula="O for each positional argument")
-def _add(op: Op) -> Work:
-    return Work(add=len(op.attrs["args"])) * elements_out(op)
+def _arguments(kind: str) -> Compute:
+    return lambda op: Work(**{kind: len(op.attrs["args"])}) * elements_out(op)
 
 
-@rule("function.mul", source="P:136", formula="O for each positional argument")
-def _mul(op: Op) -> Work:
-    return Work(mul=len(op.attrs["args"])) * elements_out(op)
+for _kind in ("add", "mul"):
+    rule(f"function.{_kind}", source="P:136", formula="O for each positional argument")(_arguments(_kind))
 
 
 bridge = partial(bridge_calls, calls=Calls("pthflops", BOOK, of_weights_alone))

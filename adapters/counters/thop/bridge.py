@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
-from ....work import Work
 from .. import SUM
 from ..bridge import Bridge, Item, View, make_item
 from ..module_bridge import Hooks, bridge_modules
 from ..rounding import float32_sum
-from ..rulebook import apply
 from .rules import BOOK, FLOAT32
 
 HOOKS = Hooks("thop", BOOK, without_copies="this release of thop adds up the children of the model, without the model")
@@ -28,21 +26,11 @@ def bridge(view: View, trace: Trace) -> Bridge:
     rounded: list[Item] = []
     sums: list[tuple[int, int]] = []
     for entry, sightings in by_entry.items():
-        addends = [(_macs(_counted_work(s, view)), s.op.calls * s.copies) for s in sightings]
+        addends = [(sum(BOOK.counts(s.op, view.versions)), s.op.calls * s.copies) for s in sightings]
         rounded += _rounding_items(entry, sightings[0].op, addends, view)
         sums.append((float32_sum(addends), 1))
     rounded += _rounding_items(SUM, Op(FLOAT32, FLOAT32, "", (), (), {}), sums, view)
     return Bridge((*items, *rounded))
-
-
-def _counted_work(sighting: Sighting, view: View) -> Work:
-    """What the rules count for one call of a module."""
-    return apply(BOOK.find(sighting.op.op, view.versions), sighting.op, lambda op: "")[0]
-
-
-def _macs(work: Work) -> int:
-    """The number that thop's hook adds for this work."""
-    return work.mac + work.add + work.mul + work.div + work.cmp + work.special
 
 
 def _rounding_items(entry: str, of: Op, addends: list[tuple[int, int]], view: View) -> list[Item]:

@@ -12,7 +12,18 @@ from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
 from ..rounding import float32_sum
-from ..rule_parts import all_layers, by_axes, classes, elements_in, elements_out, one_step, thop_step, two_or_four
+from ..rule_parts import (
+    all_layers,
+    by_axes,
+    classes,
+    elements_in,
+    elements_out,
+    one_step,
+    per_input,
+    per_output,
+    thop_step,
+    two_or_four,
+)
 from ..rulebook import NotCounted, RuleBook, dims
 from . import COUNTERS
 
@@ -92,21 +103,14 @@ rule(*_NORMS, source="H:60, C:43", formula="2N, 4N if affine", versions=NEW)(two
 _BATCH_NORMS = by_axes("batchnorm", "BatchNorm")
 
 
-@rule(*_BATCH_NORMS, source="OLD:48", formula="2N", versions=OLD_SINCE_2001)
-@rule(*classes("batchnorm", "SyncBatchNorm"), source="OLD:48", formula="2N", versions=OLD_SINCE_RNN)
-@rule(*_NORMS[4:], source="COUNTER:17", formula="2N", versions=MORE_NORMS)
-def _norm_without_its_affine(op: Op) -> Work:
-    return Work(add=1, mul=1) * elements_in(op)
-
-
-@rule(*_BATCH_NORMS, source="FIRST:39", formula="4N", versions=FIRST)
-def _norm_as_four(op: Op) -> Work:
-    return Work(add=2, mul=2) * elements_in(op)
-
-
-@rule(*classes("activation", "PReLU"), source="H:82", formula="N", versions=SINCE_MORE_NORMS)
-def _prelu(op: Op) -> Work:
-    return Work(mul=elements_in(op))
+for _classes, _source, _versions in (
+    (_BATCH_NORMS, "OLD:48", OLD_SINCE_2001),
+    (classes("batchnorm", "SyncBatchNorm"), "OLD:48", OLD_SINCE_RNN),
+    (_NORMS[4:], "COUNTER:17", MORE_NORMS),
+):
+    rule(*_classes, source=_source, formula="2N", versions=_versions)(per_input(add=1, mul=1))
+rule(*_BATCH_NORMS, source="FIRST:39", formula="4N", versions=FIRST)(per_input(add=2, mul=2))
+rule(*classes("activation", "PReLU"), source="H:82", formula="N", versions=SINCE_MORE_NORMS)(per_input(mul=1))
 
 
 @rule(
@@ -121,9 +125,7 @@ def _softmax(op: Op) -> Work:
 _AVERAGES = by_axes("pooling", "AvgPool")
 
 
-@rule(*_AVERAGES, source="H:106, C:65", formula="O", versions=">=0.0.31.post2001170342")
-def _avg_pool(op: Op) -> Work:
-    return Work(div=elements_out(op))
+rule(*_AVERAGES, source="H:106, C:65", formula="O", versions=">=0.0.31.post2001170342")(per_output(div=1))
 
 
 @rule(*_AVERAGES, source="FIRST:69", formula="O (prod(kernel_size as it was given) + 1)", versions=FIRST)
@@ -136,12 +138,7 @@ def _avg_pool_of_its_windows(op: Op) -> Work:
 _ADAPTIVE = by_axes("pooling", "AdaptiveAvgPool")
 
 
-@rule(
-    *_ADAPTIVE,
-    source="H:114, C:69",
-    formula="int(O (prod(in / out) + 1))",
-    versions=">=0.1.0.post2207010342",
-)
+@rule(*_ADAPTIVE, source="H:114, C:69", formula="int(O (prod(in / out) + 1))", versions=">=0.1.0.post2207010342")
 def _adaptive_pool(op: Op) -> Work:
     window = 1.0  # thop divides in float64 and truncates the product; so does this
     for before, after in zip(dims(op.inputs[0].shape)[2:], dims(op.outputs[0].shape)[2:], strict=False):
@@ -150,12 +147,7 @@ def _adaptive_pool(op: Op) -> Work:
     return Work(add=int((window + 1) * o) - o, div=o)
 
 
-@rule(
-    *_ADAPTIVE,
-    source="OLD:91",
-    formula="O (prod(in // out) + 1)",
-    versions="<0.1.0.post2207010342",
-)
+@rule(*_ADAPTIVE, source="OLD:91", formula="O (prod(in // out) + 1)", versions="<0.1.0.post2207010342")
 def _adaptive_pool_of_whole_windows(op: Op) -> Work:
     spatial, pooled = dims(op.inputs[0].shape)[2:], dims(op.outputs[0].shape)[2:]
     o = elements_out(op)
@@ -201,12 +193,7 @@ def _upsample_with_13(op: Op) -> Work:
     return Work(mul=13 * elements_out(op)) if op.attrs["mode"] == "bilinear" else _upsample_but_nearest(op)
 
 
-@rule(
-    *classes("linear", "Linear"),
-    source="H:140",
-    formula="in_features O, bias ignored",
-    versions=MACS,
-)
+@rule(*classes("linear", "Linear"), source="H:140", formula="in_features O, bias ignored", versions=MACS)
 def _linear(op: Op) -> Work:
     return Work(mac=op.attrs["in_features"] * elements_out(op))
 
@@ -250,11 +237,7 @@ def _zero(op: Op) -> Work:
     raise NotCounted(Cause.OP_NOT_COUNTED, f"thop's hook for {op.op} counts 0")
 
 
-@rule(*classes("activation", "LeakyReLU"), source="OLD:59", formula="N", versions=OLD)
-def _leaky_relu(op: Op) -> Work:
-    return Work(mul=elements_in(op))
-
-
+rule(*classes("activation", "LeakyReLU"), source="OLD:59", formula="N", versions=OLD)(per_input(mul=1))
 for _kind, _source, _formula in (
     ("LSTM", "RN:78", "batch (4H(I+H) + 8H [+ 8H])"),
     ("GRU", "RN:47", "batch (3H(I+H) + 7H [+ 6H])"),

@@ -13,7 +13,20 @@ from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
 from ..patched_functions.bridge import Calls, bridge_calls, of_weights_alone
-from ..rule_parts import AXES, dots, elements_in, elements_out, flat_window, per_output, shape_in, shape_out, shrunk
+from ..rule_parts import (
+    AXES,
+    average_pool,
+    dots,
+    elements_in,
+    elements_out,
+    flat_window,
+    max_pool,
+    per_input,
+    per_output,
+    shape_in,
+    shape_out,
+    shrunk_window,
+)
 from ..rulebook import Compute, NotCounted, RuleBook
 from . import COUNTERS
 
@@ -67,14 +80,13 @@ def _linear(op: Op) -> Work:
 @rule("function.linear", source="E:232", formula="(2 K - 1) O, and O with a bias")
 def _linear_function(op: Op) -> Work:
     positional, named = op.attrs["args"], op.attrs["named"]
-    return dots(
-        shape_in(op)[-1], elements_out(op), (positional[2] if len(positional) > 2 else named.get("bias")) is not None
-    )
+    bias = positional[2] if len(positional) > 2 else named.get("bias")
+    return dots(shape_in(op)[-1], elements_out(op), bias is not None)
 
 
-@rule("function.matmul", source="E:223", formula="(2 K - 1) O")
-def _matmul(op: Op) -> Work:
-    return dots(shape_in(op)[-1], elements_out(op), False)
+rule("function.matmul", source="E:223", formula="(2 K - 1) O")(
+    lambda op: dots(shape_in(op)[-1], elements_out(op), False)
+)
 
 
 @rule(*by_axes("Conv"), source="E:26", formula="(2 K - 1) O, and O with a bias; K = prod(kernel) in_channels / groups")
@@ -98,36 +110,17 @@ def _convolution_function(op: Op) -> Work:
     return Work(mac=prod(shape_in(op, 1)[1:]) * out, accumulators=saved, add=out if biased else 0)
 
 
-@rule(*by_axes("AvgPool"), source="E:37", formula="window O")
-def _average(op: Op) -> Work:
-    return Work(add=flat_window(op) - 1, div=1) * elements_out(op)
-
-
-@rule(*by_axes("AdaptiveAvgPool"), source="E:42", formula="window O")
-def _adaptive_average(op: Op) -> Work:
-    return Work(add=prod(shrunk(op)) - 1, div=1) * elements_out(op)
-
-
-@rule(*by_axes("MaxPool"), source="E:50", formula="(window - 1) O")
-def _most(op: Op) -> Work:
-    return Work(cmp=flat_window(op) - 1) * elements_out(op)
-
-
-@rule(*by_axes("AdaptiveMaxPool"), source="E:55", formula="(window - 1) O")
-def _adaptive_most(op: Op) -> Work:
-    return Work(cmp=prod(shrunk(op)) - 1) * elements_out(op)
-
-
-@rule(
-    "module.LayerNorm",
-    "module.GroupNorm",
+rule(*by_axes("AvgPool"), source="E:37", formula="window O")(average_pool(flat_window))
+rule(*by_axes("AdaptiveAvgPool"), source="E:42", formula="window O")(average_pool(shrunk_window))
+rule(*by_axes("MaxPool"), source="E:50", formula="(window - 1) O")(max_pool(flat_window))
+rule(*by_axes("AdaptiveMaxPool"), source="E:55", formula="(window - 1) O")(max_pool(shrunk_window))
+rule(
+    *of("module", "LayerNorm", "GroupNorm"),
     *by_axes("BatchNorm"),
     *by_axes("InstanceNorm"),
     source="E:170",
     formula="4 N: it takes every norm that it does not stop at to have weights",
-)
-def _norm(op: Op) -> Work:
-    return Work(add=2, mul=1, div=1) * elements_in(op)
+)(per_input(add=2, mul=1, div=1))
 
 
 @rule("method.sum", source="E:356", formula="N - 1, or (N / O) (O - 1) if axes of more than one element are kept")

@@ -13,6 +13,7 @@ from typing import Any
 from ....core.causes import Cause
 from ....core.records import Op, Tensor
 from ....work import ZERO, Work, prod
+from ..rule_parts import matrix_product, per_input
 from ..rulebook import NotCounted, RuleBook, apply, dims
 from . import COUNTERS, EVENTS
 
@@ -39,44 +40,13 @@ def _conv2d(op: Op) -> Work:
     return Work(mac=x[0] * prod(out) * prod(w[2:]) * x[1] * w[0] // groups)
 
 
-@rule("aten::mm", source="U:848", formula="2 m n k")
-def _mm(op: Op) -> Work:
-    return _product(op.inputs[:2])
-
-
-@rule("aten::addmm", source="U:848", formula="2 m n k, the added term is not counted")
-def _addmm(op: Op) -> Work:
-    return _product(op.inputs[1:3])
-
-
-@rule("aten::bmm", source="U:895", formula="2 b m n k")
-def _bmm(op: Op) -> Work:
-    return _products(op.inputs[:2])
-
-
-@rule("aten::baddbmm", source="U:895", formula="2 b m n k, the added term is not counted")
-def _baddbmm(op: Op) -> Work:
-    return _products(op.inputs[1:3])
-
-
-@rule("aten::mul", source="U:915", formula="elements of the first input, whatever it is broadcast to")
-def _mul(op: Op) -> Work:
-    return Work(mul=prod(dims(op.inputs[0].shape)))
-
-
-@rule("aten::add", source="U:934", formula="elements of the first input, whatever it is broadcast to")
-def _add(op: Op) -> Work:
-    return Work(add=prod(dims(op.inputs[0].shape)))
-
-
-def _product(pair: tuple[Tensor, ...]) -> Work:
-    left, right = (dims(t.shape) for t in pair)
-    return Work(mac=prod(left[:-1]) * prod(right)) if left and left[-1] else ZERO
-
-
-def _products(pair: tuple[Tensor, ...]) -> Work:
-    left, right = (dims(t.shape) for t in pair)
-    return Work(mac=prod(left[1:-1]) * prod(right)) if left and left[0] and left[-1] else ZERO
+rule("aten::mm", source="U:848", formula="2 m n k")(matrix_product())
+rule("aten::addmm", source="U:848", formula="2 m n k, the added term is not counted")(matrix_product(1))
+rule("aten::bmm", source="U:895", formula="2 b m n k")(matrix_product())
+rule("aten::baddbmm", source="U:895", formula="2 b m n k, the added term is not counted")(matrix_product(1))
+OF_FIRST_INPUT = "elements of the first input, whatever it is broadcast to"
+rule("aten::mul", source="U:915", formula=OF_FIRST_INPUT)(per_input(mul=1))
+rule("aten::add", source="U:934", formula=OF_FIRST_INPUT)(per_input(add=1))
 
 
 def as_event(op: Op) -> list[Any]:

@@ -12,7 +12,7 @@ from functools import partial
 from ....core.records import Op
 from ....work import ZERO, Work, prod
 from ..op_bridge import bridge_ops
-from ..rule_parts import per_output, shape_in, shape_out
+from ..rule_parts import elements_in, matrix_product, per_output, shape_in, shape_out
 from ..rulebook import RuleBook, printed_name
 from . import COUNTERS
 
@@ -34,25 +34,10 @@ COUNTED_AS_ZERO = frozenset((
 """H:209, operators that it knows and counts as nothing; in-place forms are spelled without their underscore here."""
 
 
-@rule("aten.addmm", source="H:10", formula="n m p")
-def _addmm(op: Op) -> Work:
-    (n, m), (_, p) = shape_in(op, 1), shape_in(op, 2)
-    return Work(mac=n * m * p)
-
-
-@rule("aten.addmv", source="H:17", formula="n m")
-def _addmv(op: Op) -> Work:
-    return Work(mac=prod(shape_in(op, 1)))
-
-
-@rule("aten.bmm", source="H:23", formula="b n m p")
-def _bmm(op: Op) -> Work:
-    return Work(mac=prod(shape_in(op)) * shape_in(op, 1)[-1])
-
-
-@rule("aten.baddbmm", source="H:30", formula="b n m p")
-def _baddbmm(op: Op) -> Work:
-    return Work(mac=prod(shape_in(op, 1)) * shape_in(op, 2)[-1])
+rule("aten.addmm", source="H:10", formula="n m p")(matrix_product(1))
+rule("aten.addmv", source="H:17", formula="n m")(lambda op: Work(mac=elements_in(op, 1)))
+rule("aten.bmm", source="H:23", formula="b n m p")(matrix_product())
+rule("aten.baddbmm", source="H:30", formula="b n m p")(matrix_product(1))
 
 
 @rule(
@@ -93,10 +78,7 @@ def _convolution(op: Op) -> Work:
 
 
 @rule(
-    "aten.batch_norm",
-    "aten.instance_norm",
-    "aten.layer_norm",
-    "aten.group_norm",
+    *(f"aten.{kind}_norm" for kind in ("batch", "instance", "layer", "group")),
     source="H:87",
     formula="O affine, 0 plain",
 )

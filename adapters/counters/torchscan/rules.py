@@ -7,14 +7,24 @@ modules and at nn.MultiheadAttention.  A formula that fails is a diagnostic in i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from ....core.causes import Cause
 from ....core.records import Op, Tensor
 from ....work import ZERO, Work, prod
 from ..module_bridge import Hooks, bridge_modules
-from ..rule_parts import classes, dots, elements_in, elements_out, flat_window, per_input, shape_in, shrunk
+from ..rule_parts import (
+    classes,
+    dots,
+    elements_in,
+    elements_out,
+    flat_window,
+    max_pool,
+    per_input,
+    shape_in,
+    shrunk_window,
+)
 from ..rulebook import Compute, NotCounted, RuleBook, dims
 from . import COUNTERS, HOLDS, MACS, NUMBER
 
@@ -149,28 +159,16 @@ formulas(
 )
 
 
-def _max_pool(op: Op) -> Work:
-    return Work(cmp=flat_window(op) - 1) * elements_out(op)
-
-
-def _average_pool(op: Op) -> Work:
-    return Work(add=flat_window(op) - 1, div=len(shape_in(op)) - 2) * elements_out(op)
-
-
-def _adaptive_max_pool(op: Op) -> Work:
-    return Work(cmp=prod(shrunk(op)) - 1) * elements_out(op)
-
-
-def _adaptive_average_pool(op: Op) -> Work:
-    window = shrunk(op)
-    return Work(add=prod(window) - 1, div=len(window)) * elements_out(op)
+def _average_pool(window: Callable[[Op], int]) -> Compute:
+    """The sum of a window, and a division for each axis."""
+    return lambda op: Work(add=window(op) - 1, div=len(shape_in(op)) - 2) * elements_out(op)
 
 
 for _name, _compute, _lines, _formula in (
-    ("_MaxPoolNd", _max_pool, "F:169, M:101", "(window - 1) O"),
-    ("_AvgPoolNd", _average_pool, "F:178, M:110", "(window - 1 + axes) O"),
-    ("_AdaptiveMaxPoolNd", _adaptive_max_pool, "F:187, M:119", "(window - 1) O"),
-    ("_AdaptiveAvgPoolNd", _adaptive_average_pool, "F:196, M:128", "(window - 1 + axes) O"),
+    ("_MaxPoolNd", max_pool(flat_window), "F:169, M:101", "(window - 1) O"),
+    ("_AvgPoolNd", _average_pool(flat_window), "F:178, M:110", "(window - 1 + axes) O"),
+    ("_AdaptiveMaxPoolNd", max_pool(shrunk_window), "F:187, M:119", "(window - 1) O"),
+    ("_AdaptiveAvgPoolNd", _average_pool(shrunk_window), "F:196, M:128", "(window - 1 + axes) O"),
 ):
     formulas(classes("pooling", _name), _compute, _compute, _lines, _formula)
 

@@ -13,9 +13,8 @@ from dataclasses import replace
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting
-from ....work import ZERO, Work
+from ....work import ZERO
 from ..bridge import Item, View, make_item
-from ..rulebook import apply
 from .rules import BOOK
 
 ONLY_SMALL = "the counter met it with the smaller image alone"
@@ -45,7 +44,7 @@ def _multiply_sighting(sighting: Sighting) -> Op:
 def _settle_entry(entry: str, calls: Sequence[Op], full: Sequence[Item], view: View) -> list[Item]:
     counted, whole, ran = ZERO, ZERO, ZERO
     for call in calls:
-        counted = counted + _counted_work(call, view) * call.calls
+        counted = counted + BOOK.counts(call, view.versions) * call.calls
     for item in full:
         whole = whole + item.counted * item.seen
         ran = ran + item.ran * item.times
@@ -70,7 +69,3 @@ def _settle_entry(entry: str, calls: Sequence[Op], full: Sequence[Item], view: V
         unknown=frozenset[str]().union(*(item.unknown for item in full)),
     )
     return [replace(item, sightings=tuple(calls))]
-
-
-def _counted_work(call: Op, view: View) -> Work:
-    return apply(BOOK.of(call, view.versions), call, lambda op: "")[0]

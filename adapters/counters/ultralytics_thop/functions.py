@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
-from ....work import ZERO, Work, is_integer_op
-from ..bridge import Item, View, known_work, make_item, other_ops, unknown_of
-from ..rulebook import apply
+from ....work import ZERO, Work, is_integer_op, sum_works
+from ..bridge import Item, View, known_work, make_item, other_ops, sum_of, unknown_of
 from . import FUNCTIONS, entry_of
 from .rules import BOOK
 
@@ -44,7 +43,7 @@ def bridge_functions(view: View, functions: Sequence[Op], trace: Trace) -> tuple
     taken: set[str] = set()
     for layer in dict.fromkeys(op.layer for op in functions):
         ran = [op for op in trace.ops if op.layer == layer]
-        counted = [(op, _counted_work(op, view)) for op in functions if op.layer == layer]
+        counted = [(op, BOOK.counts(op, view.versions)) for op in functions if op.layer == layer]
         groups: dict[Work, list[tuple[Op, Work]]] = {}
         whole: list[tuple[Op, Work]] = []
         for call, work in counted:
@@ -66,10 +65,6 @@ def bridge_functions(view: View, functions: Sequence[Op], trace: Trace) -> tuple
             taken.update(op.id for op in ops)
             items.append(_of_attention(_Group(view.counter, layer, whole, ops)))
     return items, tuple(op for op in trace.ops if op.id not in taken)
-
-
-def _counted_work(op: Op, view: View) -> Work:
-    return apply(BOOK.of(op, view.versions), op, lambda op: "")[0]
 
 
 def _twin(op: Op) -> Op | None:
@@ -120,20 +115,15 @@ def _item(group: _Group) -> Item:
 
 
 def _at_once(group: _Group, difference: str) -> Item:
-    counted, ran = ZERO, ZERO
-    for call, work in group.calls:
-        counted = counted + work * call.calls
-    for op in group.ops:
-        ran = ran + (known_work(op) or ZERO) * op.calls
     first = group.calls[0][0]
     item = make_item(
         first,
         BOOK.of(first, {}),
         layer=group.layer,
         op=first.op,
-        counted=counted,
+        counted=sum_works(work * call.calls for call, work in group.calls),
         seen=1,
-        ran=ran,
+        ran=sum_of(group.ops),
         times=1,
         entry=entry_of(group.layer),
         ops=tuple(op.id for op in group.ops),
@@ -146,5 +136,5 @@ def _at_once(group: _Group, difference: str) -> Item:
 def _of_attention(group: _Group) -> Item:
     """Multi-head attention as a function: its projections and products are ops of the module that calls it."""
     macs = sum(work.mac * call.calls for call, work in group.calls)
-    ran = sum((known_work(op) or ZERO).mac * op.calls for op in group.ops)
+    ran = sum_of(group.ops).mac
     return _at_once(group, "" if macs == ran else f"its attention has {macs:,} multiply-adds, and {ran:,} ran")

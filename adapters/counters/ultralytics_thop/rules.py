@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..rule_parts import NN, all_layers, by_axes, classes, elements_in, elements_out, state_of, thop_step, two_or_four
+from ..rule_parts import NN, all_layers, by_axes, classes, elements_out, per_input, state_of, thop_step, two_or_four
 from ..rulebook import NotCounted, RuleBook, dims
 from . import COUNTERS
 
@@ -31,11 +31,7 @@ rule = BOOK.rule
 
 
 @rule(*by_axes("conv", "Conv"), source="B:32, C:27", formula="O (in_channels // groups) K")
-@rule(
-    *by_axes("conv", "ConvTranspose"),
-    source="B:54, C:27",
-    formula="N (out_channels // groups) K",
-)
+@rule(*by_axes("conv", "ConvTranspose"), source="B:54, C:27", formula="N (out_channels // groups) K")
 def _conv(op: Op) -> Work:
     kernel = op.attrs["weight"][2:]
     source, target = dims(op.inputs[0].shape), dims(op.outputs[0].shape)
@@ -52,9 +48,7 @@ rule(
 )(two_or_four)
 
 
-@rule(*classes("activation", "PReLU"), source="B:90", formula="N")
-def _prelu(op: Op) -> Work:
-    return Work(mul=elements_in(op))
+rule(*classes("activation", "PReLU"), source="B:90", formula="N")(per_input(mul=1))
 
 
 def _softmax_of(rows: int, features: int) -> Work:
@@ -98,11 +92,7 @@ def _avg_pool(op: Op) -> Work:
     return Work(add=adds, div=prod(pooled))
 
 
-@rule(
-    *by_axes("pooling", "AdaptiveAvgPool"),
-    source="B:133",
-    formula="inputs in all windows, and O",
-)
+@rule(*by_axes("pooling", "AdaptiveAvgPool"), source="B:133", formula="inputs in all windows, and O")
 def _adaptive_pool(op: Op) -> Work:
     """Window j of an axis is from floor(j I / O) to ceil((j + 1) I / O)."""
     adds = 1
