@@ -95,8 +95,8 @@ class Column:
         title: Its heading; '' for none.
         align: ``left``; ``right``; ``whole``: on the left, and a terminal does not break its lines; or ``group``, for a first
             column: a terminal shows a name that several rows have in a line above them.
-        room: Where the column is shown: ``''`` everywhere; ``some``: not on a terminal where its table is too wide;
-            ``page``: not on a terminal.
+        room: ``much`` or ``some`` if a terminal leaves the column out where the table is too wide, ``much`` before ``some``;
+            ``page`` if no terminal shows it; '' otherwise.
     """
 
     title: Inline

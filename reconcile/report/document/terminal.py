@@ -8,7 +8,6 @@ from pathlib import Path
 
 import rich.text
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 
 from ...core.causes import State
 from ...core.text import clean, plain
@@ -17,7 +16,6 @@ from ..terminal.tables import STYLE, statement_table
 from . import Block, Code, Document, Fold, Heading, Inline, Items, Picture, Statement, Table, Text, spans_of
 
 STYLES = {"dim": "dim", "bad": STYLE[State.UNEXPLAINED], "strong": "bold", "emphasis": "italic"}
-ALL_ROOMS = ("", "some")
 STYLES |= {state.value: style for state, style in STYLE.items()}
 
 
@@ -78,40 +76,8 @@ def render_blocks(blocks: Iterable[Block], width: int) -> Iterator[RenderableTyp
 
 
 def _render_table(table: Table, width: int) -> RenderableType:
-    """In columns; where these do not fit, each row's name with the cells that it has below it."""
-    grouped = bool(table.columns) and table.columns[0].align == "group"
-    for rooms, gap in ((ALL_ROOMS, 2), (ALL_ROOMS, 1), (("",), 2), (("",), 1), (ALL_ROOMS, 0)):
-        kept = [index for index, column in enumerate(table.columns) if column.room in rooms]
-        titles = [render_inline(table.columns[index].title).plain for index in kept]
-        aligned = [table.columns[index].align for index in kept]
-        rows: list[list[columns.Cell]] = [[render_inline(row[index]) for index in kept] for row in table.rows]
-        if grouped:
-            titles, aligned, rows = [f"{titles[0]}, {titles[1]}", *titles[2:]], aligned[1:], list(_group_rows(rows))
-        shown = columns.laid_out(list(map(columns.Column, titles, aligned)), rows, width, gap) if gap else None
-        if shown is not None:
-            return shown
-    return columns.stack_lines(_stack_rows(titles[1:], rows), width)  # each number has a line: of all columns again
-
-
-def _group_rows(rows: Iterable[list[columns.Cell]]) -> Iterator[list[columns.Cell]]:
-    """Each name that rows begin with in a row of its own, and theirs below it."""
-    last: object = None
-    for group, name, *cells in rows:
-        if group != last:
-            last = group
-            yield [group, *("" for _ in cells)]
-        yield [Padding.indent(name, 2), *cells]
-
-
-def _stack_rows(titles: Sequence[str], rows: Iterable[Sequence[columns.Cell]]) -> Iterator[columns.Line]:
-    for name, *cells in rows:
-        indent = name.left if isinstance(name, Padding) else 0
-        yield columns.Line(_text_of(name), indent=indent)
-        for title, cell in zip(titles, map(_text_of, cells), strict=True):
-            if cell.plain:
-                yield columns.Line(rich.text.Text(title), cell, indent + 2)
-
-
-def _text_of(cell: columns.Cell) -> rich.text.Text:
-    inside = cell.renderable if isinstance(cell, Padding) else cell
-    return inside if isinstance(inside, rich.text.Text) else rich.text.Text(str(inside))
+    kept = [index for index, column in enumerate(table.columns) if column.room != "page"]
+    shown = [
+        columns.Column(render_inline(c.title).plain, c.align, room=c.room) for c in map(table.columns.__getitem__, kept)
+    ]
+    return columns.fit_table(shown, [[render_inline(row[index]) for index in kept] for row in table.rows], width)

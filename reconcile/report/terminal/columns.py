@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rich import box
@@ -24,12 +24,14 @@ Cell = str | Text | Padding | Rule
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's title, in lines, and ``align``: left (its text folds), right or whole (on the left, never folded). It is at
-    least ``wide`` where the terminal has the room."""
+    """A column's title, in lines, and ``align``: left (its text folds), right or whole (on the left, never folded), or group (a
+    first column, whose name stands above the rows that share it). It is at least ``wide`` where the terminal has the room.
+    ``room`` is ``much`` or ``some`` for a column that is left out where the table is too wide, ``much`` before ``some``."""
 
     title: str
     align: str = "right"
     wide: int = 0
+    room: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +124,45 @@ def right(amount: Text, width: int) -> Text:
     return Text.assemble(" " * (width - cell_len(amount.plain)), amount)
 
 
-def counter_lines(name: str, reported: str, normalised: str, off: str, state: Text) -> list[Line]:
-    """One counter without columns: its name and state, then every number that it has under the name of its column."""
-    label = Text(name.strip())
-    indent = len(name) - len(name.lstrip())
-    numbers = (("as reported", reported), ("normalised", normalised), ("off by", off))
-    below = [Line(Text(title), Text(amount.strip()), indent + 2) for title, amount in numbers if amount.strip()]
-    return [Line(label, state, indent), *below]
+def fit_table(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int) -> RenderableType:
+    """The table in columns; if they do not fit, narrower or without those that need room; if they still do not, each row's name
+    with all of its other cells below it, each on a line of its own."""
+    cells: Sequence[Sequence[Cell]] = rows
+    if columns and columns[0].align == "group":
+        columns = (Column(f"{columns[0].title}, {columns[1].title}", columns[1].align), *columns[2:])
+        cells = list(_group_rows(rows))
+    for rooms, gap in WAYS:
+        kept = [index for index, column in enumerate(columns) if column.room in rooms]
+        shown = laid_out(
+            [columns[index] for index in kept], [[row[index] for index in kept] for row in cells], width, gap
+        )
+        if shown is not None:
+            return shown
+    return stack_lines(_stack_rows([column.title for column in columns[1:]], cells), width)
+
+
+WAYS = ((("", "some", "much"), GAP), (("", "some"), GAP), (("", "some"), 1), (("",), GAP), (("",), 1))
+"""Which columns of a table are tried in turn, by their ``room``, and the blanks between two of them."""
+
+
+def _group_rows(rows: Iterable[Sequence[Text]]) -> Iterator[list[Cell]]:
+    """Each name that rows begin with in a row of its own, and theirs below it."""
+    last: object = None
+    for group, name, *cells in rows:
+        if group != last:
+            last = group
+            yield [group, *("" for _ in cells)]
+        yield [Padding.indent(name, 2), *cells]
+
+
+def _stack_rows(titles: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[Line]:
+    for name, *cells in rows:
+        indent = name.left if isinstance(name, Padding) else 0
+        inside = name.renderable if isinstance(name, Padding) else name
+        yield Line(inside if isinstance(inside, Text) else Text(str(inside)), indent=indent)
+        for title, cell in zip(titles, cells, strict=True):
+            if isinstance(cell, Text) and cell.plain:
+                yield Line(Text(title), cell, indent + 2)
 
 
 def _text(cell: Cell) -> tuple[str, int]:

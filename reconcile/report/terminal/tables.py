@@ -19,17 +19,15 @@ from ...engine.phases import PhaseRow, PhaseTable
 from ...engine.phases import sum_phase_rows as summed_phases
 from .. import folds, view
 from .columns import (
-    GAP,
     Cell,
     Column,
     Line,
-    counter_lines,
+    fit_table,
     laid_out,
     stack_lines,
 )
 
 LABEL = 44
-NARROW, WIDE = 72, 100
 LAYERS = 12  # lines of a cause, or of a table by phase, without --verbose; the files hold every layer
 OPS = 3  # folded lines that are named
 STYLE = {
@@ -61,54 +59,44 @@ class StatementLine:
     part: bool = False
 
 
+TOTALS = (
+    Column("counter", "whole"),
+    Column("as reported", room="some"),
+    Column("normalised"),
+    Column("", room="much"),
+    Column("off by"),
+    Column("state", "whole"),
+)
+
+
 def totals(result: Answer, width: int = 80, brief: bool = False) -> RenderableType:
     """Every counter's total as reported and normalised, and its distance from the work that ran.
 
-    A wide terminal shows the normalised totals in SI units as well; a narrow one leaves out the reported totals. If the
-    numbers are too long for columns, each has a line of its own, and no total is left out. With ``brief`` the last column
-    is narrower, and the reported totals are left out before that happens.
+    A wide terminal shows the normalised totals in SI units as well; a narrow one leaves out the reported totals. With ``brief``
+    the last column is narrower.
     """
-    titles = ("counter", "as reported", "normalised", "", "off by", "state")
-    aligned = ("whole", "right", "right", "right", "right", "left")
-    rows = list(_totals(result, brief))
-    narrow = ({1, 3},) if width < NARROW else ({3},) if width < WIDE else (set[int](), {3})
-    for left_out in (*narrow, *([{1, 3}] if brief else [])):
-        kept = [index for index in range(len(titles)) if index not in left_out]
-        columns = [Column(titles[index], aligned[index]) for index in kept]
-        cells = [[row[index] for index in kept] for row in rows]
-        table = laid_out(columns, cells, width, 1 if width < WIDE else GAP)
-        if table is not None:
-            return table
-    lines = [
-        line
-        for name, reported, total, _, off, state in rows
-        for line in counter_lines(name, reported, total, off, state)
-    ]
-    return stack_lines(lines, width)
+    return fit_table(TOTALS, list(_list_totals(result, brief)), width)
 
 
-def _totals(result: Answer, brief: bool) -> Iterator[tuple[str, str, str, str, str, Text]]:
+def _list_totals(result: Answer, brief: bool) -> Iterator[list[Text]]:
+    def row(
+        name: str, reported: str, total: int | None, off: str, state: str, style: str, lost: str = ""
+    ) -> list[Text]:
+        shown = (lost, "") if total is None else (number(total), si(total))
+        return [*map(Text, (name, reported, *shown, off)), Text(state, style=style)]
+
     for trace in result.traces:
         total = trace.totals.get(result.convention.name)
-        shown = ("unknown", "") if total is None else (number(total), si(total))
-        style = "dim" if trace.complete else STYLE[trace.state]
-        yield (
-            trace.name,
-            "",
-            *shown,
-            "",
-            Text("what ran" if brief and trace.complete else view.trace_label(trace), style=style),
-        )
+        label = "what ran" if brief and trace.complete else view.trace_label(trace)
+        yield row(trace.name, "", total, "", label, "dim" if trace.complete else STYLE[trace.state], "unknown")
         for phase, flops in result.by_phase(trace).items():
-            yield f"  {clean(phase)}", "", number(flops), si(flops), "", Text("of it", style="dim")
+            yield row(f"  {clean(phase)}", "", flops, "", "of it", "dim")
     for counter in result.verdict.counters:
-        ledger, total = counter.ledger, counter.ledger.normalised_total
-        yield (
-            ledger.counter,
-            "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit:<4}",
-            *(("", "") if total is None else (number(total), si(total))),
-            view.distance(counter),
-            Text(view.word(counter.state.value), style=STYLE[counter.state]),
+        ledger = counter.ledger
+        reported = "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit:<4}"
+        state = view.word(counter.state.value)
+        yield row(
+            ledger.counter, reported, ledger.normalised_total, view.distance(counter), state, STYLE[counter.state]
         )
 
 
@@ -245,11 +233,4 @@ def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -
     if rest:
         rows.append([more(rest), *(Text() for _ in titles)])
     rows.append(cells(Text("total", style="bold"), table.total, "bold"))
-    shown = laid_out([Column("layer", "left"), *map(Column, titles)], rows, width)
-    if shown is not None:
-        return shown
-    lines = []
-    for name, *amounts in rows:
-        lines.append(Line(name))
-        lines += [Line(Text(title), cell, 2) for title, cell in zip(titles, amounts, strict=True) if cell.plain]
-    return stack_lines(lines, width)
+    return fit_table([Column("layer", "left"), *map(Column, titles)], rows, width)
