@@ -42,6 +42,11 @@ def percent(part: int, whole: int) -> str:
     return f"{tenths // 10:,}.{tenths % 10} %"
 
 
+def probability(share: float) -> str:
+    """``0.036 %``: two digits of a share of random cases."""
+    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
+
+
 def ratio(total: int, work: int) -> str:
     """``1`` if they are equal, else the ratio to three decimals; never 1.000 or 0.000 for a ratio that is neither.
 

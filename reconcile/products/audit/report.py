@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from ...core import table
 from ...core.text import number
-from ...report.document import Block, Column, Document, Inline, Items, Span, Table, Text, mark_code, strong
+from ...report.document import Block, Document, Inline, Items, Span, Table, Text, mark_code, strong, tabulate
 from . import summary
 from .claims import COLUMNS, WRITTEN
 from .source_inference import Found
@@ -55,9 +55,9 @@ def describe_audit(
             *map(Text, summary.proves(verdicts, drawn)),
             Items(tuple((strong(word), f": {meaning}") for word, meaning in summary.words(verdicts))),
             *_with_note(tabulate_sources(found), summary.HOW_SOURCES_ARE_READ),
-            *_with_note(_tabulate("of the explained figures|figures>|share>", map(_cells, summary.kinds(verdicts)))),
+            *_with_note(tabulate("of the explained figures|figures>|share>", map(_cells, summary.kinds(verdicts)))),
             *_with_note(
-                _tabulate(
+                tabulate(
                     "simplest reading|figures>|of those explained>|alone>",
                     ((*_cells(line), number(alone)) for line, alone in summary.readings(verdicts)),
                 ),
@@ -65,16 +65,10 @@ def describe_audit(
             ),
             *_several(summary.several(verdicts)),
             *([Text("Without an explanation:")] if rest else []),
-            *_with_note(_tabulate("row>|model|figure>|verdict|reason", rest)),
+            *_with_note(tabulate("row>|model|figure>|verdict|reason", rest)),
             *_every(verdicts),
         ),
     )
-
-
-def _tabulate(titles: str, rows: Iterable[tuple[Inline, ...]]) -> Table:
-    """A table of these columns, apart by ``|``; ``>`` ends the title of one with numbers."""
-    columns = [Column(title.rstrip(">"), "right" if title.endswith(">") else "left") for title in titles.split("|")]
-    return Table(tuple(columns), tuple(rows))
 
 
 def _with_note(shown: Table, *notes: Inline) -> tuple[Block, ...]:
@@ -84,7 +78,7 @@ def _with_note(shown: Table, *notes: Inline) -> tuple[Block, ...]:
 
 def tabulate_sources(found: Sequence[Found]) -> Table:
     """What each source counts, and how sure that is."""
-    return _tabulate(
+    return tabulate(
         "source|reading of its rows|rows>|of>|likelier with it>",
         ((one.source or "not named", one.what, number(one.rows), number(one.of), summary.times(one)) for one in found),
     )
@@ -96,7 +90,7 @@ def _cells(line: summary.Line) -> tuple[str, str, str]:
 
 def tabulate_models(groups: Sequence[summary.Group]) -> Table:
     """The models that have several figures, and what each of these is."""
-    return _tabulate(
+    return tabulate(
         "model|figures|what they are", ((group.model, group.figures, "; ".join(group.why)) for group in groups)
     )
 
@@ -121,7 +115,7 @@ def _every(verdicts: Sequence[Verdict]) -> Iterator[Block]:
         return
     yield Text("Every row:")
     titles = "model|input|figure>|verdict|number>|reading|readings>|by chance>"
-    yield from _with_note(_tabulate(titles, map(_line, verdicts)), mark_code(HOW_ROWS_ARE_READ))
+    yield from _with_note(tabulate(titles, map(_line, verdicts)), mark_code(HOW_ROWS_ARE_READ))
 
 
 def _line(verdict: Verdict) -> tuple[str, ...]:

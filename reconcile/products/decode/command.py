@@ -84,7 +84,7 @@ def decode(
 
     Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline, 4 a defect of reconcile itself.
     """
-    from ...cli.environment import other
+    from ...cli.environment import describe_environment
     from ...cli.progress import progress
     from ...core.errors import UsageError
     from ...launch import choose, user_models
@@ -106,7 +106,7 @@ def decode(
     if with_ or python:
         if names:
             raise UsageError("--environment names environments and --with or --python another; give one of them.")
-        made = other(with_, python, request.factories)
+        made = describe_environment(with_, python, request.factories)
         known, names = {**known, made.name: made}, (made.name,)
     folders = (baselines,) if baselines else data.folders_of(request.model)
     with prepare_conventions(request) as conventions:

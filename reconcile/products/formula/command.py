@@ -67,7 +67,7 @@ def formula(
     Exit codes: 0 every count is a polynomial, 1 some are not, or unexplained or incomplete, 2 bad usage or input,
     3 a counter failed, 4 a defect of reconcile itself.
     """
-    from ...cli.environment import one
+    from ...cli.environment import choose_environment
     from ...cli.progress import progress
     from ...core import atomic
     from ...core.errors import UsageError
@@ -85,7 +85,7 @@ def formula(
     if request.files:
         raise UsageError("a model file has the sizes that it was saved with: name a function that makes the model.")
     template = Template(read_variables(ranges), inputs, overrides)
-    place = one(environment, file, with_, python, request.factories)
+    place = choose_environment(environment, file, with_, python, request.factories)
     there = collect_at_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
     atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:

@@ -172,8 +172,8 @@ def facts_of(collected: Collected) -> Mapping[str, Any] | None:
     """B, T and the lengths of packed documents, as the formulas read them; the numbers of ``parameters`` and of those that are
     ``trained``; and the FLOPs that are ``recurrent``, those of an ``indexer``, and those of ``attention`` on all keys. None if no
     formula could read the model."""
+    from ...adapters.counters.formulas.parameter_products import attention_products, indexes, products, recurrent
     from ...adapters.counters.formulas.terms import attention
-    from ...adapters.counters.formulas.ties import attention_products, indexes, products, recurrent
 
     ledgers = (ledger for ledger in collected.ledgers if isinstance(ledger, Ledger) and ledger.sightings)
     read = [sighting.op.attrs for sighting in next((ledger.sightings for ledger in ledgers), ())]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import UsageError, brief
 
 if TYPE_CHECKING:
-    from ...adapters.counters.formulas.configured.source import Lora
+    from ...adapters.counters.formulas.configured.config_source import Lora
     from ...engine.settle import Collected
     from ...launch.request import RunRequest
     from ...launch.workers.supervisor import Event
@@ -27,7 +27,7 @@ def framework() -> str:
 
 def adapters(text: str) -> Lora | None:
     """What ``--lora`` asks for, such as ``16`` or ``16:q_proj,v_proj``. Raises UsageError for anything else."""
-    from ...adapters.counters.formulas.configured.source import Lora
+    from ...adapters.counters.formulas.configured.config_source import Lora
 
     rank, colon, names = text.partition(":")
     targets = tuple(names.split(",")) if colon else ()
@@ -54,8 +54,8 @@ def read_configuration(
     into a sequence, ``lora`` is the rank of adapters, "16", or "16:q_proj,v_proj" with the modules that get one, ``images`` are
     those in a sequence, and ``pixels`` their height and width. Raises UsageError for a configuration that no model is made of.
     """
+    from ...adapters.counters.formulas.configured.config_source import Sizes
     from ...adapters.counters.formulas.configured.factories import factory
-    from ...adapters.counters.formulas.configured.source import Sizes
     from ...launch.in_process import collect_live
     from ...launch.request import run_request
     from ...work import load

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from ...cli.number_types import Signed
 from ...cli.options import PATH, TEXT, options
 from ...cli.streams import say
 from ..llm.config import SEQ
+
+if TYPE_CHECKING:
+    from ...report.document import Document
 
 FORMATS = ("text", "json")
 COMPARE, PEAKS, TRAINERS = "compare", "peaks", "trainers"
@@ -98,30 +101,41 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
 
     wanted = read(words[0])
     outcome = search(wanted, setup_of(asked, wanted.kind == "share"))
-    if asked["formats"] == "json":
-        say(report.data(outcome), nl=False)
-    else:
-        say(report.headline(outcome) + "\n" if asked["quiet"] else report.text(outcome), nl=False)
+    _print(report.describe_claim(outcome), report.data(outcome) if asked["formats"] == "json" else "", asked["quiet"])
     ctx.exit(EXIT_OK if outcome.explained else EXIT_UNEXPLAINED)
+
+
+def _print(page: Document, data: str = "", quiet: bool = False) -> None:
+    """Print a page, or its JSON if that is wanted."""
+    from ...cli.screen import print_safely
+    from ...report.document.terminal import show
+
+    if data:
+        say(data, nl=False)
+    else:
+        print_safely(lambda console: show(page, console, quiet=quiet))
 
 
 def _other(word: str, files: list[Path], formats: str) -> int:
     """Answer what is no claim. Returns the exit code."""
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
+    from ...report.document.markdown import to_markdown
     from . import peaks_report
 
     if word == COMPARE:
         from .compare import compare_files
 
         result = compare_files(*files)
-        say(result.data() if formats == "json" else result.text(), nl=False)
+        _print(result.describe(), result.data() if formats == "json" else "")
         return EXIT_OK if result.closed else EXIT_UNEXPLAINED
-    if word == TRAINERS and files:
-        from .source_tables import read_peaks, to_markdown
+    if word == PEAKS:
+        _print(peaks_report.describe_peaks())
+    elif files:
+        from .source_tables import read_peaks
 
-        say(to_markdown(read_peaks(files[0]), files[0].name), nl=False)
+        say(to_markdown(peaks_report.describe_source(read_peaks(files[0]), files[0].name)), nl=False)
     else:
-        say(peaks_report.text() if word == PEAKS else peaks_report.trainers(), nl=False)
+        say(to_markdown(peaks_report.describe_trainers()), nl=False)
     return EXIT_OK
 
 
@@ -130,6 +144,7 @@ def _table(claims: Path, out: Path | None) -> int:
     from ...core import atomic
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
     from ...core.text import quote_words
+    from ...report.document.markdown import to_markdown
     from . import table_report, table_verdicts
     from .claims import read_claims
 
@@ -138,7 +153,7 @@ def _table(claims: Path, out: Path | None) -> int:
     verdicts = table_verdicts.verdicts(read_claims(claims))
     atomic.prepare(out)
     command = quote_words(["reconcile", "mfu", "--table", claims.name, "--out", out.name])
-    atomic.write(out, "README", {"md": table_report.to_markdown(verdicts, command)})
+    atomic.write(out, "README", {"md": to_markdown(table_report.describe_table(verdicts, command))})
     atomic.write(out, "mfu", {"csv": table_report.to_csv(verdicts)})
     say(f"{table_report.states(verdicts)} Wrote {out / 'README.md'}")
     return EXIT_OK if table_report.are_all_explained(verdicts) else EXIT_UNEXPLAINED

@@ -12,9 +12,10 @@ from typing import Any
 
 from ...core.errors import UsageError, brief, short
 from ...core.user_files import toml
+from ...report.document import Document
 from .peaks import STATED, TERA, tera
 from .printed_number import Printed, claim
-from .report import decimal, number, share
+from .report import decimal, describe_remainder, number, share, tabulate_factors
 from .setup import Setup, setup_of
 
 KEYS = (
@@ -79,21 +80,20 @@ class Compared:
         rate = self.first.rate or self.second.rate
         return f"{decimal(value / TERA)} TFLOP/s" if rate else share(value)
 
-    def text(self) -> str:
-        """The statement for a terminal."""
+    def describe(self) -> Document:
+        """The page: from one utilisation to the other, factor by factor."""
         first, second = self.ends
         rows = [(ANY, f"{self.first.name}: {UNRATED}") if first is None else (self._format(first), self.first.name)]
         rows += [(f"x {number(factor)}", reading) for factor, reading in self.factors]
-        low, high = self.remainder
         rows += [
             (f"{number(self.product)} {ANY}" if second is None else self._format(second), self.second.name),
-            (
-                "1" if self.closed else decimal((low + high) / 2),
-                "remainder" if self.closed else "remainder, unexplained",
-            ),
+            describe_remainder(self.remainder),
         ]
-        wide = max(len(left) for left, _ in rows)
-        return "\n".join(f"  {left:>{wide}}  {right}" for left, right in rows) + "\n"
+        what = "rate" if self.first.rate or self.second.rate else ANY
+        answer = f"The {what} of {self.second.name} is {number(self.product)} times that of {self.first.name}"
+        answer += "." if self.closed else " by these factors, and not by what is claimed."
+        title = f"From {self.first.name} to {self.second.name}"
+        return Document(title, answer, (tabulate_factors(rows),), self.closed)
 
     def data(self) -> str:
         """The same as JSON, exact numbers as strings; null for a utilisation that is not known."""

@@ -1,63 +1,72 @@
-"""The output of ``reconcile mfu peaks`` (devices with datasheet FLOP/s) and ``mfu trainers`` (peaks that trainers use)."""
+"""The pages of ``reconcile mfu peaks`` (devices with datasheet FLOP/s) and ``mfu trainers`` (peaks that trainers use)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from ...core.text import markdown
+from ...report.document import Block, Document, Heading, Items, Text, mark_code, tabulate
 from .peaks import Device, devices, tera
 from .readings import cite_device
 from .report import decimal
+from .source_tables import Given
 from .trainers import Entry, every
 
+NEAR = Fraction(1, 200)
+"""Numbers of a source this near to the datasheet's are rounded, not different."""
+HOW_FACTORS_SHOW = "A true MFU is shown divided by the factor: 0.32 shows 3.2 times too much."
 
-def text() -> str:
-    """One device per paragraph, for a terminal."""
-    return "\n".join(line for device in devices() for line in _lines(device))
+
+def describe_peaks() -> Document:
+    """The devices of the table."""
+    blocks = tuple(block for device in devices() for block in _describe_device(device))
+    return Document("Peaks of devices", f"{len(devices())} devices.", blocks)
 
 
-def _lines(device: Device) -> Iterator[str]:
-    yield device.title
-    yield f"  printed as {', '.join(device.names)}"
+def _describe_device(device: Device) -> tuple[Block, ...]:
+    lines = [f"printed as {', '.join(device.names)}"]
     for peak in device.peaks:
+        name = f"{peak.dtype} {'' if peak.sums == 'fp32' else peak.sums}".strip()
         sparse = f", with sparsity {tera(peak.sparse)}" if peak.sparse is not None else ""
-        yield f"  {f'{peak.dtype} {_sums(peak.sums)}'.strip():18} {tera(peak.dense)}{sparse}"
-    yield f"  {cite_device(device, device.peaks[0])}"
-    yield ""
+        lines.append(f"{name:18} {tera(peak.dense)}{sparse}")
+    return Heading(device.title), Items((*lines, cite_device(device, device.peaks[0])))
 
 
-def _sums(sums: str) -> str:
-    return "" if sums == "fp32" else sums
+def describe_trainers() -> Document:
+    """What trainers divide by where it is not the datasheet's."""
+    rows = sorted({row for entry in every() for row in _describe_entry(entry)})
+    source = (
+        "The numbers are those of the commits that `reconcile/products/mfu/trainers.toml` names. `reconcile mfu trainers "
+        "FILE.py` reads the table of a newer source file."
+    )
+    blocks = (
+        Text(mark_code(f"{HOW_FACTORS_SHOW} {source}")),
+        tabulate("trainer|device|dtype|divides by>|datasheet>|factor>|why|where", rows),
+    )
+    return Document("Peaks that trainers divide by", "", blocks)
 
 
-def trainers() -> str:
-    """What trainers divide by where it is not the datasheet's, as a Markdown page."""
-    rows = sorted({row for entry in every() for row in _entry(entry)})
-    return "\n".join([*HEAD, *rows]) + "\n"
-
-
-HEAD = (
-    "# Peaks that trainers divide by",
-    "",
-    "A true MFU is shown divided by the factor: 0.32 shows 3.2 times too much. The numbers are those of the commits that",
-    "`reconcile/products/mfu/trainers.toml` names. `reconcile mfu trainers FILE.py` reads the table of a newer source file.",
-    "",
-    "| trainer | device | dtype | divides by | datasheet | factor | why | where |",
-    "|:--|:--|:--|--:|--:|--:|:--|:--|",
-)
-
-
-def _entry(entry: Entry) -> Iterator[str]:
+def _describe_entry(entry: Entry) -> Iterator[tuple[str, ...]]:
     for device in devices():
-        if device.product != entry.product:
-            continue
-        for peak in device.rates(entry.dtype):
+        for peak in device.rates(entry.dtype) if device.product == entry.product else ():
             factor = Fraction(entry.flops, peak.dense)
-            if abs(factor - 1) < Fraction(1, 1000):
-                continue
-            cells = (
-                entry.trainer, device.title, entry.dtype, tera(entry.flops), tera(peak.dense), decimal(factor), entry.why,
-                entry.source,
-            )  # fmt: skip
-            yield f"| {' | '.join(map(markdown, cells))} |"
+            if abs(factor - 1) >= Fraction(1, 1000):
+                divides = (tera(entry.flops), tera(peak.dense), decimal(factor))
+                yield (entry.trainer, device.title, entry.dtype, *divides, entry.why, entry.source)
+
+
+def describe_source(given: Sequence[Given], source: str) -> Document:
+    """The table of peaks of a source file: each device whose number is not the datasheet's, and how many are."""
+    wrong = sorted((one for one in given if abs(one.factor - 1) > NEAR), key=lambda one: one.factor)
+    rows = [
+        (
+            one.device.title, one.name, f"L{one.line}", tera(int(one.flops)), f"{tera(one.peak.dense)} {one.peak.dtype}",
+            decimal(one.factor), cite_device(one.device, one.peak),
+        )
+        for one in wrong
+    ]  # fmt: skip
+    titles = "device|printed as|line>|divides by>|datasheet, dense>|factor>|datasheet"
+    right = f"{len(given)} devices get a number, {len(given) - len(wrong)} of them the datasheet's (within 0.5 %)."
+    false = 'A condition that is not `"H100" in name` was taken for false.'
+    blocks = (tabulate(titles, rows), Text(mark_code(f"{HOW_FACTORS_SHOW} {false}")))
+    return Document(f"Peaks in {source}", right, blocks)

@@ -1,10 +1,13 @@
-"""The output of ``reconcile mfu`` for one claim, as text and JSON: the claim as a product of factors with remainder 1."""
+"""The page of ``reconcile mfu`` on one claim, and its JSON: the claim as a product of factors with remainder 1."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 
+from ...core.text import probability
+from ...report.document import Document, Items, Table, tabulate
 from .peaks import TERA, tera
 from .readings import cite_device
 from .search import Outcome
@@ -12,45 +15,47 @@ from .search import Outcome
 SCHEMA = 1
 
 
-def text(outcome: Outcome) -> str:
-    """The statement for a terminal."""
-    return "\n".join([headline(outcome), "", *statement(outcome), "", *notes(outcome)]) + "\n"
+def describe_claim(outcome: Outcome) -> Document:
+    """The claim as stated figures times factors, with the peak, the sources of the factors, and what else fits."""
+    best = outcome.best
+    rows = [(format_value(best.stated.value, outcome), f"stated: {formula(outcome)}")]
+    for factor in best.factors:
+        rows.append((f"x {number(factor.factor)}", factor.reading))
+        rows += [("", f"  {name} {format_signed(amount)} per token") for name, amount in factor.causes]
+    rows += [(outcome.claim.text, "claimed"), describe_remainder(outcome.remainder)]
+    return Document(
+        f"{outcome.claim.text} as a product of factors",
+        headline(outcome),
+        (tabulate_factors(rows), Items(tuple(notes(outcome)))),
+        outcome.explained,
+    )
+
+
+def tabulate_factors(rows: Sequence[tuple[str, str]]) -> Table:
+    """A table of factors, each with its reading."""
+    return tabulate(">|", rows)
+
+
+def describe_remainder(remainder: tuple[Fraction, Fraction]) -> tuple[str, str]:
+    """The row of what the factors leave: 1 if it is within the printed digits."""
+    low, high = remainder
+    return ("1", "remainder") if low <= 1 <= high else (decimal((low + high) / 2), "remainder, unexplained")
 
 
 def headline(outcome: Outcome) -> str:
     """The answer in a sentence."""
     claim = outcome.claim.text
-    readings = describe_readings(outcome)
+    readings = "; ".join(factor.reading for factor in outcome.best.factors)
     if outcome.explained:
         return f"{claim} is explained: {readings or 'it is what the stated figures give'}."
     if outcome.fits:
         gives = f"{readings} gives" if readings else "the stated figures give"
         return (
-            f"{claim} is not explained: {gives} it, but what is as simple gives {percent(outcome.chance)} of random claims with "
-            "as many digits."
+            f"{claim} is not explained: {gives} it, but what is as simple gives {probability(outcome.chance)} of random claims "
+            "with as many digits."
         )
     low, high = outcome.remainder
     return f"{claim} is not explained: the nearest product leaves a factor of {decimal((low + high) / 2)}."
-
-
-def describe_readings(outcome: Outcome) -> str:
-    """The readings of the product, one after the other."""
-    return "; ".join(factor.reading for factor in outcome.best.factors)
-
-
-def statement(outcome: Outcome) -> list[str]:
-    """claimed = stated x factor x factor, remainder 1."""
-    best = outcome.best
-    rows = [(format_value(best.stated.value, outcome), f"stated: {formula(outcome)}")]
-    for factor in best.factors:
-        rows.append((f"x {number(factor.factor)}", factor.reading))
-        rows += [("", f"    {name} {format_signed(amount)} per token") for name, amount in factor.causes]
-    rows.append((outcome.claim.text, "claimed"))
-    low, high = outcome.remainder
-    inside = low <= 1 <= high
-    rows.append(("1" if inside else decimal((low + high) / 2), "remainder" + ("" if inside else ", unexplained")))
-    wide = max(len(left) for left, _ in rows)
-    return [f"  {left:>{wide}}  {right}" for left, right in rows]
 
 
 def formula(outcome: Outcome) -> str:
@@ -92,10 +97,10 @@ def notes(outcome: Outcome) -> list[str]:
             if not others
             else f"{others} other product{'s' * (others > 1)} fit{'s' * (others == 1)}"
         )
-        lines.append(f"It agrees {outcome.agrees}; {more}; by chance {percent(outcome.chance)}.")
+        lines.append(f"It agrees {outcome.agrees}; {more}; by chance {probability(outcome.chance)}.")
     else:
         lines.append(
-            f"No product of up to two factors fits; all of them fit {percent(outcome.chance)} of random claims."
+            f"No product of up to two factors fits; all of them fit {probability(outcome.chance)} of random claims."
         )
     return lines
 
@@ -164,8 +169,3 @@ def share(value: Fraction) -> str:
 def format_value(value: Fraction, outcome: Outcome) -> str:
     """A share as a percentage, a rate in TFLOP/s."""
     return share(value) if outcome.claim.kind == "share" else f"{float(value / TERA):,.6g} TFLOP/s"
-
-
-def percent(value: float) -> str:
-    """A small share, ``0.036 %``."""
-    return f"{100 * value:.2g} %"

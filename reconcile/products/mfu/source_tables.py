@@ -13,18 +13,13 @@ from fractions import Fraction
 from pathlib import Path
 
 from ...core.errors import UsageError, brief
-from ...core.text import markdown
 from ...core.user_files import text
-from .peaks import TERA, Device, Peak, devices, tera
-from .readings import cite_device
-from .report import decimal
+from .peaks import TERA, Device, Peak, devices
 
 DTYPES = ("bf16", "fp16")
 """What such a table is taken to hold: the first of these that a device has."""
 SPELT = ("bfloat16", "bf16", "float16", "fp16", "half")
 """The same as keys of a table by dtype, in the order in which they are looked for."""
-NEAR = Fraction(1, 200)
-"""Numbers this near to the datasheet's are rounded, not different."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,28 +202,3 @@ def _peak(node: ast.expr) -> Fraction | None:
     """The number if it may be FLOP/s of a device."""
     flops = _number(node, {})
     return flops if flops is not None and flops >= TERA else None
-
-
-def to_markdown(given: Sequence[Given], source: str) -> str:
-    """The page: each device whose number is not the datasheet's, and how many are."""
-    wrong = [one for one in given if abs(one.factor - 1) > NEAR]
-    lines = [
-        f"# Peaks in {markdown(source)}",
-        "",
-        f"{len(given)} devices get a number, {len(given) - len(wrong)} of them the datasheet's (within 0.5 %).",
-        "",
-        "| device | printed as | line | divides by | datasheet, dense | factor | datasheet |",
-        "|:--|:--|--:|--:|--:|--:|:--|",
-    ]
-    for one in sorted(wrong, key=lambda one: one.factor):
-        cells = (
-            one.device.title, one.name, f"L{one.line}", tera(int(one.flops)), f"{tera(one.peak.dense)} {one.peak.dtype}",
-            decimal(one.factor), cite_device(one.device, one.peak),
-        )  # fmt: skip
-        lines.append(f"| {' | '.join(map(markdown, cells))} |")
-    lines += [
-        "",
-        'A true MFU is shown divided by the factor: 0.32 shows 3.2 times too much. A condition that is not `"H100" in name` was '
-        "taken for false.",
-    ]
-    return "\n".join(lines) + "\n"

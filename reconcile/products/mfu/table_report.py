@@ -1,15 +1,16 @@
-"""The Markdown page and the CSV of ``reconcile mfu --table``: functions of the verdicts alone."""
+"""The page of ``reconcile mfu --table`` as a Document, and its CSV: functions of the verdicts alone."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...core import table
-from ...core.text import markdown, number, percent
+from ...core.text import number, percent, probability
+from ...report.document import Block, Document, Inline, Items, Span, Text, mark_code, section, tabulate
 from .claims import COLUMNS
+from .report import decimal
 from .table_verdicts import State, Verdict
 
 FOUND = ("verdict", "statement", "factor", "convention", "agrees", "by chance", "reason")
@@ -29,7 +30,7 @@ def _row(v: Verdict) -> tuple[object, ...]:
 
 
 def _chance(v: Verdict) -> str:
-    return "" if v.chance is None else f"{100 * v.chance:.2g} %"
+    return "" if v.chance is None else probability(v.chance)
 
 
 def states(verdicts: Sequence[Verdict]) -> str:
@@ -48,61 +49,59 @@ def complete(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [v for v in verdicts if v.row.tokens is not None and v.state in (State.EXPLAINED, State.CONTRADICTED)]
 
 
-def to_markdown(verdicts: Sequence[Verdict], command: str = "") -> str:
+def describe_table(verdicts: Sequence[Verdict], command: str = "") -> Document:
     """The page."""
     stated = complete(verdicts)
     good = sum(v.state is State.EXPLAINED for v in stated)
-    lines = [
-        "# Published utilisations",
+    share = (
+        f"{number(len(stated))} rows state their throughput and their model; {number(good)} of them "
+        f"({percent(good, len(stated))}) are explained, to the printed digits or within the rounding of what is printed."
+    )
+    rest = sorted((v for v in verdicts if v.state is not State.EXPLAINED), key=lambda v: list(State).index(v.state))
+    return Document(
+        "Published utilisations",
         "",
-        *([f"Written by `{command}`.", ""] if command else []),
-        states(verdicts),
-        "",
-    ]
-    if stated:
-        lines += [
-            f"{number(len(stated))} rows state their throughput and their model; {number(good)} of them "
-            f"({percent(good, len(stated))}) are explained, to the printed digits or within the rounding of what is printed.",
-            "",
-        ]
-    parts = (_sources(verdicts), _changes(verdicts), _open(verdicts), _every(verdicts))
-    return "\n".join([*lines, *(line for part in parts for line in part)])
+        (
+            *([Text(("Written by ", Span(command, "code"), "."))] if command else []),
+            Text(states(verdicts)),
+            *([Text(share)] if stated else []),
+            *section(
+                "What each source counts", tabulate("source|convention|peak|rows>|of>", _sources(verdicts)), NOTATION
+            ),
+            *section("Where the convention changed", Items(tuple(_changes(verdicts)))),
+            *section("Not explained", tabulate("row|claimed>|verdict|factor>|reason", map(_open, rest))),
+            *_every([v for v in verdicts if v.state is State.EXPLAINED]),
+        ),
+    )
 
 
-def _by_source(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
-    found: dict[str, list[Verdict]] = {}
-    for v in verdicts:
-        found.setdefault(v.row.source, []).append(v)
-    return found
+NOTATION = Text(
+    "N is the number of parameters, L layers, h the width, T the sequence length, V the vocabulary, n heads. 12LhT is whole "
+    "attention, 6LhT causal attention. A convention of several rows was not luck: fewer than 0.05 of all conventions would "
+    "explain as many rows of the source if the claims meant nothing."
+)
+BY_CHANCE = "`by chance` is the share of random claims of as many digits that a convention of the row's source gives."
 
 
-def _sources(verdicts: Sequence[Verdict]) -> Iterator[str]:
+def _sources(verdicts: Sequence[Verdict]) -> Iterator[tuple[Inline, ...]]:
     """Which convention each source uses: inferred from all its rows."""
-    yield "## What each source counts"
-    yield ""
-    yield "| source | convention | peak | rows | of |"
-    yield "|:--|:--|:--|--:|--:|"
-    for source, rows in _by_source(verdicts).items():
-        counts: Counter[str] = Counter(v.convention for v in rows if v.state is State.EXPLAINED)
+    by_source: dict[str, list[Verdict]] = {}
+    for v in verdicts:
+        by_source.setdefault(v.row.source, []).append(v)
+    for source, rows in by_source.items():
+        counts = Counter(v.convention for v in rows if v.state is State.EXPLAINED)
         for convention, count in counts.most_common():
             peaks = Counter(v.peak for v in rows if v.convention == convention and v.peak)
             peak = "; ".join(name for name, _ in peaks.most_common(2))
-            yield f"| {markdown(short(source))} | {markdown(convention)} | {markdown(peak)} | {count} | {len(rows)} |"
-    yield ""
-    yield (
-        "N is the number of parameters, L layers, h the width, T the sequence length, V the vocabulary, n heads. 12LhT is whole "
-        "attention, 6LhT causal attention. A convention of several rows was not luck: fewer than 0.05 of all conventions would "
-        "explain as many rows of the source if the claims meant nothing."
-    )
-    yield ""
+            yield _shorten_commit(source), convention, peak, str(count), str(len(rows))
 
 
-def short(source: str) -> str:
+def _shorten_commit(source: str) -> str:
     """The source, with a commit's first seven digits."""
     return re.sub(r"@([0-9a-f]{7})[0-9a-f]{33}", r"@\1", source)
 
 
-def _house(v: Verdict) -> str:
+def _publisher(v: Verdict) -> str:
     """Who publishes: the name in parentheses, else the first word."""
     inside = re.search(r"[(]([^)]+)[)]", v.row["who"])
     return inside[1] if inside else v.row["who"].split(" ")[0]
@@ -110,66 +109,31 @@ def _house(v: Verdict) -> str:
 
 def _changes(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Where one publisher counts in several ways."""
-    houses: dict[str, dict[str, list[str]]] = {}
+    publishers: dict[str, dict[str, dict[str, None]]] = {}
     for v in verdicts:
         if v.state is State.EXPLAINED and v.row["who"] and v.convention:
-            shown = houses.setdefault(_house(v), {}).setdefault(v.convention, [])
-            name = v.row["who"].split(" (")[0]
-            if name not in shown:
-                shown.append(name)
-    several = {house: ways for house, ways in houses.items() if len(ways) > 1}
-    if not several:
-        return
-    yield "## Where the convention changed"
-    yield ""
-    for house, ways in several.items():
-        yield (
-            f"- {house}: " + "; ".join(f"{convention} ({', '.join(names)})" for convention, names in ways.items()) + "."
-        )
-    yield ""
+            publishers.setdefault(_publisher(v), {}).setdefault(v.convention, {})[v.row["who"].split(" (")[0]] = None
+    for publisher, ways in publishers.items():
+        if len(ways) > 1:
+            counted = (f"{convention} ({', '.join(names)})" for convention, names in ways.items())
+            yield f"{publisher}: {'; '.join(counted)}."
 
 
-def _open(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Every row that is not explained, with its reason."""
-    rest = [v for v in verdicts if v.state is not State.EXPLAINED]
-    if not rest:
-        return
-    yield "## Not explained"
-    yield ""
-    yield "| row | claimed | verdict | factor | reason |"
-    yield "|:--|--:|:--|--:|:--|"
-    for v in sorted(rest, key=lambda v: list(State).index(v.state)):
-        factor = "" if v.factor is None else five(v.factor)
-        yield f"| {markdown(v.row.key)} | {markdown(claim_text(v))} | {v.state.value} | {factor} | {markdown(v.reason)} |"
-    yield ""
+def _open(v: Verdict) -> tuple[Inline, ...]:
+    """A row that is not explained, with its reason."""
+    return v.row.key, _claim_of(v), v.state.value, "" if v.factor is None else decimal(v.factor), v.reason
 
 
-def claim_text(v: Verdict) -> str:
+def _claim_of(v: Verdict) -> str:
     """The claim with its kind."""
     return f"{v.row['claimed']} {v.row['claimed_kind']}"
 
 
-def five(factor: Fraction) -> str:
-    """Five digits."""
-    return f"{float(factor):.5g}"
-
-
-def _every(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    good = [v for v in verdicts if v.state is State.EXPLAINED]
-    if not good:
-        return
-    yield "## Explained"
-    yield ""
+def _every(good: Sequence[Verdict]) -> Iterable[Block]:
     if len(good) > MOST:
-        yield f"The {number(len(good))} rows are in `mfu.csv`."
-        yield ""
-        return
-    yield "| row | claimed | is | agrees | by chance |"
-    yield "|:--|--:|:--|:--|--:|"
-    for v in good:
-        also = f"; {v.reason}" if v.reason else ""
-        told = (markdown(v.row.key), markdown(claim_text(v)), markdown(v.statement + also), v.agrees, _chance(v))
-        yield "| " + " | ".join(map(str, told)) + " |"
-    yield ""
-    yield "`by chance` is the share of random claims of as many digits that a convention of the row's source gives."
-    yield ""
+        return section("Explained", Text(mark_code(f"The {number(len(good))} rows are in `mfu.csv`.")))
+    rows = [
+        (v.row.key, _claim_of(v), "; ".join(filter(None, (v.statement, v.reason))), v.agrees, _chance(v)) for v in good
+    ]
+    shown = tabulate("row|claimed>|is|agrees|by chance>", rows)
+    return section("Explained", shown, Text(mark_code(BY_CHANCE))) if good else ()

@@ -8,6 +8,7 @@ import pytest
 
 from reconcile.core.records import TRAINING, Op
 from reconcile.launch.in_process import collect_live
+from reconcile.launch.request import run_request
 from reconcile.products.decode.readings import DERIVED, PART, Reading
 from reconcile.products.decode.table_readings import of_tables
 from reconcile.work import Work, known_part, load
@@ -102,7 +103,7 @@ def make_net() -> Any:
 @pytest.mark.frameworks
 def test_the_reading_of_norms_is_what_fvcore_prints() -> None:
     load()
-    collected = collect_live({"torch": make_net}, ["2,3,9,9"], ("fvcore",), "cpu", lambda _event: None)
+    collected = collect_live({"torch": make_net}, ["2,3,9,9"], run_request(counters=("fvcore",)), lambda _event: None)
     (trace,), (ledger,) = collected.traces, collected.ledgers
     readings = of_tables([(one, known_part(one).work) for one in trace.ops])  # type: ignore[union-attr]
     values = {reading.value for reading in readings if reading.counter == "fvcore"}

@@ -71,7 +71,7 @@ def test_a_decoder_has_its_closed_form() -> None:
 
 def test_a_step_of_products_is_three_times_its_forward_pass() -> None:
     """Each product has two more, one per operand; the embedding's gradient needs the first product's too."""
-    counts = found(decoder, "1,T:int64", "T=5..10", counters=(), training="sgd")
+    counts = found(decoder, "1,T:int64", "T=5..10", counters=(), pass_="training")
     assert counts.pass_ == "training"
     assert terms(counts, "trace@torch") == {(2,): 6 * ATTENTION, (1,): 6 * WEIGHTS}
 

@@ -30,11 +30,11 @@ FACTS = {"B": B, "T": T, "parameters": WEIGHTS, "trained": WEIGHTS, "recurrent":
 KEPT = RAN - 6 * L * FULL + 6 * L * FULL * (T + 1) // (2 * T)
 
 
-def run(model: Any, training: str = "sgd") -> tuple[Collected, Answer]:
+def run(model: Any, pass_: str = "training") -> tuple[Collected, Answer]:
     """A model on token ids, with every formula."""
     ids = torch.zeros(B, T, dtype=torch.int64)
-    counters = run_request(counters=("formula:all",)).counters
-    collected = collect_live({"torch": model}, ids, counters, "cpu", lambda _: None, training, None)
+    request = run_request(counters=("formula:all",), pass_=pass_)
+    collected = collect_live({"torch": model}, ids, request, lambda _: None)
     return collected, settle(collected, Conventions(MATMUL, NAMED))
 
 
@@ -48,7 +48,7 @@ def page() -> Any:
 
 @pytest.fixture(scope="module")
 def forward() -> Any:
-    return llm.page(run(Decoder(), "")[1], FACTS, "tiny")
+    return llm.page(run(Decoder(), "forward")[1], FACTS, "tiny")
 
 
 def test_what_ran_is_a_closed_form(page: Any) -> None:

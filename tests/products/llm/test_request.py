@@ -19,7 +19,7 @@ from reconcile.products.llm import report, request
 from tests.adapters.counters.test_formulas import FULL, LAYER, NORM, TOKENS, B, Decoder, F, H, L, T, V
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.configured.documents import Documents  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.packed_documents import Documents  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 

@@ -11,8 +11,8 @@ from reconcile.products.llm import notes
 
 torch = pytest.importorskip("torch")
 from tests.adapters.counters.formula_decoders import TOKENS, B, H, L, N, T  # noqa: E402
-from tests.adapters.counters.formulas.test_facts import Sides  # noqa: E402
-from tests.adapters.counters.formulas.test_indexed import (  # noqa: E402
+from tests.adapters.counters.formulas.test_model_facts import Sides  # noqa: E402
+from tests.adapters.counters.formulas.test_sparse_attention import (  # noqa: E402
     INDEX,
     PAIRS,
     RAN,

@@ -44,7 +44,7 @@ def ran() -> tuple[RunRequest, Collected, Answer]:
     """A training step of the decoder, with every formula, settled."""
     ids, request = torch.zeros(B, T, dtype=torch.int64), run_request(counters=("formula:all",), pass_="training")
     made = {"torch": decoders.Decoder()}
-    collected = collect_live(made, ids, request.counters, "cpu", lambda _event: None, "sgd", None)
+    collected = collect_live(made, ids, request, lambda _event: None)
     return request, collected, config_formulas.settle(collected, Conventions(MATMUL, NAMED))
 
 

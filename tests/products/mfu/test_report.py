@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from reconcile.products.mfu.printed_number import claim
-from reconcile.products.mfu.report import data, text
+from reconcile.products.mfu.report import data, describe_claim
 from reconcile.products.mfu.search import search
 from reconcile.products.mfu.setup import Setup
+from reconcile.report.document.terminal import to_text
 from tests.products.mfu.setups import by_tokens, rated
 
 
@@ -42,6 +43,6 @@ def test_without_a_peak_there_is_no_mfu() -> None:
 def test_a_formula_shows_its_parts_in_the_text() -> None:
     setup = by_tokens("96000", devices=10)
     value = Fraction(96000 * 6 * 6738415616, 10 * 9894 * 10**11)
-    shown = text(search(claim(f"{float(100 * value):.3f}%"), setup))
+    shown = to_text(describe_claim(search(claim(f"{float(100 * value):.3f}%"), setup)))
     assert "6N in place of 6N + 12LhT" in shown
     assert f"attention -{12 * 32 * 4096 * 4096:,} per token" in shown

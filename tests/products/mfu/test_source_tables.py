@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.products.mfu.source_tables import Given, read_peaks, to_markdown
+from reconcile.products.mfu.peaks_report import describe_source
+from reconcile.products.mfu.source_tables import Given, read_peaks
+from reconcile.report.document.markdown import to_markdown
 
 CHAIN = """
 raise SystemExit("this file was run")
@@ -83,7 +85,7 @@ def test_the_longest_part_of_a_dict_wins(tmp_path: Path) -> None:
 
 def test_the_page_lists_what_is_not_the_datasheets(tmp_path: Path) -> None:
     found = given(tmp_path, CHAIN)
-    page = to_markdown(list(found.values()), "utils.py")
+    page = to_markdown(describe_source(list(found.values()), "utils.py"))
     assert "| NVIDIA B200 HGX/DGX (per GPU) |" in page
     assert "| NVIDIA A100 SXM4 80GB |" not in page
     wrong = sum(abs(one.factor - 1) > Fraction(1, 200) for one in found.values())

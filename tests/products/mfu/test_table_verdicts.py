@@ -10,8 +10,9 @@ import pytest
 from reconcile.products.mfu import table_verdicts
 from reconcile.products.mfu.claims import COLUMNS, read_claims
 from reconcile.products.mfu.closed_forms import FORMS, Shape
-from reconcile.products.mfu.table_report import are_all_explained, complete, to_csv, to_markdown
+from reconcile.products.mfu.table_report import are_all_explained, complete, describe_table, to_csv
 from reconcile.products.mfu.table_verdicts import State, Verdict, verdicts
+from reconcile.report.document.markdown import to_markdown
 from tests.products.mfu.setups import LLAMA
 
 A100 = 312 * 10**12
@@ -68,7 +69,7 @@ def test_a_row_that_does_not_follow_its_source_is_contradicted(tmp_path: Path) -
     assert wrong.state is State.CONTRADICTED
     assert wrong.factor == pytest.approx(Fraction(1237, 1000), rel=1e-3)
     assert not are_all_explained(found)
-    assert "times that" in to_markdown(found)
+    assert "times that" in to_markdown(describe_table(found))
 
 
 def test_rows_that_mean_nothing_have_no_convention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +93,7 @@ def test_the_table_has_every_column_and_the_page_every_row(tmp_path: Path) -> No
     head, *rows = to_csv(found).splitlines()
     assert head.split(",")[1 : len(COLUMNS) + 1] == list(COLUMNS)
     assert len(rows) == len(found) == len(complete(found))
-    page = to_markdown(found)
+    page = to_markdown(describe_table(found))
     assert [v.row.key for v in found if f"| {v.row.key} |" not in page] == []
     assert "4 rows state their throughput and their model; 4 of them (100.0 %)" in page
 
@@ -102,5 +103,5 @@ def test_a_cell_of_a_stranger_is_no_formula_and_no_markup(tmp_path: Path) -> Non
     path.write_text('id,claimed,claimed_kind,source\n"=HYPERLINK(1)",2%,MFU,"[x](javascript:y) | <b>"\n')
     found = verdicts(read_claims(path))
     assert ",=HYPERLINK" not in to_csv(found)
-    assert "<b>" not in to_markdown(found)
-    assert "[x](javascript" not in to_markdown(found)
+    assert "<b>" not in to_markdown(describe_table(found))
+    assert "[x](javascript" not in to_markdown(describe_table(found))
