@@ -14,15 +14,12 @@ from ..launch.runner import Collect
 from .streams import say
 
 
-def collect_there(
-    name: str, file: Path | None, with_: tuple[str, ...], python: str | None, models: Collection[str] = ()
-) -> Collect | None:
-    """A function that collects in the environment of these options; None for the running one. Raises as ``one`` does."""
-    place = one(name, file, with_, python, models)
-    return collect_in(place, lambda text: say(text, err=True)) if place.name != CURRENT else None
+def collect_there(environment: Environment) -> Collect | None:
+    """A function that collects in this environment, with a line on stderr while it is made; None for the running one."""
+    return collect_in(environment, lambda text: say(text, err=True)) if environment.name != CURRENT else None
 
 
-def one(
+def choose_environment(
     name: str, file: Path | None, with_: tuple[str, ...], python: str | None, models: Collection[str] = ()
 ) -> Environment:
     """The environment to run in; ``models`` are the frameworks of the user's own models.
@@ -32,14 +29,14 @@ def one(
     if with_ or python:
         if name != CURRENT:
             raise UsageError("--environment names one environment and --with or --python another; give one of them.")
-        return other(with_, python, models)
+        return describe_environment(with_, python, models)
     there = load(file)
     if name not in there:
         raise unknown("environment", name, there)
     return there[name]
 
 
-def other(with_: tuple[str, ...], python: str | None, models: Collection[str] = ()) -> Environment:
+def describe_environment(with_: tuple[str, ...], python: str | None, models: Collection[str] = ()) -> Environment:
     """The environment to be made of these requirements, or that of an interpreter given by its path. Raises UsageError."""
     if with_ or python is None or re.fullmatch(r"\d+(\.\d+)*", python):
         if with_ and python and os.sep in python:

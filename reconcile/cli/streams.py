@@ -41,7 +41,9 @@ def say(text: str, *, err: bool = False, nl: bool = True, styled: bool = False) 
 def ready() -> None:
     """Before anything else: every stream is there and can show every character. Raises UsageError where stdout is closed."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
-        _fill()
+        from ..worker.process_guard import fill_streams
+
+        fill_streams()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     if sys.stdout is None:
@@ -86,15 +88,6 @@ def forget(stream: TextIO) -> None:
     """The stream has no reader: discard what is left, and the interpreter's last flush."""
     with contextlib.suppress(OSError, ValueError):  # of a stream that is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _fill() -> None:
-    """Take the numbers of closed streams, so that no file that is opened later gets one of them."""
-    for number in (0, 1, 2):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
 
 
 def exit_code(call: Callable[[], Any]) -> int:

@@ -33,9 +33,7 @@ def stand_alone() -> None:
     LOG = open(os.dup(2), "w", encoding="utf-8", errors="backslashreplace", buffering=1)  # noqa: SIM115
     faulthandler.enable(LOG)
     with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        leave_no_core()
     parent = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -53,10 +51,22 @@ def _end_with_parent(parent: int, me: int) -> None:
 
 def end_with(starter: int) -> None:
     """Have the system kill this process when the one that started it, whose number this is, has ended, however it did. Linux."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != starter:
+        os._exit(1)
+
+
+def prctl(option: int, value: int) -> None:
+    """Set an attribute of this process by its number in linux/prctl.h; elsewhere than on Linux nothing happens."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
-        if os.getppid() != starter:
-            os._exit(1)
+        ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), 0, 0, 0)
+
+
+def leave_no_core() -> None:
+    """Have the system write no core file if this process crashes. Raises ImportError, OSError or ValueError where it cannot."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def leave(code: int) -> None:
@@ -107,14 +117,19 @@ class Surroundings:
         self.adapter.restore(self.defaults)
 
 
-def mend() -> None:
-    """Restore what the worker needs if the user's code has removed it: recursion depth, and streams to print to."""
-    sys.setrecursionlimit(max(1000, sys.getrecursionlimit()))
+def fill_streams() -> None:
+    """Take the numbers of closed streams, so that no file that is opened later gets one of them."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+
+
+def mend() -> None:
+    """Restore what the worker needs if the user's code has removed it: recursion depth, and streams to print to."""
+    sys.setrecursionlimit(max(1000, sys.getrecursionlimit()))
+    fill_streams()
     for name in ("stdout", "stderr"):
         if getattr(getattr(sys, name), "closed", True):
             setattr(sys, name, LOG)

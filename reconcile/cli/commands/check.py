@@ -69,11 +69,10 @@ def check(
     from ...drift.check import NoBaseline
     from ...drift.check import check as hold
     from ...launch import choose, user_models
-    from ...launch.environments.in_environment import collect_in
     from ...launch.environments.named import CURRENT
     from ...launch.options import flags
     from ...launch.request import models_of, run_request
-    from ..environment import one
+    from ..environment import choose_environment, collect_there
     from ..options import again
     from ..progress import progress
 
@@ -90,12 +89,12 @@ def check(
     if against and update:
         raise UsageError("--update writes below --baselines; it does not go with --against.")
     request = run_request(**asked)
-    chosen = one(environment, file, with_, python, given)
+    chosen = choose_environment(environment, file, with_, python, given)
     name = request.model or user_models.name_of(request.factories)
     path = against or file_of(baselines, name, chosen.name, request.training)
     accept = again(ctx, flags(lambda option: option.baseline) | {"--baselines"}, "--update", bare=False)
     meant = CURRENT if against else chosen.name  # a file that is named is the one that is meant
-    take = collect_in(chosen, lambda text: say(text, err=True)) if chosen.name != CURRENT else None
+    take = collect_there(chosen)
     with progress(quiet=quiet, verbose=verbose) as tell:
         try:
             done = hold(request, path, remedy=accept, environment=meant, update=update, progress=tell, take=take)

@@ -75,8 +75,13 @@ def matrix(
         pair_of(request.model)  # before minutes go into environments
     conventions_of(request)
     atomic.prepare(out)
+
+    def say_slow(message: str) -> None:  # making an environment takes minutes, so it is told even without progress
+        if not quiet:
+            say(message, err=True)
+
     with progress(quiet=quiet, verbose=verbose) as tell:
-        result = run_matrix(request, chosen, name_environment(tell), _say(quiet))
+        result = run_matrix(request, chosen, name_environment(tell), say_slow)
     texts = report.render(result, formats, again(ctx))
     files = atomic.write(out, report.STEM.format(result.model), texts)
     page = report.describe_matrix(result, verbose=verbose)
@@ -95,7 +100,7 @@ def environments(
     that --with makes comes last."""
     from ...core.errors import UsageError, unknown
     from ...launch.environments.named import load
-    from ..environment import other
+    from ..environment import describe_environment
 
     there = load(file)
     for name in names:
@@ -105,7 +110,7 @@ def environments(
     if not names and frameworks:
         found = [env for env in found if set(frameworks) & set(env.frameworks)]
     if with_ or python:
-        extra = other(with_, python, frameworks)
+        extra = describe_environment(with_, python, frameworks)
         if any(env.name == extra.name for env in found):
             raise UsageError(f"--with or --python: an environment of the file is named {extra.name} already.")
         found.append(extra)
@@ -119,8 +124,3 @@ def name_environment(tell: Callable[[Event], None]) -> Callable[[str, Event], No
         tell(replace(event, framework=f"{name}, {title(event.framework)}"))
 
     return tell_event
-
-
-def _say(quiet: bool) -> Callable[[str], None]:
-    """Making an environment takes minutes, so it is told even without progress."""
-    return lambda message: None if quiet else say(message, err=True)

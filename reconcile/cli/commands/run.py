@@ -99,9 +99,9 @@ def run(
 
         wanted = ends_of(request, from_, to)
     if file or with_ or python or environment != OPTIONS["environment"].default:
-        from ..environment import collect_there
+        from ..environment import choose_environment, collect_there
 
-        take = collect_there(environment, file, with_, python, request.factories)
+        take = collect_there(choose_environment(environment, file, with_, python, request.factories))
     atomic.prepare(out)
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = run_counters(request, tell, take)

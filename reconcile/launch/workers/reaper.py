@@ -13,11 +13,9 @@ killed; the reaper then also removes the run's folder.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import json
 import os
-import resource
 import select
 import shutil
 import signal
@@ -26,6 +24,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from ...worker.process_guard import end_with, leave_no_core, prctl
 
 START = (
     "import json, sys; job = json.loads(sys.argv[1]); sys.path += job['paths']; "
@@ -36,8 +36,8 @@ MARK = "RECONCILE_WORKER"
 CONFINED = "confined.json"
 """File in the worker's folder with the result of the confinement."""
 
-SUBREAPER, DEATH = 36, 1
-"""PR_SET_CHILD_SUBREAPER and PR_SET_PDEATHSIG (linux/prctl.h)."""
+PR_SET_CHILD_SUBREAPER = 36
+"""linux/prctl.h"""
 PATIENCE = 10.0
 """Seconds within which every process that gets SIGKILL has ended, unless the system keeps it."""
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -82,7 +82,7 @@ def main(job: dict[str, Any]) -> None:
 
 def supervise_work(job: dict[str, Any], work: Callable[[], object]) -> int:
     """Fork a worker that does this work, and leave no process behind. Returns its status from ``waitpid``."""
-    _prctl(SUBREAPER, 1)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
     awake = _signals()
     me = os.getpid()
     worker = os.fork()
@@ -92,11 +92,6 @@ def supervise_work(job: dict[str, Any], work: Callable[[], object]) -> int:
     if _is_orphan(job["home"]):
         shutil.rmtree(job["run"], ignore_errors=True)
     return status
-
-
-def _prctl(option: int, value: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), 0, 0, 0)
 
 
 def _signals() -> int:
@@ -116,9 +111,7 @@ def _become(job: dict[str, Any], parent: int, work: Callable[[], object]) -> Non
         signal.set_wakeup_fd(-1)
         for number in (*ENDING, signal.SIGABRT, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
-        _prctl(DEATH, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
+        end_with(parent)
         if job["confined"]:
             confinement = importlib.import_module(job["confinement"])
             reasons = confinement.confine(job["confined"], job["readable"], job["accelerators"])
@@ -198,7 +191,7 @@ def _end_as(status: int) -> None:
     """End as the worker did, so that the process that waits for this one need not know that there were two."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        leave_no_core()
         if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

@@ -48,7 +48,7 @@ def conform(
     Exit codes: 0 the counter conforms, or counts nothing in the cases that you chose, 1 it does not conform, 2 bad usage,
     4 a defect of reconcile itself.
     """
-    from ...cli.environment import one
+    from ...cli.environment import choose_environment
     from ...core.errors import unknown
     from ...core.registry import known_counters
     from ...launch.environments.in_environment import collect_in
@@ -63,7 +63,7 @@ def conform(
     for name in models:
         if name not in zoo_names():
             raise unknown("model", name, zoo_names())
-    place = one(environment, file, with_, python)
+    place = choose_environment(environment, file, with_, python)
     there = collect_in(place, lambda text: say(text, err=True))
     load()
     checks: list[kit.Check] = []

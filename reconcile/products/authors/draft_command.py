@@ -38,7 +38,7 @@ def draft_rules(
 
     Exit codes: 0 printed, 2 bad usage, or no reading fits, 4 a defect of reconcile itself.
     """
-    from ...cli.environment import one
+    from ...cli.environment import choose_environment
     from ...core.errors import unknown
     from ...core.registry import known_counters
     from ...launch.environments.in_environment import collect_in
@@ -50,6 +50,6 @@ def draft_rules(
     for name in models:
         if name not in zoo_names():
             raise unknown("model", name, zoo_names())
-    there = collect_in(one(environment, file, with_, python), lambda text: say(text, err=True))
+    there = collect_in(choose_environment(environment, file, with_, python), lambda text: say(text, err=True))
     text = drafts.draft_of(counter, models or drafts.families(), lambda request: there(request, lambda _event: None))
     say(text, nl=False)

@@ -33,7 +33,7 @@ def reproduce(
 
     Exit codes: 0 printed, 2 bad usage (also if the counter is exact there), 4 a defect of reconcile itself.
     """
-    from ...cli.environment import one
+    from ...cli.environment import choose_environment
     from ...core.errors import unknown
     from ...core.registry import known_counters
     from ...core.text import number
@@ -43,7 +43,7 @@ def reproduce(
 
     if counter not in known_counters():
         raise unknown("counter", counter, known_counters())
-    there = collect_in(one(environment, file, with_, python), lambda text: say(text, err=True))
+    there = collect_in(choose_environment(environment, file, with_, python), lambda text: say(text, err=True))
     load()
 
     if case is not None:
