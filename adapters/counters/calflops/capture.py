@@ -9,7 +9,7 @@ from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
 from ..limits import PACKED
-from ..patched_functions.patches import FLOPS, MACS, Profiler, ledger
+from ..patched_functions.flops_profiler import FLOPS, MACS, Profiler, ledger
 
 WITHOUT_WEIGHTS = "it takes the device from the first weight (calflops/flops_counter.py:121), and this model has none"
 

@@ -16,7 +16,16 @@ from ..patched_functions.rules import (
     resize_rule,
     transposed_twice_grouped,
 )
-from ..patched_functions.table import FROM_THE_LEFT, RESIZING, SHARED, TRANSPOSED, TWICE_GROUPED, Formula, fill, why_not
+from ..patched_functions.shared_formulas import (
+    FROM_THE_LEFT,
+    RESIZING,
+    SHARED,
+    TRANSPOSED,
+    TWICE_GROUPED,
+    Formula,
+    fill,
+    why_not,
+)
 from ..rule_parts import of_torch
 from ..rulebook import RuleBook
 from . import COUNTERS

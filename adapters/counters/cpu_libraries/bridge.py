@@ -9,10 +9,10 @@ from ....core.records import Op, Sighting, Trace
 from ....work import ZERO
 from ..bridge import Bridge, Item, View, make_item
 from . import PRODUCTS
-from .log import Product
+from .gradient_lines import AGAIN, KERNEL
 from .log_bridge import Logbook, hold
+from .log_lines import Product
 from .rules import BOOK, agrees, bias_as_product, products_of, skips_masked
-from .shares import AGAIN, KERNEL
 
 NO_LINE_WRITTEN = "not witnessed: MKL and oneDNN wrote no line while {op} ran, so a kernel of PyTorch's own computed it"
 PACKED_KERNELS_KEEP_NO_LOG = (

@@ -15,9 +15,9 @@ from ...pytorch.tracing import higher_order
 from ...pytorch.tracing.module_path import ModulePath
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
-from .listening import Listening, check
-from .notes import notes_of
-from .recorders import Log, TrainingWitness, Witness
+from .algorithm_notes import notes_of
+from .log_reader import Listening, check
+from .log_recorders import Log, TrainingWitness, Witness
 
 COUNTER = "cpu_libraries"
 ON_META = "on %s nothing is multiplied on the CPU, so MKL and oneDNN write nothing: let the model run on the CPU (--device cpu)"

@@ -15,7 +15,7 @@ from ....core.records import Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from ..rulebook import RuleBook
-from .log import Product
+from .log_lines import Product
 
 LOG_SAYS_OTHER_SIZES = (
     "the log says other sizes at {layer}: {op} asks for {mac:,} multiply-adds, and {lines} stand in the log"

@@ -17,10 +17,10 @@ from ...pytorch.tracing.records import tensors_in
 from ...pytorch.tracing.wrappers import is_distributed
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
+from .algorithm_notes import notes_of
 from .capture import COUNTER, ON_META, entries_of
-from .listening import Listening, check
-from .notes import notes_of
-from .recorders import Log, read_batch_sizes, with_lines
+from .log_reader import Listening, check
+from .log_recorders import Log, read_batch_sizes, with_lines
 
 ANOTHER_CONTEXT_LISTENS = (
     "another context of reconcile listens to MKL and oneDNN already, and a process has one standard output"

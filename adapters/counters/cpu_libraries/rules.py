@@ -14,9 +14,8 @@ from ....work import Work
 from ....work.attention import count_discarded
 from ..rulebook import RuleBook
 from . import PRODUCTS
-from .log import BOTH_GRADIENTS, Product
-from .shares import ATTENTION as GRADIENTS_OF_ATTENTION
-from .shares import (
+from .gradient_lines import ATTENTION as GRADIENTS_OF_ATTENTION
+from .gradient_lines import (
     Matrices,
     batches,
     block_of,
@@ -29,6 +28,7 @@ from .shares import (
     tiled_pairs,
     unfolded_matrices,
 )
+from .log_lines import BOTH_GRADIENTS, Product
 
 BOOK = RuleBook("cpu_libraries", "torch", {"onednn": "src/common/verbose.cpp"})
 

@@ -11,7 +11,7 @@ from ....core.records import FLOP, MAC, Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
 from ..limits import PACKED
-from ..patched_functions.patches import FLOPS, MACS, Profiler, ledger
+from ..patched_functions.flops_profiler import FLOPS, MACS, Profiler, ledger
 
 os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else it looks for one while it is imported
 

@@ -21,7 +21,16 @@ from ..patched_functions.rules import (
     transposed_convolution,
     transposed_twice_grouped,
 )
-from ..patched_functions.table import FROM_THE_LEFT, RESIZING, SHARED, TRANSPOSED, TWICE_GROUPED, Formula, fill, why_not
+from ..patched_functions.shared_formulas import (
+    FROM_THE_LEFT,
+    RESIZING,
+    SHARED,
+    TRANSPOSED,
+    TWICE_GROUPED,
+    Formula,
+    fill,
+    why_not,
+)
 from ..rulebook import RuleBook
 from . import COUNTERS
 

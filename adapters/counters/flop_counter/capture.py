@@ -24,7 +24,7 @@ from ...pytorch.tracing.outside import numbers_kept
 from ...pytorch.tracing.threads import record_new_threads
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
-from ..dispatched import Added
+from ..added_amounts import Added
 from ..limits import Limit, explain_limits
 
 COUNTER = "flop_counter"

@@ -21,7 +21,7 @@ from ....core.records import FLOP, Ledger
 from ...pytorch.steps.recorder import StepRecorder
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
-from ..dispatched import Added
+from ..added_amounts import Added
 from ..limits import reason_of
 from .capture import COUNTER, LIMITS, packet_name
 from .tracker import watch_tracker

@@ -1,9 +1,9 @@
 """Bridge from a formula's terms to the PyTorch trace: each term beside the products that it stands for, phase by phase.
 
-A parameter stands for the products that read it (ties.py), the weights of a layer for the products in it that read a parameter,
-its router for the one that reads h x E of them, attention for the products of a layer that read none, the head for the products
-outside of the layers that read one; an indexer's products are separate.  A product that no term stands for is booked as it ran.
-A parameter that no op of the trace read has a cause if the trace proves that, and is a residual if not.
+A parameter stands for the products that read it (parameter_products.py), the weights of a layer for the products in it that read
+a parameter, its router for the one that reads h x E of them, attention for the products of a layer that read none, the head for
+the products outside of the layers that read one; an indexer's products are separate.  A product that no term stands for is booked
+as it ran.  A parameter that no op of the trace read has a cause if the trace proves that, and is a residual if not.
 
 A term's base is compared with these products.  If the forward pass of both is equal, or is with the first assumptions, or if
 the products are those of windows of keys, each remaining assumption has a cause and an amount of its own; if not, it is
@@ -21,10 +21,7 @@ from ....core.causes import CAUSES, Cause
 from ....core.records import RECOMPUTATION, Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO, Work
 from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
-from .rules import BOOK
-from .table import parts
-from .terms import AGAIN, ATTENTION, HEAD, INDEXER, KINDS, PARAMETER, ROUTER, SCORES, WEIGHTS, WINDOW, Term
-from .ties import (
+from .parameter_products import (
     attends,
     cause_of,
     forward_of,
@@ -42,7 +39,10 @@ from .ties import (
     used_experts,
     whole_of,
 )
-from .ties import was_read as met_in
+from .parameter_products import was_read as met_in
+from .rules import BOOK
+from .table import parts
+from .terms import AGAIN, ATTENTION, HEAD, INDEXER, KINDS, PARAMETER, ROUTER, SCORES, WEIGHTS, WINDOW, Term
 
 REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
 COUNTED = ("mac", MASKED)

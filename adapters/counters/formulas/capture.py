@@ -16,9 +16,9 @@ from ...pytorch.model import TorchModel, versions
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
-from .configured.documents import WHOLE_TYPE, Documents
-from .configured.pictures import Pictured, Pictures
-from .facts import (
+from .configured.image_models import Pictured, Pictures
+from .configured.packed_documents import WHOLE_TYPE, Documents
+from .model_facts import (
     FIELDS,
     find_unshared_parameter,
     has_indexer,
@@ -78,7 +78,7 @@ class Read(NamedTuple):
         facts: What the configuration, the inputs and the weights say, by the letters and words that formulas use.
         layers: The paths of the layers in order, those of an encoder and a decoder one after another; empty if they are not
             known.
-        weights: Every parameter once, with its facts (facts.py, ``parameters``).
+        weights: Every parameter once, with its facts (model_facts.py, ``parameters``).
         windows: The window of each layer, in keys; 0 for one that sees all of them.
         linear: For each layer, whether it has linear attention in place of attention.
         head: The path of the last module outside of the layers that holds a weight of V x h; '' if none does.

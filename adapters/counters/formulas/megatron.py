@@ -5,7 +5,9 @@ Standard library only. Megatron-LM reads on its command line whether a model has
 
 from __future__ import annotations
 
-from .indexed import (
+from .papers import SIZES
+from .refusals import no_linear, windowless
+from .sparse_attention import (
     ABSORBED,
     CHOSEN,
     CHOSEN_HALF,
@@ -24,8 +26,6 @@ from .indexed import (
     score_gradients,
     teacher,
 )
-from .papers import SIZES
-from .refusals import no_linear, windowless
 from .terms import (
     ATTENTION_PRODUCTS,
     DIFFERS,

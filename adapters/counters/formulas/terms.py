@@ -9,7 +9,7 @@ attention, rq and rkv its ranks), f feed-forward width, m its matrices, V vocabu
 width and number of routed and shared experts, fs the width of all shared ones where it is stated apart, T sequence length, B
 sequences, tokens = B T, context the tokens in a cache before the call, window the keys that a token of a layer sees at most (0:
 all), lengths the documents that are packed into each sequence, which see only themselves, hi and di heads and width of an
-indexer, topk the keys that it chooses, indexed whether a layer has one (indexed.py), nextn the layers of multi-token
+indexer, topk the keys that it chooses, indexed whether a layer has one (sparse_attention.py), nextn the layers of multi-token
 prediction.
 """
 

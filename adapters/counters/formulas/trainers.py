@@ -6,9 +6,9 @@ They are MaxText, nanochat, Levanter, LitGPT, OLMo-core, llm-foundry, TRL, NeMo,
 from __future__ import annotations
 
 from . import verl
-from .indexed import EVERY_LAYER, INDEXER_PRODUCTS, INDEXER_SCORES, LONG_CHOSEN, SKIPPED
 from .papers import SIZES, UNTIED_FORMULA, WIDTHS
 from .refusals import no_latent, no_linear, plain_only, windowless
+from .sparse_attention import EVERY_LAYER, INDEXER_PRODUCTS, INDEXER_SCORES, LONG_CHOSEN, SKIPPED
 from .terms import (
     AGAIN,
     ALL_EXPERTS,

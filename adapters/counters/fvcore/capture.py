@@ -19,9 +19,9 @@ from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from .. import make_ledger
 from ..limits import explain_limits
-from .asked import Asked, find_differences
+from .graph_nodes import dropped_ops, is_seen, iterate_made, node_record
+from .is_tracing import Asked, find_differences
 from .limits import limits
-from .nodes import dropped_ops, is_seen, iterate_made, node_record
 
 BOOKED_ON_MODEL = (
     "%s itself books what Keras' layers do on the model around them, since named_modules does not list them; here it "

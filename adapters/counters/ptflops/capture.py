@@ -26,7 +26,7 @@ from ...pytorch.tracing.records import tensor_record, tensors_in
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter, CannotCount
 from .. import ROOT
-from ..dispatched import Added
+from ..added_amounts import Added
 from ..limits import PACKED, SCRIPTED
 from ..module_calls import class_name, visits
 from ..patched_functions.capture import CallRecorder, ledger_of, public_names, replace_attributes, watch_fused_calls

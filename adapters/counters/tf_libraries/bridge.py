@@ -9,11 +9,11 @@ from ....core.records import Op, Trace
 from ...tensorflow.graphs.graph import CALLS
 from ..bridge import Bridge, View
 from ..cpu_libraries import PRODUCTS
-from ..cpu_libraries.log import Product
 from ..cpu_libraries.log_bridge import Logbook, hold
-from .matches import REMOVED, agrees, products_of, with_zeros
+from ..cpu_libraries.log_lines import Product
+from .convolution_sizes import UNPADDED
+from .logged_products import REMOVED, agrees, products_of, with_zeros
 from .rules import BOOK
-from .sides import UNPADDED
 
 NO_LINE_WRITTEN = (
     "not witnessed: oneDNN wrote no line while {op} ran, so a kernel without a log did: one of Eigen's, or of XLA's"

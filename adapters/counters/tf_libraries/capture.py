@@ -21,12 +21,12 @@ from ...tensorflow.model import TfModel
 from ...tensorflow.training import TrainingModel
 from .. import make_ledger
 from ..cpu_libraries import PRODUCTS
-from ..cpu_libraries.log import Product
-from ..cpu_libraries.notes import notes_of
+from ..cpu_libraries.algorithm_notes import notes_of
+from ..cpu_libraries.log_lines import Product
 from . import COUNTERS
-from .executed import Ran, nodes_in
-from .matches import products_of
-from .places import Graph, InferenceWalk, Placed, TrainingWalk
+from .executor_log import Ran, nodes_in
+from .logged_products import products_of
+from .node_mapping import Graph, InferenceWalk, Placed, TrainingWalk
 
 LOG_CAME_LATE = (
     "oneDNN's log has to be on before TensorFlow starts: run it as `reconcile run --witness`, or with isolated=True, which give "

@@ -6,7 +6,7 @@ from ....core.records import Op
 from ....work import Work
 from ..cpu_libraries import PRODUCTS
 from ..rulebook import RuleBook
-from .matches import products_of
+from .logged_products import products_of
 
 BOOK = RuleBook("tf_libraries", "tensorflow", {"onednn": "src/common/verbose.cpp"})
 

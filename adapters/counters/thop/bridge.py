@@ -6,8 +6,8 @@ from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
 from .. import SUM
 from ..bridge import Bridge, Item, View, make_item
+from ..float32_sums import float32_sum
 from ..module_bridge import Hooks, bridge_modules
-from ..rounding import float32_sum
 from .rules import BOOK, FLOAT32
 
 HOOKS = Hooks("thop", BOOK, without_copies="this release of thop adds up the children of the model, without the model")

@@ -11,7 +11,7 @@ from packaging.version import Version
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..rounding import float32_sum
+from ..float32_sums import float32_sum
 from ..rule_parts import (
     all_layers,
     by_axes,

@@ -21,10 +21,10 @@ from ...pytorch.model import TorchModel, versions
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from .. import make_ledger
-from ..fvcore.asked import Asked
 from ..fvcore.capture import OURS, Scopes, compare_untold, traceable_on
+from ..fvcore.graph_nodes import dropped_ops, is_seen, node_record
+from ..fvcore.is_tracing import Asked
 from ..fvcore.limits import limits
-from ..fvcore.nodes import dropped_ops, is_seen, node_record
 from ..limits import Limit, explain_limits
 from ..patched_functions.capture import replace_attributes
 

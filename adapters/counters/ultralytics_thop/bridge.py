@@ -1,4 +1,4 @@
-"""Bridge from an ultralytics-thop ledger to the PyTorch trace: first functions (functions.py), then modules."""
+"""Bridge from an ultralytics-thop ledger to the PyTorch trace: first functions (function_bridge.py), then modules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ....core.records import Op, Trace
 from ..bridge import Bridge, Item, View
 from ..module_bridge import Hooks, bridge_modules
 from .extrapolation import extrapolate_items
-from .functions import bridge_functions, is_function
+from .function_bridge import bridge_functions, is_function
 from .rules import BOOK
 
 COUNTED = "matmul, bmm, linear, einsum and attention"

@@ -29,7 +29,7 @@ from ..rulebook import apply
 from . import DROPPED, LOWERED, TARGET
 from .instructions import Before, Key, Wanted, equations, meet, rename, why_not
 from .lowerings import parts
-from .matched import COMPILED, book, book_rest, hold, match
+from .primitive_matching import COMPILED, book, book_rest, hold, match
 from .rules import BOOK, FLOAT32
 
 PLACED = (

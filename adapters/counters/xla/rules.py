@@ -14,7 +14,7 @@ from typing import Any
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..rounding import EXACT, float32_sum
+from ..float32_sums import EXACT, float32_sum
 from ..rulebook import NotCounted, RuleBook, size
 from . import COUNTERS
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from reconcile.adapters.counters.patched_functions.patches import FLOPS, Profiler, ledger
+from reconcile.adapters.counters.patched_functions.flops_profiler import FLOPS, Profiler, ledger
 from reconcile.adapters.pytorch.model import TorchModel
 from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.core.records import FLOP, Ledger

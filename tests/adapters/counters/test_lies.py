@@ -34,7 +34,7 @@ from reconcile.core.records import (
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.engine.verdict import verdict
-from tests.adapters.counters import test_rounding as test_float32
+from tests.adapters.counters import test_float32_sums as test_float32
 
 TESTS = Path(__file__).parents[2]
 VERSIONS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from .....core.errors import UsageError, describe_error
 from ....shared.refusal import FactoryError
-from .source import SEQ, Lora, Made, Sizes, Source, at_hand, name_of, title
+from .config_source import SEQ, Lora, Made, Sizes, Source, at_hand, name_of, title
 
 OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
@@ -26,9 +26,9 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     import torch
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-    from .documents import WHOLE_TYPE, Documents
-    from .experts import share
+    from .expert_capacity import share
     from .lora import add_adapters
+    from .packed_documents import WHOLE_TYPE, Documents
 
     file, batch, lengths = title(source), sizes.batch, sizes.lengths
     seq = sum(lengths) or sizes.seq or SEQ

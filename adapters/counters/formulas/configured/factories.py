@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .....core.errors import UsageError, describe_error
-from . import causal_lm, diffusion, image_text, vision
-from .source import Lora, Made, Sizes, Source, settings_of, title
+from . import causal_lm, diffusion, image_text
+from . import image_encoder as vision
+from .config_source import Lora, Made, Sizes, Source, settings_of, title
 
 
 def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:

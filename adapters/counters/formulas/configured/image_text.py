@@ -10,7 +10,7 @@ from typing import Any
 
 from .....core.errors import UsageError, describe_error
 from ....shared.refusal import FactoryError
-from .source import Lora, Made, Sizes, Source, at_hand, name_of, title
+from .config_source import Lora, Made, Sizes, Source, at_hand, name_of, title
 
 IMAGE = ("image_token_id", "image_token_index")
 """The fields of a configuration that may say which id stands for a token of an image."""
@@ -27,10 +27,10 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     import torch
     from transformers import AutoModelForImageTextToText
 
-    from .documents import WHOLE_TYPE
-    from .features import call_with_images, images_of
+    from .image_inputs import call_with_images, images_of
+    from .image_models import Pictured
     from .lora import add_adapters
-    from .pictures import Pictured
+    from .packed_documents import WHOLE_TYPE
 
     file = title(source)
     if sizes.lengths:

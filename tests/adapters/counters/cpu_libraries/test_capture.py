@@ -17,8 +17,8 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from reconcile.adapters.counters.cpu_libraries import bridge as bridging  # noqa: E402
+from reconcile.adapters.counters.cpu_libraries.algorithm_notes import IN_BLOCKS, OTHER_ALGORITHM, notes_of  # noqa: E402
 from reconcile.adapters.counters.cpu_libraries.capture import capture  # noqa: E402
-from reconcile.adapters.counters.cpu_libraries.notes import IN_BLOCKS, OTHER_ALGORITHM, notes_of  # noqa: E402
 from reconcile.adapters.shared.refusal import BeyondCounter  # noqa: E402
 
 from .witnessed import both, gaps, macs, model_of, threaded, unwitnessed  # noqa: E402

@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 
 from reconcile.adapters.counters.cpu_libraries.nested import ANOTHER_CONTEXT_LISTENS  # noqa: E402
 
-from .test_recorders import STEPS, Attends  # noqa: E402
+from .test_log_recorders import STEPS, Attends  # noqa: E402
 from .witnessed import need_log  # noqa: E402
 
 pytestmark = pytest.mark.frameworks

@@ -12,8 +12,8 @@ import reconcile
 from reconcile.core.causes import Cause
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.configured.documents import WHOLE_TYPE  # noqa: E402
-from reconcile.adapters.counters.formulas.configured.pictures import Pictures  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.image_models import Pictures  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.packed_documents import WHOLE_TYPE  # noqa: E402
 from tests.adapters.counters.formula_decoders import TOKENS, A, B, D, Decoder, E, F, H, K, L, N, T, V  # noqa: E402
 from tests.adapters.counters.formulas.test_trainers import counted, decoder  # noqa: E402
 from tests.adapters.counters.test_formulas import causes_of, causes_of_each, check_reasons  # noqa: E402
@@ -151,7 +151,7 @@ def test_a_formula_of_active_experts_says_that_it_knows_no_share() -> None:
 
 
 def test_layers_and_shared_experts_are_no_experts() -> None:
-    from reconcile.adapters.counters.formulas.facts import find_unshared_parameter, parameters
+    from reconcile.adapters.counters.formulas.model_facts import find_unshared_parameter, parameters
 
     for kind in ("shared_experts", "blocks"):
         assert find_unshared_parameter(parameters(Mixed(kind=kind), {}, [])) == "", kind

@@ -12,7 +12,7 @@ import pytest
 from reconcile.adapters.counters.bridge import view
 from reconcile.adapters.counters.cpu_libraries import PRODUCTS
 from reconcile.adapters.counters.tf_libraries.bridge import NO_LINE_WRITTEN, NO_NODE_RAN, bridge
-from reconcile.adapters.counters.tf_libraries.matches import products_of
+from reconcile.adapters.counters.tf_libraries.logged_products import products_of
 from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.core.records import Ledger, Op, Trace
 from reconcile.work import known_part

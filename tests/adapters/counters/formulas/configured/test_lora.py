@@ -12,8 +12,8 @@ from tests.adapters.counters.test_formulas import causes_of, causes_of_each
 
 torch = pytest.importorskip("torch")
 from reconcile.adapters.counters.formulas.configured.lora import add_adapters  # noqa: E402
-from tests.adapters.counters.formulas.configured import test_documents as plain  # noqa: E402
-from tests.adapters.counters.formulas.configured.test_documents import PAIR, WEIGHTS, B, F, H, L, T, V  # noqa: E402
+from tests.adapters.counters.formulas.configured import test_packed_documents as plain  # noqa: E402
+from tests.adapters.counters.formulas.configured.test_packed_documents import PAIR, WEIGHTS, B, F, H, L, T, V  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 

@@ -12,7 +12,7 @@ fsdp = pytest.importorskip("torch.distributed.fsdp")
 
 from torch import distributed, nn  # noqa: E402
 
-from reconcile.adapters.counters.formulas.facts import parameters  # noqa: E402
+from reconcile.adapters.counters.formulas.model_facts import parameters  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 

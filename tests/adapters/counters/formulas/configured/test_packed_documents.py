@@ -11,7 +11,7 @@ from reconcile.core.causes import Cause
 from tests.adapters.counters.test_formulas import causes_of_each
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.configured.documents import Documents  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.packed_documents import Documents  # noqa: E402
 
 nn = torch.nn
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ....core.records import Sighting
 from . import PRODUCTS
-from .log import Product
+from .log_lines import Product
 
 PLAIN = ("", "convolution_direct", "deconvolution_direct", "vanilla_rnn", "vanilla_lstm", "vanilla_gru", "lbr_gru")
 """Algorithms that multiply what the sizes say."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...shared.refusal import CannotCount
-from ..cpu_libraries.log import is_of_library, product_of
+from ..cpu_libraries.log_lines import is_of_library, product_of
 
 _NODE = re.compile(r"\S+ \S+ +(\d+) executor\.cc:\d+\] Process node: \d+ step -?\d+ \{\{node ([^}]*)\}\} = (\w+)")
 DEAD = " is dead device: "

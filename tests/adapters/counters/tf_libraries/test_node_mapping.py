@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from reconcile.adapters.counters.cpu_libraries import PRODUCTS
-from reconcile.adapters.counters.tf_libraries.executed import Ran
-from reconcile.adapters.counters.tf_libraries.matches import REMOVED
+from reconcile.adapters.counters.tf_libraries.executor_log import Ran
+from reconcile.adapters.counters.tf_libraries.logged_products import REMOVED
 from reconcile.core.records import Op
 from tests.adapters.counters.cases import op
 
 pytest.importorskip("tensorflow")
-from reconcile.adapters.counters.tf_libraries.places import Graph, Placed
+from reconcile.adapters.counters.tf_libraries.node_mapping import Graph, Placed
 
 pytestmark = pytest.mark.frameworks
 

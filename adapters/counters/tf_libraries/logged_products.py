@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 from ....core.records import Op
 from ..cpu_libraries import PRODUCTS
-from ..cpu_libraries.log import Product
-from ..cpu_libraries.shares import batches, block_of
-from .sides import CONVOLUTIONS, is_described, matrices_of_convolution, matrices_of_xla
-from .sizes import Matrices, Ways, contraction_sizes, matrices_of_product
+from ..cpu_libraries.gradient_lines import batches, block_of
+from ..cpu_libraries.log_lines import Product
+from .convolution_sizes import CONVOLUTIONS, is_described, matrices_of_convolution, matrices_of_xla
+from .matrix_sizes import Matrices, Ways, contraction_sizes, matrices_of_product
 
 REMOVED = "tag:removed"
 """Attribute of an op of which no node ran."""

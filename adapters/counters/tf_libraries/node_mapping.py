@@ -17,10 +17,10 @@ from ...tensorflow.graphs.graph import CALLS, canonical
 from ...tensorflow.trace import Tracer
 from ...tensorflow.training import TrainingTracer
 from ..cpu_libraries import PRODUCTS
-from ..cpu_libraries.log import Product
-from .executed import Ran
-from .matches import REMOVED, agrees, is_product, products_of, with_zeros
-from .sides import UNPADDED
+from ..cpu_libraries.log_lines import Product
+from .convolution_sizes import UNPADDED
+from .executor_log import Ran
+from .logged_products import REMOVED, agrees, is_product, products_of, with_zeros
 
 _REWRITTEN = re.compile(r"(?:ArithmeticOptimizer|ConstantFolding)/\w+?_")
 _KIND = re.compile(r"^_(?:Mkl(?:Native)?)?(PadWith)?(?:Fused)?")

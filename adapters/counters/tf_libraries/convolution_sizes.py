@@ -11,9 +11,9 @@ from math import prod
 from typing import NamedTuple
 
 from ....core.records import Op
-from ..cpu_libraries.log import Product
-from ..cpu_libraries.shares import result_of, shapes_of
-from .sizes import Ways
+from ..cpu_libraries.gradient_lines import result_of, shapes_of
+from ..cpu_libraries.log_lines import Product
+from .matrix_sizes import Ways
 
 FORWARD, DATA, FILTER = "forward", "backward_data", "backward_weights"
 CONVOLUTIONS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .flat import is_flat, padded_elements, pieces, plain, product, views
+from .flat_parameters import is_flat, padded_elements, pieces, plain, product, views
 from .terms import EXPERT
 
 FIELDS = {

@@ -1,7 +1,7 @@
 """Trace recorders that read the log of MKL and oneDNN after each op, for one call and for a training step.
 
 A line belongs to the op in which it was written. One call may compute several gradients, each with a record of its own: each
-record then has all lines of the call, and ``shares.py`` selects those of its gradient.
+record then has all lines of the call, and ``gradient_lines.py`` selects those of its gradient.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from ....core.records import Op
 from ...pytorch.phases import TrainingRecorder
 from ...pytorch.trace import Recorder
 from . import PRODUCTS
-from .batched import BY_BATCH
-from .listening import Listening
-from .log import Product
+from .batch_sizes import BY_BATCH
+from .log_lines import Product
+from .log_reader import Listening
 
 
 class Log:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.adapters.counters.bridge import view
-from reconcile.adapters.counters.cpu_libraries import batched as reading
-from reconcile.adapters.counters.cpu_libraries.batched import with_sizes
+from reconcile.adapters.counters.cpu_libraries import batch_sizes as reading
+from reconcile.adapters.counters.cpu_libraries.batch_sizes import with_sizes
 from reconcile.adapters.counters.cpu_libraries.bridge import SIZES_ARE_ADDRESSES, bridge
 
 torch = pytest.importorskip("torch")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reconcile.adapters.counters.rounding import float32_sum
+from reconcile.adapters.counters.float32_sums import float32_sum
 from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL, MATMUL, Convention

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.adapters.counters.cpu_libraries.log import product_of
+from reconcile.adapters.counters.cpu_libraries.log_lines import product_of
 
 DNN = "onednn_verbose,v1,primitive,exec,cpu,"
 LAYOUT = "src:f32:a:blocked:aBcd16b::f0 wei:f32:a:blocked:ABcd16b16a::f0 dst:f32:a:blocked:aBcd16b::f0"

@@ -11,7 +11,7 @@ from reconcile.core.causes import Cause
 from tests.adapters.counters.test_formulas import causes_of
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.facts import matrices, parameters, read_configuration, stacks  # noqa: E402
+from reconcile.adapters.counters.formulas.model_facts import matrices, parameters, read_configuration, stacks  # noqa: E402
 from tests.adapters.counters.formula_decoders import B, Decoder, F, H, L, T  # noqa: E402
 from tests.adapters.counters.formulas.test_trainers import DENSE, TRUTH  # noqa: E402
 

@@ -11,12 +11,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .....core.errors import UsageError
-from .source import SEQ, Sizes
-from .values import values
-from .vision import shape_of
+from .config_source import SEQ, Sizes
+from .cpu_values import values
+from .image_encoder import shape_of
 
 if TYPE_CHECKING:
-    from .pictures import Layout
+    from .image_models import Layout
 
 GRID, PIXELS = "image_grid_thw", "image_sizes"
 """What a model of transformers may take beside the pixels of images that differ in size: patches, or pixels, of each side."""
@@ -69,7 +69,7 @@ def _lay_out(model: Any, shape: tuple[int, ...], sizes: Sizes, beside: Beside) -
     """Pixels of this shape, and where their tokens stand. Raises ValueError if images have different numbers of tokens."""
     import torch
 
-    from .pictures import Layout
+    from .image_models import Layout
 
     pixels = torch.zeros(*shape, dtype=torch.bfloat16, device="meta")
     tokens, rest = divmod(_tokens(model, pixels, beside), sizes.batch * sizes.images)

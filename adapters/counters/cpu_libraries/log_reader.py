@@ -17,8 +17,8 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ...shared.refusal import BeyondCounter
-from .batched import Batches
-from .log import Product, is_of_library, product_of
+from .batch_sizes import Batches
+from .log_lines import Product, is_of_library, product_of
 
 NOTHING_WRITTEN_HERE = (
     "MKL and oneDNN write nothing of a product here (another BLAS, or a PyTorch without them): nothing witnesses it"

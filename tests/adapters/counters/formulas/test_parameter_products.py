@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.adapters.counters.formulas.ties import is_part, tied_products
+from reconcile.adapters.counters.formulas.parameter_products import is_part, tied_products
 from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Tensor, Trace
 
 WHOLE, PART, BATCH = (6, 10), (3, 10), 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconcile.adapters.counters.cpu_libraries import PRODUCTS
+from reconcile.adapters.counters.cpu_libraries.gradient_lines import AGAIN, CONVOLUTION, KERNEL, RECURRENT
 from reconcile.adapters.counters.cpu_libraries.rules import products_of
-from reconcile.adapters.counters.cpu_libraries.shares import AGAIN, CONVOLUTION, KERNEL, RECURRENT
 from tests.adapters.counters.cases import op
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from reconcile.adapters.counters.cpu_libraries.log import Product, product_of
-from reconcile.adapters.counters.tf_libraries.matches import agrees, covers, with_zeros
-from reconcile.adapters.counters.tf_libraries.sides import UNPADDED
+from reconcile.adapters.counters.cpu_libraries.log_lines import Product, product_of
+from reconcile.adapters.counters.tf_libraries.convolution_sizes import UNPADDED
+from reconcile.adapters.counters.tf_libraries.logged_products import agrees, covers, with_zeros
 from tests.adapters.counters.cases import op
 
 LINE = "onednn_verbose,v1,primitive,exec,cpu,{kind},impl,{way},src:f32::blocked:ab::f0,,alg:convolution_direct,{problem},0.1"

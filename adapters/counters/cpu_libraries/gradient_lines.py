@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from ....core.records import Op
-from .log import BOTH_GRADIENTS, BY_ROWS, Product
+from .log_lines import BOTH_GRADIENTS, BY_ROWS, Product
 
 Block = tuple[int, int, int]
 """M, N and K of a product as BLAS has them: column by column, so that rows are N."""

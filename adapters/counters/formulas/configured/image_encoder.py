@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .....core.errors import UsageError, describe_error
-from .source import Made, Sizes, Source, at_hand, name_of, title
+from .config_source import Made, Sizes, Source, at_hand, name_of, title
 
 CLASSIFIES = "ForImageClassification"
 """How the name of a class with a head for labels ends: the configuration's ``architectures`` names it."""
@@ -34,7 +34,7 @@ def encoder(source: Source, config: Any, sizes: Sizes, of: str = "") -> Made:
     import torch
     from transformers import AutoModel, AutoModelForImageClassification
 
-    from .pictures import Pictures
+    from .image_models import Pictures
 
     named = any(str(name).endswith(CLASSIFIES) for name in getattr(config, "architectures", None) or ())
     auto = AutoModelForImageClassification if named else AutoModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ....core.records import Op
-from ..cpu_libraries.shares import result_of, shapes_of
+from ..cpu_libraries.gradient_lines import result_of, shapes_of
 
 Matrices = tuple[int, int, int]
 """M, N, K of (M, K) x (K, N)."""

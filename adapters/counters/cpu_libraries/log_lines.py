@@ -1,7 +1,7 @@
 """Parser of MKL_VERBOSE and ONEDNN_VERBOSE lines: each logged matrix product, convolution or recurrent layer, with its sizes.
 
 MKL writes ``MKL_VERBOSE SGEMM(T,N,128,8,64,0x...`` with M, N, K in the order of BLAS, for column-major matrices.  The sizes of
-``?GEMM_BATCH`` are addresses there, and unknown unless batched.py has read them.  oneDNN writes
+``?GEMM_BATCH`` are addresses there, and unknown unless batch_sizes.py has read them.  oneDNN writes
 ``onednn_verbose,v1,primitive,exec,cpu,KIND,...``: the eighth field from there on has the layouts, then attributes, the algorithm
 (``alg:``), the problem and a time (oneDNN, src/common/verbose.cpp, the template line of its own log).  Of the flags before a
 layout, ``p`` says that it is padded.  Only ``exec`` of a product counts: ``create`` runs nothing, and a reorder copies.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.adapters.counters.tf_libraries.executed import PRODUCT_BEFORE_NODE, nodes_in
+from reconcile.adapters.counters.tf_libraries.executor_log import PRODUCT_BEFORE_NODE, nodes_in
 from reconcile.adapters.shared.refusal import CannotCount
 
 INNER = "onednn_verbose,v1,primitive,exec,cpu,inner_product,x64:gemm:jit,forward_training,src:f32::blocked:ab,,,mb8ic64oc128,0.1"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.configured.values import values  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.cpu_values import values  # noqa: E402
 from reconcile.adapters.pytorch.tracing.outside import numbers_kept  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
