@@ -14,6 +14,8 @@ from ..core.text import clean
 from .streams import say
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
     from ..launch.workers.supervisor import Event
 
 CLEAN = "reconciled"
@@ -71,21 +73,31 @@ class _Line:
         return clean(f"{self.name:<10}  " + ("; ".join(part for part in (doing, counted) if part) or "waiting"))
 
 
-@contextmanager
-def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+def _make_progress(*columns: ProgressColumn) -> Progress:
+    """Lines on stderr that are drawn again: these columns, the time, and a description that is cut to the width."""
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn
     from rich.table import Column
-    from rich.text import Text
 
     from .screen import PlainConsole
 
-    console = PlainConsole(stderr=True)
-    columns = (
-        SpinnerColumn(table_column=Column(min_width=1)),
+    description = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+    return Progress(
+        *columns,
         TimeElapsedColumn(table_column=Column(min_width=7)),
-        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
+        TextColumn("{task.description}", markup=False, table_column=description),
+        console=PlainConsole(stderr=True),
+        transient=True,
+        expand=True,
     )
-    with Progress(*columns, console=console, transient=True, expand=True) as bar:
+
+
+@contextmanager
+def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
+    from rich.progress import SpinnerColumn
+    from rich.table import Column
+    from rich.text import Text
+
+    with _make_progress(SpinnerColumn(table_column=Column(min_width=1))) as bar:
         lines: dict[str, _Line] = {}
 
         def tell(event: Event) -> None:
@@ -98,23 +110,18 @@ def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
             if event.phase in ("done", "failed"):
                 line.running.pop(event.task, None)
                 line.done += event.phase == "done"
-                if verbose or event.phase == "failed":
-                    console.print(Text(sentence(event)))
-            elif event.phase == "confined" and verbose:
-                console.print(Text(sentence(event)))
             elif event.phase == "started":
                 line.running[event.task] = None
+            if event.phase == "failed" or (verbose and event.phase in ("done", "confined")):
+                bar.console.print(Text(sentence(event)))
             line.loading = event.phase in ("confined", "loading")
             bar.update(line.task, description=line.text(), visible=True)
 
         yield tell
 
 
-_Told = tuple[Callable[[str], None], Callable[[str, str], None]]
-
-
 @contextmanager
-def bar(total: int, quiet: bool) -> Iterator[_Told]:
+def bar(total: int, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[str, str], None]]]:
     """Two functions to call: with a model that starts, and with one that is done and its verdict. On a terminal they show a bar
     that names what is running, elsewhere a line per model; with ``quiet``, a line per model that is not reconciled."""
     if quiet or not lively():
@@ -124,33 +131,27 @@ def bar(total: int, quiet: bool) -> Iterator[_Told]:
                 say(f"{model}: {verdict}", err=True)
 
         yield lambda model: None, line
-    else:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-        from rich.table import Column
-        from rich.text import Text
+        return
 
-        from .screen import PlainConsole
+    from rich.progress import BarColumn, MofNCompleteColumn
+    from rich.table import Column
+    from rich.text import Text
 
-        console = PlainConsole(stderr=True)
-        columns = (
-            BarColumn(bar_width=20, table_column=Column(min_width=20)),
-            MofNCompleteColumn(table_column=Column(min_width=len(f"{total}/{total}"))),
-            TimeElapsedColumn(table_column=Column(min_width=7)),
-            TextColumn(
-                "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
-            ),
-        )
-        with Progress(*columns, console=console, transient=True, expand=True) as shown:
-            task = shown.add_task("", total=total)
-            running: dict[str, None] = {}
+    columns = (
+        BarColumn(bar_width=20, table_column=Column(min_width=20)),
+        MofNCompleteColumn(table_column=Column(min_width=len(f"{total}/{total}"))),
+    )
+    with _make_progress(*columns) as shown:
+        task = shown.add_task("", total=total)
+        running: dict[str, None] = {}
 
-            def begun(model: str) -> None:
-                running[model] = None
-                shown.update(task, description=clean(", ".join(running)))
+        def start_model(model: str) -> None:
+            running[model] = None
+            shown.update(task, description=clean(", ".join(running)))
 
-            def finish_model(model: str, verdict: str) -> None:
-                running.pop(model, None)
-                console.print(Text(f"{model}: {verdict}", style="" if verdict.startswith(CLEAN) else "yellow"))
-                shown.update(task, advance=1, description=clean(", ".join(running)))
+        def finish_model(model: str, verdict: str) -> None:
+            running.pop(model, None)
+            shown.console.print(Text(f"{model}: {verdict}", style="" if verdict.startswith(CLEAN) else "yellow"))
+            shown.update(task, advance=1, description=clean(", ".join(running)))
 
-            yield begun, finish_model
+        yield start_model, finish_model

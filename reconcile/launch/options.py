@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.conventions import NAMED
 from ..core.errors import UsageError, brief
@@ -18,10 +18,10 @@ from ..core.option import CHECK, MATRIX, PYTEST, PYTHON, RUN, Group, Kind, Optio
 from ..core.product import load_place, refuse_product
 from ..core.protocol import ModelFile
 from ..core.registry import frameworks, known_counters, products
+from ..model_zoo.loading import zoo_names
+from ..model_zoo.pair import Input
 from .environments import CURRENT
-
-if TYPE_CHECKING:
-    from ..model_zoo.pair import Input
+from .user_models import factory, read_inputs
 
 PASSES = ("forward", "training")
 CACHED = ("prefill", "decode")
@@ -92,22 +92,6 @@ class RunRequest:
 DEFAULTS = {part.name: part.default for part in fields(RunRequest)}
 
 
-def _read_inputs(texts: Any) -> tuple[Input, ...]:
-    from .user_models import read_inputs
-
-    return read_inputs(texts)
-
-
-def _read_function(text: Any) -> str:
-    from .user_models import factory
-
-    return factory("", str(text), "--args")
-
-
-def _read_settings(settings: Mapping[str, object]) -> dict[str, str]:
-    return {name: str(value) for name, value in settings.items()}
-
-
 def _read_context(given: Any) -> int:
     """The number of tokens in the cache. Raises UsageError for anything but a positive whole number of nine digits or fewer."""
     text = str(given)
@@ -120,18 +104,8 @@ def _read_paths(names: Any) -> tuple[Path, ...]:
     return tuple(map(Path, names))
 
 
-def _list_models() -> Iterable[str]:
-    from ..model_zoo.loading import zoo_names
-
-    return zoo_names()
-
-
 def _list_ends() -> list[str]:
     return [*known_counters(), *(record.trace for record in frameworks().values())]
-
-
-def _list_optimizers() -> list[str]:
-    return sorted({name for record in frameworks().values() for name in record.optimizers})
 
 
 def _list_environments() -> Iterable[str]:
@@ -145,18 +119,18 @@ OPTIONS = {
     for option in (
         Option(
             "model", field="model", read=str, group=Group.MODEL, takers=(RUN, CHECK, MATRIX, PYTHON), kind=Kind.NAME_OR_FILE,
-            metavar="NAME|FILE.py", values=_list_models, baseline=True,
+            metavar="NAME|FILE.py", values=zoo_names, baseline=True,
             help="A model of the zoo, or a pair file.",
         ),
         Option(
-            "input", parameter="inputs", field="inputs", read=_read_inputs,
+            "input", parameter="inputs", field="inputs", read=read_inputs,
             group=Group.MODEL, takers=(RUN, CHECK, MATRIX, PYTHON), repeated=True,
             metavar="[NAME=]SHAPE[:DTYPE]", baseline=True,
             help="Input of your model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
         ),
         Option(
-            "args", field="example", read=_read_function, group=Group.MODEL, takers=(RUN, CHECK, MATRIX),
-            metavar="MODULE:FUNCTION", baseline=True,
+            "args", field="example", read=lambda text: factory("", str(text), "--args"),
+            group=Group.MODEL, takers=(RUN, CHECK, MATRIX), metavar="MODULE:FUNCTION", baseline=True,
             help="Function that returns what to call your model with: a tuple, or (tuple, dict), in place of --input.",
         ),
         Option(
@@ -169,7 +143,8 @@ OPTIONS = {
             help="Write the match of layers to this file.",
         ),
         Option(
-            "set", parameter="overrides", field="overrides", read=_read_settings,
+            "set", parameter="overrides", field="overrides",
+            read=lambda settings: {name: str(value) for name, value in settings.items()},
             group=Group.MODEL, takers=(RUN, CHECK, MATRIX, PYTHON),
             kind=Kind.SETTING, repeated=True, metavar="NAME=VALUE", baseline=True,
             help="Override a model's parameter. Repeatable.",
@@ -215,7 +190,8 @@ OPTIONS = {
         ),
         Option(
             "optimizer", field="standard", read=lambda given: given is not None, group=Group.COUNT,
-            takers=(RUN, CHECK, PYTHON, PYTEST), metavar="NAME", values=_list_optimizers, baseline=True,
+            takers=(RUN, CHECK, PYTHON, PYTEST), metavar="NAME", baseline=True,
+            values=lambda: sorted({name for record in frameworks().values() for name in record.optimizers}),
             help="Optimizer of the training step, such as adamw: any of torch.optim, Keras or Optax. A compiled Keras model "
             "takes it in place of its own step.  [default: sgd]",
         ),

@@ -8,18 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.errors import UsageError, unknown
 from ..core.option import Option
 from ..core.protocol import ModelFile
 from ..core.registry import counters_named, frameworks
+from ..model_zoo.pair import Input
 from .options import CACHED, OPTIMIZER, OPTIONS, by_parameter
 from .options import PASSES as PASSES
 from .options import RunRequest as RunRequest
-
-if TYPE_CHECKING:
-    from ..model_zoo.pair import Input
+from .user_models import read_models
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +97,6 @@ def run_request(**options: Any) -> RunRequest:
     files: Mapping[str, ModelFile] = {}
     factories: Mapping[str, str] = {}
     if models or any(known[name].field == "files" for name in given):
-        from .user_models import read_models
-
         files, factories = read_models(models, given)
     _of_device(given.get("device", ""), models)
     optimizer = read_optimizer(given.get("pass_", PASSES[0]), given.get("optimizer"), models)

@@ -7,16 +7,18 @@ never cached.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
+from ...core import atomic
 from ...core.causes import State
+from ...core.errors import UsageError
 from ...core.records import Ledger, Trace, from_json, to_json
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
@@ -84,14 +86,8 @@ def keep(path: Path | None, collected: Collected) -> None:
         "traces": [_format_record(t) for t in collected.traces],
         "ledgers": [_format_record(x) for x in collected.ledgers],
     }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file)
-        os.replace(name, path)
-    except OSError:
-        return
+    with contextlib.suppress(UsageError):
+        atomic.write(path.parent, path.stem, {"json": json.dumps(data)})
 
 
 def _format_record(record: Trace | Ledger | Missing) -> str:

@@ -36,17 +36,11 @@ _NAMES: dict[str, str] = {
 }
 
 
+_SAME = "softplus hardsigmoid hardswish mish glu softshrink lerp logit"
 _ROWS = {
+    **{name: name for name in _SAME.split()},
     "elu selu celu": "elu",
-    "softplus": "softplus",
-    "hardsigmoid": "hardsigmoid",
-    "hardswish": "hardswish",
-    "mish": "mish",
-    "glu": "glu",
     "log_sigmoid log_sigmoid_forward": "log_sigmoid",
-    "softshrink": "softshrink",
-    "lerp": "lerp",
-    "logit": "logit",
     "linalg_cross": "cross",
     "rrelu_with_noise": "rrelu",
 }
@@ -54,7 +48,8 @@ _ROWS = {
 
 
 def _add(op: Op) -> Work:
-    return (ADD if op.attrs.get("alpha", 1) in (1, None) else ADD + MUL) * n_out(op)
+    """x + alpha * y for each."""
+    return ADD if op.attrs.get("alpha", 1) in (1, None) else ADD + MUL
 
 
 def _div(op: Op) -> Work:
@@ -87,20 +82,11 @@ def _dropout(op: Op) -> Work:
     return elementwise.ATEN["dropout"][0] * n_out(op)
 
 
-def _scatter_add(op: Op) -> Work:
-    # self, index, source; alpha scales the source
-    return (ADD if op.attrs.get("alpha", 1) in (1, None) else ADD + MUL) * n_in(op, 2)
-
-
 def _scatter(op: Op) -> Work:
     step = {None: Work(), "add": ADD, "multiply": MUL}.get(op.attrs.get("reduce"))
     if step is None:
         raise UnknownWork(f"aten.scatter with reduce={op.attrs['reduce']!r}")
     return step * n_in(op, len(op.inputs) - 1)
-
-
-def _index_put(op: Op) -> Work:
-    return (ADD if op.attrs.get("accumulate") else Work()) * n_in(op, len(op.inputs) - 1)
 
 
 def _reduced_by_index(op: Op) -> Work:
@@ -135,7 +121,9 @@ formulas({
 for _name, _each in {"add": ADD, "sub": ADD, "mul": MUL, "div": DIV}.items():
     formula(f"prims.{_name}", source="one per output element: torch/_prims/__init__.py")(per_output(_each))
 formulas({
-    "add sub rsub subtract": (f"x + alpha * y, one more mul if alpha is not 1: {_KERNELS}", _add),
+    "add sub rsub subtract": (
+        f"x + alpha * y, one more mul if alpha is not 1: {_KERNELS}", lambda op: _add(op) * n_out(op)
+    ),
     "div divide true_divide": (f"x / y, rounded (special) if rounding_mode is given: {_KERNELS}", _div),
     "addcmul addcdiv": ("x + value * (y op z), native/cpu/PointwiseOpsKernel.cpp; mul only if value is not 1", _addc),
     "clamp clip": ("one cmp per bound that is given: ATen native/TensorCompare.cpp", _clamp),
@@ -150,10 +138,13 @@ formulas({
         lambda op: elementwise.ATEN["native_dropout"][0] * n_out(op) if attr(op, "train") else Work(),
     ),
     "nan_to_num": ("x is nan, inf or -inf: three comparisons, native/cpu/UnaryOpsKernel.cpp", per_output(CMP * 3)),
-    "scatter_add index_add": ("one add per source element: ATen native/TensorAdvancedIndexing.cpp", _scatter_add),
+    "scatter_add index_add": (  # self, index, source; alpha scales the source
+        "one add per source element: ATen native/TensorAdvancedIndexing.cpp", lambda op: _add(op) * n_in(op, 2)
+    ),
     "scatter": ("moves values; with reduce one add or multiply each: ATen native/TensorAdvancedIndexing.cpp", _scatter),
     "index_put _unsafe_index_put": (
-        "moves values; accumulating, one add per value: ATen native/TensorAdvancedIndexing.cpp", _index_put
+        "moves values; accumulating, one add per value: ATen native/TensorAdvancedIndexing.cpp",
+        lambda op: (ADD if op.attrs.get("accumulate") else Work()) * n_in(op, len(op.inputs) - 1),
     ),
     "scatter_reduce index_reduce": (
         "one step per value; of a mean the number of values, too, and a division: native/TensorAdvancedIndexing.cpp",

@@ -94,23 +94,12 @@ def _embedding_bag(op: Op) -> Work:
     return Work(add=rows * width, mul=rows * width if scaled else 0, div=rows if mode == 1 else 0)
 
 
+_SAME = """threshold hardtanh leaky_relu sigmoid tanh silu softplus hardswish hardsigmoid native_dropout log_sigmoid mish logit"""
 _ROWS = {
-    "threshold": "threshold",
-    "hardtanh": "hardtanh",
-    "leaky_relu": "leaky_relu",
-    "sigmoid": "sigmoid",
-    "tanh": "tanh",
-    "silu": "silu",
-    "softplus": "softplus",
-    "hardswish": "hardswish",
-    "hardsigmoid": "hardsigmoid",
-    "native_dropout": "native_dropout",
+    **{name: name for name in _SAME.split()},
     "_prelu_kernel": "prelu",
-    "log_sigmoid": "log_sigmoid",
     "softshrink": "shrink",
     "hardshrink": "shrink",
-    "mish": "mish",
-    "logit": "logit",
 }
 """The operators of rows of gradients.ELEMENTWISE, without ``_backward``."""
 
