@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from ....core.records import FLOP, MAC, Ledger
+from ....core.records import Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
-from ..limits import PACKED
-from ..patched_functions.flops_profiler import FLOPS, MACS, Profiler, ledger
+from ..patched_functions.flops_profiler import Profiler, ledger
 
 WITHOUT_WEIGHTS = "it takes the device from the first weight (calflops/flops_counter.py:121), and this model has none"
 
@@ -35,6 +34,4 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         _run_calflops,
         per_path=True,
     )
-    versions = {"calflops": version_of("calflops", pytorch_ops)}
-    macs = counter == "calflops@macs"
-    return ledger(counter, MAC if macs else FLOP, model, MACS if macs else FLOPS, versions, profiler, (PACKED,))
+    return ledger(counter, model, {"calflops": version_of("calflops", pytorch_ops)}, profiler)

@@ -17,9 +17,10 @@ from ...pytorch.tracing.records import tensors_in
 from ...pytorch.tracing.wrappers import is_distributed
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
+from ..step_counter import StepCounter
 from .algorithm_notes import notes_of
 from .capture import COUNTER, ON_META, entries_of
-from .log_reader import Listening, check
+from .log_reader import NOTHING_WRITTEN_HERE, Listening, check
 from .log_recorders import Log, read_batch_sizes, with_lines
 
 ANOTHER_CONTEXT_LISTENS = (
@@ -28,12 +29,11 @@ ANOTHER_CONTEXT_LISTENS = (
 OTHERS_HAVE_PARTS = "other processes have parts of its tensors, and this one's log is about its own part"
 
 
-class Nested:
+class Nested(StepCounter):
     """The log of a step."""
 
     def __init__(self, recorder: StepRecorder) -> None:
         self.recorder = recorder
-        self.failed = ""
         self.log: Log | None = None
         self._after = 0
         self._inner: Any = None
@@ -41,15 +41,7 @@ class Nested:
         try:
             check()
         except BeyondCounter as error:
-            self.failed = str(error)
-
-    def takes_apart(self, _func: Any) -> bool:
-        """Whether an operator has to be decomposed for it: never, since it sees the parts of whatever runs."""
-        return False
-
-    def counts(self, _func: Any) -> bool:
-        """Whether it is told of an operator: of every one."""
-        return True
+            self.failed = error
 
     def saw(self, _func: Any, args: Any, kwargs: Any, out: Any) -> None:
         """An op ran and was recorded: what was written is its own."""
@@ -69,14 +61,7 @@ class Nested:
         if self.log is not None:
             self.log.listening.read_products()
 
-    def withhold(self, why: str) -> None:
-        """There is no ledger, for this reason: something ran of which the log has other lines, or none."""
-        self.failed = self.failed or why
-
-    def within(self) -> None:
-        """Another context is entered in the step."""
-
-    def enter(self, others: bool) -> None:
+    def enter(self, _others: bool) -> None:
         """The step begins."""
         if Listening.running is not None:
             self.withhold(ANOTHER_CONTEXT_LISTENS)
@@ -101,8 +86,8 @@ class Nested:
         """The ledger of the step. Raises BeyondCounter where the logs are not of all of it."""
         if device != "cpu":
             raise BeyondCounter(ON_META % device)
-        if self.failed or self.log is None:
-            raise BeyondCounter(self.failed)
+        if self.failed is not None or self.log is None:
+            raise self.failed or BeyondCounter(NOTHING_WRITTEN_HERE)
         self.log.move(recorder.renamed)
         entries = entries_of(self.log, self._after)
         sightings = tuple(self._sightings(list(recorder.ops.values()), recorder.renamed))

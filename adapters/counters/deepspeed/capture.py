@@ -7,11 +7,10 @@ import os
 
 import torch
 
-from ....core.records import FLOP, MAC, Ledger
+from ....core.records import Ledger
 from ...pytorch.model import TorchModel
 from ...shared.distribution import version_of
-from ..limits import PACKED
-from ..patched_functions.flops_profiler import FLOPS, MACS, Profiler, ledger
+from ..patched_functions.flops_profiler import Profiler, ledger
 
 os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else it looks for one while it is imported
 
@@ -32,5 +31,4 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     # Before 0.19.7 it sums up the children of children, and meets a shared module at each of its paths (profiler.py:1172).
     per_path = ".children()" in inspect.getsource(profiler.get_module_flops)
     how = Profiler(profiler, profiler.FlopsProfiler, "end_profile", kept, _run_deepspeed, per_path=per_path)
-    macs = counter == "deepspeed@macs"
-    return ledger(counter, MAC if macs else FLOP, model, MACS if macs else FLOPS, versions, how, (PACKED,))
+    return ledger(counter, model, versions, how)

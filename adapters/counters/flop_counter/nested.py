@@ -23,18 +23,18 @@ from ...shared.refusal import BeyondCounter
 from .. import make_ledger
 from ..added_amounts import Added
 from ..limits import reason_of
+from ..step_counter import StepCounter
 from .capture import COUNTER, LIMITS, packet_name
 from .tracker import watch_tracker
 
 
-class Nested(FlopCounterMode):
+class Nested(StepCounter, FlopCounterMode):
     """The counter itself, within a program's step."""
 
     def __init__(self, recorder: StepRecorder) -> None:
-        super().__init__(display=False)
+        FlopCounterMode.__init__(self, display=False)
         self.mod_tracker: Any = SimpleNamespace(parents=("Global",))
         self.added = Added(lambda: recorder.last, self._of_packet)
-        self.failed: Exception | None = None
         self._packet: Any = None
         self._tracked = watch_tracker(self.withhold)
 
@@ -42,12 +42,12 @@ class Nested(FlopCounterMode):
         return int(self.flop_counts["Global"].get(self._packet, 0))
 
     def takes_apart(self, func: Any) -> bool:
-        """Whether it counts the operators that this one is made of, and not this one."""
+        """Whether it counts its parts: it has no formula for it, and this release's mode takes such operators apart."""
         known = func in self.flop_registry or func._overloadpacket in self.flop_registry
         return not known and _decomposes(func) and parts_are_counted()
 
     def counts(self, func: Any) -> bool:
-        """Whether it has a formula for an operator; it is told of these alone."""
+        """Whether it has a formula for an operator."""
         return func._overloadpacket in self.flop_registry
 
     def saw(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
@@ -61,20 +61,10 @@ class Nested(FlopCounterMode):
         except Exception as error:  # a formula of the counter's, or of a library
             self.failed = error
 
-    def skip_op(self) -> None:
-        """An op ran that is no part of the step."""
-
-    def withhold(self, why: str) -> None:
-        """There is no ledger, for this reason: something ran that it would count otherwise, or not at all."""
-        self.failed = self.failed or BeyondCounter(why)
-
-    def enter(self, others: bool) -> None:
-        """The step begins; ``others`` says that another context records around it."""
+    def enter(self, _others: bool) -> None:
+        """The step begins."""
         parts_are_counted()  # asked in the step, it would be seen by what is nested beside
         self._tracked.__enter__()
-
-    def within(self) -> None:
-        """Another context is entered in the step."""
 
     def leave(self) -> None:
         """The step is done."""

@@ -90,6 +90,28 @@ class Walked:
             yield Seen(node)
 
 
+@contextmanager
+def _keep_graphs(jit_analysis: Any, scopes: Scopes) -> Iterator[List[Walked]]:
+    """Within it, the graphs that fvcore makes are kept, with a scope for every module."""
+    walked: List[Walked] = []
+    original = jit_analysis._get_scoped_trace_graph
+
+    def make_graph(*args: Any) -> Walked:
+        with scopes:
+            walked.append(Walked(original(*args)))
+        return walked[-1]
+
+    jit_analysis._get_scoped_trace_graph = make_graph
+    try:
+        yield walked
+    finally:
+        jit_analysis._get_scoped_trace_graph = original
+
+
+def _quiet(analysis: Any) -> Any:
+    return analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
+
+
 def _whole(counter: str, amount: Any) -> int:
     if amount != int(amount):
         raise CannotCount(f"{counter} reports {amount!r}, which is not a whole number")
@@ -124,13 +146,6 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
     module = model.build(model.device)
     inputs = tuple(model.example(model.device))
     scopes = Scopes(module)
-    walked: List[Walked] = []
-    original = jit_analysis._get_scoped_trace_graph
-
-    def keep_result(*args: Any) -> Walked:
-        with scopes:
-            walked.append(Walked(original(*args)))
-        return walked[-1]
 
     def layer_of(scope: str) -> str:
         return scopes.layer_of(scope, analysis)
@@ -147,18 +162,13 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
 
         return run_handle
 
-    jit_analysis._get_scoped_trace_graph = keep_result
     smallest = analyze(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))
-    try:
-        with torch.no_grad(), explain_limits(limits(counter), smallest.total), traceable_on(
-            model.device
-        ), Asked() as asked:
-            analysis = analyze(module, inputs)
-            analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
-            analysis.set_op_handle(**{kind: note_handle(kind, handle) for kind, handle in analysis._op_handles.items()})
-            total = _whole(counter, analysis.total())
-    finally:
-        jit_analysis._get_scoped_trace_graph = original
+    with _keep_graphs(jit_analysis, scopes) as walked, torch.no_grad(), explain_limits(
+        limits(counter), smallest.total
+    ), traceable_on(model.device), Asked() as asked:
+        analysis = _quiet(analyze(module, inputs))
+        analysis.set_op_handle(**{kind: note_handle(kind, handle) for kind, handle in analysis._op_handles.items()})
+        total = _whole(counter, analysis.total())
     calls: Dict[Tuple[str, str], int] = {}
     sightings: List[Sighting] = []
     for node in walked[0].graph.nodes():
@@ -199,25 +209,13 @@ def _untold(model: TorchModel, analyze: Any, jit_analysis: Any) -> Optional[List
     """The nodes of the graph of a fresh module whose code is told that nothing is traced; None where there is none then."""
     module = model.build(model.device)
     scopes: Scopes = Scopes(module)
-    graphs: List[Any] = []
-    original = jit_analysis._get_scoped_trace_graph
-
-    def keep_result(*args: Any) -> Any:
-        with scopes:
-            graphs.append(original(*args))
-        return graphs[-1]
-
-    jit_analysis._get_scoped_trace_graph = keep_result
     try:
-        with torch.no_grad(), traceable_on(model.device), Asked(False):
-            analysis = analyze(module, tuple(model.example(model.device)))
-            analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
+        with _keep_graphs(jit_analysis, scopes) as walked, torch.no_grad(), traceable_on(model.device), Asked(False):
+            analysis = _quiet(analyze(module, tuple(model.example(model.device))))
             analysis.total()
     except Exception:  # their code may know why it asks
         return None
-    finally:
-        jit_analysis._get_scoped_trace_graph = original
-    nodes = [node for node in graphs[0].nodes() if is_seen(node)]
+    nodes = [node for node in walked[0].graph.nodes() if is_seen(node)]
     return [node_record(node, "", scopes.layer_of(node.scopeName(), analysis)) for node in nodes]
 
 

@@ -142,22 +142,24 @@ def dropped_ops(made: List[Op], kept: List[Op]) -> List[Op]:
 
     PyTorch also gives nodes other names when it cleans the graph; one that is there under another name was kept.
     """
-    names: Dict[Any, int] = Counter(map(_kind, kept))
+    names: Dict[Any, int] = Counter(map(kind_of, kept))
     shapes: Dict[Any, int] = Counter()
-    gone = [op for op in made if not _take(names, _kind(op))]
+    gone = [op for op in made if not take(names, kind_of(op))]
     for kind, count in names.items():
         shapes[kind[1:]] += count
     return [
         op
         for op in gone
-        if not _take(shapes, _kind(op)[1:]) and any("float" in t.dtype for t in op.inputs + op.outputs)
+        if not take(shapes, kind_of(op)[1:]) and any("float" in t.dtype for t in op.inputs + op.outputs)
     ]
 
 
-def _kind(op: Op) -> Tuple[Any, ...]:
+def kind_of(op: Op) -> Tuple[Any, ...]:
+    """What two nodes have in common that do the same in the same module."""
     return op.op, op.layer, op.inputs, op.outputs
 
 
-def _take(left: Dict[Any, int], kind: Any) -> bool:
+def take(left: Dict[Any, int], kind: Any) -> bool:
+    """Take one of this kind from those that are left; whether there was one."""
     left[kind] -= 1
     return left[kind] >= 0

@@ -7,11 +7,12 @@ time with the answer no: the difference shows which ops depend on the answer.  P
 import os
 import sys
 from collections import Counter
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import torch
 
 from ....core.records import Op
+from .graph_nodes import kind_of, take
 
 TORCH = os.path.dirname(torch.__file__) + os.sep
 
@@ -44,14 +45,6 @@ class Asked:
 
 def find_differences(told: List[Op], untold: List[Op]) -> Tuple[List[int], List[Op]]:
     """Where in ``told`` the ops are that ``untold`` lacks, and the ops of ``untold`` that ``told`` lacks."""
-    left, right = Counter(map(_kind, untold)), Counter(map(_kind, told))
-    return [at for at, op in enumerate(told) if not _take(left, op)], [op for op in untold if not _take(right, op)]
-
-
-def _take(counted: Dict[Any, int], op: Op) -> bool:
-    counted[_kind(op)] -= 1
-    return counted[_kind(op)] >= 0
-
-
-def _kind(op: Op) -> Tuple[Any, ...]:
-    return op.op, op.layer, op.inputs, op.outputs
+    left, right = Counter(map(kind_of, untold)), Counter(map(kind_of, told))
+    others = [at for at, op in enumerate(told) if not take(left, kind_of(op))]
+    return others, [op for op in untold if not take(right, kind_of(op))]

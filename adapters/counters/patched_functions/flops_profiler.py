@@ -15,12 +15,12 @@ from typing import Any, Callable, NamedTuple
 
 import torch
 
-from ....core.records import Entry, Ledger, Sighting
+from ....core.records import FLOP, MAC, Entry, Ledger, Sighting
 from ...pytorch.model import TorchModel
 from ...pytorch.tracing import higher_order
 from ...pytorch.tracing.module_path import ModulePath, module_paths
 from .. import ROOT, add_rest
-from ..limits import Limit
+from ..limits import PACKED
 from ..module_calls import class_name, visits
 from .capture import (
     CallRecorder,
@@ -54,19 +54,12 @@ NUMBER = "number"
 FLOPS, MACS = "flops", "macs"
 
 
-def ledger(
-    counter: str,
-    unit: str,
-    model: TorchModel,
-    number: str,
-    packages: dict[str, str],
-    profiler: Profiler,
-    limits: tuple[Limit, ...],
-) -> Ledger:
+def ledger(counter: str, model: TorchModel, packages: dict[str, str], profiler: Profiler) -> Ledger:
     """Run the counter once on a fresh module, in evaluation mode, with gradients on as its users have them.
 
-    ``number`` is one of FLOPS and MACS; ``packages`` are the versions of the packages that select the rules.
+    ``packages`` are the versions of the packages that select the rules.
     """
+    unit, number = (MAC, MACS) if counter.endswith(f"@{MACS}") else (FLOP, FLOPS)
 
     def run_profiler(module: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[int, list[Entry], list[Sighting]]:
         path = ModulePath(module)
@@ -81,7 +74,7 @@ def ledger(
         add_rest(entries, total)
         return total, entries, sightings
 
-    return ledger_of(counter, unit, model, packages, limits, run_profiler)
+    return ledger_of(counter, unit, model, packages, (PACKED,), run_profiler)
 
 
 def _name_of(function: Any) -> str:

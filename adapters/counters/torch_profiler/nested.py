@@ -17,8 +17,8 @@ from torch.autograd.profiler import profile
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
 from ...pytorch.steps.pools import call_key, draw_calls
 from ...pytorch.steps.recorder import StepRecorder
-from ...shared.refusal import BeyondCounter
 from .. import make_ledger
+from ..step_counter import StepCounter
 from . import COUNTERS, EVENTS, FORMULAS
 from .capture import Node
 
@@ -42,26 +42,17 @@ PREPARE = "_prepare_trace"
 """The method of a profiler that claims the place of the one that runs."""
 
 
-class Nested:
+class Nested(StepCounter):
     """The profiler of a step. ``ops`` are the records of the dispatched ops by number."""
 
     def __init__(self, recorder: StepRecorder) -> None:
         self.recorder = recorder
         self.ops: dict[int, Op] = {}
-        self.failed = ""
         self._profiler: Any = None
         self._on = False  # whether it runs
         self._number = 0
         self._pending = 0
         self._mark = torch._C._profiler._RecordFunctionFast
-
-    def takes_apart(self, _func: Any) -> bool:
-        """Whether an operator has to be decomposed for it: never, since it sees the parts of whatever runs."""
-        return False
-
-    def counts(self, _func: Any) -> bool:
-        """Whether it is told of an operator: of every one."""
-        return True
 
     def saw(self, _func: Any, _args: Any, _kwargs: Any, out: Any) -> None:
         """An op ran and was recorded. What other processes have a part of is told whole: it is not what was passed on."""
@@ -69,20 +60,13 @@ class Nested:
             self.withhold(OTHERS_HAVE_PARTS)
         self.ops[self._number] = self.recorder.latest
 
-    def skip_op(self) -> None:
-        """An op ran that is no part of the step: it has a mark of its own."""
-
-    def withhold(self, why: str) -> None:
-        """There is no ledger, for this reason: something ran that it would count otherwise, or not at all."""
-        self.failed = self.failed or why
-
     def within(self) -> None:
         """Another context is entered in the step."""
         self.withhold(TWO_CONTEXTS_RECORD)
         self.leave()
 
     def enter(self, others: bool) -> None:
-        """The step begins; ``others`` says that another context records around it."""
+        """The step begins: the profiler starts, unless another context or the program itself has one."""
         if others:
             self.withhold(TWO_CONTEXTS_RECORD)
         elif torch.autograd._profiler_enabled():
@@ -125,8 +109,8 @@ class Nested:
 
     def ledger(self, recorder: StepRecorder, device: str, versions: dict[str, str]) -> Ledger:
         """The ledger of the step. Raises BeyondCounter where the profiler was not the only one, or did not see all of it."""
-        if self.failed:
-            raise BeyondCounter(self.failed)
+        if self.failed is not None:
+            raise self.failed
         found = Counted()
         for event in self._profiler.events():
             if event.cpu_parent is None:

@@ -12,7 +12,7 @@ import reconcile
 from reconcile.cli import cli
 from reconcile.core.causes import Cause
 from reconcile.core.results import LedgerResult, Statement
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 
 

@@ -13,7 +13,7 @@ from reconcile.align.alignment import Alignment
 from reconcile.core.conventions import ALL, MATMUL, Convention
 from reconcile.core.records import ALIAS, FLOP, LIVE, MAC, Entry, Ledger, Op, Sighting, Tensor, Trace
 from reconcile.engine.ledger import Reconciled, reconcile_ledger
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from tests.adapters.counters import functional_cases
 

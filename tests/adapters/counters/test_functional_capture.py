@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import nn
 
-from reconcile.adapters.counters.patched_functions.flops_profiler import FLOPS, Profiler, ledger
+from reconcile.adapters.counters.patched_functions.flops_profiler import Profiler, ledger
 from reconcile.adapters.pytorch.model import TorchModel
 from reconcile.adapters.shared.refusal import BeyondCounter
-from reconcile.core.records import FLOP, Ledger
+from reconcile.core.records import Ledger
 
 F = torch.nn.functional
 COUNTS: list[list[float]] = []
@@ -92,7 +92,7 @@ def captured(net: Callable[[], nn.Module], *shape: int) -> Ledger:
         build_torch=lambda params: net(), arguments=lambda params: ((torch.ones(shape),), {}), user_model=False
     )
     profiler = Profiler(MODULE, Pipeline, "end", (COUNTS, ORIGINALS), run, per_path=True)
-    return ledger("calflops", FLOP, TorchModel(pair, {}), FLOPS, {"calflops": "0.3.2"}, profiler, ())
+    return ledger("calflops", TorchModel(pair, {}), {"calflops": "0.3.2"}, profiler)
 
 
 @pytest.fixture(autouse=True)

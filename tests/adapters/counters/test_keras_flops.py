@@ -12,7 +12,7 @@ from reconcile.adapters.counters.keras_flops.rules import BOOK
 from reconcile.adapters.shared.refusal import CannotCount
 from reconcile.core.results import Statement
 from reconcile.engine.answer import Answer
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from reconcile.launch.request import RunRequest
 from reconcile.workflow import run

@@ -12,7 +12,7 @@ import pytest
 
 from reconcile.adapters.counters.onnx_opcounter.capture import sums_of
 from reconcile.adapters.shared.refusal import BeyondCounter
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from tests.adapters.counters.in_environment import invoked, report_of
 from tests.adapters.counters.onnx_opcounter_cases import CASES

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from tests.adapters.counters.in_environment import invoked, report_of
 from tests.adapters.counters.onnx_tool_cases import CASES, NOW

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from reconcile.core.causes import Cause, State
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from tests.adapters.counters.in_environment import closes, settled
 from tests.adapters.counters.paddle_cases import CASES

@@ -13,8 +13,8 @@ from reconcile.core.registry import COUNTER_FOLDERS, built_in_counters, framewor
 from reconcile.launch import choose as choosing
 from reconcile.launch import user_models
 from reconcile.launch.choose import choose_counters
-from reconcile.launch.environments import in_environment
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments import runs
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.request import RunRequest
 from tests.workers import model_file
 
@@ -39,8 +39,8 @@ def unasked() -> dict[str, tuple[str, ...]]:
     return {
         "pair": choose_counters(RunRequest("gru_demo", {})),
         "factory": user_models.counters_of({"tf": "net:make", "torch": "net:make"}, ()),
-        "environment": in_environment.counters_of(environment),
-        "factory in an environment": in_environment.counters_of(environment, {"tf", "torch"}),
+        "environment": runs.counters_of(environment),
+        "factory in an environment": runs.counters_of(environment, {"tf", "torch"}),
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 import reconcile
 from reconcile.core.causes import Cause, State
 from reconcile.core.results import Statement
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from tests.adapters.counters.in_environment import settled
 

@@ -14,7 +14,7 @@ from reconcile.adapters.counters.wandb.rules import BOOK, is_of_one_sample
 from reconcile.adapters.shared.refusal import CannotCount
 from reconcile.core.records import DEAD, FLOP, LIVE, Ledger, Op, Shape, Sighting, Trace
 from reconcile.core.results import LedgerResult, Statement
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from reconcile.launch.request import RunRequest
 from reconcile.workflow import run
