@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reconcile.core.atomic import write_file
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.environments.provision import ensure
 from tests.matrix import llm_quoted
 
@@ -73,9 +73,9 @@ def words(pass_: str, file: Path, seq: int) -> list[str]:
 
 
 def section(pass_: str, name: str, seq: int) -> str:
-    """What `reconcile llm` prints. Raises CalledProcessError if anything is unexplained."""
+    """What `reconcile llm` prints, its title as that of a section. Raises CalledProcessError if anything is unexplained."""
     command = [python(), "-m", "reconcile", *words(pass_, CONFIGURATIONS / f"{name}.json", seq)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    return "#" + subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
 
 
 def ratios(text: str) -> dict[str, str]:

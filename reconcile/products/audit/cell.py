@@ -13,8 +13,8 @@ from typing import Any
 
 from ...core.conventions import BUILT_IN
 from ...engine.settle import Collected
-from ...launch.environments.in_environment import collect_at_in
-from ...launch.environments.named import CURRENT
+from ...launch.environments.definitions import CURRENT
+from ...launch.environments.runs import collect_at_in
 from ...launch.request import Point, RunRequest, run_request
 from ...launch.runner import collect_at
 from ...launch.workers.supervisor import Event

@@ -13,7 +13,7 @@ from ...core.atomic import safe
 from ...core.errors import UsageError, short, unknown
 from ...core.registry import frameworks, title
 from ...launch import user_models
-from ...launch.environments.named import CURRENT, Environment
+from ...launch.environments.definitions import CURRENT, Environment
 from ...model_zoo.loading import zoo_names
 from ..sweep import listing
 from ..sweep.cells import Cell, in_environments, is_there

@@ -14,7 +14,7 @@ from ...launch.options import OPTIONS
 from ..sweep.executors import before, run_all, where_it_runs
 
 if TYPE_CHECKING:
-    from ...launch.environments.named import Environment
+    from ...launch.environments.definitions import Environment
     from ..sweep.cells import Cell
     from ..sweep.engine import Finished
 
@@ -77,8 +77,8 @@ def audit(
     from ...core import atomic
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, unknown
     from ...core.text import quote_words
+    from ...launch.environments.definitions import load
     from ...launch.environments.interpreters import python_path
-    from ...launch.environments.named import load
     from ...report.document.markdown import to_markdown
     from ...work import load as load_formulas
     from ..sweep import page as sweep_page

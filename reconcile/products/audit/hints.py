@@ -16,7 +16,7 @@ from typing import Any
 
 from ...core.text import number
 from ...engine.settle import Collected
-from ...launch.environments.in_environment import collect_at_in
+from ...launch.environments.runs import collect_at_in
 from ...launch.request import Point, RunRequest
 from ...launch.workers.supervisor import Event
 from ..decode import variants

@@ -11,8 +11,8 @@ from ...core.errors import UsageError
 from ...core.framework import absolute
 from ...core.registry import frameworks
 from ...core.table import format_csv
+from ...launch.environments.definitions import Environment, packages_of
 from ...launch.environments.interpreters import EnvironmentError_, clean_environ
-from ...launch.environments.named import Environment, packages_of
 from ...launch.environments.provision import ensure
 from ...launch.workers.scratch import scratch
 from ...model_zoo.loading import load_pair, pair_path, zoo_names

@@ -13,7 +13,7 @@ from ...cli.options import PATH, added_options, declare_option, models, options
 from ...cli.streams import say
 
 if TYPE_CHECKING:
-    from ...launch.environments.named import Environment
+    from ...launch.environments.definitions import Environment
     from ...launch.request import RunRequest
     from .grammar import Source
     from .search import Decoded
@@ -89,7 +89,7 @@ def decode(
     from ...core.errors import UsageError
     from ...launch import choose, user_models
     from ...launch.choose import prepare_conventions
-    from ...launch.environments.named import load as load_environments
+    from ...launch.environments.definitions import load as load_environments
     from ...launch.request import models_of, run_request
     from . import sources as data
     from .printed_figure import figure
@@ -219,8 +219,8 @@ def _variants(ctx: click.Context, decoded: Decoded, request: RunRequest, known: 
     from ...cli.options import again
     from ...cli.progress import progress
     from ...core.errors import UsageError
-    from ...launch.environments.in_environment import collect_at_in
-    from ...launch.environments.named import CURRENT
+    from ...launch.environments.definitions import CURRENT
+    from ...launch.environments.runs import collect_at_in
     from ...launch.options import flags
     from . import variants
     from .report import of_variants

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...core.registry import known_counters
-from ...launch.environments.in_environment import counters_of
-from ...launch.environments.named import CURRENT, Environment
+from ...launch.environments.definitions import CURRENT, Environment
+from ...launch.environments.runs import counters_of
 from .grammar import Candidate, Source
 from .printed_figure import PrintedFigure
 from .search import search

@@ -13,10 +13,10 @@ from ...core.text import number
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
 from ...launch.choose import choose_counters
-from ...launch.environments.in_environment import counters_of, within
+from ...launch.environments.definitions import CURRENT, Environment
 from ...launch.environments.interpreters import EnvironmentError_
-from ...launch.environments.named import CURRENT, Environment
 from ...launch.environments.provision import ensure
+from ...launch.environments.runs import counters_of, within
 from ...launch.options import OPTIONS
 from ...launch.request import Point, RunRequest
 from ...launch.runner import Collect, CollectAt

@@ -14,8 +14,8 @@ from ...drift import baselines
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
 from ...launch.choose import pair_file
-from ...launch.environments.named import CURRENT, Environment
-from ...launch.environments.named import load as load_environments
+from ...launch.environments.definitions import CURRENT, Environment
+from ...launch.environments.definitions import load as load_environments
 from ...launch.request import RunRequest, run_request
 from ...launch.runner import Collect, CollectAt, collect, collect_at
 from ...launch.user_models import name_of

@@ -88,9 +88,9 @@ def polynomials(
     from ...core.errors import UsageError, unknown
     from ...core.registry import frameworks
     from ...launch import choose
-    from ...launch import in_workers as workers
-    from ...launch.environments.in_environment import collect_at_in
-    from ...launch.environments.named import at as environment_at
+    from ...launch import importable_models as workers
+    from ...launch.environments.definitions import at as environment_at
+    from ...launch.environments.runs import collect_at_in
     from ...launch.request import models_of, run_request
     from .formula import formula
     from .run_points import in_this_process, in_workers

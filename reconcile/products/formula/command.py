@@ -72,8 +72,8 @@ def formula(
     from ...core import atomic
     from ...core.errors import UsageError
     from ...launch import choose
-    from ...launch.environments.in_environment import collect_at_in
-    from ...launch.environments.named import CURRENT
+    from ...launch.environments.definitions import CURRENT
+    from ...launch.environments.runs import collect_at_in
     from ...launch.request import models_of, run_request
     from . import report
     from .formula import formula as found

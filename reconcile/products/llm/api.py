@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     import pandas
 
     from ...launch.workers.supervisor import Event
-    from .comparison import Page
+    from .comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LanguageModel:
-    """The result of ``reconcile.llm``: ``result`` is the whole record (a Page), the rest are views of it.
+    """The result of ``reconcile.llm``: ``result`` is the whole record (a Comparison), the rest are views of it.
 
     Counts are Python integers, FLOPs of one step of ``result.tokens`` tokens.
     """
 
-    result: Page
+    result: Comparison
 
     @property
     def exit_code(self) -> int:
@@ -96,9 +96,9 @@ class LanguageModel:
         return atomic.write(Path(folder), name or stem(self.result.model, training=self.result.training), made)
 
     def __str__(self) -> str:
-        from .report import text
+        from .report import to_text
 
-        return "\n".join(map(clean, text(self.result).rstrip("\n").splitlines()))
+        return to_text(self.result).rstrip("\n")
 
     def __repr__(self) -> str:
         from .report import choice
@@ -106,9 +106,9 @@ class LanguageModel:
         return f"<reconcile.{type(self).__name__} {clean(self.result.model)}: {clean(choice(self.result))}>"
 
     def _repr_markdown_(self) -> str:
-        from .report import markdown
+        from .report import to_markdown
 
-        return markdown(self.result)
+        return to_markdown(self.result)
 
 
 @speaks_python()
@@ -139,10 +139,10 @@ def llm(
 
     Raises UsageError, with one sentence, for what cannot be used, and NotInResult if what ran is not known.
     """
-    from ...launch import in_workers
-    from .request import make_page, read_request
+    from ...launch import importable_models
+    from .request import make_comparison, read_request
 
-    tell, paths = progress or (lambda _event: None), in_workers.paths()
+    tell, paths = progress or (lambda _event: None), importable_models.paths()
     sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch, "lora": str(lora or "")}
     sizes.update(images=images, image_size=image_size)
-    return LanguageModel(make_page(*read_request(model, **sizes, pass_=pass_, inputs=inputs, paths=paths), tell))
+    return LanguageModel(make_comparison(*read_request(model, **sizes, pass_=pass_, inputs=inputs, paths=paths), tell))

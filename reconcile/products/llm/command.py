@@ -105,9 +105,11 @@ def llm(
     4 a defect of reconcile itself.
     """
     from ...cli.progress import progress
+    from ...cli.screen import print_safely
     from ...core.errors import NotInResult
+    from ...report.document.terminal import show
     from . import report
-    from .request import make_page, read_request
+    from .request import make_comparison, read_request
 
     try:
         with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
@@ -121,9 +123,13 @@ def llm(
                 lora=lora,
                 pass_=pass_,
             )
-            page = make_page(*request, tell)
+            page = make_comparison(*request, tell)
     except NotInResult as error:
         say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)
-    say(report.text(page, verbose=verbose) if formats == "text" else report.FORMATS[formats](page), nl=False)
+    if formats == "text":
+        shown = report.describe_comparison(page, brief=True, verbose=verbose)
+        print_safely(lambda console: show(shown, console))
+    else:
+        say(report.FORMATS[formats](page), nl=False)
     ctx.exit(page.exit_code)

@@ -1,4 +1,4 @@
-"""``Page``: a language model's published FLOP formulas beside the work that ran, and the numerators of MFU and HFU."""
+"""``Comparison``: a language model's published FLOP formulas beside the work that ran, and the numerators of MFU and HFU."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Comparison:
     """FLOPs of one step of a pass of a language model, or of a model that reads images.
 
     Attributes:
@@ -203,8 +203,8 @@ def _flops(ops: Iterable[Op], phase: str = "") -> int:
     return 2 * sum_of([op for op in ops if op.phase == phase or (not phase and op.phase != RECOMPUTATION)]).mac
 
 
-def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
-    """The page of a run with formulas that read these facts; the result has the totals of the convention causal."""
+def compare_formulas(result: Answer, facts: Mapping[str, Any], name: str) -> Comparison:
+    """The comparison of a run with formulas that read these facts; the result has the totals of the convention causal."""
     (trace,) = result.traces
     convention = result.convention
     statements = {s.from_: s for s in result.statements if s.to == trace.name}
@@ -219,7 +219,7 @@ def page(result: Answer, facts: Mapping[str, Any], name: str) -> Page:
     kept = trace.totals.get(CAUSAL.name)
     gap = next(iter(trace.gaps(CAUSAL)), None)
     capacity = facts.get("capacity", 0) if facts.get("evenly") else 0
-    return Page(
+    return Comparison(
         model=name,
         training=result.pass_ != "forward",
         batch=facts["B"],

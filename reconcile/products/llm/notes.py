@@ -5,116 +5,120 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ...core.text import multiple, number
-from .comparison import Page
+from .comparison import Comparison
 
 ELEMENTS = "hf-trainer"
 """The formula whose source takes the elements of the main input for tokens."""
 
 
-def per_token(page: Page, flops: int) -> str:
+def per_token(found: Comparison, flops: int) -> str:
     """``57,912,852,480`` of a token, or of an image; with two decimals if the step does not divide."""
-    whole = Fraction(flops, page.units)
+    whole = Fraction(flops, found.units)
     return number(int(whole)) if whole.denominator == 1 else f"{float(whole):,.2f}"
 
 
-def ratio(page: Page, flops: int) -> str:
+def ratio(found: Comparison, flops: int) -> str:
     """``1.0545``: the ratio to the work that ran once. A ratio that only rounds to 1 adds the difference in FLOPs."""
-    return multiple(flops, page.once)
+    return multiple(flops, found.once)
 
 
-def recurrence_note(page: Page) -> list[str]:
+def recurrence_note(found: Comparison) -> list[str]:
     """What of the work is a recurrence, as the model's own code computes it, in a sentence."""
-    if not page.recurrent:
+    if not found.recurrent:
         return []
     return [
-        f"Of what ran, {per_token(page, page.recurrent)} FLOPs per {page.unit} ({ratio(page, page.recurrent)}) are products that "
-        "read no weight and are not attention's: a recurrence (linear attention, a state space model), as the model's own code "
-        "computes it here. A fused kernel of the same layer may multiply others."
+        f"Of what ran, {per_token(found, found.recurrent)} FLOPs per {found.unit} ({ratio(found, found.recurrent)}) are products "
+        "that read no weight and are not attention's: a recurrence (linear attention, a state space model), as the model's own "
+        "code computes it here. A fused kernel of the same layer may multiply others."
     ]
 
 
-def packing_note(page: Page) -> list[str]:
+def packing_note(found: Comparison) -> list[str]:
     """How packed documents were run, in a sentence."""
-    if not page.lengths:
+    if not found.lengths:
         return []
     return [
-        f"Documents of {page.documents} tokens: what ran is a call for each length, with attention inside a document alone, as "
-        f"in kernels that are given the lengths. A kernel that masks other documents multiplies all {number(page.seq)} x "
-        f"{number(page.seq)} pairs of a sequence: leave --lengths out to count these."
+        f"Documents of {found.documents} tokens: what ran is a call for each length, with attention inside a document alone, as "
+        f"in kernels that are given the lengths. A kernel that masks other documents multiplies all {number(found.seq)} x "
+        f"{number(found.seq)} pairs of a sequence: leave --lengths out to count these."
     ]
 
 
-def both(page: Page) -> list[str]:
+def encoder_decoder_note(found: Comparison) -> list[str]:
     """What a token is of an encoder with a decoder, in a sentence."""
-    if not page.sides:
+    if not found.sides:
         return []
     return [
-        f"The encoder and the decoder have {number(page.seq)} tokens each: a token is one of the encoder with one of the "
+        f"The encoder and the decoder have {number(found.seq)} tokens each: a token is one of the encoder with one of the "
         "decoder. What ran has the decoder's attention on the encoder's tokens."
     ]
 
 
-def image_note(page: Page) -> list[str]:
+def image_note(found: Comparison) -> list[str]:
     """What a formula's token is of a model of images, or where the images of a language model stand, in a sentence."""
-    if page.pictures:
-        counted = any(quote.name == ELEMENTS and quote.step is not None for quote in page.quotes)
+    if found.pictures:
+        counted = any(quote.name == ELEMENTS and quote.step is not None for quote in found.quotes)
         but = f"; {ELEMENTS} takes the elements of its pixels, as its source does" if counted else ""
         return [
-            f"A formula is given the {number(page.seq)} tokens that an image has in the layers for its T, and nothing else{but}. "
-            "A weight whose product ran for others (a head, a class, a moment, a text) has the cause tokens-assumed."
+            f"A formula is given the {number(found.seq)} tokens that an image has in the layers for its T, and nothing "
+            f"else{but}. A weight whose product ran for others (a head, a class, a moment, a text) has the cause tokens-assumed."
         ]
-    if not page.images:
+    if not found.images:
         return []
     return [
-        f"The images of a sequence have {number(page.taken)} of its {number(page.seq)} tokens, as many as the model makes of "
+        f"The images of a sequence have {number(found.taken)} of its {number(found.seq)} tokens, as many as the model makes of "
         "them. What ran has the encoder that makes them; a formula of layers has no term for it, and one of parameters "
         "multiplies its weights by the tokens of the sequence."
     ]
 
 
-def capacity_note(page: Page) -> list[str]:
+def capacity_note(found: Comparison) -> list[str]:
     """How experts with a capacity shared the tokens, in a sentence."""
-    if not page.capacity:
+    if not found.capacity:
         return []
     left = (
-        f"so that {number(page.dropped)} of {number(page.seq)} meet none" if page.dropped else "which is enough for all"
+        f"so that {number(found.dropped)} of {number(found.seq)} meet none"
+        if found.dropped
+        else "which is enough for all"
     )
     return [
         "Which expert a token chooses depends on values, and meta has none: here the experts share the tokens of a sequence "
-        f"evenly. Each takes {number(page.capacity)} at most, {left}. An uneven choice can leave more tokens without an expert."
+        f"evenly. Each takes {number(found.capacity)} at most, {left}. An uneven choice can leave more tokens without an expert."
     ]
 
 
-def further(page: Page) -> list[str]:
+def prediction_layers_note(found: Comparison) -> list[str]:
     """That the model lacks the layers of its configuration that predict further tokens, in a sentence."""
-    if not page.further:
+    if not found.further:
         return []
-    layers = f"{page.further} layers" if page.further > 1 else "a layer"
+    layers = f"{found.further} layers" if found.further > 1 else "a layer"
     return [
         f"The configuration states {layers} of multi-token prediction. The model that ran has none, so neither what ran nor MFU "
         "has its work; a formula that counts it has the cause prediction-layers-counted."
     ]
 
 
-def sparse(page: Page) -> list[str]:
+def sparse_attention_note(found: Comparison) -> list[str]:
     """How sparse attention ran, in a sentence."""
-    if not page.topk:
+    if not found.topk:
         return []
-    told = [f"The indexer of sparse attention takes {per_token(page, page.indexer)} FLOPs per {page.unit}."]
-    if page.attention and page.chosen != page.once:
+    told = [f"The indexer of sparse attention takes {per_token(found, found.indexer)} FLOPs per {found.unit}."]
+    if found.attention and found.chosen != found.once:
         told.append(
-            f"Attention on all keys ran, {per_token(page, page.attention)}, with a mask for those that it did not choose. A "
-            f"kernel that reads {number(page.topk)} keys for a token at most makes that "
-            f"{per_token(page, page.attention - page.once + page.chosen)}, and {per_token(page, page.chosen)} of the whole step: "
-            "say which of both your MFU is."
+            f"Attention on all keys ran, {per_token(found, found.attention)}, with a mask for those that it did not choose. A "
+            f"kernel that reads {number(found.topk)} keys for a token at most makes that "
+            f"{per_token(found, found.attention - found.once + found.chosen)}, and {per_token(found, found.chosen)} of the whole "
+            "step: say which of both your MFU is."
         )
     return [" ".join(told)]
 
 
-def notes(page: Page) -> list[str]:
+NOTES = (
+    packing_note, recurrence_note, encoder_decoder_note, image_note, capacity_note, prediction_layers_note,
+    sparse_attention_note,
+)  # fmt: skip
+
+
+def notes(found: Comparison) -> list[str]:
     """What a reader of this model's numbers has to know, each in a sentence."""
-    return [
-        line
-        for told in (packing_note, recurrence_note, both, image_note, capacity_note, further, sparse)
-        for line in told(page)
-    ]
+    return [line for note in NOTES for line in note(found)]

@@ -1,113 +1,106 @@
-"""The page of ``reconcile llm`` as text for a terminal, as Markdown and as JSON."""
+"""The page of ``reconcile llm`` as a Document, and its JSON."""
 
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable, Mapping
 
 from ...core.registry import known_counters
 from ...core.text import format_signed, number
-from .comparison import AGAIN, PREFIX, Page, Quote
+from ...report.document import Document, Inline, Items, Span, Text, markdown, strong, tabulate, terminal
+from .comparison import AGAIN, PREFIX, Comparison, Quote
 from .notes import notes, per_token, ratio
 
 SCHEMA = 1
-WIDTH = 79
 
 
-def _round_flops(page: Page, flops: int) -> str:
-    """The same without the FLOPs, for a narrow column."""
-    return ratio(page, flops).partition(" ")[0]
-
-
-def choice(page: Page) -> str:
+def choice(found: Comparison) -> str:
     """Which formula to use, in a sentence."""
-    if page.exact:
-        several = "s give" if len(page.exact) > 1 else " gives"
-        return f"Right for this model: {', '.join(page.exact)}. The formula{several} exactly the products that ran."
-    near = next((q for q in page.quotes if q.step is not None), None)
+    if found.exact:
+        several = "s give" if len(found.exact) > 1 else " gives"
+        return f"Right for this model: {', '.join(found.exact)}. The formula{several} exactly the products that ran."
+    near = next((q for q in found.quotes if q.step is not None), None)
     if near is None or near.step is None:
         return "No formula has a number for this model: use the number that ran."
-    return f"No formula is exact for this model. The nearest is {near.name}, {ratio(page, near.step)} times what ran."
+    return f"No formula is exact for this model. The nearest is {near.name}, {ratio(found, near.step)} times what ran."
 
 
-def numerators(page: Page) -> list[str]:
+def numerators(found: Comparison) -> list[str]:
     """The numbers to use, each in a sentence: for MFU and HFU, or of a forward pass."""
-    if not page.training:
+    if not found.training:
         return [
-            f"Forward: {per_token(page, page.once)} FLOPs per {page.unit}, whole attention.",
-            *_describe_unmasked_work(page, "your number"),
+            f"Forward: {per_token(found, found.once)} FLOPs per {found.unit}, whole attention.",
+            *_describe_unmasked_work(found, "your number"),
         ]
     once, ran = (
-        f"{per_token(page, flops)} FLOPs per {page.unit} ({number(flops)} per step)" for flops in (page.once, page.ran)
+        f"{per_token(found, flops)} FLOPs per {found.unit} ({number(flops)} per step)"
+        for flops in (found.once, found.ran)
     )
     mfu = f"MFU: {once}, whole attention, as in PaLM's definition."
     hfu = f"HFU: {ran}"
-    more = f", of them {per_token(page, page.again)} for activations that are computed again." if page.again else ""
-    return [mfu, hfu + (more or ", the same: nothing is computed again."), *_describe_unmasked_work(page, "your MFU")]
+    more = f", of them {per_token(found, found.again)} for activations that are computed again." if found.again else ""
+    return [
+        mfu,
+        hfu + (more or ", the same: nothing is computed again."),
+        *_describe_unmasked_work(found, "your MFU"),
+    ]
 
 
-def _describe_unmasked_work(page: Page, yours: str) -> list[str]:
+def _describe_unmasked_work(found: Comparison, yours: str) -> list[str]:
     """The work that no causal mask discards, if that is less or not known."""
-    if page.causal is None:
-        return [f"Without masked products: not known, {page.unseen}."]
-    if not page.unseen and page.causal == page.once:
+    if found.causal is None:
+        return [f"Without masked products: not known, {found.unseen}."]
+    if not found.unseen and found.causal == found.once:
         return []
-    kept = per_token(page, page.causal) + page.unseen
+    kept = per_token(found, found.causal) + found.unseen
     return [f"If {yours} leaves masked products out, as some trainers do: {kept}. Say so beside it."]
 
 
-def cite(page: Page) -> str:
+def cite(found: Comparison) -> str:
     """One sentence to publish."""
-    version = ", ".join(f"{name} {number_}" for name, number_ in page.versions.items())
-    more = f", without {per_token(page, page.again)} for activations that are computed again" if page.again else ""
+    version = ", ".join(f"{name} {number_}" for name, number_ in found.versions.items())
+    more = f", without {per_token(found, found.again)} for activations that are computed again" if found.again else ""
     return (
-        f"{page.model} takes {per_token(page, page.once)} FLOPs per {page.unit} of {page.step} (convention matmul: 2 per "
+        f"{found.model} takes {per_token(found, found.once)} FLOPs per {found.unit} of {found.step} (convention matmul: 2 per "
         f"multiply-add of matrix products, whole attention{more}), recorded op by op by reconcile on {version}."
     )
 
 
-def text(page: Page, *, verbose: bool = False) -> str:
-    """The page for a terminal of 80 columns; ``verbose`` opens every cause of every formula, in FLOPs per step."""
-    wide = max(len(page.row), *(len(q.name) for q in page.quotes))
-    lines = [
-        _wrap_line(f"{page.model}: {page.step}, FLOPs per {page.unit}"),
-        "",
-        f"{'':{wide}}  {'per ' + page.unit:>17}  {'of it':>7}  why",
-        f"{page.row:{wide}}  {per_token(page, page.once):>17}  {'1':>7}",
-    ]
-    if page.again:
-        lines.append(f"{AGAIN:{wide}}  {per_token(page, page.again):>17}  {_round_flops(page, page.again):>7}")
-    if page.causal is not None and not page.unseen and not (page.pictures and page.causal == page.once):
-        lines.append(f"{'not masked':{wide}}  {per_token(page, page.causal):>17}  {_round_flops(page, page.causal):>7}")
-    lines.append("")
-    for quote in page.quotes:
+def describe_comparison(found: Comparison, *, brief: bool = False, verbose: bool = False) -> Document:
+    """The page: which formula to use, the numbers to use, and every formula beside what ran.
+
+    ``brief`` is for a terminal: of a formula's causes the largest alone, with ``verbose`` each in a row of its own.
+    """
+    ran = "" if brief else f"{number(found.once)} per step"
+    rows: list[tuple[Inline, ...]] = [(Span(found.row, "emphasis"), per_token(found, found.once), "1", ran)]
+    if found.again:
+        again = "" if brief else f"{number(found.again)} per step"
+        rows.append((Span(AGAIN, "emphasis"), per_token(found, found.again), ratio(found, found.again), again))
+    if brief and found.causal is not None and not found.unseen and not (found.pictures and found.causal == found.once):
+        rows.append((Span("not masked", "emphasis"), per_token(found, found.causal), ratio(found, found.causal), ""))
+    for quote in found.quotes:
         if quote.step is not None:
-            why = _largest(page, quote)
-            lines.append(
-                f"{quote.name:{wide}}  {per_token(page, quote.step):>17}  {_round_flops(page, quote.step):>7}  {why}"
-            )
-            if verbose:
-                lines += [
-                    f"{'':{wide}}  {format_signed(amount):>17}           {name}, per step"
-                    for name, amount in _order_causes(quote)
-                ]
-    if not verbose and any(len(quote.causes) > 1 for quote in page.quotes):
-        lines += ["", "(+ 2: two more causes; -v shows each with its amount)"]
-    lines += ["", *(_wrap_line(f"{', '.join(names)}: {reason}") for reason, names in page.refused.items())]
-    sentences = [
-        "",
-        choice(page),
-        "",
-        *notes(page),
-        *numerators(page),
-        "",
-        f"To publish: {cite(page)}",
-    ]
-    return "\n".join([*lines, *map(_wrap_line, sentences)]) + "\n"
+            what = _largest(quote) if brief else _every(quote)
+            rows.append((quote.name, per_token(found, quote.step), ratio(found, quote.step), what))
+        if quote.step is not None and verbose:
+            rows += [("", format_signed(amount), "", f"{name}, per step") for name, amount in _order_causes(quote)]
+    columns = "ratio>|why" if brief else "of what ran>|what to add per step to arrive there"
+    more = brief and not verbose and any(len(quote.causes) > 1 for quote in found.quotes)
+    return Document(
+        f"{found.model}, {found.step}",
+        choice(found),
+        (
+            Items((*notes(found), *numerators(found))),
+            Text(f"To publish: {cite(found)}") if brief else Text(cite(found), "quote"),
+            tabulate(f"formula|FLOPs per {found.unit}>|{columns}", rows),
+            *([Text("(+ 2: two more causes; -v shows each with its amount)", "dim")] if more else []),
+            Items(tuple(f"{', '.join(names)}: {reason}." for reason, names in found.refused.items())),
+        ),
+        found.exit_code == 0,
+    )
 
 
-def _largest(page: Page, quote: Quote) -> str:
+def _largest(quote: Quote) -> str:
     """The residual, or ``exact``, or the cause of the largest amount and how many more there are."""
     if quote.residual:
         return f"residual {format_signed(quote.residual)}"
@@ -129,70 +122,55 @@ def why(quote: Quote) -> str:
     return "; ".join(f"{name} {format_signed(amount)}" for name, amount in quote.causes.items()) or "exact"
 
 
-def _wrap_line(line: str) -> str:
-    return textwrap.fill(line, WIDTH, break_on_hyphens=False)
+def _every(quote: Quote) -> Inline:
+    """Every cause, and the residual."""
+    residual = ("; ", strong(f"residual {format_signed(quote.residual)}")) if quote.residual else ()
+    return (why(quote), *residual)
 
 
-def markdown(page: Page) -> str:
-    """The page as a section of Markdown, with the amount of every cause."""
-    lines = [
-        f"## {page.model}, {page.step}",
-        "",
-        choice(page),
-        "",
-        *(f"- {line}" for line in (*notes(page), *numerators(page))),
-        "",
-        f"> {cite(page)}",
-        "",
-        f"| formula | FLOPs per {page.unit} | of what ran | what to add per step to arrive there |",
-        "|:--|--:|--:|:--|",
-        f"| *{page.row}* | {per_token(page, page.once)} | 1 | {number(page.once)} per step |",
-    ]
-    if page.again:
-        again = f"{per_token(page, page.again)} | {ratio(page, page.again)} | {number(page.again)} per step"
-        lines.append(f"| *{AGAIN}* | {again} |")
-    for quote in page.quotes:
-        if quote.step is None:
-            continue
-        causes = why(quote) + (f"; **residual {format_signed(quote.residual)}**" if quote.residual else "")
-        lines.append(f"| {quote.name} | {per_token(page, quote.step)} | {ratio(page, quote.step)} | {causes} |")
-    lines += ["", *(f"- {', '.join(names)}: {reason}." for reason, names in page.refused.items())]
-    return "\n".join(lines) + "\n"
+def to_text(found: Comparison) -> str:
+    """The page as a terminal of 80 columns shows it."""
+    return terminal.to_text(describe_comparison(found, brief=True))
 
 
-def data(page: Page) -> str:
+def to_markdown(found: Comparison) -> str:
+    """The page as Markdown, with the amount of every cause."""
+    return markdown.to_markdown(describe_comparison(found))
+
+
+def data(found: Comparison) -> str:
     """The page as JSON: FLOPs of one step, exact integers."""
     content = {
         "schema": SCHEMA,
-        "model": page.model,
-        "pass": "training" if page.training else "forward",
-        "batch": page.batch,
-        "seq": page.seq,
-        "lengths": list(page.lengths),
-        "sides": page.sides,
-        "per": page.unit,
-        "text": page.text,
-        "images": page.images,
-        "image_tokens": page.taken,
-        "image_size": list(page.pixels),
-        "expert_capacity": page.capacity,
-        "dropped": page.dropped,
-        "parameters": page.parameters,
-        "trained": page.trained,
-        "recurrent": page.recurrent,
-        "further": page.further,
-        "topk": page.topk,
-        "indexer": page.indexer,
-        "attention": page.attention,
-        "chosen_keys": page.chosen if page.topk and page.attention else None,
-        "ran": page.ran,
-        "recomputation": page.again,
-        "not_masked": page.causal,
-        "masks_not_seen": page.unseen.lstrip(", "),
-        "mfu_per_step": page.once if page.training else None,
-        "hfu_per_step": page.ran if page.training else None,
-        "cite": cite(page),
-        "versions": dict(page.versions),
+        "model": found.model,
+        "pass": "training" if found.training else "forward",
+        "batch": found.batch,
+        "seq": found.seq,
+        "lengths": list(found.lengths),
+        "sides": found.sides,
+        "per": found.unit,
+        "text": found.text,
+        "images": found.images,
+        "image_tokens": found.taken,
+        "image_size": list(found.pixels),
+        "expert_capacity": found.capacity,
+        "dropped": found.dropped,
+        "parameters": found.parameters,
+        "trained": found.trained,
+        "recurrent": found.recurrent,
+        "further": found.further,
+        "topk": found.topk,
+        "indexer": found.indexer,
+        "attention": found.attention,
+        "chosen_keys": found.chosen if found.topk and found.attention else None,
+        "ran": found.ran,
+        "recomputation": found.again,
+        "not_masked": found.causal,
+        "masks_not_seen": found.unseen.lstrip(", "),
+        "mfu_per_step": found.once if found.training else None,
+        "hfu_per_step": found.ran if found.training else None,
+        "cite": cite(found),
+        "versions": dict(found.versions),
         "formulas": [
             {
                 "name": PREFIX + q.name,
@@ -202,10 +180,10 @@ def data(page: Page) -> str:
                 "residual": q.residual,
                 "reason": q.reason,
             }
-            for q in page.quotes
+            for q in found.quotes
         ],
     }
     return json.dumps(content, indent=1) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Page], str]] = {"text": text, "md": markdown, "json": data}
+FORMATS: Mapping[str, Callable[[Comparison], str]] = {"text": to_text, "md": to_markdown, "json": data}

@@ -1,4 +1,4 @@
-"""``read_request`` and ``make_page``: from a language model to its Page, for ``reconcile llm`` and the Python function."""
+"""From a language model to the comparison of its formulas: ``read_request``, and ``make_comparison``, which runs it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.conventions import MATMUL, NAMED, Conventions
 from ...core.errors import NotInResult, UsageError, short
-from .comparison import Page, facts_of, page
+from .comparison import Comparison, compare_formulas, facts_of
 from .config import framework, read_configuration
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 CONFIG = "config.json"
 
 
-def make_page(
+def make_comparison(
     request: RunRequest,
     name: str,
     take: Callable[[RunRequest, Callable[[Event], None]], Collected],
     tell: Callable[[Event], None],
-) -> Page:
-    """Run a request (``read_request``) and make its page.
+) -> Comparison:
+    """Run a request (``read_request``) and compare the formulas with it.
 
     Raises NotInResult if what ran is not known, and UsageError if no formula has a number.
     """
@@ -40,7 +40,7 @@ def make_page(
     facts = facts_of(collected)
     if facts is None:
         raise UsageError(f"no formula has a number for {name}: {result.ledgers[0].reason}.")
-    return page(result, facts, name)
+    return compare_formulas(result, facts, name)
 
 
 def read_request(
@@ -65,7 +65,7 @@ def read_request(
     Raises UsageError for sizes of a model that has inputs of its own, for inputs of one that is sized, and for a model that
     cannot be used.
     """
-    from ...launch import in_workers, runner
+    from ...launch import importable_models, runner
     from ...launch.request import run_request
     from ...work import load
 
@@ -93,7 +93,7 @@ def read_request(
             f"{told} is counted as it is: leave --lora out; let its function return a model with adapters."
         )
     if isinstance(model, str):
-        shapes = in_workers.shapes(inputs) if inputs is not None else ()
+        shapes = importable_models.shapes(inputs) if inputs is not None else ()
         which = framework() if ":" in model else "model"
         request = run_request(**options, inputs=shapes, **{which: model})
         return replace(request, paths=paths or request.paths), model, runner.collect

@@ -8,12 +8,11 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
-from ...core.conventions import MATMUL, NAMED, Conventions
-from ...core.errors import UsageError, unknown
+from ...core.errors import unknown
 from ...core.registry import known_counters
-from ...engine.settle import settle
-from ..llm import comparison as report
+from ..llm.comparison import PREFIX, Comparison
 from ..llm.config import read_configuration
+from ..llm.request import make_comparison
 from .closed_forms import Numerator
 from .setup import first
 
@@ -25,49 +24,36 @@ FAR = 2
 
 def formulas(config: Path, seq: int, stated: str) -> tuple[Numerator, ...]:
     """FLOPs per token by formula, the stated one first; ``ran`` is what the step takes, and ``ran-causal`` the part of it that no
-    causal mask discards. Raises UsageError for a formula that has no number for this model."""
-    request, name, take = read_configuration(config, 1, seq)
-    collected = take(request, lambda _event: None)
-    result = settle(collected, Conventions(MATMUL, NAMED))
-    (trace,) = result.traces
-    facts = report.facts_of(collected)
-    if MATMUL.name not in trace.totals or facts is None:
-        why = trace.reason if MATMUL.name not in trace.totals else result.ledgers[0].reason
-        raise UsageError(f"{name} has no FLOPs per token: {why}.")
-    made = numerators(report.page(result, facts, name))
+    causal mask discards. Raises UsageError for a formula that has no number for this model, and as ``make_comparison`` does."""
+    made = numerators(make_comparison(*read_configuration(config, 1, seq), lambda _event: None))
     names = [one.name for one in made]
     if stated not in names:
         raise unknown("formula", stated, names)
     return first(stated, made)
 
 
-def numerators(page: report.Page) -> list[Numerator]:
-    """The formulas of a page that have a number, each as what ran and the causes by which it differs."""
-    each = page.tokens
-    found = [Numerator(RAN, "what ran", "recorded op by op", {"what ran": Fraction(page.once, each)})]
-    if page.causal is not None and not page.unseen:
-        found.append(
-            _make_numerator(
-                page, KEPT, "what ran, without masked products", "recorded op by op", {"mask": page.once - page.causal}
-            )
-        )
-    for quote in page.quotes:
+def numerators(compared: Comparison) -> list[Numerator]:
+    """The formulas of a comparison that have a number, each as what ran and the causes by which it differs."""
+    each = compared.tokens
+    found = [Numerator(RAN, "what ran", "recorded op by op", {"what ran": Fraction(compared.once, each)})]
+    if compared.causal is not None and not compared.unseen:
+        mask = {"mask": compared.once - compared.causal}
+        title = "what ran, without masked products"
+        found.append(_make_numerator(compared, KEPT, title, "recorded op by op", mask))
+    for quote in compared.quotes:
         if quote.step is not None:
             causes = {**quote.causes, "residual": quote.residual or 0}
-            source = known_counters()[report.PREFIX + quote.name].summary
-            made = _make_numerator(page, quote.name, quote.name, source, causes)
+            source = known_counters()[PREFIX + quote.name].summary
+            made = _make_numerator(compared, quote.name, quote.name, source, causes)
             over = Fraction(quote.step, each) - made.total  # recomputed activations, if the trace has them
-            found.append(
-                made
-                if not over
-                else _make_numerator(
-                    page, quote.name, quote.name, source, {**causes, "recomputation": int(-over * each)}
-                )
-            )
+            if over:
+                causes["recomputation"] = int(-over * each)
+                made = _make_numerator(compared, quote.name, quote.name, source, causes)
+            found.append(made)
     return found
 
 
-def _make_numerator(page: report.Page, name: str, title: str, source: str, causes: dict[str, int]) -> Numerator:
-    parts = {cause: Fraction(-amount, page.tokens) for cause, amount in causes.items() if amount}
+def _make_numerator(compared: Comparison, name: str, title: str, source: str, causes: dict[str, int]) -> Numerator:
+    parts = {cause: Fraction(-amount, compared.tokens) for cause, amount in causes.items() if amount}
     cost = 0 if name in KNOWN else FAR
-    return Numerator(name, title, source, {"what ran": Fraction(page.once, page.tokens), **parts}, cost)
+    return Numerator(name, title, source, {"what ran": Fraction(compared.once, compared.tokens), **parts}, cost)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.atomic import safe
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.products.audit.claim_cells import cells_of
 from reconcile.products.audit.claims import Claim
 

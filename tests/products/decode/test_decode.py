@@ -15,7 +15,7 @@ from reconcile.core.registry import known_counters
 from reconcile.drift import baselines
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.request import RunRequest
 from reconcile.products.decode.grammar import Source
 from reconcile.products.decode.hints import unseen

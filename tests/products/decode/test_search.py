@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.records import DEAD, FLOP, INITIALIZER, MAC
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.products.decode import search as searching
 from reconcile.products.decode.grammar import Candidate
 from reconcile.products.decode.hints import find_reading, origin, unseen

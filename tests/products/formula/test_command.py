@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from reconcile.cli import cli
 from reconcile.launch import runner
 from reconcile.launch.request import Point, run_request
-from reconcile.launch.workers import written
+from reconcile.launch.workers import worker_files
 
 OWN = ("--torch", "net:make")
 
@@ -52,7 +52,7 @@ def test_wrong_inputs_are_one_sentence(
 
 def test_the_counts_at_a_point_know_their_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "start_workers", lambda *_: ({"frameworks": []}, {}))
-    monkeypatch.setattr(written, "points", lambda *_: [{}])
+    monkeypatch.setattr(worker_files, "points", lambda *_: [{}])
     asked = run_request(torch="net:make", pass_="decode", context=8)
     (collected,) = runner.collect_at(asked, [Point({}, ())], lambda _event: None, counting=False)
     assert collected.meta["context"] == 8

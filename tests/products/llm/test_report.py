@@ -43,12 +43,12 @@ def page() -> Any:
     collected, result = run(Decoder())
     facts = llm.facts_of(collected)
     assert {name: facts[name] for name in FACTS} == FACTS
-    return llm.page(result, facts, "tiny")
+    return llm.compare_formulas(result, facts, "tiny")
 
 
 @pytest.fixture(scope="module")
 def forward() -> Any:
-    return llm.page(run(Decoder(), "forward")[1], FACTS, "tiny")
+    return llm.compare_formulas(run(Decoder(), "forward")[1], FACTS, "tiny")
 
 
 def test_what_ran_is_a_closed_form(page: Any) -> None:
@@ -69,7 +69,7 @@ def test_the_exact_formulas_come_first_and_are_recommended(page: Any) -> None:
     exact = [q.name for q in page.quotes if q.step == RAN]
     assert exact
     assert [q.name for q in page.quotes][: len(exact)] == exact
-    assert f"Right for this model: {', '.join(exact)}." in report.text(page).replace("\n", " ")
+    assert f"Right for this model: {', '.join(exact)}." in report.to_text(page).replace("\n", " ")
 
 
 def test_a_forward_pass_is_a_third_of_the_step(page: Any, forward: Any) -> None:
@@ -77,8 +77,8 @@ def test_a_forward_pass_is_a_third_of_the_step(page: Any, forward: Any) -> None:
     with_number = [q for q in forward.quotes if q.step is not None]
     assert [q.name for q in with_number if q.residual or q.step + sum(q.causes.values()) != RAN // 3] == []
     assert len(with_number) >= 12
-    assert "MFU:" not in report.text(forward)
-    assert f"Forward: {RAN // 3 // TOKENS:,} FLOPs per token" in report.text(forward)
+    assert "MFU:" not in report.to_text(forward)
+    assert f"Forward: {RAN // 3 // TOKENS:,} FLOPs per token" in report.to_text(forward)
     assert f"a forward pass of {B} x {T} tokens" in report.cite(forward)
     data = json.loads(report.data(forward))
     assert (data["pass"], data["mfu_per_step"], data["hfu_per_step"]) == ("forward", None, None)
@@ -86,7 +86,7 @@ def test_a_forward_pass_is_a_third_of_the_step(page: Any, forward: Any) -> None:
 
 @pytest.mark.parametrize("of", ["page", "forward"])
 def test_it_fits_80_columns(of: str, request: pytest.FixtureRequest) -> None:
-    assert [line for line in report.text(request.getfixturevalue(of)).splitlines() if len(line) > 80] == []
+    assert [line for line in report.to_text(request.getfixturevalue(of)).splitlines() if len(line) > 80] == []
 
 
 def test_what_is_not_known_is_said(page: Any) -> None:
@@ -97,8 +97,8 @@ def test_what_is_not_known_is_said(page: Any) -> None:
 
 def test_a_residual_is_never_hidden(page: Any) -> None:
     opened = replace(page, quotes=(replace(page.quotes[0], residual=7, step=RAN - 7), *page.quotes[1:]))
-    assert "residual +7" in report.text(opened)
-    assert "**residual +7**" in report.markdown(opened)
+    assert "residual +7" in report.to_text(opened)
+    assert "**residual +7**" in report.to_markdown(opened)
 
 
 def test_recomputed_activations_are_of_hfu_alone(page: Any) -> None:
@@ -108,8 +108,8 @@ def test_recomputed_activations_are_of_hfu_alone(page: Any) -> None:
     assert f"{RAN // TOKENS + 4:,} FLOPs per token (106,032 per step), of them 4 for activations" in hfu
     assert again.exact == page.exact
     assert (again.causal, page.causal) == (KEPT, KEPT)
-    assert f"\n{llm.AGAIN}" in report.text(again)
-    assert f"| *{llm.AGAIN}* | 4 |" in report.markdown(again)
+    assert f"\n{llm.AGAIN}" in report.to_text(again)
+    assert f"| *{llm.AGAIN}* | 4 |" in report.to_markdown(again)
 
 
 class Checkpointed(Decoder):
@@ -125,7 +125,7 @@ class Checkpointed(Decoder):
 def test_with_checkpoints_causes_lead_to_the_number_beside_them() -> None:
     _, result = run(Checkpointed())
     again = 2 * L * (LAYER * TOKENS + FULL - F * H * TOKENS)
-    found = llm.page(result, FACTS, "tiny")
+    found = llm.compare_formulas(result, FACTS, "tiny")
     assert (found.once, found.again, found.ran) == (RAN, again, RAN + again)
     with_number = [q for q in found.quotes if q.step is not None]
     assert [q.name for q in with_number if q.residual or q.step + sum(q.causes.values()) != RAN] == []
@@ -135,7 +135,7 @@ def test_with_checkpoints_causes_lead_to_the_number_beside_them() -> None:
     booked = {s.from_: {c.value: n for c, n in s.by_cause().items()} for s in result.statements}
     assert booked["formula:6n"]["recomputed"] == again
     assert "recomputed" not in booked["formula:gpt-neox-hfu"]
-    text = report.text(found)
+    text = report.to_text(found)
     assert f"\n{llm.ONCE} " in text
     assert f"without {report.per_token(found, again)} for activations that are computed again" in text.replace(
         "\n", " "
@@ -144,7 +144,7 @@ def test_with_checkpoints_causes_lead_to_the_number_beside_them() -> None:
 
 def test_what_only_rounds_to_one_does_not_look_exact(page: Any) -> None:
     near = replace(page, quotes=(replace(page.quotes[0], step=RAN + 1, causes={"lookup-as-product": -1}),))
-    assert f"| {report.per_token(page, RAN + 1)} | 1.0000 (+1) |" in report.markdown(near)
+    assert f"| {report.per_token(page, RAN + 1)} | 1.0000 (+1) |" in report.to_markdown(near)
     assert "1.0000 (+1) times what ran" in report.choice(near)
 
 
@@ -152,7 +152,7 @@ def test_causes_that_cancel_out_are_no_exact_formula(page: Any) -> None:
     quote = replace(page.quotes[0], step=RAN, causes={"attention-halved": 5, "formula-differs": -5})
     cancelled = replace(page, quotes=(quote,))
     assert cancelled.exact == ()
-    assert "attention-halved + 1" in report.text(cancelled)
+    assert "attention-halved + 1" in report.to_text(cancelled)
     assert report.choice(cancelled).startswith(f"No formula is exact for this model. The nearest is {quote.name}, 1")
 
 

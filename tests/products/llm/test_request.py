@@ -192,6 +192,6 @@ def test_what_ran_unknown_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def incomplete(*_args: Any, **_options: Any) -> Any:
         raise reconcile.NotInResult("net has no number: an op is not known")
 
-    monkeypatch.setattr(request, "make_page", incomplete)
+    monkeypatch.setattr(request, "make_comparison", incomplete)
     done = CliRunner().invoke(cli, ["llm", "net:make"])
     assert (done.exit_code, done.stderr) == (3, "Error: net has no number: an op is not known\n")

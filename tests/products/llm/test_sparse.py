@@ -45,7 +45,7 @@ def test_attention_on_all_keys_and_on_those_chosen(found: Any) -> None:
     index = 2 * (INDEX + SCORES + SUM)
     assert (found.ran, found.indexer, found.attention, found.topk) == (RAN, index, ATTENTION, TOPK)
     assert (found.chosen, found.further) == (RAN - ATTENTION + CHOSEN, 0)
-    (sentence,) = notes.sparse(found)
+    (sentence,) = notes.sparse_attention_note(found)
     per = [notes.per_token(found, flops) for flops in (index, ATTENTION, CHOSEN, RAN - ATTENTION + CHOSEN)]
     assert sentence == (
         f"The indexer of sparse attention takes {per[0]} FLOPs per token. Attention on all keys ran, {per[1]}, with a mask for "
@@ -53,32 +53,32 @@ def test_attention_on_all_keys_and_on_those_chosen(found: Any) -> None:
         "of the whole step: say which of both your MFU is."
     )
     assert found.recurrent == 0
-    assert notes.further(found) == notes.both(found) == []
+    assert notes.prediction_layers_note(found) == notes.encoder_decoder_note(found) == []
 
 
 @pytest.mark.slow
 def test_all_keys_are_chosen_of_a_short_sequence() -> None:
     found = page(indexed(index_topk=2 * T))
     assert found.chosen == found.ran
-    assert notes.sparse(found) == [
+    assert notes.sparse_attention_note(found) == [
         f"The indexer of sparse attention takes {notes.per_token(found, found.indexer)} FLOPs per token."
     ]
 
 
 @pytest.mark.slow
 def test_further_tokens_are_said_unless_the_model_may_have_them() -> None:
-    (sentence,) = notes.further(page(indexed(num_nextn_predict_layers=2)))
+    (sentence,) = notes.prediction_layers_note(page(indexed(num_nextn_predict_layers=2)))
     assert sentence.startswith(
         "The configuration states 2 layers of multi-token prediction. The model that ran has none"
     )
     assert "prediction-layers-counted" in sentence
-    assert notes.further(page(Further())) == []
+    assert notes.prediction_layers_note(page(Further())) == []
 
 
 @pytest.mark.slow
 def test_a_token_of_two_sides_is_said() -> None:
     found = page(Sides(), torch.randn(B, T, H))
-    (sentence,) = notes.both(found)
+    (sentence,) = notes.encoder_decoder_note(found)
     assert sentence.startswith(f"The encoder and the decoder have {T} tokens each")
     assert found.step == f"a training step of {B} x {T} tokens on each side"
     assert found.tokens == TOKENS

@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.core.conventions import MATMUL, NAMED, Conventions
-from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import RunRequest, run_request
+from reconcile.products.llm.comparison import Comparison
+from reconcile.products.llm.request import make_comparison
 from reconcile.products.mfu import config_formulas
 
 torch = pytest.importorskip("torch")
@@ -40,28 +40,29 @@ Found = Callable[..., tuple[int, dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def ran() -> tuple[RunRequest, Collected, Answer]:
-    """A training step of the decoder, with every formula, settled."""
+def ran() -> Comparison:
+    """A training step of the decoder, and every formula beside it."""
     ids, request = torch.zeros(B, T, dtype=torch.int64), run_request(counters=("formula:all",), pass_="training")
-    made = {"torch": decoders.Decoder()}
-    collected = collect_live(made, ids, request, lambda _event: None)
-    return request, collected, config_formulas.settle(collected, Conventions(MATMUL, NAMED))
+
+    def take(asked: RunRequest, tell: Any) -> Collected:
+        return collect_live({"torch": decoders.Decoder()}, ids, asked, tell)
+
+    return make_comparison(request, "tiny", take, lambda _event: None)
 
 
 @pytest.fixture
-def found(ran: tuple[RunRequest, Collected, Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Found:
+def found(ran: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Found:
     """The command on the utilisation of so many FLOPs per token, with a peak of 10 GFLOP/s, printed with two decimals."""
-    request, collected, answer = ran
     config = tmp_path / "config.json"
     config.write_text("{}")
     given: list[tuple[Path, int]] = []
 
     def configured(file: Path, batch: int, seq: int) -> Any:
         given.append((file, seq))
-        return request, "tiny", lambda *_: collected
+        return ()
 
     monkeypatch.setattr(config_formulas, "read_configuration", configured)
-    monkeypatch.setattr(config_formulas, "settle", lambda *_: answer)
+    monkeypatch.setattr(config_formulas, "make_comparison", lambda _tell: ran)
 
     def found(per_token: int, *more: str) -> tuple[int, dict[str, Any]]:
         claim = f"{100 * TOKENS * per_token / 10**10:.2f}%"
