@@ -1,4 +1,4 @@
-"""reports/llm.md: nine full-size models, what ran by closed forms of their configurations, and the disputed numbers by cause."""
+"""reports/llm.md: nine full-size models, and what ran by closed forms of their configurations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.matrix.llm_forms import flops, products
+from tests.matrix.llm_forms import flops
 from tests.matrix.llm_page import (
     CASES,
     CONFIGURATIONS,
@@ -18,13 +18,10 @@ from tests.matrix.llm_page import (
     PAGE,
     PASSES,
     Case,
-    by_source,
     overview,
     ratios,
     words,
 )
-from tests.matrix.llm_quoted import MODELS as QUOTED_MODELS
-from tests.matrix.llm_quoted import QUOTED, SEQ
 from tests.own.one_process import Commands
 
 STALE = "reports/llm.md is stale: run `make llm` and commit what changed"
@@ -69,72 +66,6 @@ def test_every_model_is_there_at_every_length() -> None:
 def test_what_ran_is_a_closed_form_of_the_configuration(case: Case) -> None:
     pass_, name, seq = case
     assert row(case, "*what ran*")[0] * seq == flops(config(name), pass_, seq)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_each_formula_and_its_causes_give_what_ran(case: Case) -> None:
-    pass_, name, seq = case
-    names = re.findall(r"^\| ([a-z0-9.-]+) \|", SECTIONS[case], re.MULTILINE)
-    names.remove("formula")
-    assert len(names) >= (14 if pass_ == "training" else 4)
-    told = {n: row(case, n) for n in names}
-    ran = flops(config(name), pass_, seq)
-    stated = {n: Fraction(ran - sum(causes.values()), seq) for n, (_, causes) in told.items()}
-    assert [n for n, (token, _) in told.items() if token != round(stated[n], 2)] == []  # two digits are printed
-
-
-def test_the_disputed_numbers() -> None:
-    c = config("llama-3-8b")
-    h, layers, vocabulary = c["hidden_size"], c["num_hidden_layers"], c["vocab_size"]
-    table, norms = h * vocabulary, (2 * layers + 1) * h
-    llama = ("training", "llama-3-8b", 8192)
-    ran, _ = row(llama, "*what ran*")
-    nanogpt, causes = row(llama, "nanogpt")
-    assert (table, norms, nanogpt - ran) == (525_336_576, 266_240, 3_153_616_896)
-    assert causes == {"lookup-as-product": -6 * table * 8192, "parameters-as-products": -6 * norms * 8192}
-    assert row(llama, "trl") == (ran, {})
-    assert row(llama, "torchtitan")[1] == {"parameters-as-products": -6 * norms * 8192}
-    qwen = config("qwen3-0.6b")
-    wide = qwen["num_attention_heads"] * qwen["head_dim"] - qwen["hidden_size"]
-    lost = (
-        12 * qwen["num_hidden_layers"] * wide * 2048
-    )  # per token: attention is as wide as its heads, not as the model
-    assert row(("training", "qwen3-0.6b", 2048), "nanogpt")[1]["width-assumed"] == lost * 2048
-    heads, keys = qwen["num_attention_heads"], qwen["num_key_value_heads"]
-    matrices = (
-        12 * qwen["num_hidden_layers"] * qwen["hidden_size"] * wide * (heads + keys) // heads
-    )  # h (q + 2 k d) + q h
-    _, nemo = row(("training", "qwen3-0.6b", 2048), "nemo-llama3")
-    assert nemo["width-assumed"] == (lost + matrices) * 2048
-    assert nemo["attention-halved"] == 6 * qwen["num_hidden_layers"] * qwen["hidden_size"] * 2048 * 2048
-    assert nemo["formula-differs"] == 6 * qwen["hidden_size"] * (qwen["vocab_size"] - 128256) * 2048
-
-
-def other_readings(c: dict[str, Any]) -> dict[str, int]:
-    """FLOPs per token that the quoted numbers stand for, where they are not the source's."""
-    h, layers, heads, seq = c["hidden_size"], c["num_hidden_layers"], c["num_attention_heads"], SEQ
-    logits = h * c["vocab_size"]
-    weights, pairs = products(c)
-    ran = 6 * (weights + pairs * seq)
-    everything = weights + (2 * layers + 1) * h + (0 if c["tie_word_embeddings"] else logits)
-    return {
-        "cookbook": ran - 4 * logits + 4 * h,
-        "olmo-core": ran + 6 * (2 * layers + 1) * h,
-        "litgpt": 6 * everything + 12 * layers * h * seq,
-        "chinchilla": ran + 6 * logits + 9 * heads * layers * seq,
-        "gpt-neox": 6 * everything + 60 * layers * h * seq,
-    }
-
-
-@pytest.mark.parametrize("model", list(enumerate(QUOTED_MODELS)), ids=QUOTED_MODELS)
-def test_who_is_right_is_said_of_each_ratio_unlike_the_sources(model: tuple[int, str]) -> None:
-    at, name = model
-    sources, read = by_source(SECTIONS["training", name, SEQ]), other_readings(config(name))
-    ran, _ = row(("training", name, SEQ), "*what ran*")
-    assert {q.formula for q in QUOTED if q.why} == set(read)
-    assert [q.name for q in QUOTED if q.ratios[at] != sources[q.formula] and not q.why] == []
-    told = {q.formula: q.ratios[at] for q in QUOTED if q.why}
-    assert {formula: f"{float(count / ran):.4f}" for formula, count in read.items()} == told
 
 
 @pytest.mark.frameworks

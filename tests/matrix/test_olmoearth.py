@@ -91,20 +91,3 @@ def test_the_command_gives_the_rows_of_the_page(tmp_path: Path) -> None:
 def test_encoders_of_olmoearth_are_closed_forms(model: dict[str, Any]) -> None:
     old, new = encoder(**model["arguments"])
     assert table()[model["name"]][:3] == [giga(old, 13), giga(new, 13), f"{new / old:.2f}"]
-
-
-def test_places_follow_from_the_numbers() -> None:
-    rows = table()
-    assert len(rows) == len(MODELS) == 21
-    was, is_ = (sorted(rows, key=lambda name: float(rows[name][column])) for column in (0, 1))
-    assert {name: row[3] for name, row in rows.items()} == {
-        name: f"{was.index(name) + 1} → {is_.index(name) + 1}" for name in rows
-    }
-    moved = sum(was.index(name) != is_.index(name) for name in rows)
-    assert f"{moved} of these 21 change their place" in TEXT
-
-
-def test_fewer_macs_of_version_1_1_are_those_of_thop() -> None:
-    (old, new), (old_1, new_1) = encoder("base"), encoder("base", one_group=True, hidden=64)
-    assert (f"{old / old_1:.1f}", f"{new / new_1:.1f}") == ("2.9", "5.3")
-    assert "it is 844.29 / 157.93, 5.3 times fewer" in TEXT

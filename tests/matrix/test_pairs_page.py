@@ -10,8 +10,7 @@ import pytest
 from reconcile.core.causes import Cause
 from reconcile.core.text import number
 from tests.matrix.pairs_page import NAMED, Row, finding, page, residual, summary
-from tests.matrix.test_huggingface import S, bert, distilbert, encoder, gpt2, t5, vit
-from tests.matrix.transformers_models import ENCODER, GPT, TWINS, VISION
+from tests.matrix.transformers_models import ENCODER, TWINS
 from tests.matrix.transformers_pairs import COUNTERS, PAGE, environment
 
 TOTAL = 4_321
@@ -99,20 +98,3 @@ def test_the_committed_page_says_what_the_page_says_today() -> None:
 
 WIDTH, VOCABULARY, LABELS = ENCODER["hidden_size"], ENCODER["vocab_size"], 2
 DISTILBERT, T5 = TWINS["DistilBertForQuestionAnswering"].settings, TWINS["T5Model"].settings
-CLOSED_FORMS = {
-    **dict.fromkeys(("BertModel", "RobertaModel", "MPNetModel"), bert(ENCODER)),
-    "BertForMaskedLM": encoder(ENCODER, S) + S * WIDTH * (WIDTH + VOCABULARY),
-    "CamembertForTokenClassification": encoder(ENCODER, S) + S * WIDTH * LABELS,
-    "XLMRobertaForSequenceClassification": encoder(ENCODER, S) + WIDTH * (WIDTH + LABELS),
-    "DistilBertForQuestionAnswering": distilbert(DISTILBERT) + S * DISTILBERT["dim"] * LABELS,
-    "GPT2Model": gpt2(GPT),
-    "T5Model": t5({**T5, "vocab_size": 0}),  # without the head
-    "ViTModel": vit(VISION),
-}
-"""Multiply-adds of pairs whose products are known from their configuration."""
-
-
-def test_committed_work_is_the_closed_form_in_both_frameworks() -> None:
-    work = {row[0]: row[1:3] for row in committed()}
-    expected = {pair: [number(2 * macs)] * 2 for pair, macs in CLOSED_FORMS.items()}
-    assert {pair: work[pair] for pair in expected} == expected, STALE

@@ -69,7 +69,7 @@ KNOWN = {("fvcore", TWICE), ("fvcore", WRAPPER), ("flop_counter", WRAPPER)}
 
 
 def judge(net: Net, run: Any) -> None:
-    """Hold a run against what the blocks say. Raises Wrong."""
+    """Hold a run against what the blocks say, and its statements under every convention against 0. Raises Wrong."""
     told = 2 * net.macs
     (trace,) = run.result.traces
     if "matmul" not in trace.totals:
@@ -83,7 +83,7 @@ def judge(net: Net, run: Any) -> None:
     for ledger in run.result.ledgers:
         if ledger.total is None and not ledger.reason:
             raise Wrong(f"{ledger.counter} gives no number and no reason\n{net.story}: {ledger.state}")
-    for statement in run.result.statements:
+    for statement in (each for answer in (run.result, *run.result.others) for each in answer.statements):
         known = [doubt for doubt in net.doubts if (statement.from_, doubt) in KNOWN]
         if statement.residual and known and run.verdict.figures:
             raise Wrong(f"a number is published beside a residual\n{net.story}: {known}")
