@@ -11,17 +11,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
 
-from ...core.records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
+from ...core.records import BACKWARD, FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
 from ..shared.refusal import CannotCount, FactoryError
-from .trace import Recorder, is_work
-from .tracing.higher_order import is_higher_order
+from .memory import is_lazy
+from .tracing.dispatched_calls import DispatchedCall
+from .tracing.followed_calls import is_transformed
 from .tracing.nodes import (
     INPUT,
     WEIGHT,
@@ -33,9 +35,12 @@ from .tracing.nodes import (
     newest,
     storage_of,
 )
+from .tracing.recorder import Recorder
 from .tracing.records import tensor_record, tensors_in
-from .tracing.wrappers import is_fake, is_wrapper
+from .tracing.wrapped_functions import wrap_function
 
+ENGINE = "_engine_run_backward"
+"""The function of torch.autograd that Tensor.backward, torch.autograd.backward and checkpoints with use_reentrant=True call."""
 ATTENTION = (
     *(f"aten._scaled_dot_product_{kind}_attention_backward" for kind in ("flash", "efficient", "cudnn")),
     "aten._scaled_dot_product_flash_attention_for_cpu_backward",
@@ -77,84 +82,106 @@ class Pending:
         self.outputs = outputs
 
 
+@dataclass
+class Pass:
+    """A backward pass that runs.
+
+    Attributes:
+        followed: Whether its gradients are followed themselves.
+        depth: How many modules ran when it began.
+        wrapped: Whether a node's results are wrapped and so not its own, as torch.func has it.
+    """
+
+    followed: bool
+    depth: int
+    wrapped: bool
+
+
 class TrainingRecorder(Recorder):
     """Records every dispatched op of a training step with its phase."""
 
+    path: TrainingPath
+
     def __init__(self, path: TrainingPath, module: torch.nn.Module) -> None:
         super().__init__(path)
-        self.path: TrainingPath = path
-        self.phase = FORWARD
-        self.owner = ""
+        self.phase = FORWARD  # of what runs outside of backward passes
+        self.owner = ""  # its layer, outside of the forward pass
         self.trains = True  # whether anything requires a gradient
         self._newest = newest()
         self._clean: dict[int, Any] = {}  # storages that no input of the model went into, kept alive
+        self._unmade: list[torch.Tensor] = []  # weights of lazy modules, which have no storage yet
         self._of_weights: set[int] = set()  # nodes that no input of the model went into
-        self._loss: Any = None  # numbers of the first node of the loss and of the first one after it
-        self._slots: dict[int, list[Slot]] = {}
+        self._slots: dict[int, list[Slot]] = {}  # by node
         self._pending: list[Pending] = []
         self._arrived: dict[int, Slot] = {}  # results of the node that was done last
         self._done: Any = None
-        self._nested = 0  # backward passes that run
+        self._running: list[Pass] = []  # backward passes, outermost first
         self._detached: set[int] = set()  # leaves inside of a checkpoint that are what went into it
         self._owners = {id(p): name.rpartition(".")[0] for name, p in module.named_parameters()}
         for tensor in list(module.parameters()) + list(module.buffers()):
-            self._set_clean(tensor, True)
+            self.add_weight(tensor)
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if any(map(is_wrapper, types)):
-            return NotImplemented  # see Recorder
-        if any(map(is_fake, types)):
-            return func(*args, **kwargs)
-        if is_higher_order(func):
-            raise FactoryError(RUNS_FUNCTIONS_OF_ITS_OWN % func.name())
-        out = self.ran(func, args, kwargs)
-        if self.paused or not is_work(func):
-            return out
+    def open_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """See Recorder."""
+        raise FactoryError(RUNS_FUNCTIONS_OF_ITS_OWN % func.name())
+
+    def place(self, call: DispatchedCall) -> None:
+        """See Recorder."""
         node = torch._C._current_autograd_node()
-        op = self.record(func, args, kwargs, out, self.where())
+        op = self.record(call, self.where())
         if node is None:
             if self.phase == FORWARD:
-                self.follow(tensors_in([*args, *kwargs.values()]), out)
+                self.follow(call)
             self.add(op._replace(phase=self.phase))
-        elif is_recomputing():
-            self.follow(tensors_in([*args, *kwargs.values()]), out)
+        elif self.is_recomputing():
+            self.follow(call)
             self.add(op._replace(phase=RECOMPUTATION))
-        elif is_leaf(node):  # a gradient arrives
-            self.add(op._replace(phase=_phase(self._goal_of_leaf(node))))
         else:
-            self._backward(node._sequence_nr(), op, tensors_in([*args, *kwargs.values()]), out)
-        return out
+            self.add_gradient(node, op, call)
 
     def where(self) -> str:
         """Layer of what runs now."""
         node = torch._C._current_autograd_node()
-        if node is not None and is_leaf(node):
+        if node is None:
+            return self.path.current if self.phase == FORWARD else self.owner
+        if is_leaf(node):
             return self._owners.get(id(node.variable), "")
-        if is_recomputing():
+        if self.is_recomputing():
             return self.path.inner
-        if node is not None:
-            return self.path.made_in(node._sequence_nr())
-        return self.path.current if self.phase == FORWARD else self.owner
+        return self.path.made_in(node._sequence_nr())
+
+    def is_recomputing(self) -> bool:
+        """Whether what runs now is recomputed; a pass whose gradients are followed turns gradients on, too."""
+        return is_recomputing() and not (self._running and self._running[-1].followed)
 
     def begin(self, phase: str, layer: str) -> None:
         """What follows belongs to this phase and layer."""
         self.phase, self.owner = phase, layer
         if phase == LOSS:
-            self._loss = (newest(), newest())
             self.path.mark(layer)
 
     # Forward: which nodes have nothing to do with the model's inputs.
 
-    def follow(self, tensors: list[torch.Tensor], out: Any) -> None:
-        """These tensors went into an op, and that came out."""
+    def follow(self, call: DispatchedCall) -> None:
+        """Note of a call whether what came out was computed from parameters alone."""
         now = newest()
-        clean = self.of_weights(tensors)
+        if self._unmade:
+            tensors, self._unmade = self._unmade, []
+            for tensor in tensors:
+                self.add_weight(tensor)
+        clean = self.of_weights(call.inputs)
         if clean and now > self._newest:  # an op's node is made right before it is dispatched
             self._of_weights.add(now - 1)
         self._newest = now
-        for tensor in tensors_in(out):
+        for tensor in call.outputs:
             self._set_clean(tensor, clean)
+
+    def add_weight(self, tensor: torch.Tensor) -> None:
+        """This is a parameter or a buffer of the model."""
+        if is_lazy(tensor):
+            self._unmade.append(tensor)
+        else:
+            self._set_clean(tensor, True)
 
     def of_weights(self, tensors: list[torch.Tensor]) -> bool:
         """Whether all of these were computed from parameters alone."""
@@ -169,11 +196,33 @@ class TrainingRecorder(Recorder):
 
     # Backward: what each op's result is needed for.
 
-    def watch(self, roots: list[Any]) -> None:
-        """Hook every node behind these to report when it is done; ops recomputed inside a node belong to its layer."""
-        outermost = not self._nested
-        if self._loss is not None and outermost:
-            self._loss = (self._loss[0], newest())
+    @contextmanager
+    def follow_passes(self, around: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Iterator[None]:
+        """Within this, every backward pass is followed, also one inside of another, and each runs within ``around()``."""
+
+        def follow(run: Callable[..., Any]) -> Callable[..., Any]:
+            def run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
+                create_graph = args[2] if len(args) > 2 else kwargs.get("create_graph")
+                self.begin_pass([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None], bool(create_graph))
+                held, self._pending, self._done = self._pending, [], None
+                try:
+                    with around():
+                        return run(roots, *args, **kwargs)
+                finally:
+                    self._pending, self._done = held, None
+                    self.end_pass(self._running.pop())
+
+            return run_backward
+
+        with wrap_function(torch.autograd, ENGINE, follow):
+            yield
+
+    def begin_pass(self, roots: list[Any], followed: bool) -> None:
+        """A backward pass from these nodes begins: hook every node behind them to report when it is done.
+
+        Ops that are recomputed inside of a node belong to its layer.
+        """
+        outermost = not self._running
         for node in [n for root in roots for n in behind(root)]:
             number = node._sequence_nr()
             if number in self._slots:
@@ -185,40 +234,41 @@ class TrainingRecorder(Recorder):
             node.register_hook(_Done(self, number))
             if isinstance(node, BackwardCFunction):
                 node.register_prehook(_Begun(self.path, number))
+        self._running.append(Pass(followed, len(self.path.running_paths), is_transformed()))
 
-    @contextmanager
-    def inside(self) -> Iterator[None]:
-        """Within this, a backward pass runs inside of a node of another: each settles its own."""
-        held, self._pending, self._done = self._pending, [], None
-        self._nested += 1
-        try:
-            yield
-        finally:
-            self._nested -= 1
-            self._pending, self._done = held, None
+    def end_pass(self, ended: Pass) -> None:
+        """The innermost backward pass has ended, by an exception perhaps."""
 
     def _slot(self, node: Any, source: Any) -> Slot:
         here = self.path.made_in(source._sequence_nr())
         if node is None or is_leaf(node):
             return Slot(WEIGHT if node is None else self._goal_of_leaf(node), here)
-        goal = WEIGHT if self._only_weights(node._sequence_nr(), node) else INPUT
-        return Slot(goal, self.path.made_in(node._sequence_nr()))
+        number = node._sequence_nr()
+        only_weights = number in self._of_weights and not isinstance(node, BackwardCFunction)
+        return Slot(WEIGHT if only_weights else INPUT, self.path.made_in(number))
 
     def _goal_of_leaf(self, node: Any) -> int:
         return INPUT if id(node.variable) in self._detached else WEIGHT
 
-    def _only_weights(self, number: int, node: Any) -> bool:
-        return number in self._of_weights and not isinstance(node, BackwardCFunction)
+    def add_gradient(self, node: Any, op: Op, call: DispatchedCall) -> None:
+        """Add an op of a backward pass, once it is known what its node's results are for."""
+        number = node._sequence_nr()
+        if is_leaf(node):  # a gradient arrives
+            self.add(op._replace(phase=_phase(self._goal_of_leaf(node))))
+        elif self.is_untold(node, number):
+            self.add(op._replace(phase=BACKWARD))
+        elif number == self._done:
+            self._add_accumulation(op, call.inputs)
+        else:
+            self._done, self._arrived = None, {}
+            results = list(call.out) if isinstance(call.out, (tuple, list)) else [call.out]
+            self._pending.append(Pending(op, call.inputs, results))
 
-    def _backward(self, node: int, op: Op, inputs: list[Any], out: Any) -> None:
-        if node == self._done:
-            self._add_accumulation(op, inputs)
-            return
-        if node not in self._slots:
+    def is_untold(self, _node: Any, number: int) -> bool:
+        """Whether it cannot be told what the results of the node with this number are for."""
+        if number not in self._slots:
             raise CannotCount(NESTED_BACKWARD)
-        self._done, self._arrived = None, {}
-        results = list(out) if isinstance(out, (tuple, list)) else [out]
-        self._pending.append(Pending(op, inputs, results))
+        return False
 
     def _add_accumulation(self, op: Op, inputs: list[Any]) -> None:
         """What runs between a node's end and the next one's beginning adds its results to those of other nodes."""
@@ -226,10 +276,6 @@ class TrainingRecorder(Recorder):
         goal = INPUT if any(s.goal == INPUT for s in found) or not found else WEIGHT
         layer = found[0].layer if found else op.layer
         self.add(op._replace(layer=layer, phase=LOSS if layer == LOSS_LAYER else _phase(goal)))
-
-    def settle_op(self, op: Op, phase: str) -> None:
-        """The phase of an op is known."""
-        self.add(op._replace(phase=phase))
 
     def finish_node(self, node: int, gradients: tuple[Any, ...]) -> None:
         """A node has made its results: settle its ops, the last one first."""
@@ -261,14 +307,13 @@ class TrainingRecorder(Recorder):
         elif mask and len(mask) == len(pending.outputs):
             parts = {part: (part,) for part, wanted in enumerate(mask) if wanted}
         else:
-            self.settle_op(op, self._phase_of(node, _whole(goals) or default))
+            self.add(op._replace(phase=self._phase_of(node, _whole(goals) or default)))
             return
         for part, outputs in parts.items():
             unneeded = WEIGHT if part == OF_WEIGHTS or node in self._of_weights else INPUT
             goal = _whole([goals[i] for i in outputs]) or (default if part in outputs else unneeded)
             self.add(
                 op._replace(
-                    id=self.next_id(),
                     outputs=tuple(tensor_record(t) for i in outputs for t in tensors_in(pending.outputs[i])),
                     attrs=dict(op.attrs, part=part),
                     phase=self._phase_of(node, goal),
@@ -276,7 +321,7 @@ class TrainingRecorder(Recorder):
             )
 
     def _phase_of(self, node: int, goal: int) -> str:
-        if self._loss is not None and self._loss[0] <= node < self._loss[1]:
+        if self.path.made_in(node) == LOSS_LAYER:
             return LOSS
         return _phase(WEIGHT if node in self._of_weights and goal != INPUT else goal)
 

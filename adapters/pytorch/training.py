@@ -2,13 +2,12 @@
 
 The loss is the mean of squares of every floating output, summed over the outputs.  Gradients come from
 ``backward()``: the parameters that require one get theirs, and gradients of the model's input are never computed.  Recurrent
-layers and attention are recorded as one op each way, as in inference (fused.py).
+layers and attention are recorded as one op each way, as in inference (tracing/fused_gradients.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -21,15 +20,14 @@ from .lazy import take_lazy
 from .model import TorchModel
 from .optimizers import Update, update_of
 from .phases import TrainingRecorder
-from .trace import finish_trace, is_work
+from .trace import finish_trace
 from .tracing.elsewhere import notice_unseen
-from .tracing.fused import TrainedFusedCalls
+from .tracing.fused_gradients import TrainedFusedCalls
 from .tracing.nodes import TrainingPath
 from .tracing.outside import numbers_kept
 from .tracing.proof import record_model
-from .tracing.records import tensors_in
-from .tracing.threads import record_new_threads as threads_followed
-from .tracing.wrapped_functions import wrap_function
+from .tracing.recorder import is_work
+from .tracing.threads import record_new_threads
 
 
 def step(
@@ -44,7 +42,13 @@ def step(
     If a model has nothing to train, it is the forward pass and the loss.  Raises FactoryError where the model cannot
     be trained on its input, and where it takes gradients itself.
     """
-    with follow_backward(recorder, calls):
+
+    def around() -> AbstractContextManager[Any]:
+        if recorder.phase == FORWARD:
+            raise FactoryError(MODEL_TAKES_GRADIENTS)
+        return nullcontext() if calls is None else calls  # PyTorch leaves modes before a checkpoint recomputes
+
+    with recorder.follow_passes(around):
         outputs = [t for t in tensors_out(_call_module(module, inputs, recorder)) if t.is_floating_point()]
         recorder.begin(LOSS, LOSS_LAYER)
         loss, recorder.trains = _loss(outputs)
@@ -99,27 +103,6 @@ ONE_VALUE_PER_CHANNEL = (
     "The model cannot be trained on this input: %s normalises by its batch's statistics and gets one value per channel, "
     "%s: give a larger batch, or a larger input."
 )
-ENGINE = "_engine_run_backward"
-"""The function of torch.autograd that Tensor.backward, torch.autograd.backward and checkpoints with use_reentrant=True call."""
-
-
-@contextmanager
-def follow_backward(recorder: TrainingRecorder, calls: TrainedFusedCalls | None) -> Iterator[None]:
-    """Within this, the recorder follows every backward pass, also one inside of another, and the function mode holds in
-    what a checkpoint recomputes: PyTorch leaves modes before it begins."""
-
-    def follow(run: Callable[..., Any]) -> Callable[..., Any]:
-        def run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
-            if recorder.phase == FORWARD:
-                raise FactoryError(MODEL_TAKES_GRADIENTS)
-            recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
-            with recorder.inside(), nullcontext() if calls is None else calls:
-                return run(roots, *args, **kwargs)
-
-        return run_backward
-
-    with wrap_function(torch.autograd, ENGINE, follow):
-        yield
 
 
 class Unrecorded(TorchDispatchMode):
@@ -159,7 +142,7 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     recorder = TrainingRecorder(path, module)
     recorder.unfollowed = RAN_ON_ANOTHER_THREAD
     calls = TrainedFusedCalls(recorder)
-    threads = threads_followed(lambda: Unrecorded(path))
+    threads = record_new_threads(lambda: Unrecorded(path))
     elsewhere = notice_unseen(path, recorder.elsewhere, recorder.remarks)
     memory = recorder.memory.until_given_back()
     with elsewhere, memory, numbers_kept(), torch.enable_grad(), calls, recorder, path, threads:

@@ -10,7 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import reconcile  # noqa: E402
-from reconcile.adapters.pytorch.trace import FusedCalls, Recorder  # noqa: E402
+from reconcile.adapters.pytorch.tracing.fused_calls import FusedCalls  # noqa: E402
+from reconcile.adapters.pytorch.tracing.recorder import Recorder  # noqa: E402
 from reconcile.work import UnknownWork, Work, work_of  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 

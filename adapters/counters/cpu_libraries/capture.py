@@ -10,9 +10,10 @@ import torch
 
 from ....core.records import MAC, Entry, Ledger, Sighting
 from ...pytorch.model import TorchModel, versions
-from ...pytorch.trace import FusedCalls, Recorder
 from ...pytorch.tracing import higher_order
+from ...pytorch.tracing.fused_calls import FusedCalls
 from ...pytorch.tracing.module_path import ModulePath
+from ...pytorch.tracing.recorder import Recorder
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
 from .algorithm_notes import notes_of
@@ -37,7 +38,7 @@ def _record_call(model: TorchModel, log: Log) -> Recorder:
 
 def _record_training(model: TorchModel, log: Log) -> Recorder:
     from ...pytorch.optimizers import update_of
-    from ...pytorch.tracing.fused import TrainedFusedCalls
+    from ...pytorch.tracing.fused_gradients import TrainedFusedCalls
     from ...pytorch.tracing.nodes import TrainingPath
     from ...pytorch.training import step
 

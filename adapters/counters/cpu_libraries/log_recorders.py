@@ -11,7 +11,7 @@ from typing import Any
 
 from ....core.records import Op
 from ...pytorch.phases import TrainingRecorder
-from ...pytorch.trace import Recorder
+from ...pytorch.tracing.recorder import Recorder
 from . import PRODUCTS
 from .batch_sizes import BY_BATCH
 from .log_lines import Product

@@ -18,9 +18,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from ....core.records import FLOP, Ledger
 from ...pytorch.model import TorchModel, versions
-from ...pytorch.trace import Recorder
 from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.outside import numbers_kept
+from ...pytorch.tracing.recorder import Recorder
 from ...pytorch.tracing.threads import record_new_threads
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger

@@ -19,8 +19,8 @@ from torch.utils._pytree import tree_flatten
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from ....core.message import text_of
+from ...pytorch.phases import ENGINE
 from ...pytorch.tracing.wrapped_functions import wrap_function
-from ...pytorch.training import ENGINE
 
 RAISES_IN_STEP = (
     "FlopCounterMode raises in this step, because its tracker of modules cannot follow %s: leave flop_counter out"

@@ -17,9 +17,10 @@ import torch
 
 from ....core.records import ALIAS, LIVE, Entry, Ledger, Op, Sighting
 from ...pytorch.model import TorchModel, versions
-from ...pytorch.trace import FusedCalls, Recorder
 from ...pytorch.tracing.call_records import RECURRENT
+from ...pytorch.tracing.fused_calls import FusedCalls
 from ...pytorch.tracing.module_path import ModulePath
+from ...pytorch.tracing.recorder import Recorder
 from ...pytorch.tracing.records import plain, tensor_record, tensors_in
 from .. import ROOT, make_ledger
 from ..limits import Limit, explain_limits

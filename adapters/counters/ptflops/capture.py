@@ -19,9 +19,9 @@ import torch
 
 from ....core.records import MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.model import TorchModel
-from ...pytorch.trace import Recorder
 from ...pytorch.tracing.call_records import op_name
 from ...pytorch.tracing.module_path import ModulePath, module_paths
+from ...pytorch.tracing.recorder import Recorder
 from ...pytorch.tracing.records import tensor_record, tensors_in
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter, CannotCount

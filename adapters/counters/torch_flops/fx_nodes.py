@@ -18,7 +18,7 @@ from ....core.message import text_of
 from ....core.records import Entry, Ledger
 from ...pytorch.call_adapter import CallAdapter, is_leaf, same_numbers
 from ...pytorch.model import TorchModel, versions
-from ...pytorch.trace import FusedCalls
+from ...pytorch.tracing.fused_calls import FusedCalls
 from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.records import plain, tensors_in
 from ...shared import nested

@@ -15,8 +15,8 @@ import torch
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
 from ...pytorch.model import TorchModel, versions
-from ...pytorch.trace import Recorder
 from ...pytorch.tracing.module_path import ModulePath
+from ...pytorch.tracing.recorder import Recorder
 from ...pytorch.tracing.trace_notes import takes_fast_path
 from ...shared.refusal import CannotCount
 from .. import make_ledger

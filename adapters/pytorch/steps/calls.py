@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import torch
 from torch.optim import optimizer as optimizer_hooks
+
+from ..tracing.wrapped_functions import wrap_function
 
 PLAIN = (bool, int, str)
 NEVER_RUN = (torch.nn.ModuleList, torch.nn.ModuleDict, torch.nn.ParameterList, torch.nn.ParameterDict)
@@ -103,23 +106,22 @@ class Calls:
             return lambda: None
         from torch._dynamo.eval_frame import OptimizedModule
 
-        call = OptimizedModule.__call__
+        def watch(call: Callable[..., Any]) -> Callable[..., Any]:
+            def call_compiled(compiled: Any, *args: Any, **kwargs: Any) -> Any:
+                if compiled._orig_mod is not self._model or self._compiled:
+                    return call(compiled, *args, **kwargs)
+                self._tell(args, kwargs, lambda _step: None)  # its context is told of this call
+                self._compiled = True
+                try:
+                    return call(compiled, *args, **kwargs)
+                finally:
+                    self._compiled = False
 
-        def call_compiled(compiled: Any, *args: Any, **kwargs: Any) -> Any:
-            if compiled._orig_mod is not self._model or self._compiled:
-                return call(compiled, *args, **kwargs)
-            self._tell(args, kwargs, lambda _step: None)  # its context is told of this call
-            self._compiled = True
-            try:
-                return call(compiled, *args, **kwargs)
-            finally:
-                self._compiled = False
+            return call_compiled
 
-        def back() -> None:
-            OptimizedModule.__call__ = call
-
-        OptimizedModule.__call__ = call_compiled
-        return back
+        stack = ExitStack()
+        stack.enter_context(wrap_function(OptimizedModule, "__call__", watch))
+        return stack.close
 
     def _before(self, module: torch.nn.Module, args: Any, kwargs: Any) -> None:
         if torch.compiler.is_compiling() or torch._C._current_autograd_node() is not None:

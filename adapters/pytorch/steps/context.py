@@ -21,13 +21,11 @@ from ...shared.refusal import BeyondCounter
 from ..model import versions
 from ..trace import finish_trace
 from ..tracing.elsewhere import notice_unseen
-from ..tracing.higher_order import disable_compilation
+from ..tracing.higher_order import disable_compilation, run_uncompiled
 from ..tracing.outside import LEAVING, MAKING
-from ..tracing.records import tensors_in
-from ..tracing.threads import record_new_threads as threads_followed
+from ..tracing.threads import record_new_threads
 from ..tracing.wrapped_functions import wrap_function
-from ..training import ENGINE, RAN_ON_ANOTHER_THREAD, Unrecorded
-from .branches import uncompiled_branches
+from ..training import RAN_ON_ANOTHER_THREAD, Unrecorded
 from .frames import called_by
 from .recorded_model import RecordedModel
 from .recorder import StepRecorder
@@ -74,24 +72,6 @@ def crossings(recorder: StepRecorder) -> Iterator[None]:
             for name in names:
                 if hasattr(owner, name):
                     stack.enter_context(wrap_function(owner, name, watch(owner is torch.Tensor)))
-        yield
-
-
-@contextmanager
-def backward_passes(recorder: StepRecorder) -> Iterator[None]:
-    """Meanwhile the recorder follows every backward pass."""
-
-    def follow(run: Any) -> Any:
-        def run_backward(
-            roots: Any, grad_tensors: Any, retain_graph: Any, create_graph: Any, *args: Any, **kwargs: Any
-        ) -> Any:
-            recorder.watch([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None])
-            with recorder.run_backward(bool(create_graph)):
-                return run(roots, grad_tensors, retain_graph, create_graph, *args, **kwargs)
-
-        return run_backward
-
-    with wrap_function(torch.autograd, ENGINE, follow):
         yield
 
 
@@ -183,11 +163,11 @@ class StepContext:
                 recorder.memory.until_given_back(),
                 eager(),
                 disable_compilation(),
-                uncompiled_branches(recorder.opens),
-                backward_passes(recorder),
+                run_uncompiled(recorder.opens),
+                recorder.follow_passes(),
                 crossings(recorder),
                 nullcontext() if self.optimizers_told else optimizers(recorder, done),
-                threads_followed(lambda: Unrecorded(path)),
+                record_new_threads(lambda: Unrecorded(path)),
                 path,
                 self._run_counters(),
                 recorder,
@@ -224,7 +204,6 @@ class StepContext:
         if _get_current_dispatch_mode() is not recorder:
             recorder.elsewhere.append(Problem("", "(step)", "", CONTEXTS_LEFT_OUT_OF_ORDER))
         self._stack.close()
-        recorder.finish()
         recorder.release()
         if error is not None:
             recorder.elsewhere.append(

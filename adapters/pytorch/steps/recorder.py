@@ -34,21 +34,21 @@ from ....core.records import (
     Op,
 )
 from ..lazy import find_unbegun, is_unbegun
-from ..trace import LIFTED, Recorder, is_work
-from ..tracing.higher_order import is_higher_order
-from ..tracing.nodes import is_leaf, newest, storage_of
-from ..tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_fake, is_wrapper
+from ..memory import is_lazy
+from ..phases import Pass, TrainingRecorder
+from ..tracing.dispatched_calls import DispatchedCall
+from ..tracing.nodes import TrainingPath, is_leaf, newest, storage_of
+from ..tracing.recorder import COMPOSITE, LIFTED, OPERATOR, Recorder, is_work
+from ..tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_wrapper
 from .frames import called_function, runs
-from .passes import PassRecorder
 from .path import StepPath
-from .signature import Signatures, Signed, Tally, given_tensors, shapes_of
 
 OPTIMIZER_LAYER = "(optimizer)"
 """Layer of what an optimiser does: it handles parameters of several layers at once."""
 AFTER_LAYER = "(after the call)"
 """Layer of what a program does with a model's results if it takes no gradients."""
-OPERATOR, COMPOSITE, HIGHER = 1, 2, 3
-"""Kinds of what is dispatched; 0 is no work."""
+SCRIPT = "DifferentiableGraph"
+"""Name of the node that TorchScript makes of several layers."""
 TENSORS_OF_OWN_CLASS = (
     "the step has tensors of a class of their own (%s): it counts what is called on them, not what they run"
 )
@@ -61,27 +61,31 @@ RUNS_FUNCTIONS_OF_ITS_OWN = (
 )
 
 
-class StepRecorder(PassRecorder):
+class StepRecorder(TrainingRecorder):
     """Records every dispatched op of a program's step."""
+
+    path: StepPath
 
     def __init__(self, models: Any) -> None:
         self.counters: list[Any] = []  # that are told each op: see adapters/counters/flop_counter/nested.py
-        self.around: Any = None  # runs each op for the recorder: see adapters/counters/torch_profiler/nested.py
         self.latest: Any = None  # the record of the op that ran last
-        self._kinds: dict[Any, tuple[int, list[Any]]] = {}
+        self._counting: dict[Any, list[Any]] = {}  # the counters that have a formula for an operator
         self.calls: list[tuple[torch.nn.Module, Any]] = []  # of models, with what they were called with
-        self.signatures = Signatures()
-        self.tally = Tally()
         self.renamed: dict[str, str] = {}  # layers that have another name once the step is done
         self.last = ""  # the layer of the op that was recorded last
         self.steps = 0  # of optimisers
+        self.passes = 0  # backward passes
+        self._began = newest()  # nodes before this one were made before the step
+        self._scripts: dict[int, bool] = {}  # by node: whether it is the gradients of a script
+        self._weights: dict[int, Any] = {}  # storages of weights, which no pass lets go
         self._of_call = FORWARD  # the phase of the call of a model that runs
+        self._operator_at: tuple[str, str] | None = None  # layer and phase of the operator that runs functions now
         self._optimizing: list[Any] = []  # frames in which optimisers step
         self._inputs: list[Any] = []
         self._unbegun: list[ref[Any]] = []
         self._whole: DTensorCall | None = None  # the call on whole tensors that a part of is computed now
-        super().__init__()
-        self.path: StepPath = StepPath(models, self._meet_modules, self._note_call, self._note_return)
+        super().__init__(TrainingPath(torch.nn.Module()), torch.nn.Module())
+        self.path = StepPath(models, self._meet_modules, self._note_call, self._note_return)
 
     # Names and calls of models.
 
@@ -91,8 +95,13 @@ class StepRecorder(PassRecorder):
             for tensor in [*module._parameters.values(), *module._buffers.values()]:
                 if tensor is not None:
                     self._owners.setdefault(id(tensor), name)
-                    self._set_clean(tensor, True)
-                    self._weights.update([storage_of(tensor)])
+                    self.add_weight(tensor)
+
+    def add_weight(self, tensor: torch.Tensor) -> None:
+        """See TrainingRecorder."""
+        super().add_weight(tensor)
+        if not is_lazy(tensor):
+            self._weights.update([storage_of(tensor)])
 
     def _note_call(self, module: torch.nn.Module, given: Any) -> None:
         if self.paused or torch._C._current_autograd_node() is not None:
@@ -120,42 +129,33 @@ class StepRecorder(PassRecorder):
 
     # Ops.
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if types and any(map(is_wrapper, types)):
-            if self._running:  # gradients arrive as tensors of that class, and what makes them makes others
-                self._running[-1].wrapped = True
-            return self._record_wrapped(func, types, args, kwargs)
-        if types and any(map(is_fake, types)):
-            if self._whole is None:
-                for counter in self.counters:
-                    counter.withhold(TENSORS_WITHOUT_VALUES)
-            return func(*args, **kwargs)
-        known = self._kinds.get(func)
-        if known is None:
-            known = self._kinds[func] = self._kind(func)
-        kind, counters = known
-        if kind == HIGHER:
-            self.opens(func.name())
-            return self._open_operator(func, args, kwargs)
-        if kind == COMPOSITE:
-            with self:
-                return func.decompose(*args, **kwargs)
-        around = self.around if kind else None
-        out = self.ran(func, args, kwargs, around)
-        if kind and not self.paused:
-            self._place(func, args, kwargs, out)
-            if self._whole is None:
-                for counter in counters:
-                    counter.saw(func, args, kwargs, out)
-        elif kind:
-            for counter in self.counters:
-                counter.skip_op()
-        return out
+    __torch_dispatch__ = Recorder.dispatch
+    """Without PyTorch's guard against compilation, which costs more than the rest: nothing is compiled within a step."""
 
-    def _record_wrapped(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Let a tensor of a class of its own take the call apart: what it calls is met here (see Recorder). Counters see the
-        call on the whole of a tensor that several processes share, and not the one on the part of this process."""
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def kind_of(self, func: Any) -> int:
+        """See Recorder. An operator that is nothing but others, which reaches a recorder in inference_mode alone, is taken apart
+        as counters of ops do."""
+        kind = super().kind_of(func)
+        if kind == OPERATOR and any(counter.takes_apart(func) for counter in self.counters):
+            return COMPOSITE
+        self._counting[func] = [each for each in self.counters if kind == OPERATOR and each.counts(func)]
+        return kind
+
+    def meet_fake(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """See Recorder."""
+        if self._whole is None:
+            self._withhold(TENSORS_WITHOUT_VALUES)
+        return func(*args, **kwargs)
+
+    def meet_wrapped(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """See Recorder. Counters see the call on the whole of a tensor that several processes share, and not the one on the part
+        of this process."""
+        if self._running:  # gradients arrive as tensors of that class, and what makes them makes others
+            self._running[-1].wrapped = True
         if any(map(is_distributed, types)) and self._whole is None and is_work(func):
             self._whole = whole = DTensorCall(func, args, kwargs)
             try:
@@ -171,75 +171,80 @@ class StepRecorder(PassRecorder):
             return out
         for kind in types:
             if is_wrapper(kind) and not is_distributed(kind) and not is_awaited(kind):
-                for counter in self.counters:
-                    counter.withhold(TENSORS_OF_OWN_CLASS % kind.__name__)
+                self._withhold(TENSORS_OF_OWN_CLASS % kind.__name__)
         return NotImplemented
 
     def opens(self, name: str) -> None:
         """An operator that runs functions of the program is called."""
+        self._withhold(RUNS_FUNCTIONS_OF_ITS_OWN % name)
+
+    def _withhold(self, why: str) -> None:
         for counter in self.counters:
-            counter.withhold(RUNS_FUNCTIONS_OF_ITS_OWN % name)
+            counter.withhold(why)
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # nothing is compiled within a step, and PyTorch's own guard costs more than the rest
-
-    def _kind(self, func: Any) -> tuple[int, list[Any]]:
-        """What an operator is, and the counters that have a formula for it. One that is nothing but others, which reaches a
-        recorder in inference_mode alone, is taken apart as counters of ops do."""
-        if is_higher_order(func):
-            return HIGHER, []
-        if not is_work(func):
-            return 0, []
-        if any(counter.takes_apart(func) for counter in self.counters):
-            return COMPOSITE, []
-        return OPERATOR, [counter for counter in self.counters if counter.counts(func)]
-
-    def _open_operator(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """See Recorder.open_operator; what is recorded whole belongs to the module that runs."""
-        at, before, node = self.where(), self.count, torch._C._current_autograd_node()
-        during = RECOMPUTATION if self._again() else self._of_call if node is None else BACKWARD
-
-        def count(op: Op, layer: str, phase: str) -> None:
-            before(op, at, during)
-
-        self.count = count  # type: ignore[method-assign]
+    def open_operator(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """See Recorder. What such an operator runs belongs to the module that runs."""
+        self.opens(func.name())
+        during = self._of_call if torch._C._current_autograd_node() is None else BACKWARD
+        held = self._operator_at
+        self._operator_at = held or (self.where(), RECOMPUTATION if self.is_recomputing() else during)
         try:
             return Recorder.open_operator(self, func, args, kwargs)
         finally:
-            self.count = before  # type: ignore[method-assign]
+            self._operator_at = held
 
-    def _place(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
+    def place(self, call: DispatchedCall) -> None:
+        """See Recorder."""
         node, now = torch._C._current_autograd_node(), newest()
         made = now > self._newest  # an op's node is made right before it is dispatched
-        signed = Signed(func, args, kwargs, out)
         outside = node is None or (self.is_stepping and is_leaf(node))
         if outside:
-            layer, phase = self._outside(signed.inputs)
+            layer, phase = self._outside(call.inputs)
         else:
-            layer, phase = self.where(), RECOMPUTATION if self._again() else BACKWARD
+            layer, phase = self.where(), RECOMPUTATION if self.is_recomputing() else BACKWARD
         self.last = self.path.current if layer is None else layer
-        op = self.signatures.record(signed, func, args, kwargs, out, self.last)
-        if self._whole is not None and func is self._whole.func:
-            op = self._whole.annotate(op)
-        if op.op == LIFTED:
-            self.crossings.note_lifted(out)
-        self.latest = op
+        self.latest = op = self.record(call, self.last)._replace(phase=phase)
+        if phase in (FORWARD, INFERENCE, LOSS, RECOMPUTATION):
+            self.follow(call)
         if outside:
             if layer is not None and phase != OTHER:
                 self.path.at(layer, now - 1 if made else now)
-            if phase in (FORWARD, INFERENCE, LOSS):
-                self.follow(signed.inputs, signed.outputs)
-            elif phase == OTHER:  # data that the program makes, say
-                for tensor in signed.outputs:
+            if phase == OTHER:  # data that the program makes, say
+                for tensor in call.outputs:
                     if storage_of(tensor)[0] not in self._weights:  # a step of its own changes weights in place
                         self._set_clean(tensor, False)
-            self.count(op, self.last, phase)
+            self.add(op)
         elif phase == RECOMPUTATION:
-            self.follow(signed.inputs, signed.outputs)
-            self.count(op, self.last, phase)
+            self.add(op)
         else:
-            self._gradient(node, op, signed, out, now if made else 0)
+            if made:
+                self._newest = now
+                if self._running and self._running[-1].followed:
+                    self.path.at(op.layer, now - 1)
+            self.add_gradient(node, op, call)
+        if self._whole is None:
+            for counter in self._counting[call.func]:
+                counter.saw(call.func, call.args, call.kwargs, call.out)
+
+    def skip_call(self) -> None:
+        """See Recorder."""
+        for counter in self.counters:
+            counter.skip_op()
+
+    def record(self, call: DispatchedCall, layer: str) -> Op:
+        """See Recorder."""
+        op = self._records.record(call, layer)
+        if self._whole is not None and call.func is self._whole.func:
+            op = self._whole.annotate(op)
+        if op.op == LIFTED:
+            self.crossings.note_lifted(call.out)
+        return op
+
+    def add(self, op: Op) -> None:
+        """See Recorder."""
+        if self._operator_at is not None:
+            op = op._replace(layer=self._operator_at[0], phase=self._operator_at[1])
+        super().add(op)
 
     def _outside(self, tensors: list[torch.Tensor]) -> tuple[str | None, str]:
         """Layer and phase of what runs in no backward pass; None for the layer of a module that runs."""
@@ -258,36 +263,30 @@ class StepRecorder(PassRecorder):
             return "", FORWARD
         return called_function(), OTHER
 
-    def where(self) -> str:
-        """See TrainingRecorder.where."""
-        node = torch._C._current_autograd_node()
-        if node is None:
-            return self.path.current
-        if is_leaf(node):
-            return self._owners.get(id(node.variable), "")
-        if self._again():
-            return self.path.inner
-        return self.path.made_in(node._sequence_nr())
+    # Backward passes.
 
-    def add(self, op: Op) -> None:
-        """See Recorder.add."""
-        self.count(op, op.layer, op.phase)
+    def end_pass(self, ended: Pass) -> None:
+        """See TrainingRecorder."""
+        self.path.unwind(ended.depth)
+        if not self._running:
+            # what prepares a step, or shows that a trace is whole, is none of its passes
+            self.passes += not self.paused
+            self.path.losing = False
+            self._clean = dict(self._weights)  # what was computed from weights is let go
 
-    def settle_op(self, op: Op, phase: str) -> None:
-        """See TrainingRecorder.settle_op."""
-        self.count(op, op.layer, phase)
+    def is_untold(self, node: Any, number: int) -> bool:
+        """See TrainingRecorder: its gradients are wrapped, it was made before the step, its pass was begun otherwise than by
+        torch.autograd, or it is all of a script."""
+        if number < self._began or number not in self._slots or not self._running or self._running[-1].wrapped:
+            return True
+        script = self._scripts.get(number)
+        if script is None:
+            script = self._scripts[number] = SCRIPT in node.name()
+        return script
 
-    def count(self, op: Op, layer: str, phase: str) -> None:
-        """A call of the op in this layer and phase."""
-        self.tally.add(op, layer, phase, self.on_thread)
-
-    def finish(self) -> None:
-        """The step is done: merge its ops."""
-        self.ops = self.tally.merge_ops(self._name_phase)
-
-    def _name_phase(self, op: Op) -> Op:
-        """What would be the loss of a backward pass, if there had been one, is what came after the call; and without one every
-        call of a model is its forward pass."""
+    def name_op(self, op: Op) -> Op:
+        """See Recorder. Without a backward pass, every call of a model is its forward pass, and what would be the loss is what
+        came after the call."""
         if op.phase == INFERENCE and not self.passes:
             return op._replace(phase=FORWARD)
         if op.phase != LOSS or self.passes:
@@ -297,7 +296,7 @@ class StepRecorder(PassRecorder):
 
     def release(self) -> None:
         """Let go of the tensors that were held so that their addresses stayed theirs: the program may run for hours."""
-        self._clean, self._weights, self._inputs = {}, {}, []
+        self._clean, self._weights, self._inputs, self._unmade = {}, {}, [], []
 
     # Optimisers.
 
@@ -316,3 +315,17 @@ class StepRecorder(PassRecorder):
         """The step of the optimiser is done."""
         if self.is_stepping:
             self._optimizing.pop()
+
+
+def given_tensors(value: Any) -> list[torch.Tensor]:
+    """The tensors that a call is given, in lists and dicts, too."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return [t for item in value for t in given_tensors(item)] if isinstance(value, (tuple, list)) else []
+
+
+def shapes_of(given: Any) -> list[tuple[tuple[int, ...], torch.dtype]]:
+    """Shape and type of each."""
+    return [(tuple(map(int, t.shape)), t.dtype) for t in given_tensors(given)]

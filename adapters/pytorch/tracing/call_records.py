@@ -156,7 +156,7 @@ def tagged_pointwise(func: Any) -> bool:
     return func.namespace not in ("aten", "prims") and tag in func.tags if tag is not None else False
 
 
-def recurrent(name: str, args: tuple[Any, ...], out: Any, id: str, layer: str) -> Op:
+def recurrent(name: str, args: tuple[Any, ...], out: Any, layer: str) -> Op:
     """A call of torch._VF.gru / lstm / rnn_tanh / rnn_relu, padded or packed, as one record (see work/recurrent.py).
 
     Padded: (input, hx, weights, has_biases, num_layers, dropout, train, bidirectional, batch_first);
@@ -180,7 +180,7 @@ def recurrent(name: str, args: tuple[Any, ...], out: Any, id: str, layer: str) -
     if packed and rest[4]:
         attrs["last_batch"] = int(args[1][-1])  # how many sequences are as long as the longest: reversed, they begin
     inputs = tuple(tensor_record(t) for t in tensors + weights)
-    return Op(id, "aten." + name, layer, inputs, tuple(tensor_record(t) for t in tensors_in(out)), attrs)
+    return Op("", "aten." + name, layer, inputs, tuple(tensor_record(t) for t in tensors_in(out)), attrs)
 
 
 def stand_in(name: str, args: tuple[Any, ...]) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Callable
 
@@ -18,6 +18,7 @@ import torch
 
 from ....core.records import Op
 from .records import plain, tensor_record, tensors_in
+from .wrapped_functions import wrap_function
 
 SPACE = "higher_order."
 FLEX = SPACE + "flex_attention"
@@ -33,7 +34,10 @@ FUNCTIONS_AT = {"flex_attention": (3, 4), "flex_attention_backward": (7, 9)}
 """Attention and its gradients: which arguments are ``score_mod`` and the block mask; the scale is the next."""
 
 DIRECT = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
-"""PyTorch's own switch for that."""
+"""PyTorch's own switch of flex_attention, by which it is not compiled."""
+COMPILES = "_hop_compile_and_call"
+"""The function of torch._higher_order_ops.utils that calls all operators with functions as arguments."""
+CONDITION = "_cond_op_wrapper"
 
 
 def is_higher_order(func: Any) -> bool:
@@ -43,21 +47,42 @@ def is_higher_order(func: Any) -> bool:
 
 @contextmanager
 def disable_compilation() -> Iterator[None]:
-    """Meanwhile flex_attention is called as it is: PyTorch would compile it, which it does not do beneath a recorder."""
+    """Within this, flex_attention is called as it is: PyTorch would compile it, which it does not do beneath a recorder."""
     try:  # now: a model that imports it where it calls it would find the switch as PyTorch sets it
         from torch.nn.attention import flex_attention as module
     except ImportError:  # before PyTorch 2.5
         yield
         return
-    if not hasattr(module, DIRECT):
+    with wrap_function(module, DIRECT, lambda _switch: True) if hasattr(module, DIRECT) else nullcontext():
+        yield
+
+
+@contextmanager
+def run_uncompiled(met: Callable[[str], None]) -> Iterator[None]:
+    """Within this, PyTorch compiles no operator to run its functions, and a condition calls the branch that it selects.
+
+    The compiler skips frames that run beneath a recorder's mode, but not the recorder's own.  The branch is called as a plain
+    function, so that autograd follows it: beneath the operator it does not, and PyTorch gets the branch's gradients by compiling
+    it.  ``met`` is called with the name of a condition.
+    """
+    try:
+        from torch._higher_order_ops import utils as module
+    except ImportError:
         yield
         return
-    held = getattr(module, DIRECT)
-    setattr(module, DIRECT, True)
-    try:
+
+    def call_uncompiled(function: Any, args: Any, kwargs: Any = None) -> Any:
+        if getattr(function, "__name__", "") != CONDITION:
+            return function(*args, **(kwargs or {}))
+        met("cond")
+        return _cond(*args)
+
+    with (
+        wrap_function(module, COMPILES, lambda _compiles: call_uncompiled)
+        if hasattr(module, COMPILES)
+        else nullcontext()
+    ):
         yield
-    finally:
-        setattr(module, DIRECT, held)
 
 
 def open_operator(func: Any, args: tuple[Any, ...]) -> Callable[[], Any] | None:
@@ -104,7 +129,7 @@ def _map(function: Any, xs: Any, others: Any) -> Any:
     return maps._stack_pytree([function(*(tuple(row) + tuple(others))) for row in maps._unstack_pytree(xs)])
 
 
-def record(func: Any, args: tuple[Any, ...], out: Any, id: str, layer: str) -> Op:
+def record(func: Any, args: tuple[Any, ...], out: Any, layer: str) -> Op:
     """The record of a higher-order operator's call; flex_attention's says whether scores are changed and blocks are masked."""
     inputs = tuple(tensor_record(t) for t in tensors_in(args))
     attrs: dict[str, Any] = {}
@@ -116,7 +141,7 @@ def record(func: Any, args: tuple[Any, ...], out: Any, id: str, layer: str) -> O
             "block_mask": not _masks_nothing(args[mask_at][-1]),
             "scale": plain(args[mask_at + 1]),
         }
-    return Op(id, SPACE + func.name(), layer, inputs, tuple(tensor_record(t) for t in tensors_in(out)), attrs)
+    return Op("", SPACE + func.name(), layer, inputs, tuple(tensor_record(t) for t in tensors_in(out)), attrs)
 
 
 def _passes_on(score_mod: Any) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import wraps
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch.utils import checkpoint
 from torch.utils.checkpoint import CheckpointFunction
 
 from .module_path import ModulePath
+from .wrapped_functions import wrap_function
 
 WEIGHT, INPUT = 1, 2
 """What a gradient is taken with respect to; an op may serve both."""
@@ -38,7 +40,7 @@ class TrainingPath(ModulePath):
         self._since = [0]
         self._layers = [""]
         self._again: list[str] = []  # the layers of the checkpoints that are being recomputed, outermost first
-        self._frame: Any = None
+        self._frames = ExitStack()
 
     def mark(self, layer: str, since: int | None = None) -> None:
         """From here on, or from this node on, nodes are made in this layer."""
@@ -63,15 +65,12 @@ class TrainingPath(ModulePath):
 
     def __enter__(self) -> TrainingPath:
         super().__enter__()
-        # PyTorch's own: without it a layer is the one that asks for a gradient
-        self._frame = getattr(checkpoint, _FRAME, None)
-        if self._frame is not None:
-            setattr(checkpoint, _FRAME, _frame_of(self, self._frame))
+        if hasattr(checkpoint, _FRAME):  # PyTorch's own: without it a layer is the one that asks for a gradient
+            self._frames.enter_context(wrap_function(checkpoint, _FRAME, lambda plain: _frame_of(self, plain)))
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        if self._frame is not None:
-            setattr(checkpoint, _FRAME, self._frame)
+        self._frames.close()
         super().__exit__(*exc)
 
     def again(self, function: Callable[..., None]) -> Callable[..., None]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
 from ....core.records import REGISTERED, STORED, Op
 from . import higher_order
+from .wrapped_functions import wrap_function
 
 COUNTED_BY_STORED_VALUES = (
     "the work on sparse tensors depends on how many values they store, and is counted as it ran with these"
@@ -76,7 +77,7 @@ PLAIN = (torch.Tensor, torch.nn.Parameter, type(None))
 
 @contextmanager
 def keep_fast_path() -> Iterator[None]:
-    """Meanwhile a mode alone does not keep an encoder from nested tensors, nor attention from those that it is given.
+    """Within this, a mode alone does not keep an encoder from nested tensors, nor attention from those that it is given.
 
     nn.TransformerEncoder packs the positions that a padding mask leaves into a nested tensor. It asks first whether anything
     overrides functions, and a recorder's own mode does; its answer would be another model than the one that runs.
@@ -84,18 +85,17 @@ def keep_fast_path() -> Iterator[None]:
     encoder = getattr(torch.nn, "TransformerEncoder", None)
     attention = torch.nn.MultiheadAttention.forward.__code__
     packing = None if encoder is None else encoder.forward.__code__
-    real = torch.overrides.has_torch_function
 
-    def answer_query(tensors: Any) -> bool:
-        caller = sys._getframe(1).f_code
-        if caller in (packing, attention) and all(type(tensor) in PLAIN for tensor in tensors):
-            first = tensors[0]  # what the encoder packs, which no other device than a real one can, or the query
-            if not first.is_meta if caller is packing else first.is_nested:
-                return False
-        return real(tensors)
+    def watch(has_override: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        def answer_query(tensors: Any) -> bool:
+            caller = sys._getframe(1).f_code
+            if caller in (packing, attention) and all(type(tensor) in PLAIN for tensor in tensors):
+                first = tensors[0]  # what the encoder packs, which no other device than a real one can, or the query
+                if not first.is_meta if caller is packing else first.is_nested:
+                    return False
+            return has_override(tensors)
 
-    torch.overrides.has_torch_function = answer_query
-    try:
+        return answer_query
+
+    with wrap_function(torch.overrides, "has_torch_function", watch):
         yield
-    finally:
-        torch.overrides.has_torch_function = real

@@ -78,13 +78,16 @@ def test_a_context_on_a_thread_counts_that_thread() -> None:
 def test_nothing_stays_behind() -> None:
     """Functions that a context watches are PyTorch's and Python's own again, also after an exception."""
     from torch._higher_order_ops import utils
+    from torch.nn.attention import flex_attention
     from torch.nn.modules import module
     from torch.optim import optimizer
+    from torch.utils import checkpoint
 
     def watched() -> list[object]:
         return [
             torch.autograd._engine_run_backward, torch.Tensor.numpy, torch.as_tensor, threading.Thread.start,
-            utils._hop_compile_and_call, dict(module._global_forward_hooks), dict(module._global_forward_pre_hooks),
+            utils._hop_compile_and_call, flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG, checkpoint._CheckpointFrame,
+            dict(module._global_forward_hooks), dict(module._global_forward_pre_hooks),
             dict(module._global_forward_hooks_always_called), dict(optimizer._global_optimizer_pre_hooks),
             torch.utils._python_dispatch._get_current_dispatch_mode(),
         ]  # fmt: skip
@@ -101,3 +104,8 @@ def test_nothing_stays_behind() -> None:
     for call in (one.enter, other.enter, one.leave, other.leave):
         call()
     assert watched() == before
+
+
+def test_weights_of_a_lazy_module_are_weights_once_they_have_values() -> None:
+    net = torch.nn.Sequential(torch.nn.LazyLinear(nets.WIDE), torch.nn.ReLU(), torch.nn.LazyLinear(nets.OUT))
+    assert phases(counted(lambda: net(rows()).sum().backward(), net)) == STEP

@@ -29,8 +29,8 @@ from ....core.records import (
     Op,
 )
 from ..phases import TrainingRecorder
-from ..trace import FusedCalls
 from .followed_calls import is_followed, is_transformed
+from .fused_calls import FusedCalls
 from .nodes import is_recomputing
 from .records import tensor_record, tensors_in
 
@@ -88,7 +88,6 @@ class _Opaque(torch.autograd.Function):
             attrs = dict(ctx.made.attrs, needs=computed, arrived=arrived, part=part)
             recorder.add(
                 ctx.made._replace(
-                    id=recorder.next_id(),
                     op=ctx.made.op + "_backward",
                     outputs=tuple(tensor_record(ctx.like[i]) for i in tensors if computed[i]),
                     attrs=attrs if needed else dict(attrs, **{UNNEEDED: True}),

@@ -1,0 +1,101 @@
+"""FusedCalls: the mode of functions that lets recurrent layers and attention through as one op each.
+
+The record of such a call is that of what the module calls, whatever the number of steps: the tests compare their formulas with
+their op-by-op decomposition.  On ``meta`` no step is run, and an empty tensor of the right shape replaces the result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from ....core.records import Op
+from .call_records import RECURRENT, recurrent, stand_in
+from .followed_calls import is_followed
+from .records import plain, tensor_record, tensors_in
+from .wrappers import is_jagged, is_wrapper
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+
+class FusedCalls(TorchFunctionMode):
+    """Lets recurrent layers and attention through as one op each."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+        space = torch._C._VariableFunctions
+        self.recurrent = {getattr(space, name): name for name in RECURRENT}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        self.recorder.tangents.begin()
+        # PyTorch asks for every attribute of a tensor that anybody reads, too
+        if type(func).__hash__ is None or not self._concerns(func) or not self.is_own_call:
+            return func(*args, **kwargs)
+        if self.recorder.crossings.concerns(func):
+            return self.recorder.crossings.call(func, args, kwargs, self.recorder.path.current)
+        if any(map(is_wrapper, types)) and not any(map(is_jagged, types)):
+            return func(*args, **kwargs)  # its sizes are those of the whole, and parts of it run
+        if not self.stands(tensors_in([*args, *kwargs.values()])):
+            return func(*args, **kwargs)
+        if func not in self.recurrent:
+            return self.attention(func, args, kwargs)
+        return func(*args, **kwargs) if kwargs else self.recurrent_call(self.recurrent[func], func, args)
+
+    def _concerns(self, func: Any) -> bool:
+        attends = func is torch.nn.functional.scaled_dot_product_attention
+        return attends or func in self.recurrent or self.recorder.crossings.concerns(func)
+
+    @property
+    def is_own_call(self) -> bool:
+        """Whether a call now is one of the model's own."""
+        return not self.recorder.paused
+
+    def stands(self, tensors: list[torch.Tensor]) -> bool:
+        """Whether one op may stand for a call on these tensors: nothing comes of the call but its result."""
+        return not is_followed(tensors)
+
+    def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
+        """Let a call on these tensors through and record it, made of its result, as one op; ``compute(*tensors)`` calls."""
+        self.recorder.paused = True
+        try:
+            out = compute(*tensors)
+            made = record(out)
+        finally:
+            self.recorder.paused = False
+        self.recorder.add(made)
+        return out
+
+    def recurrent_call(self, name: str, func: Any, args: tuple[Any, ...]) -> Any:
+        """A call of torch._VF.gru and the like; on meta no step is run."""
+        recorder, meta = self.recorder, args[0].device.type == "meta"
+
+        def make_op(out: Any) -> Op:
+            return recurrent(name, args, out, recorder.path.current)
+
+        return self.one(lambda *_: stand_in(name, args) if meta else func(*args), make_op, tensors_in(args))
+
+    def attention(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)."""
+        names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
+        given = dict(zip(names, args))
+        given.update(kwargs)
+        recorder = self.recorder
+        of_tensors = [n for n in names[:4] if isinstance(given.get(n), torch.Tensor)]
+        tensors = [given[n] for n in of_tensors]
+
+        def make_op(out: Any) -> Op:
+            attrs = {n: plain(given.get(n)) for n in names[4:]}
+            if given.get("attn_mask") is None:
+                attrs["attn_mask"] = None
+            if any(getattr(t, "is_nested", False) for t in tensors):
+                attrs["rows"] = [[list(map(int, part.shape)) for part in t.unbind()] for t in tensors[:3]]
+            inputs = tuple(tensor_record(t) for t in tensors)
+            layer = recorder.path.current
+            return Op("", "aten.scaled_dot_product_attention", layer, inputs, (tensor_record(out),), attrs)
+
+        return self.one(lambda *found: func(**dict(given, **dict(zip(of_tensors, found)))), make_op, tensors)

@@ -1,0 +1,165 @@
+"""Recorder: the mode that records each operator of a call that reaches PyTorch's dispatcher, with the module that runs.
+
+What derives from it says in which phase and layer an op belongs: of a training step phases.py, of a program's own step
+steps/recorder.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ....core.records import ON_THREAD, TANGENT, Op, Problem
+from . import higher_order
+from .dispatched_calls import DispatchedCall, SharedRecords, Tally
+from .followed_calls import Tangents
+from .fused_calls import FusedCalls
+from .launches import see, unsee
+from .module_path import ModulePath
+from .outside import Crossings
+from .wrappers import is_fake, is_wrapper
+from .written import Written
+
+RAN_ON_EARLIER_THREAD = (
+    "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
+)
+LIFTED = "aten.lift_fresh"
+"""The operator by which data of the program become a tensor."""
+NO_WORK, OPERATOR, COMPOSITE, HIGHER_ORDER = range(4)
+"""Kinds of what is dispatched: the profiler's marks, an operator, one that is taken apart, one that runs functions."""
+
+
+def is_work(func: Any) -> bool:
+    """Whether a dispatched call is an operator; the profiler's marks are none."""
+    return hasattr(func, "_schema") and not func._schema.name.startswith("profiler::")
+
+
+class Recorder(TorchDispatchMode):
+    """Records every dispatched op while not paused."""
+
+    supports_higher_order_operators = True
+    unfollowed = RAN_ON_EARLIER_THREAD
+
+    def __init__(self, path: ModulePath) -> None:
+        super().__init__()
+        self.path = path
+        self.paused = False
+        self.on_thread = False  # whether it follows a thread that the model started
+        self.around: Any = None  # calls each operator for the recorder, if a counter watches the calls
+        self.crossings = Crossings()
+        self.tangents = Tangents()
+        self.elsewhere: list[Problem] = []
+        self.remarks: list[str] = []
+        self.memory = Written(self.where)
+        self._records, self._tally, self._lock = SharedRecords(), Tally(), Lock()
+        self._kinds: dict[Any, int] = {}  # by operator
+
+    @property
+    def ops(self) -> dict[Any, Op]:
+        """The ops that ran until now, in the order of their first call."""
+        return self._tally.merge_ops(self.name_op)
+
+    def name_op(self, op: Op) -> Op:
+        """The op with the layer and the phase that it has once everything has run."""
+        return op
+
+    def __enter__(self) -> Any:
+        if not self.on_thread:  # a thread may outlive the call; while that runs, all launches are seen
+            see()
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        if not self.on_thread:
+            unsee()
+        return super().__exit__(*error)
+
+    def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run what is dispatched, and record it."""
+        kwargs = kwargs or {}
+        if types and any(map(is_wrapper, types)):
+            return self.meet_wrapped(func, types, args, kwargs)
+        if types and any(map(is_fake, types)):
+            return self.meet_fake(func, args, kwargs)
+        kind = self._kinds.get(func)
+        if kind is None:
+            kind = self._kinds[func] = self.kind_of(func)
+        if kind == HIGHER_ORDER:
+            return self.open_operator(func, args, kwargs)
+        if kind == COMPOSITE:
+            with self:
+                return func.decompose(*args, **kwargs)
+        if self.memory.made:
+            self.memory.meet(func, args, kwargs)
+        call = self.around if kind else None
+        out = func(*args, **kwargs) if call is None else call(func, args, kwargs)
+        byte = self.memory.making.get(func)
+        if byte is not None:
+            self.memory.make(out, byte)
+        if kind:
+            self.skip_call() if self.paused else self.place(DispatchedCall(func, args, kwargs, out))
+        return out
+
+    __torch_dispatch__ = dispatch
+
+    def kind_of(self, func: Any) -> int:
+        """The kind of what is dispatched."""
+        return HIGHER_ORDER if higher_order.is_higher_order(func) else OPERATOR if is_work(func) else NO_WORK
+
+    def meet_wrapped(self, _func: Any, _types: Any, _args: Any, _kwargs: Any) -> Any:
+        """What the mode returns for a call on tensors of a class that takes it apart: what that calls is met here."""
+        return NotImplemented
+
+    def meet_fake(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """The result of a call on tensors without values, which is no work."""
+        return func(*args, **kwargs)
+
+    def skip_call(self) -> None:
+        """An operator ran while paused."""
+
+    def place(self, call: DispatchedCall) -> None:
+        """Add the op of a call, in the layer and the phase in which it belongs."""
+        self.add(self.record(call, self.where()))
+
+    def where(self) -> str:
+        """Layer of what runs now."""
+        return self.path.current
+
+    def record(self, call: DispatchedCall, layer: str) -> Op:
+        """The record of a call, without an id."""
+        op = self._records.record(call, layer)
+        if self.tangents.has(call.inputs):
+            op = op._replace(attrs=dict(op.attrs, **{TANGENT: True}))
+        if op.op == LIFTED:
+            self.crossings.note_lifted(call.out)
+        return op
+
+    def open_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Let an operator through that runs functions itself, and record what they do, or the operator as one op."""
+        run = None if self.paused else higher_order.open_operator(func, args)
+        if run is not None:
+            with self:
+                return run()
+        out = func(*args, **kwargs)
+        if not self.paused:
+            self.add(higher_order.record(func, args, out, self.path.current))
+        return out
+
+    def add(self, op: Op) -> None:
+        """One more call of the op."""
+        if self.on_thread:
+            op = op._replace(attrs=dict(op.attrs, **{ON_THREAD: True}))
+        with self._lock:
+            self._tally.add(op)
+
+    @contextmanager
+    def beside(self, layer: str) -> Iterator[None]:
+        """On a thread of the model's own, started in that layer: what it runs is recorded here, too."""
+        twin = Recorder(self.path)
+        twin._tally, twin._lock, twin.crossings, twin.on_thread = self._tally, self._lock, self.crossings, True
+        twin.memory = self.memory
+        with FusedCalls(twin), twin, self.path.within(layer):
+            yield
