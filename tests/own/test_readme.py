@@ -1,4 +1,4 @@
-"""The README: its first screen is what the tool prints today, and every command line in it is run or checked."""
+"""The README: its first screen is what the tool prints today, and its commands and programs run."""
 
 from __future__ import annotations
 
@@ -14,11 +14,6 @@ import pytest
 from tests.own.conftest import Repository
 from tests.own.documents import BLOCK, commands, consoles, not_printed
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 PICTURE = (ROOT / "docs" / "pictures" / "terminal.svg").read_text()
@@ -30,19 +25,12 @@ START = (
 )
 ELSEWHERE = "reconcile llm config.json --seq 8192"
 """It needs transformers: `make llm` runs it."""
-KINDS = (r"^make ", r"^pip install ", r"^reconcile ")
-"""How a command line begins that a test below runs or checks; for each there is one test."""
 
 
 def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """A command line that begins with ``reconcile``, typed in a folder."""
     words = [sys.executable, "-c", START, *shlex.split(command)[1:]]
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-
-
-def test_every_command_line_is_of_a_kind_that_a_test_runs() -> None:
-    assert [command for command in COMMANDS if not any(re.match(kind, command) for kind in KINDS)] == []
-    assert [kind for kind in KINDS if not any(re.match(kind, command) for command in COMMANDS)] == []
 
 
 @pytest.mark.frameworks
@@ -117,26 +105,3 @@ def test_the_four_lines_count_a_training_step(repository: Repository) -> None:
         " per step of Net as the program runs it (1 call of a model, 1 backward pass, 1 step of an optimizer) in PyTorch "
         in done.stdout
     )
-
-
-def test_make_has_the_targets_and_they_do_what_the_comments_say() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    recipes = dict(re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)+)", makefile, re.MULTILINE))
-    targets = [command.removeprefix("make ") for command in COMMANDS if command.startswith("make ")]
-    assert targets == ["demo", "test"]
-    assert "then runs: reconcile run --model gru_demo\n" in README
-    assert recipes["demo"] == "\t$(BIN)/reconcile run --model gru_demo\n"
-    assert "-m pytest" in recipes["test"]
-    rules = re.findall(rf"^({'|'.join(targets)}): (.*)$", makefile, re.MULTILINE)
-    assert rules == [(target, "$(VENV)/.installed") for target in targets]
-
-
-def test_pip_installs_the_projects_name_with_extras_it_has() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (line,) = (command for command in COMMANDS if command.startswith("pip "))
-    (_, _, requirement) = shlex.split(line)
-    name, extra = re.fullmatch(r"([\w-]+)\[(\w+)\]", requirement).groups()
-    others = re.findall(r"\[(\w+)\]", README.partition(line)[2].partition("\n")[0])
-    assert name == project["name"]
-    assert [extra, *others] == ["all", "tf", "torch", "onnx", "jax", "counters"]
-    assert [e for e in [extra, *others] if e not in project["optional-dependencies"]] == []
