@@ -177,14 +177,16 @@ class Found:
         return f"<reconcile.{type(self).__name__} of {clean(self.result.model)}: {self}>"
 
     def _repr_html_(self) -> str:
-        from ..report.notebook import to_html
+        from ..report.document.html import to_fragment
+        from ..report.notebook import describe_run
 
-        return to_html(self.result)
+        return to_fragment(describe_run(self.result))
 
     def _repr_markdown_(self) -> str:
-        from ..report.notebook import to_markdown
+        from ..report.document.markdown import to_markdown
+        from ..report.notebook import describe_run
 
-        return to_markdown(self.result)
+        return to_markdown(describe_run(self.result))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -7,7 +7,7 @@ where each goes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any
 
@@ -20,7 +20,6 @@ from ..engine import citation
 from ..engine.answer import Answer
 from ..engine.verdict import Verdict, Withheld
 from ..work import ZERO, Work
-from .rendering import environment
 
 SCHEMA = 1
 OUTSIDE = (
@@ -69,8 +68,19 @@ def card(result: Answer, command: str = "") -> dict[str, Any]:
 
 def to_card(result: Answer, command: str = "") -> str:
     """The card's entry as YAML: the key ``flops``, to paste between the lines ``---`` of a model card."""
-    template = environment(lambda value: value, autoescape=False).get_template("card.yaml.j2")
-    return template.render(flops=_escape_texts(card(result, command))) + "\n"
+    return "\n".join(["flops:", *_lay_yaml(_escape_texts(card(result, command)), "  ")]) + "\n"
+
+
+def _lay_yaml(data: Mapping[str, Any], indent: str) -> Iterator[str]:
+    """A line for each key, and a list of tables item by item; values are JSON, which is YAML as well."""
+    for key, value in data.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            yield f"{indent}{key}:"
+            for item in value:
+                first, *others = _lay_yaml(item, f"{indent}    ")
+                yield from (f"{indent}  - {first.lstrip()}", *others)
+        else:
+            yield f"{indent}{key}: {json.dumps(value, sort_keys=True)}"
 
 
 def disclosure(result: Answer, command: str = "") -> dict[str, Any]:

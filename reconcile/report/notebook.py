@@ -1,117 +1,73 @@
-"""A result as a Jupyter notebook shows it: HTML that loads nothing, or Markdown where a viewer has no HTML.
-
-It has the verdict, every counter as a ratio to the work that ran, and the statement of the counter that is furthest off.
-Names of layers and files are escaped, so they cannot act as HTML. Colours follow the notebook's theme, else the system's.
-"""
+"""A run as a notebook shows it, as a Document: the verdict, every counter as a ratio to the work that ran, and the statement of
+the counter that is furthest off."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
-
-import jinja2
-
 from ..core.causes import State
-from ..core.results import Statement
-from ..core.text import clean, format_signed, markdown, number, ratio
+from ..core.text import format_signed, number, ratio
 from ..engine.answer import Answer
-from ..engine.breakdown import Block, blocks
 from ..engine.verdict import CounterVerdict, Verdict
-from . import view
-from .rendering import environment
+from . import document, view
+from .document import Column, Document, Heading, Inline, Span, Table, Text, strong
 
 LAYERS = 12
 """Layers of a cause that are shown; the rest is one line, so the sum stays right."""
+BAR = 16
+"""Characters of a bar that is as long as the work that ran, or as the largest total if that is more."""
+COUNTERS = (
+    Column("counter"),
+    Column("as reported", "right"),
+    Column("FLOP", "right"),
+    Column("of the work", "right"),
+    Column("", "whole"),
+    Column("to the work"),
+)
 
 
-def to_html(result: Answer) -> str:
-    """The result as a ``<div>`` with its own style."""
-    run_verdict = result.verdict
-    worst = furthest(run_verdict)
-    most = max([1.0, *(c.ratio for c in run_verdict.counters if c.ratio is not None)])
-    return _template().render(
-        result=result,
-        said=run_verdict,
-        summary=view.summary(result),
-        worst=None if worst is None else worst.statement,
-        distance=None if worst is None else view.distance(worst),
-        blocks=_blocks(result, None if worst is None else worst.statement),
-        limit=LAYERS,
-        most=most,
-        one=f"{100 / most:.1f}",
+def describe_run(result: Answer) -> Document:
+    """The page of a run. Notes on a figure stand below it."""
+    said = result.verdict
+    most = max([1.0, *(c.ratio for c in said.counters if c.ratio is not None)])
+    figures = (
+        (Text((strong("To publish:"), f" {f.sentence}")), *(Text(note, "dim") for note in f.notes)) for f in said.figures
+    )
+    others = (*said.cautions, *([said.difference] if said.difference else []))
+    return Document(
+        f"{result.model}, {result.pass_}, convention {result.convention.name}",
+        view.summary(result),
+        (
+            *(block for blocks in figures for block in blocks),
+            *map(Text, others),
+            *(Text(item.sentence, "bad") for item in said.withheld),
+            *([Table(COUNTERS, tuple(_counter_cells(c, most) for c in said.counters))] if said.counters else []),
+            *_describe_furthest(result, furthest(said)),
+        ),
+        result.exit_code == 0,
     )
 
 
-def to_markdown(result: Answer) -> str:
-    """A short form for viewers without HTML: the verdict and a table of the counters."""
-    run_verdict = result.verdict
-    lines = [f"**{markdown(result.model)}**, {result.pass_}, convention {markdown(result.convention.name)}", ""]
-    for figure in run_verdict.figures:
-        lines += [f"> **To publish:** {markdown(figure.sentence)}", ""]
-    for sentence in (*run_verdict.cautions, run_verdict.difference, *(item.sentence for item in run_verdict.withheld)):
-        lines += [f"> {markdown(sentence)}", ""] if sentence else []
-    if run_verdict.counters:
-        lines += ["| counter | FLOP | of the work | to the work |", "|:--|--:|--:|:--|"]
-        lines += [f"| {' | '.join(_row(counter))} |" for counter in run_verdict.counters]
-        lines.append("")
-    return "\n".join([*lines, markdown(view.summary(result)), ""])
-
-
-def _row(counter: CounterVerdict) -> tuple[str, str, str, str]:
-    total = counter.ledger.normalised_total
-    causes = ", ".join(f"{cause} {format_signed(amount)}" for cause, amount in counter.causes)
+def _counter_cells(counter: CounterVerdict, most: float) -> tuple[Inline, ...]:
+    ledger, total = counter.ledger, counter.ledger.normalised_total
+    reported = "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit}"
+    first = (ledger.counter, reported, "" if total is None else number(total))
     if counter.off is None:
-        return (
-            markdown(counter.ledger.counter),
-            "",
-            counter.state.value.replace("_", " "),
-            markdown(view.reason(counter)),
-        )
-    return (
-        markdown(counter.ledger.counter),
-        "" if total is None else number(total),
-        _times(counter),
-        "exact" if counter.exact else causes,
-    )
+        return (*first, Span(view.word(counter.state.value), counter.state.value), "", view.reason(counter))
+    work = counter.work or 0
+    state = State.EQUAL if counter.exact else State.EXPLAINED if counter.state is State.EQUAL else counter.state
+    causes = ", ".join(f"{cause} {format_signed(amount)}" for cause, amount in counter.causes)
+    bar = Span("█" * round(BAR * (counter.ratio or 0) / most), state.value)
+    return (*first, ratio(work + counter.off, work), bar, "exact" if counter.exact else causes)
+
+
+def _describe_furthest(result: Answer, counter: CounterVerdict | None) -> tuple[document.Block, ...]:
+    if counter is None or counter.statement is None:
+        return ()
+    title = f"The largest difference: {counter.ledger.counter}, {view.distance(counter)} the work that ran"
+    layers = tuple(row.layer for row in result.layers)
+    return Heading(title), document.Statement(counter.statement, layers, LAYERS, most=LAYERS)
 
 
 def furthest(run_verdict: Verdict) -> CounterVerdict | None:
     """The counter that is furthest off the work that ran; None if every counter that can be compared is exact."""
     off = [c for c in run_verdict.counters if c.off is not None and not c.exact]
     return max(off, key=lambda c: (abs(c.off or 0), bool(c.causes)), default=None)
-
-
-def _blocks(result: Answer, statement: Statement | None) -> list[Block]:
-    return [] if statement is None else blocks(statement, [row.layer for row in result.layers])
-
-
-def _times(counter: CounterVerdict) -> str:
-    work = counter.work or 0
-    return ratio(work + (counter.off or 0), work)
-
-
-def _tone(counter: CounterVerdict) -> str:
-    """The CSS class of a counter: exact, else its state; a right total by offsetting errors is not exact."""
-    return "exact" if counter.exact else counter.state.value if counter.state is not State.EQUAL else "explained"
-
-
-@lru_cache(maxsize=1)
-def _template() -> jinja2.Template:
-    made = environment(_finalize, autoescape=True)
-    made.filters.update(
-        signed=format_signed,
-        reason=view.reason,
-        names=", ".join,  # of text, so that its output is cleaned and escaped like any other
-        words=view.word,
-        times=_times,
-        tone=_tone,
-        width=lambda counter, most: f"{100 * (counter.ratio or 0) / most:.1f}",
-    )
-    return made.get_template("notebook.html.j2")
-
-
-def _finalize(value: Any) -> Any:
-    """Numbers with separators; text as one line that shows as written (autoescape does the rest)."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return number(value)
-    return clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value

@@ -18,7 +18,7 @@ class Span:
 
     Attributes:
         text: The words.
-        style: ``strong``, ``emphasis`` or ``code``; the value of a State, for its colour on a terminal; '' for plain words.
+        style: ``strong``, ``emphasis`` or ``code``; the value of a State, for its colour; '' for plain words.
         link: The address that the words lead to; '' for none.
     """
 
@@ -129,12 +129,14 @@ class Statement:
         layers: The model's layers in their order.
         limit: Lines of a cause on a terminal; None for all.
         totals: A sentence on where its two totals come from, which a terminal leaves out; '' for none.
+        most: Lines of a cause on a page; None for all.
     """
 
     statement: BridgeStatement
     layers: tuple[str, ...] = ()
     limit: int | None = 12
     totals: str = ""
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

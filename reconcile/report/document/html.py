@@ -19,23 +19,35 @@ TAGS = {"strong": "strong", "emphasis": "em", "code": "code"}
 
 def to_html(document: Document, style: str = "") -> str:
     """The page; ``style`` has CSS rules of its own, for pictures."""
-    rules = style_page(resources.files(__package__).joinpath("document.css").read_text("utf-8") + style)
+    rules = style_page(_read_file("document.css") + style)
     title = "".join(span.text for span in spans_of(document.title))
-    return _template().render(document=document, title=title, style=Markup(rules), style_hash=Markup(hash_of(rules)))
+    page = _environment().get_template("document.html.j2")
+    return page.render(document=document, title=title, style=Markup(rules), style_hash=Markup(hash_of(rules)))
+
+
+def to_fragment(document: Document) -> str:
+    """A ``<div>`` for a page of another program, with its own style, whose colours follow a notebook's theme or the system's."""
+    rules = style_page(_read_file("document.css")).replace(":root", "&") + _read_file("notebook.css")
+    return _environment().get_template("fragment.html.j2").render(document=document, style=Markup(rules))
+
+
+def _read_file(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text("utf-8")
 
 
 @lru_cache(maxsize=1)
-def _template() -> jinja2.Template:
+def _environment() -> jinja2.Environment:
     made = environment(finalize, autoescape=True, package=__package__, folder=".")
     made.filters.update(
         inline=render_inline, rows=_rows, kind=lambda block: type(block).__name__, svg=Markup, plain=plain
     )
     made.globals.update(statement_columns=STATEMENT, why_open=why_open)
-    return made.get_template("document.html.j2")
+    return made
 
 
 def _rows(block: Statement) -> list[tuple[Inline, ...]]:
-    return list(statement_rows(block.statement, block.layers)) if block.statement.closed else []
+    closed = block.statement.closed
+    return list(statement_rows(block.statement, block.layers, most=block.most)) if closed else []
 
 
 def render_inline(inline: Inline) -> Markup:
@@ -45,5 +57,7 @@ def render_inline(inline: Inline) -> Markup:
         text = Markup("<br>").join(escape(clean(line)) for line in span.text.split("\n"))
         if tag := TAGS.get(span.style):
             text = Markup("<{0}>{1}</{0}>").format(Markup(tag), text)
+        elif span.style:
+            text = Markup('<span class="{}">{}</span>').format(span.style, text)
         made += Markup('<a href="{}">{}</a>').format(span.link, text) if span.link else text
     return made

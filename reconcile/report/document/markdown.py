@@ -79,7 +79,7 @@ def render_blocks(blocks: Iterable[Block]) -> Iterator[str]:
         elif isinstance(block, Table):
             yield _render_table(block)
         elif isinstance(block, Statement):
-            yield render_statement(block)
+            yield render_statement(block, most=block.most)
         elif isinstance(block, Picture):
             if block.file:
                 yield f"![{markdown(block.text)}]({block.file})"
