@@ -121,6 +121,7 @@ class Flops:
         from .api import fixture
         from .core.errors import UsageError
         from .drift.check import check
+        from .drift.report import describe_check
         from .launch.request import run_request
 
         remedy = f"pytest {UPDATE} {self.test.name}"
@@ -145,7 +146,7 @@ class Flops:
         except UsageError as error:
             _fail(fixture.describe_for_test(error, Flops.check).replace("with --update", f"with {UPDATE}"))
         if done.exit_code:
-            _fail("\n".join(fixture.what_moved(done, self.update, remedy)))
+            _fail("\n".join(describe_check(done, done.path.name, remedy, update=self.update)))
         if done.written:
             self._accepted("\n".join(fixture.what_was_accepted(done)))
         return done.drift

@@ -14,7 +14,7 @@ from ..core.option import PYTEST
 from ..core.records import Layer, Trace
 from ..core.registry import frameworks
 from ..drift.check import Checked
-from ..drift.words import details, verdict
+from ..drift.report import details, verdict
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..engine.traces import layer_work, trace_result
@@ -80,19 +80,6 @@ def _framework(model: object, name: str) -> str:
 def describe_for_test(error: UsageError, function: Callable[..., Any]) -> str:
     """The sentence of an error for a test that calls this function of the fixture."""
     return in_keywords(str(error), keywords_of(function))
-
-
-def what_moved(done: Checked, update: bool, remedy: str) -> Iterator[str]:
-    """The lines of a test that fails: what moved, and how to accept it."""
-    if done.drift is not None:
-        yield verdict(done.drift, done.path.name)
-        yield from details(done.drift)
-    for missing in done.failed:
-        yield f"{missing.name} ({missing.framework}) failed: {missing.reason}"
-    if update:
-        yield "nothing was accepted"
-    elif done.drift is not None and done.drift.moved:
-        yield f"accept it with: {remedy}"
 
 
 def what_was_accepted(done: Checked) -> Iterator[str]:

@@ -141,9 +141,9 @@ _LIVE = re.compile(
 )
 
 
-def inert(text: str) -> str:
-    """As :func:`markdown`, for a comment on GitHub: an empty HTML comment inside keeps links and mentions inactive."""
-    return _LIVE.sub(r"\g<0><!-- -->", markdown(text))
+def deaden(text: str) -> str:
+    """Markdown for a comment on GitHub: an empty HTML comment inside keeps links and mentions inactive."""
+    return _LIVE.sub(r"\g<0><!-- -->", text)
 
 
 def prose(text: str) -> str:

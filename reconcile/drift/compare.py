@@ -20,7 +20,7 @@ from ..engine.reconcile import Missing, across
 from ..engine.settle import Collected
 from ..engine.traces import differences, layer_work, trace_result
 from ..work import COMPONENTS, Work, known_part, load
-from ..work.causal import unknown_mask
+from ..work.attention_masks import unknown_mask
 from .changes import Change, CounterDrift, Drift, TraceDrift
 from .match import Matched, match, of_ledger, of_trace
 from .rule_changes import basis, cause_changes

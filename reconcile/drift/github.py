@@ -5,21 +5,20 @@ The verdict comes first, then what changed, then everything as ``reconcile check
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..core.text import clean, inert, plain
-from . import told
+from ..core.text import clean, deaden, plain
+from ..report.document import Block, Code, Fold, Items, Table, Text, strong, tabulate
+from ..report.document.markdown import render_blocks
+from . import work_changes
 from .changes import Change, CounterDrift, Drift
 from .check import Checked
-from .words import details, group_changes, sides, verdict
+from .report import details, group_changes, sides, verdict
 
 LIMIT = 60_000
 """Bytes of a comment; GitHub takes 65,536 characters."""
 TABLE = LIMIT // 2
 """Bytes of its table."""
-HEAD = ("| counter | layer | op | before | after | cause |", "|:--|:--|:--|:--|:--|:--|")
-WORK_HEAD = ("| layer | before | after | change | what changed |", "|:--|--:|--:|--:|:--|")
 ROW = tuple[str, str, str, str, str, str]
 WORK = "the model's work changed"
 SENTENCE = 600
@@ -30,50 +29,51 @@ ANNOTATED = 10
 
 def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
     """The comment, in GitHub's Markdown; ``remarks`` are sentences for its end, ``remedy`` the command that accepts all of it."""
-    drift = done.drift
-    mark = "✅" if done.exit_code == 0 else "❌"
-    lines = [f"{mark} **{inert(_verdict(done))}**", ""]
+    drift, mark = done.drift, "✅" if done.exit_code == 0 else "❌"
+    blocks: list[Block] = [Text((f"{mark} ", strong(_verdict(done))))]
     if drift is not None and drift.moved:
-        for trace in told.find_known(drift):
-            lines += [
-                f"The work that runs ({inert(trace.name)}), in FLOPs:",
-                "",
-                *_table(told.rows(trace), WORK_HEAD),
-                "",
-            ]
-        if same := told.same(drift):
-            lines += [f"{inert(', '.join(same))}: the same change, and no other.", ""]
+        for trace in work_changes.traces_in_flops(drift):
+            table = tabulate("layer|before>|after>|change>|what changed", work_changes.layer_rows(trace))
+            blocks += [Text(f"The work that runs ({trace.name}), in FLOPs:"), table]
+        if same := work_changes.following_counters(drift):
+            blocks.append(Text(f"{', '.join(same)}: the same change, and no other."))
         if found := rows(drift):
-            lines += [*_table(found), ""]
+            blocks.append(tabulate("counter|layer|op|before|after|cause", found))
         if remedy:
-            lines += ["If this is what you want, accept it and commit the baseline:", "", *_code([remedy], "sh"), ""]
-    lines += [f"{inert(_brief(remark))}  " for remark in remarks]
-    said = details(drift, verbose=True) if drift is not None else []
-    if said and done.exit_code:
-        room = LIMIT - len("\n".join(lines).encode("utf-8", "backslashreplace")) - 1000
-        lines += [
-            "",
-            "<details><summary>Everything that moved</summary>",
-            "",
-            *_code(_cut_lines(said, room, "lines")),
-            "",
-            "</details>",
-        ]
-    return "\n".join(lines).rstrip("\n") + "\n"
+            blocks += [Text("If this is what you want, accept it and commit the baseline:"), Code(remedy, "sh")]
+    blocks.append(Items(tuple(map(_brief, remarks))))
+    text = _render(blocks)
+    said = details(drift, verbose=True) if drift is not None and done.exit_code else []
+    if said:
+        room = LIMIT - len(text.encode("utf-8", "backslashreplace")) - 1000
+        text += "\n" + _render([Fold("Everything that moved", (Code("\n".join(_cut_lines(said, room, "lines"))),))])
+    return text
 
 
 def first(model: str, remedy: str) -> str:
     """The comment where there is no baseline yet: how to take one."""
-    lines = [f"❌ **{inert(clean(model))}: there is no baseline yet**", ""]
-    lines += ["Take one on your machine, look at it, and commit the file:", "", *_code([remedy], "sh")]
-    return "\n".join(lines) + "\n"
+    verdict = ("❌ ", strong(f"{model}: there is no baseline yet"))
+    how = Text("Take one on your machine, look at it, and commit the file:")
+    return _render([Text(verdict), how, Code(remedy, "sh")])
+
+
+def _render(blocks: Iterable[Block]) -> str:
+    """As Markdown of which GitHub makes no links and calls nobody; tables are cut."""
+    texts = []
+    for block in blocks:
+        for text in render_blocks([block]):
+            lines = text.split("\n")
+            if isinstance(block, Table):
+                text = "\n".join([*lines[:2], *_cut_lines(lines[2:], TABLE, "rows")])
+            texts.append(text if isinstance(block, Code | Fold) else deaden(text))
+    return "\n\n".join(texts) + "\n"
 
 
 def annotate_layers(done: Checked) -> list[str]:
     """Workflow commands for the log: an error for each layer that moved, at the baseline's file, and for each that failed."""
     found: dict[str, list[str]] = {}
-    for trace in told.find_known(done.drift) if done.drift is not None else ():
-        for layer, before, after, change, what in told.rows(trace)[:-1]:
+    for trace in work_changes.traces_in_flops(done.drift) if done.drift is not None else ():
+        for layer, before, after, change, what in work_changes.layer_rows(trace)[:-1]:
             text = f"{trace.name}: {before} -> {after} FLOPs, {change}"
             found.setdefault(layer, []).append(f"{text}: {what}" if what else text)
     for counter, layer, op, before, after, cause in rows(done.drift) if done.drift is not None else ():
@@ -89,11 +89,12 @@ def annotate_layers(done: Checked) -> list[str]:
 
 
 def rows(drift: Drift) -> list[ROW]:
-    """Counter or trace, layer, op, before, after, cause: a row for what moved at one layer and is not told in FLOPs (told.py)."""
+    """Counter or trace, layer, op, before, after, cause: a row for what moved at one layer, but for what work_changes.py
+    shows in FLOPs."""
     found: list[ROW] = []
-    for trace in (trace for trace in drift.traces if trace not in told.find_known(drift)):
+    for trace in (trace for trace in drift.traces if trace not in work_changes.traces_in_flops(drift)):
         found += [(trace.name, *at, *sides(changes), WORK) for at, changes in group_changes(trace.changes).items()]
-    for counter in told.apart(drift):
+    for counter in work_changes.other_counters(drift):
         found += _of_counter(counter)
     return found
 
@@ -113,10 +114,6 @@ def _of_counter(drift: CounterDrift) -> Iterator[ROW]:
             yield drift.counter, layer, "", "entries as before", "", ", ".join(dict.fromkeys(names))
 
 
-def _table(found: Iterable[tuple[str, ...]], head: tuple[str, str] = HEAD) -> list[str]:
-    return [*head, *_cut_lines([f"| {' | '.join(map(inert, row))} |" for row in found], TABLE, "rows")]
-
-
 def _cut_lines(lines: Sequence[str], room: int, what: str) -> list[str]:
     """The first of these lines that fit into ``room`` bytes, and how many are left out."""
     kept: list[str] = []
@@ -127,12 +124,6 @@ def _cut_lines(lines: Sequence[str], room: int, what: str) -> list[str]:
             return [*kept, f"| {rest} | | | | | |" if what == "rows" else rest]
         kept.append(line)
     return kept
-
-
-def _code(lines: Sequence[str], language: str = "text") -> list[str]:
-    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return [fence + language, *lines, fence]
 
 
 def _verdict(done: Checked) -> str:

@@ -17,7 +17,7 @@ from reconcile.core.errors import ReconcileError, UsageError, short
 from reconcile.core.user_files import DEEP, Unsound, parse_json
 from reconcile.drift import baselines
 from reconcile.drift.check import between, check
-from reconcile.drift.words import details, verdict
+from reconcile.drift.report import details, verdict
 from reconcile.launch.request import RunRequest
 from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.search import search

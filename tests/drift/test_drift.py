@@ -14,7 +14,7 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL
 from reconcile.core.records import Entry, Layer, Ledger, Op, Trace
 from reconcile.drift.compare import compare
-from reconcile.drift.words import details, verdict
+from reconcile.drift.report import details, verdict
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.work import Work

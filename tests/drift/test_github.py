@@ -20,7 +20,7 @@ from reconcile.drift.changes import Change, Drift, TraceDrift
 from reconcile.drift.check import Checked
 from reconcile.drift.compare import compare
 from reconcile.drift.match import Compared
-from reconcile.drift.words import details
+from reconcile.drift.report import details
 from tests.drift.takes import GRU, NEW, OLD, take
 
 BASELINE = Path("reports/baselines/toy/current.json")
@@ -140,7 +140,3 @@ def test_a_message_is_escaped_as_the_runner_reads_it() -> None:
     """actions/toolkit, packages/core/src/command.ts: escapeData and escapeProperty."""
     assert github._data("50 % of\nit, a:b") == "50 %25 of%0Ait, a:b"
     assert github._property("50 % of\nit, a:b") == "50 %25 of%0Ait%2C a%3Ab"
-
-
-def test_a_fence_is_longer_than_any_in_the_text() -> None:
-    assert github._code(["a ```` b"]) == ["`````text", "a ```` b", "`````"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -12,9 +12,6 @@ from ...core.errors import EXIT_UNEXPLAINED, UsageError
 from ...core.option import CHECK, Group
 from ..options import BASELINES, PATH, options_taken_by, pass_of_a_pair
 from ..streams import say
-
-if TYPE_CHECKING:
-    from ...drift.check import Checked
 
 
 @click.command()
@@ -68,8 +65,9 @@ def check(
     from ...drift.baselines import file_of
     from ...drift.check import NoBaseline
     from ...drift.check import check as hold
+    from ...drift.report import describe_check
     from ...launch import choose, user_models
-    from ...launch.environments.named import CURRENT
+    from ...launch.environments.definitions import CURRENT
     from ...launch.options import flags
     from ...launch.request import models_of, run_request
     from ..environment import choose_environment, collect_there
@@ -104,37 +102,14 @@ def check(
             raise
     remedy = "" if against else accept
     if formats == "github":
-        remarks = describe_check(done, update=update, accept="", quiet=True, verbose=False)
+        remarks = describe_check(done, str(path), "", update=update, quiet=True)
         say(github.comment(done, remarks[1 if done.drift is not None else 0 :], remedy).rstrip("\n"))
         for line in github.annotate_layers(done):
             say(line, err=True, styled=True)  # a command, and what it holds is escaped
         ctx.exit(done.exit_code)
-    for line in describe_check(done, update=update, accept=remedy, quiet=quiet, verbose=verbose):
+    for line in describe_check(done, str(done.path), remedy, update=update, quiet=quiet, verbose=verbose):
         say(line)
     ctx.exit(done.exit_code)
-
-
-def describe_check(done: Checked, *, update: bool, accept: str, quiet: bool, verbose: bool) -> list[str]:
-    """What to print: the verdict, what moved unless ``quiet``, and what was accepted or how to."""
-    from ...drift.words import details, verdict
-
-    lines: list[str] = []
-    if done.drift is not None:
-        lines.append(verdict(done.drift, str(done.path)))
-        if not quiet:
-            lines += details(done.drift, verbose=verbose)
-    elsewhere = done.drift.failed if done.drift is not None else ()
-    lines += [f"{m.name} ({m.framework}) failed: {m.reason}" for m in done.failed if m not in elsewhere]
-    if done.written:
-        taken = ", ".join(f"{name} {version}" for name, version in done.versions.items())
-        lines.append(f"accepted: {done.path} ({taken})")
-    elif update and done.exit_code:
-        lines.append("nothing was accepted. Leave what fails out with --counter, or mend it.")
-    elif accept and done.exit_code == EXIT_UNEXPLAINED:
-        lines.append(f"accept it with: {accept}")
-    if done.kept:
-        lines.append(f"kept: {done.kept}")
-    return lines
 
 
 OPTIONS_OF_FILES = frozenset(("convention", "convention_files", "formulas", "quiet", "verbose"))
@@ -150,7 +125,7 @@ def compare(
     """
     from ...core.errors import EXIT_OK
     from ...drift.check import between
-    from ...drift.words import details, verdict
+    from ...drift.report import details, verdict
     from ...launch.request import run_request
 
     _only(ctx, {*OPTIONS_OF_FILES, "older", "newer"})

@@ -45,11 +45,11 @@ def upgrade(
     from ...core.causes import State
     from ...core.errors import UsageError, unknown
     from ...core.registry import known_counters
-    from ...drift.words import details, verdict
+    from ...drift.report import details, verdict
     from ...launch import choose
     from ...launch.choose import pair_of
-    from ...launch.environments.in_environment import collect_in, make_interpreter
-    from ...launch.environments.named import CURRENT
+    from ...launch.environments.definitions import CURRENT
+    from ...launch.environments.runs import collect_in, make_interpreter
     from ...launch.request import PASSES, models_of, run_request
     from ..authors.conform import families as all_families
     from ..authors.draft_rules import draft_of

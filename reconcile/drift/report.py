@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from ..core.errors import EXIT_UNEXPLAINED
 from ..core.text import clean, format_signed, number
 from ..work import Work
-from . import told
+from . import work_changes
 from .changes import Change, CounterDrift, Drift, TraceDrift
+from .check import Checked
 from .match import Compared, total
 
 NONE = "none"
@@ -27,11 +29,10 @@ def verdict(drift: Drift, against: str) -> str:
         noted = "".join(f"; {note}" for note in _notes(drift))
         return clean(f"{model}: unchanged: {' and '.join(compared)} as in {against}{renamed}{upgraded}{noted}")
     parts = []
-    once = told.find_known(drift)
-    parts += told.sentences(drift)
-    rest = replace(
-        drift, counters=tuple(told.apart(drift)), traces=tuple(t for t in drift.traces if t.moved and t not in once)
-    )
+    once = work_changes.traces_in_flops(drift)
+    parts += work_changes.change_sentences(drift)
+    others, traces = work_changes.other_counters(drift), (t for t in drift.traces if t.moved and t not in once)
+    rest = replace(drift, counters=tuple(others), traces=tuple(traces))
     if rest.moved:
         names = [c.counter for c in rest.counters] + [t.name for t in rest.traces]
         layers = ", ".join(_layers(rest)) or "no layer of its own"
@@ -45,10 +46,11 @@ def details(drift: Drift, *, verbose: bool = False) -> list[str]:
     lines = list(_versions(*drift.versions)) if drift.moved or verbose else []
     for missing in drift.failed:
         lines.append(f"{missing.name} ({missing.framework}): {missing.state.value}: {missing.reason}")
-    once, others, same = told.find_known(drift), told.apart(drift), told.same(drift)
+    once, others = work_changes.traces_in_flops(drift), work_changes.other_counters(drift)
+    same = work_changes.following_counters(drift)
     for trace in drift.traces:
         if trace in once:
-            lines += ["", *told.lines(trace, drift.convention, verbose=verbose)]
+            lines += ["", *work_changes.layer_lines(trace, drift.convention, verbose=verbose)]
         if trace.moved and (verbose or trace not in once):
             lines += ["", *_trace(trace, verbose)]
     if same and not verbose:
@@ -66,6 +68,25 @@ def details(drift: Drift, *, verbose: bool = False) -> list[str]:
     while lines and not lines[-1]:
         lines.pop()
     return [clean(line) for line in lines]
+
+
+def describe_check(
+    done: Checked, against: str, remedy: str, *, update: bool = False, quiet: bool = False, verbose: bool = False
+) -> list[str]:
+    """The outcome of a check: the verdict, what moved unless ``quiet``, and what was accepted or, with ``remedy``, how to."""
+    lines: list[str] = []
+    if done.drift is not None:
+        lines += [verdict(done.drift, against), *([] if quiet else details(done.drift, verbose=verbose))]
+    elsewhere = done.drift.failed if done.drift is not None else ()
+    lines += [f"{m.name} ({m.framework}) failed: {m.reason}" for m in done.failed if m not in elsewhere]
+    if done.written:
+        taken = ", ".join(f"{name} {version}" for name, version in done.versions.items())
+        lines.append(f"accepted: {done.path} ({taken})")
+    elif update and done.exit_code:
+        lines.append("nothing was accepted: leave the counter that fails out, or mend it")
+    elif remedy and done.exit_code == EXIT_UNEXPLAINED:
+        lines.append(f"accept it with: {remedy}")
+    return [*lines, *([f"kept: {done.kept}"] if done.kept else [])]
 
 
 def _count(n: int, noun: str) -> str:

@@ -1,6 +1,6 @@
 """A change of the model itself, reported once for all counters: FLOPs by layer, before and after, and what changed there.
 
-One line names the counters that count the same change. words.py reports a counter that changed in another way.
+One line names the counters that count the same change. report.py describes a counter that changed in another way.
 """
 
 from __future__ import annotations
@@ -19,43 +19,46 @@ LAYERS = 20
 """Layers of one trace that are shown; --verbose shows all."""
 
 
-def find_known(drift: Drift) -> list[TraceDrift]:
+def traces_in_flops(drift: Drift) -> list[TraceDrift]:
     """The traces whose change is known in FLOPs under the convention."""
     return [trace for trace in drift.traces if trace.moved and trace.layers]
 
 
-def apart(drift: Drift) -> list[CounterDrift]:
+def other_counters(drift: Drift) -> list[CounterDrift]:
     """The counters that changed, and not by that change of the model alone."""
-    followed = {trace.framework for trace in find_known(drift)}
+    followed = {trace.framework for trace in traces_in_flops(drift)}
     return [c for c in drift.counters if c.moved and not (c.follows and c.framework in followed)]
 
 
-def same(drift: Drift) -> list[str]:
+def following_counters(drift: Drift) -> list[str]:
     """The names of the counters that count that change and nothing else."""
-    others = apart(drift)
+    others = other_counters(drift)
     return [c.counter for c in drift.counters if c.moved and c not in others]
 
 
-def sentences(drift: Drift) -> list[str]:
+def change_sentences(drift: Drift) -> list[str]:
     """``5.60 to 9.80 MFLOPs, +75.0 %: conv2, kernel 3x3 to 5x5`` for each trace; two that say the same say it once."""
     said: dict[str, list[str]] = {}
-    for trace in find_known(drift):
-        said.setdefault(_sentence(trace), []).append(trace.name)
+    for trace in traces_in_flops(drift):
+        said.setdefault(_change_sentence(trace), []).append(trace.name)
     return list(said) if len(said) < 2 else [f"{', '.join(names)}: {text}" for text, names in said.items()]
 
 
-def rows(trace: TraceDrift) -> list[tuple[str, str, str, str, str]]:
+def layer_rows(trace: TraceDrift) -> list[tuple[str, str, str, str, str]]:
     """Layer, before, after, per cent, what changed; the total last."""
     by_layer: dict[str, list[Change]] = {}
     for change in trace.changes:
         by_layer.setdefault(change.layer, []).append(change)
-    found = [(layer, *_amounts(before, after), _what(by_layer[layer])) for layer, before, after in trace.layers]
-    return [*found, ("total", *_amounts(*trace.totals), "")]
+    found = [
+        (layer, *_amount_cells(before, after), _describe_op_change(by_layer[layer]))
+        for layer, before, after in trace.layers
+    ]
+    return [*found, ("total", *_amount_cells(*trace.totals), "")]
 
 
-def lines(trace: TraceDrift, convention: str, *, verbose: bool) -> list[str]:
+def layer_lines(trace: TraceDrift, convention: str, *, verbose: bool) -> list[str]:
     """The same for a terminal."""
-    *layers, total = rows(trace)
+    *layers, total = layer_rows(trace)
     shown = layers if verbose else layers[:LAYERS]
     left = [f"  {len(layers) - len(shown):,} more layers (with --verbose)"] if len(shown) < len(layers) else []
     texts = [
@@ -65,18 +68,18 @@ def lines(trace: TraceDrift, convention: str, *, verbose: bool) -> list[str]:
     return [f"{trace.name}: the work that runs, in FLOPs (convention {convention})", *texts[:-1], *left, texts[-1]]
 
 
-def _sentence(trace: TraceDrift) -> str:
+def _change_sentence(trace: TraceDrift) -> str:
     before, after = (si(total, "FLOPs") for total in trace.totals)
     number_, unit = before.split(" ")
     start = number_ if after.endswith(f" {unit}") else before
-    change = _amounts(*trace.totals)[2]
+    change = _amount_cells(*trace.totals)[2]
     names = [layer for layer, *_ in trace.layers]
-    (_, _, _, _, what), *_ = rows(trace)
+    (_, _, _, _, what), *_ = layer_rows(trace)
     where = ", ".join([names[0], what] if len(names) == 1 and what else names)
     return f"{start} to {after}, {change}: {where}"
 
 
-def _amounts(before: int, after: int) -> tuple[str, str, str]:
+def _amount_cells(before: int, after: int) -> tuple[str, str, str]:
     if before == after:
         return number(before), number(after), "as before"
     sign = "+" if after > before else "-"
@@ -84,7 +87,7 @@ def _amounts(before: int, after: int) -> tuple[str, str, str]:
     return number(before), number(after), f"{sign}{share}" if share else "new"
 
 
-def _what(changes: Iterable[Change]) -> str:
+def _describe_op_change(changes: Iterable[Change]) -> str:
     """What the first op of a layer that changed saw before and sees now: ``kernel 3x3 to 5x5``; '' if it saw the same."""
     changes = list(changes)
     before, after = changes[0].before, changes[0].after

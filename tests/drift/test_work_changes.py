@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from reconcile.core.records import Ledger, Op, Tensor, Trace
-from reconcile.drift import told
+from reconcile.drift import work_changes
 from reconcile.drift.changes import Drift
 from reconcile.drift.compare import compare
 from reconcile.drift.github import rows
-from reconcile.drift.words import details, verdict
+from reconcile.drift.report import details, verdict
 from reconcile.engine.settle import Collected
 from tests.drift.takes import DENSE, take
 
@@ -51,7 +51,7 @@ def test_before_after_per_cent_total_and_the_kernel() -> None:
     assert trace.layers == (("conv", flops(3), flops(5)),)
     tenths = round(1000 * (flops(5) - flops(3)) / flops(3))
     share = f"+{tenths // 10}.{tenths % 10} %"
-    layer, total = told.rows(trace)
+    layer, total = work_changes.layer_rows(trace)
     assert layer == ("conv", f"{flops(3):,}", f"{flops(5):,}", share, "kernel 3x3 to 5x5")
     assert total == ("total", f"{flops(3):,}", f"{flops(5):,}", share, "")
     assert verdict(drift, "x.json").endswith(f"kFLOPs, {share}: conv, kernel 3x3 to 5x5")
@@ -59,26 +59,26 @@ def test_before_after_per_cent_total_and_the_kernel() -> None:
 
 def test_other_channels_are_no_kernel() -> None:
     (trace,) = moved(3, 2 * OUT).traces
-    assert told.rows(trace)[0][3:] == ("+100.0 %", f"({OUT}, {IN}, 3, 3) to ({2 * OUT}, {IN}, 3, 3)")
+    assert work_changes.layer_rows(trace)[0][3:] == ("+100.0 %", f"({OUT}, {IN}, 3, 3) to ({2 * OUT}, {IN}, 3, 3)")
 
 
 def test_a_kernel_with_its_channels_last() -> None:
-    assert told._kernel("(3, 3, 8, 16)", "(5, 5, 8, 16)", "Conv2D") == "3x3 to 5x5"
-    assert told._kernel("(3, 3, 8, 16)", "(3, 3, 8, 32)", "Conv2D") == ""
+    assert work_changes._kernel("(3, 3, 8, 16)", "(5, 5, 8, 16)", "Conv2D") == "3x3 to 5x5"
+    assert work_changes._kernel("(3, 3, 8, 16)", "(3, 3, 8, 32)", "Conv2D") == ""
 
 
 def test_a_larger_picture_is_no_kernel() -> None:
     op = conv(3)
     larger = op._replace(inputs=(tensor(1, IN, 14, 14), op.inputs[1]), outputs=(tensor(1, OUT, 12, 12),))
     (trace,) = compare(of(op), of(larger)).traces
-    assert told.rows(trace)[0][4] == f"(1, {IN}, 12, 12) to (1, {IN}, 14, 14)"
+    assert work_changes.layer_rows(trace)[0][4] == f"(1, {IN}, 12, 12) to (1, {IN}, 14, 14)"
 
 
 def test_work_that_is_not_known_is_told_op_by_op() -> None:
     unknown = conv(5)._replace(op="aten.never_heard_of")
     drift = compare(of(conv(3)), of(unknown))
     assert [trace.layers for trace in drift.traces] == [()]
-    assert told.find_known(drift) == []
+    assert work_changes.traces_in_flops(drift) == []
     assert verdict(drift, "x.json").endswith("trace@torch moved, at conv")
     assert len(rows(drift)) == 2  # one op is gone, the other is new
 
@@ -101,6 +101,6 @@ def test_a_counter_that_counts_the_same_change_is_named_once(own: int) -> None:
     drift = compare(base, replace(base, traces=(traced,), ledgers=(new,)))
     text = "\n".join(details(drift))
     assert f"dense  {2 * DENSE:,} -> {4 * DENSE:,}, +100.0 %: (97, 96) to (194, 96)" in text
-    assert (told.same(drift) == ["thop"]) is (own == 0), text
+    assert (work_changes.following_counters(drift) == ["thop"]) is (own == 0), text
     assert ("thop: the same change, and no other" in text) is (own == 0)
     assert (f"unexplained +{2 * own}" in text) is (own != 0)  # thop's unit is two FLOPs
