@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 
 from . import targets

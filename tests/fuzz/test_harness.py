@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from tests.programs import run_program
+
 from . import mutate, texts, zips
-from .audit import ROOT
 from .planted import CHECKS
 from .running import Ended, run
 
@@ -33,8 +32,7 @@ def planted(name: str, folder: Path) -> Ended:
 
 def replay(*files: Path) -> tuple[int, dict[str, str]]:
     """Exit status of a replay of planted inputs, and what it says of each target."""
-    command = [sys.executable, "-m", "tests.fuzz.planted", "--replay", *map(str, files)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_program("-m", "tests.fuzz.planted", "--replay", *files)
     said = dict(line.split(": ", 1) for line in done.stdout.splitlines())
     return done.returncode, {file.name.partition("-")[0]: said[str(file)] for file in files}
 

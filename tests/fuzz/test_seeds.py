@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
+from tests.programs import output_of
+
 from . import targets
-from .audit import ROOT
 from .harness import SEEDS
 
 KNOWN = targets.load()
@@ -19,11 +17,8 @@ def replayed(needs: str) -> None:
     """All kept inputs of the targets that need this framework, in one process."""
     files = [str(path) for path in KEPT if KNOWN[path.name.partition("-")[0]].needs == needs]
     assert files
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.fuzz", "--replay", *files], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines() == [f"{name}: nothing is wrong" for name in files]
+    printed = output_of("-m", "tests.fuzz", "--replay", *files)
+    assert printed.splitlines() == [f"{name}: nothing is wrong" for name in files]
 
 
 def test_every_seed_has_a_target() -> None:

@@ -134,7 +134,7 @@ def environments(rng: Random) -> bytes:
 def read_environments(data: bytes, folder: Path) -> None:
     """Read them both ways; raises whatever is no UsageError."""
     from reconcile.core.errors import UsageError
-    from reconcile.launch.environments import named as places
+    from reconcile.launch.environments import definitions as places
     from reconcile.products.sweep import listfile
 
     path = folder / "e.toml"

@@ -1,12 +1,16 @@
-"""Loads files as a worker does, many in one process: {path: sentence, or the work of its trace}.
+"""Loads files as a worker does, many in one confined process: {path: sentence, or the work of its trace}.
 
-``python -m tests.products.files.loading FRAMEWORK "PATH[!][@SIGNATURE]|INPUT INPUT"``; the guards are those of a worker.
+``python -m tests.products.files.loading FRAMEWORK "PATH[!][@SIGNATURE]|INPUT INPUT"`` among the files, which it reads and cannot
+change; the guards are those of a worker.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from reconcile.adapters.shared.refusal import FactoryError
@@ -15,7 +19,7 @@ from reconcile.core.errors import UsageError
 from reconcile.core.protocol import TRACE
 from reconcile.core.records import Trace
 from reconcile.launch import user_models
-from reconcile.products.files import kinds
+from reconcile.products.files import confine, kinds
 from reconcile.work import work_of
 from reconcile.worker.main import Worker
 from tests.workers import request
@@ -44,7 +48,12 @@ def flops(trace: Trace) -> int:
 
 
 def main(framework: str, *paths: str) -> None:
-    """Print a line of JSON: what became of each."""
+    """Print a line of JSON: what became of each, in a process that is confined from here on."""
+    own = tempfile.mkdtemp()
+    os.environ.update(TMPDIR=own, TORCHINDUCTOR_CACHE_DIR=own)
+    tempfile.tempdir = own
+    readable = confine.list_readable(Path(sys.executable), os.getcwd(), *os.environ["PYTHONPATH"].split(os.pathsep))
+    assert confine.holds(confine.confine(own, readable, False))
     found = {}
     for path in paths:
         made = load(framework, path)

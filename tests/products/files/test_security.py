@@ -24,7 +24,7 @@ def test_every_option_exists() -> None:
     for _, command in cli.walk(click.Context(cli)):
         known |= {option for parameter in command.params for option in parameter.opts}
     named = set(re.findall(r"--[a-z][a-z-]+", TEXT))
-    assert {"--trust-file", "--torch", "--tf", "--onnx", "--formulas", "--verbose"} <= named
+    assert {"--trust-file", "--torch", "--tf", "--onnx", "--formulas"} <= named
     assert named - known == set()
 
 

@@ -1,8 +1,8 @@
 """Loads PyTorch model files, torch.export programs and TorchScript, without unpickling anything.
 
 An exported program becomes modules again (torch.export.unflatten), which keep the paths of those it was exported from.
-PyTorch gets neither file: it reads a new archive of the checked members (repacked.py), since its own
-reader takes names in any case, and finds members where Python's reader finds others. PyTorch reads a trusted file itself.
+PyTorch does not get that file: it reads a new archive of the checked members (repacked.py), since its own reader takes names in
+any case, and finds members where Python's reader finds others. It reads a trusted file, and TorchScript, itself.
 """
 
 from __future__ import annotations

@@ -15,7 +15,18 @@ from typing import Any
 
 from ..model_file import FileError, show_name, words
 from .arithmetic import is_arithmetic
-from .operators import HIGHER_ORDER, OPERATORS, SIZES
+
+HIGHER_ORDER = words("""
+    associative_scan cond flex_attention invoke_subgraph map map_impl out_dtype scan while_loop wrap_with_autocast
+    wrap_with_set_grad_enabled""")
+"""Operators of torch.ops.higher_order that run parts of the program itself."""
+SIZES = words("""
+    _operator.add _operator.and_ _operator.eq _operator.floordiv _operator.ge _operator.getitem _operator.gt _operator.le
+    _operator.lshift _operator.lt _operator.mod _operator.mul _operator.ne _operator.neg _operator.not_ _operator.or_
+    _operator.pos _operator.pow _operator.rshift _operator.sub _operator.truediv _operator.xor math.ceil math.floor math.sqrt
+    math.trunc torch._sym_sqrt torch.sym_float torch.sym_int torch.sym_ite torch.sym_max torch.sym_min torch.sym_not
+    torch.sym_sum""")
+"""Python's functions of sizes that an exported graph may call beside operators."""
 
 HOLDS_A_PICKLE = "{} holds something pickled, and a pickle runs whatever code it brings along; --trust-file lets it."
 DEEPEST = 200
@@ -94,8 +105,7 @@ def _check_text(where: str, key: str, text: str) -> None:
     if key in ("target", "as_operator"):
         if not is_operator(text):
             raise FileError(
-                f"{where} calls {text[:80]}, which is not in the list of operators that do nothing but compute; "
-                "--trust-file lets it."
+                f"{where} calls {text[:80]}, which is no operator of the installed PyTorch; --trust-file lets it."
             )
     elif key == "expr_str":
         if not is_arithmetic(text):
@@ -111,21 +121,18 @@ def _check_text(where: str, key: str, text: str) -> None:
 
 
 def is_operator(target: str) -> bool:
-    """Whether a node calls an overload of an operator in the list, or arithmetic of sizes."""
+    """Whether a node calls an overload of an operator, or arithmetic of sizes, and not another function of Python."""
+    import torch
+
     parts = target.split(".")
     if parts[:2] != ["torch", "ops"]:
         return target in SIZES
     if parts[2:3] == ["higher_order"]:
         return len(parts) == 4 and parts[3] in HIGHER_ORDER
-    return len(parts) == 5 and f"{parts[2]}::{parts[3]}" in OPERATORS and parts[4] in _overloads(parts[2], parts[3])
-
-
-def _overloads(space: str, name: str) -> list[str]:
-    """The names of an operator's overloads in the installed PyTorch: its other attributes are no operators."""
-    import torch
-
-    packet = getattr(getattr(torch.ops, space), name, None)
-    return list(packet.overloads()) if packet is not None else []
+    if len(parts) != 5:
+        return False
+    packet = getattr(getattr(torch.ops, parts[2]), parts[3], None)
+    return isinstance(packet, torch._ops.OpOverloadPacket) and parts[4] in packet.overloads()
 
 
 def _check_tree(where: str, key: str, text: str) -> None:

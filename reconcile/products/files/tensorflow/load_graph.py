@@ -1,4 +1,4 @@
-"""Loads frozen TensorFlow graphs (``.pb``) as concrete functions with every shape known, after a check of their ops."""
+"""Loads frozen TensorFlow graphs (``.pb``) as concrete functions with every shape known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from ..model_file import (
     member,
     show_name,
 )
-from . import ops as tf_ops
 
 
 class Graph:
@@ -83,7 +82,7 @@ def graph_def(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Argu
             definition.ParseFromString(data.read())
     except DecodeError as error:
         raise FileError(f"{where} is cut short or damaged: TensorFlow cannot parse it.") from error
-    allow(where, definition, file.trusted)
+    _check_known(where, definition)
     if any(node.op in ("VarHandleOp", "VariableV2", "Variable") for node in definition.node):
         raise FileError(
             f"{where} is not frozen: it holds variables without their values. Freeze it, or save a SavedModel."
@@ -175,12 +174,15 @@ def chosen_outputs(where: str, graph: Any, asked: str) -> tuple[list[str], list[
     return returned, [each.name for each in ends if each.type != "Identity"]
 
 
-def allow(where: str, definition: Any, trusted: bool) -> None:
-    """Raises FileError if the GraphDef holds an op that must not run."""
-    if trusted:
-        return
-    functions = frozenset(f.signature.name for f in definition.library.function)
-    nodes = [*definition.node, *(node for f in definition.library.function for node in f.node_def)]
-    why = tf_ops.first_forbidden(nodes, functions)
-    if why:
-        raise FileError(f"{where} {why}.")
+def _check_known(where: str, definition: Any) -> None:
+    """Raise FileError if the GraphDef holds an op that is neither TensorFlow's nor one of its own functions."""
+    from tensorflow.python.framework import op_def_registry
+
+    functions = {function.signature.name for function in definition.library.function}
+    nodes = [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
+    for op in dict.fromkeys(node.op for node in nodes):
+        if op not in functions and op_def_registry.get(op) is None:
+            raise FileError(
+                f"{where} holds the op {show_name(op)}, which this TensorFlow does not have: it comes from a library that a "
+                "factory can load first."
+            )

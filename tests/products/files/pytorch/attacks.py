@@ -1,13 +1,16 @@
 """PyTorch model files that run code as they are loaded.
 
 ``python -m tests.products.files.pytorch.attacks FOLDER NAME ...`` makes them all and loads these, or all if none is named.
-Each would make the file or folder ``exploded``, and nothing else. Printed is a line of JSON: for each, what is said of it,
-whether it exploded, and whether it does when it is trusted, or Python does not read it at all. ``FOREIGN`` lies beside them.
+Each would make the file or folder ``exploded``, and nothing else. Printed is a line of JSON: for each, what is said of it as a
+confined process loads it, whether it exploded, and whether it does when it is trusted, or Python does not read it at all.
+``FOREIGN`` lies beside them.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -168,16 +171,21 @@ def main(folder: str, *wanted: str) -> None:
     here = Path(folder)
     (here / "imported.py").write_text(f"open({MARK!r}, 'w').close()\nx = dict\n")
     sys.path.insert(0, folder)
-    found = {}
-    for name, data in {**programs(here), **scripts(here)}.items():
+    made = {**programs(here), **scripts(here)}
+    for name, data in made.items():
         (here / name).write_bytes(data)
-        if name == FOREIGN or (wanted and name not in wanted):
-            continue
-        asked = name + ("|2,8" if name.endswith(".pt") else "")
-        said = load("torch", asked)
-        harmed = exploded()
-        load("torch", asked, trusted=True)
-        found[name] = [said if isinstance(said, str) else "loaded", harmed, exploded() or not is_read(name)]
+    names = [name for name in made if name != FOREIGN and (not wanted or name in wanted)]
+    asked = {name: name + ("|2,8" if name.endswith(".pt") else "") for name in names}
+    command = [sys.executable, "-W", "ignore", "-m", "tests.products.files.loading", "torch", *asked.values()]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join((os.environ["PYTHONPATH"], os.path.abspath(folder)))}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND")), None)
+    assert line, done.stderr[-3000:]
+    said, harmed = json.loads(line.removeprefix("FOUND")), exploded()
+    found = {}
+    for name in names:
+        load("torch", asked[name], trusted=True)
+        found[name] = [said[asked[name]], harmed, exploded() or not is_read(name)]
     print("FOUND", json.dumps(found))
 
 
