@@ -152,6 +152,32 @@ def parts(of_cause: Sequence[Part]) -> list[Fold[Part]]:
     return fold(of_cause, lambda p: p.layer, lambda p: (p.amount, tuple(p.ops), tuple(p.counters), p.reason))
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A line of a cause: ``count`` layers or blocks, each with the ``amount``; a residual has a reason in place of ops."""
+
+    name: str
+    ops: tuple[str, ...]
+    reason: str
+    count: int
+    amount: int
+
+
+def shares(of_cause: Sequence[Part], few: float | None) -> list[Share]:
+    """The layers of a cause, those that are alike in one line; with more than ``few``, those of a block as well. With None
+    each has its own. A residual keeps its reasons."""
+    if few is None:
+        return [Share(part.layer, tuple(part.ops), part.reason, 1, part.amount) for part in of_cause]
+    alike = parts(of_cause)
+    if len(alike) <= few or any(part.reason for part in of_cause):
+        return [Share(x.name, tuple(x.one.ops), x.one.reason, x.count, x.one.amount) for x in alike]
+    return [
+        Share(s.name, tuple(dict.fromkeys(op for p in s.lines for op in p.ops)), s.folds[0].one.reason, s.count,
+              sum(part.amount for part in s.lines) // s.count)
+        for s in structures(alike)
+    ]  # fmt: skip
+
+
 def rows(of_layers: Sequence[LayerRow]) -> list[Fold[LayerRow]]:
     """The rows of a table of layers."""
     return fold(

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -17,22 +17,11 @@ from ..engine.breakdown import Part, differing_components, sum_rows, to_the_work
 from ..engine.phases import PhaseRow
 from ..engine.phases import sum_phase_rows as summed_phases
 from . import folds
-from .folds import Fold
+from .folds import Fold, Share
 
 Row = TypeVar("Row", LayerRow, PhaseRow)
 Component = tuple[str, str, "list[int]"]
 """A layer, a component, and its counts by trace."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A line of a cause: ``count`` layers or blocks, each of which has the amount."""
-
-    name: str
-    ops: tuple[str, ...]
-    reason: str
-    count: int
-    amount: int
 
 
 def layers(result: Answer, most: int | None) -> dict[str, Any] | None:
@@ -81,17 +70,8 @@ def between(adjustments: Sequence[Adjustment], most: int | None) -> tuple[Sequen
 
 
 def shares(parts: Sequence[Part], brief: bool, most: int | None = None) -> list[Share]:
-    """The layers of a cause, those that are alike in one line; with ``brief``, those of a block as well, if they are many.
-    A residual keeps its reasons."""
-    alike = folds.parts(parts)
-    if brief and len(alike) > folds.FEW and not any(part.reason for part in parts):
-        found = [
-            Share(s.name, tuple(dict.fromkeys(op for p in s.lines for op in p.ops)), s.folds[0].one.reason, s.count,
-                   sum(part.amount for part in s.lines) // s.count)
-            for s in folds.structures(alike)
-        ]  # fmt: skip
-    else:
-        found = [Share(x.name, tuple(x.one.ops), x.one.reason, x.count, x.one.amount) for x in alike]
+    """The lines of a cause; with ``brief``, the layers of a block share one if they are many."""
+    found = folds.shares(parts, folds.FEW if brief else math.inf)
     shown, rest = folds.largest(found, most, lambda x: abs(x.count * x.amount), lambda x: bool(x.reason))
     if not rest:
         return found

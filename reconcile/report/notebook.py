@@ -29,7 +29,8 @@ def describe_run(result: Answer) -> Document:
     said = result.verdict
     most = max([1.0, *(c.ratio for c in said.counters if c.ratio is not None)])
     figures = (
-        (Text((strong("To publish:"), f" {f.sentence}")), *(Text(note, "dim") for note in f.notes)) for f in said.figures
+        (Text((strong("To publish:"), f" {f.sentence}")), *(Text(note, "dim") for note in f.notes))
+        for f in said.figures
     )
     others = (*said.cautions, *([said.difference] if said.difference else []))
     return Document(

@@ -21,9 +21,9 @@ from reconcile.engine.answer import Answer
 from reconcile.engine.breakdown import Part
 from reconcile.report import folds, reports
 from reconcile.report.csv import layers_csv
+from reconcile.report.folds import shares
 from reconcile.report.markdown import to_markdown
-from reconcile.report.markdown_tables import shares as shares_of
-from reconcile.report.terminal.tables import _shares, statement_table
+from reconcile.report.terminal.tables import statement_table
 from tests.report import samples
 from tests.report.tables import amount, read
 
@@ -233,8 +233,7 @@ def test_a_residual_keeps_its_reasons() -> None:
     table = next(t for t in page.tables if "of which" in t.header)
     assert [text for text in table.column("op") if text.startswith("reason")] == [rest.reason for rest in rests]
     found = [Part(rest.layer, rest.amount, reason=rest.reason) for rest in rests]
-    assert [share.reason for share in shares_of(found, brief=True)] == [rest.reason for rest in rests]
-    assert len(_shares(found, 8)) == len(rests)
+    assert [share.reason for share in shares(found, 8)] == [rest.reason for rest in rests]
     out = io.StringIO()
     Console(file=out, width=80).print(statement_table(left, (), 15, brief=True))
     assert [rest.reason for rest in rests if rest.reason not in " ".join(out.getvalue().split())] == []

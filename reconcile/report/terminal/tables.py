@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
@@ -14,7 +14,7 @@ from ...core.causes import State
 from ...core.results import Statement
 from ...core.text import clean, format_signed, number, si
 from ...engine.answer import Answer
-from ...engine.breakdown import RESIDUAL, Part, blocks
+from ...engine.breakdown import RESIDUAL, blocks
 from ...engine.phases import PhaseRow, PhaseTable
 from ...engine.phases import sum_phase_rows as summed_phases
 from .. import folds, view
@@ -38,16 +38,6 @@ STYLE = {
     State.FAILED: "bold red",
     State.SKIPPED: "yellow",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The part of a layer, or of ``count`` like layers or blocks, in a cause, and what it is about."""
-
-    name: str
-    count: int
-    amount: int
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,51 +130,37 @@ def _statement_lines(
 ) -> Iterator[StatementLine]:
     for block in blocks(statement, layers):
         style = STYLE[State.UNEXPLAINED] if block.cause == RESIDUAL else ""
-        shares, rest = folds.largest(_shares(block.parts, limit), limit, lambda share: abs(share.amount))
+        every = folds.shares(block.parts, limit)
+        shares, rest = folds.largest(every, limit, lambda share: abs(share.count * share.amount))
         cause = Text(block.cause, style=style)
-        beside = f"  {clean(shares[0].name)}{shares[0].why}" if len(shares) == 1 and shares[0].count == 1 else ""
+        beside = f"  {clean(shares[0].name)}{_why(shares[0])}" if len(shares) == 1 and shares[0].count == 1 else ""
         if brief and beside and len(cause.plain + beside) <= LABEL:
             yield StatementLine(cause.append(beside, style="dim"), Text(format_signed(block.amount), style=style))
             continue
         yield StatementLine(cause, Text(format_signed(block.amount), style=style))
         for share in shares:
-            where = Text(clean(share.name) or "(no layer)")
+            where, why = Text(clean(share.name) or "(no layer)"), _why(share)
             if share.count > 1:
-                where.append(f" ({number(share.count)} × {format_signed(share.amount // share.count)})")
-            if not brief or block.cause == RESIDUAL or len(where.plain) + len(share.why) + 2 <= LABEL:
-                where.append(share.why, style="dim")
-            yield StatementLine(where, Text(format_signed(share.amount), style="dim"), part=True)
+                where.append(f" ({number(share.count)} × {format_signed(share.amount)})")
+            if not brief or block.cause == RESIDUAL or len(where.plain) + len(why) + 2 <= LABEL:
+                where.append(why, style="dim")
+            yield StatementLine(where, Text(format_signed(share.count * share.amount), style="dim"), part=True)
         if rest:
-            yield StatementLine(
-                more(rest), Text(format_signed(sum(share.amount for share in rest)), style="dim"), part=True
-            )
+            left = sum(share.count * share.amount for share in rest)
+            yield StatementLine(more(rest), Text(format_signed(left), style="dim"), part=True)
     if not statement.residuals:
         yield StatementLine(Text(RESIDUAL), Text(format_signed(statement.residual or 0)))
 
 
-def _shares(parts: Sequence[Part], limit: int | None) -> list[Share]:
-    if limit is None:
-        return [Share(part.layer, 1, part.amount, _why(part.ops, part.reason)) for part in parts]
-    alike = folds.parts(parts)
-    many = len(alike) > limit and not any(part.reason for part in parts)  # a residual keeps its reasons
-    blocks_of = folds.structures(alike) if many else [folds.Structure(f.name, f.count, (f,)) for f in alike]
-    return [
-        Share(s.name, s.count, sum(part.amount for part in s.lines), _why(_ops(s), s.lines[0].reason))
-        for s in blocks_of
-    ]
-
-
-def _ops(block: folds.Structure[Part]) -> list[str]:
-    """The ops of its layers, or a few of them if it stands for several."""
-    ops = list(dict.fromkeys(op for each in block.folds for op in each.one.ops))
-    if len(block.lines) == 1:
-        return ops
-    ops = list(dict.fromkeys(name for op in ops for name in op.split("; ")))
-    return ops if len(ops) <= OPS + 1 else [*ops[:OPS], f"{len(ops) - OPS} more"]
-
-
-def _why(ops: Iterable[str], reason: str) -> str:
-    return ": " + reason if reason else "  " + clean(", ".join(ops))
+def _why(share: folds.Share) -> str:
+    """The reason of a residual, else the ops; a few of them for several layers."""
+    if share.reason:
+        return ": " + share.reason
+    ops = list(share.ops)
+    if share.count > 1:
+        ops = list(dict.fromkeys(name for op in ops for name in op.split("; ")))
+        ops = ops if len(ops) <= OPS + 1 else [*ops[:OPS], f"{len(ops) - OPS} more"]
+    return "  " + clean(", ".join(ops))
 
 
 def _statement_cells(line: StatementLine) -> tuple[Cell, Cell, Cell]:
