@@ -85,7 +85,7 @@ def start() -> Section:
 
 def matrix() -> Section:
     """A second `reconcile matrix` from warm caches against the slowest of its cells alone."""
-    from reconcile.launch.environments.named import load
+    from reconcile.launch.environments.definitions import load
 
     section = Section("`reconcile matrix --model gru_demo`")
     with tempfile.TemporaryDirectory() as folder:

@@ -21,7 +21,7 @@ from reconcile.engine.settle import Collected
 from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
-from reconcile.launch.workers import warm
+from reconcile.launch.workers import forked_workers
 from reconcile.launch.workers.scratch import scratch
 
 pytest.register_assert_rewrite("tests.adapters.counters.in_environment")
@@ -113,15 +113,17 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-class Warmer(warm.Nurseries):
+class Warmer(forked_workers.Nurseries):
     """Nurseries that have imported what every trace of PyTorch's needs: it takes nine tenths of a small model's worker."""
 
-    def of(self, request: WorkerRequest, python: Interpreter | None = None, library: str = "") -> warm.Nursery | None:
+    def of(
+        self, request: WorkerRequest, python: Interpreter | None = None, library: str = ""
+    ) -> forked_workers.Nursery | None:
         return super().of(request, python, library or ("torch._dynamo" if request.framework.name == "torch" else ""))
 
 
 @pytest.fixture(scope="session")
-def nurseries() -> Iterator[warm.Nurseries]:
+def nurseries() -> Iterator[forked_workers.Nurseries]:
     """Processes that have a framework imported, which workers of this session may be forked from."""
     with scratch() as folder:
         made = Warmer(folder)
@@ -130,20 +132,20 @@ def nurseries() -> Iterator[warm.Nurseries]:
 
 
 @contextmanager
-def _forked_from(nurseries: warm.Nurseries) -> Iterator[None]:
+def _forked_from(nurseries: forked_workers.Nurseries) -> Iterator[None]:
     """Meanwhile workers are forked, where they can be."""
-    if not warm.ABLE:
+    if not forked_workers.ABLE:
         yield
         return
-    warm.OPEN.append(nurseries)
+    forked_workers.OPEN.append(nurseries)
     try:
         yield
     finally:
-        warm.OPEN.pop()
+        forked_workers.OPEN.pop()
 
 
 @pytest.fixture(scope="module")
-def warmed(nurseries: warm.Nurseries) -> Iterator[None]:
+def warmed(nurseries: forked_workers.Nurseries) -> Iterator[None]:
     """The workers of this file's tests are forked from a process that has its framework imported."""
     with _forked_from(nurseries):
         yield
@@ -151,7 +153,7 @@ def warmed(nurseries: warm.Nurseries) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def collecting(
-    tmp_path_factory: pytest.TempPathFactory, worker_id: str, nurseries: warm.Nurseries
+    tmp_path_factory: pytest.TempPathFactory, worker_id: str, nurseries: forked_workers.Nurseries
 ) -> Callable[..., Collected]:
     """``collecting(model, **overrides)``: what real workers found for a pair, run once per session."""
     base = tmp_path_factory.getbasetemp()

@@ -151,14 +151,14 @@ def _apart(
     tell: Callable[[Event], None],
 ) -> Answer:
     from .. import workflow
-    from ..launch import in_workers
-    from ..launch.environments.in_environment import collect_in
-    from ..launch.environments.named import at
+    from ..launch import importable_models
+    from ..launch.environments.definitions import at
+    from ..launch.environments.runs import collect_in
     from ..launch.request import run_request
 
-    request = run_request(**in_workers.name_models(models), inputs=in_workers.shapes(inputs), **options)
+    request = run_request(**importable_models.name_models(models), inputs=importable_models.shapes(inputs), **options)
     take = collect_in(at(str(python))) if python else None
-    return workflow.run(replace(request, paths=in_workers.paths(), every_convention=True), tell, take)
+    return workflow.run(replace(request, paths=importable_models.paths(), every_convention=True), tell, take)
 
 
 def _here(

@@ -7,7 +7,7 @@ from typing import TextIO
 
 import click
 
-from .lazy import LazyGroup
+from .command_group import LazyGroup
 from .streams import say
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ..core.errors import UsageError, unknown
-from ..launch.environments.in_environment import collect_in
-from ..launch.environments.named import CURRENT, Environment, adhoc, at, load
+from ..launch.environments.definitions import CURRENT, Environment, adhoc, at, load
+from ..launch.environments.runs import collect_in
 from ..launch.runner import Collect
 from .streams import say
 

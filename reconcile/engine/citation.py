@@ -10,7 +10,7 @@ from ..core.registry import known_counters, title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
 from ..core.text import format_signed, number, si
 from ..core.work import COMPONENTS
-from ..work.causal import is_taken_whole
+from ..work.attention_masks import is_taken_whole
 
 
 def only_macs(convention: Convention) -> bool:

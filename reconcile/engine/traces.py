@@ -13,7 +13,7 @@ from ..core.records import REGISTERED, Op, Trace
 from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
 from ..core.work import MASKED, PRODUCTS
 from ..work import COMPONENTS, Known, Work, formula_of, is_integer_op, known_part, sum_works
-from ..work.causal import is_taken_whole, unknown_mask
+from ..work.attention_masks import is_taken_whole, unknown_mask
 
 
 def trace_name(framework: str) -> str:

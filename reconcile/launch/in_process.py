@@ -19,9 +19,9 @@ from ..core.records import Ledger, Trace
 from ..core.registry import frameworks, known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from ..worker.at_hand import AtHand, quietly, same_numbers
 from ..worker.factory import describe_unfed
 from ..worker.main import EMPTY, Worker
+from ..worker.model_at_hand import AtHand, quietly, same_numbers
 from ..worker.user_code import describe_user_error, kind
 from . import user_models
 from .ownership import check_owner

@@ -109,7 +109,7 @@ def _list_ends() -> list[str]:
 
 
 def _list_environments() -> Iterable[str]:
-    from .environments.named import load
+    from .environments.definitions import load
 
     return load(None)
 

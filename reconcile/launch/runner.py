@@ -24,11 +24,11 @@ from ..engine.settle import Collected
 from .choose import choose_counters, find_models
 from .environments.interpreters import Interpreter
 from .request import Point, RunRequest
-from .workers import warm, written
+from .workers import forked_workers, worker_files
 from .workers.lend import lend
 from .workers.scratch import pack, scratch
 from .workers.supervisor import Event, Supervisor
-from .workers.written import Outcome
+from .workers.worker_files import Outcome
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
 CollectAt = Callable[[RunRequest, Sequence[Point], Callable[[Event], None], bool], Sequence[Collected]]
@@ -54,7 +54,7 @@ def collect_at(
     with passed_on(), scratch() as folder:
         meta, outcomes = start_workers(request, models, counters, folder, progress, points, counting)
     collected = []
-    for index, described in enumerate(written.points(meta, len(points))):
+    for index, described in enumerate(worker_files.points(meta, len(points))):
         at = {
             name: {task: done[at_point(task, index)] for task in (TRACE, *counters) if at_point(task, index) in done}
             for name, done in outcomes.items()
@@ -107,7 +107,7 @@ def start_workers(
                 ),
                 **models[framework.name],
             )
-            nursery = warm.nursery_of(body, python) if (warm.OPEN or warm.OFFERED) and not variables else None
+            nursery = None if variables else forked_workers.nursery_of(body, python)
             place = folder / (f"{framework.name}-{number}" if number else framework.name)
             supervisors.append(
                 Supervisor(body, place, request.timeout, progress, tool, python, folder, nursery, variables)

@@ -19,16 +19,16 @@ from ..engine.reconcile import End, between_runs
 from ..engine.settle import Collected, settle
 from ..launch.choose import prepare_conventions
 from ..launch.environments import cache
-from ..launch.environments.in_environment import (
+from ..launch.environments.definitions import CURRENT, Environment
+from ..launch.environments.interpreters import EnvironmentError_
+from ..launch.environments.provision import ensure
+from ..launch.environments.runs import (
     borrowers,
     counters_of,
     lender,
     with_trace,
     within,
 )
-from ..launch.environments.interpreters import EnvironmentError_
-from ..launch.environments.named import CURRENT, Environment
-from ..launch.environments.provision import ensure
 from ..launch.request import RunRequest
 from ..launch.runner import collect
 from ..launch.workers.supervisor import Event, abandon

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from reconcile.cli import cli
-from reconcile.cli.lazy import LazyGroup
+from reconcile.cli.command_group import LazyGroup
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import NAMED
 from reconcile.core.registry import known_counters

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import EXIT_CRASHED, EXIT_USAGE, of_system
-from reconcile.launch.workers import exits
+from reconcile.launch.workers import crashes
 from tests.cli.conftest import Stub, sentence, shell
 
 
@@ -128,6 +128,6 @@ def test_a_temporary_folder_that_takes_nothing_is_one_sentence(tmp_path: Path) -
 
 def test_a_refusal_stands_where_there_is_no_room_for_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "worker.log").write_text("what the model printed")
-    monkeypatch.setattr(exits, "LOGS", str(tmp_path / "gone"))
-    refused = exits.refuse_model("the model cannot be used.", tmp_path, "torch")
+    monkeypatch.setattr(crashes, "LOGS", str(tmp_path / "gone"))
+    refused = crashes.refuse_model("the model cannot be used.", tmp_path, "torch")
     assert (str(refused), refused.declined, refused.printed) == ("the model cannot be used.", "torch", "")

@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 
-from reconcile.cli.lazy import LazyGroup
+from reconcile.cli.command_group import LazyGroup
 from reconcile.cli.run_options import AddedOptions
 from reconcile.core.errors import EXIT_OK, EXIT_USAGE, UsageError
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from tests.foreign.conftest import Repository
 

@@ -18,12 +18,12 @@ from reconcile.adapters.shared.distribution import OtherPackage, version_of
 from reconcile.core.errors import UsageError
 from reconcile.core.registry import known_counters
 from reconcile.launch.environments import cache
-from reconcile.launch.environments.named import CURRENT, adhoc, at
+from reconcile.launch.environments.definitions import CURRENT, adhoc, at
 from reconcile.launch.request import RunRequest, run_request
 from reconcile.launch.runner import _make_missing
 from reconcile.launch.workers import lend as lending
 from reconcile.launch.workers.lend import lend
-from reconcile.launch.workers.written import Outcome
+from reconcile.launch.workers.worker_files import Outcome
 from reconcile.matrix import run as matrix
 from reconcile.worker.import_path import PACKAGE_WAS_LENT
 from tests.foreign.conftest import Make, Repository, everything, packages

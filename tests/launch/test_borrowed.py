@@ -12,8 +12,8 @@ from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.records import Trace
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected, settle
-from reconcile.launch.environments import in_environment
-from reconcile.launch.environments.named import Environment
+from reconcile.launch.environments import runs
+from reconcile.launch.environments.definitions import Environment
 from reconcile.launch.request import Point, RunRequest
 from tests.drift import takes
 
@@ -35,10 +35,10 @@ def taken(framework: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Collected, l
         current.append(not request.python)
         return untraced(framework) if request.python else WHOLE
 
-    monkeypatch.setattr(in_environment, "ensure", lambda _env, _say: Path("old"))
-    monkeypatch.setattr(in_environment, "collect", collect)
+    monkeypatch.setattr(runs, "ensure", lambda _env, _say: Path("old"))
+    monkeypatch.setattr(runs, "collect", collect)
     env = Environment("old", "An old one", "3.8", ("tf", "torch"), ())
-    return in_environment.collect_in(env)(RunRequest("gru_demo"), lambda _event: None), current
+    return runs.collect_in(env)(RunRequest("gru_demo"), lambda _event: None), current
 
 
 def test_pytorch_borrows_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,10 +63,10 @@ def test_each_point_borrows_its_own_trace(monkeypatch: pytest.MonkeyPatch) -> No
             return [untraced("torch"), named(WHOLE, "old 11")]
         return [named(WHOLE, "current 10"), named(WHOLE, "current 11")]
 
-    monkeypatch.setattr(in_environment, "ensure", lambda _env, _say: Path("old"))
-    monkeypatch.setattr(in_environment, "collect_at", collect_at)
+    monkeypatch.setattr(runs, "ensure", lambda _env, _say: Path("old"))
+    monkeypatch.setattr(runs, "collect_at", collect_at)
     env = Environment("old", "An old one", "3.8", ("tf", "torch"), ())
-    collected = in_environment.collect_at_in(env)(RunRequest("gru_demo"), points, lambda _event: None, True)
+    collected = runs.collect_at_in(env)(RunRequest("gru_demo"), points, lambda _event: None, True)
     assert asked == [(False, ("10", "11"), True), (True, ("10", "11"), False)]
     devices = [[t.device for t in at.traces if isinstance(t, Trace) and t.framework == "torch"] for at in collected]
     assert devices == [["current 10"], ["old 11"]]
@@ -75,7 +75,7 @@ def test_each_point_borrows_its_own_trace(monkeypatch: pytest.MonkeyPatch) -> No
 def test_tensorflow_compares_nothing_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     collected, current = taken("tf", monkeypatch)
     assert current == [False]
-    assert in_environment.with_trace(collected, WHOLE) == (collected, "")
+    assert runs.with_trace(collected, WHOLE) == (collected, "")
     result = settle(collected, Conventions(MATMUL))
     states = {ledger.counter: (ledger.state, ledger.reason) for ledger in result.ledgers if ledger.framework == "tf"}
     sentence = f"there is no trace to compare it with: {REASON}"

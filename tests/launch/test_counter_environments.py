@@ -13,8 +13,8 @@ from reconcile.core.records import FLOP, MAC
 from reconcile.core.registry import known_counters
 from reconcile.engine.reconcile import Missing
 from reconcile.launch import request, runner
-from reconcile.launch.environments import in_environment
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
+from reconcile.launch.environments import runs
 from reconcile.launch.request import RunRequest
 from reconcile.launch.workers.supervisor import Outcome
 
@@ -50,12 +50,12 @@ def test_the_family_has_an_environment() -> None:
 
 def test_every_model_of_several_has_counters_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that the environment lists, and a framework's own where it lists none for that."""
-    monkeypatch.setattr(in_environment, "known_counters", environments.known_counters)
+    monkeypatch.setattr(runs, "known_counters", environments.known_counters)
     env = environments.load()["own"]
-    assert in_environment.counters_of(env) == in_environment.counters_of(env, ["torch"]) == ("own@flops", "own@macs")
+    assert runs.counters_of(env) == runs.counters_of(env, ["torch"]) == ("own@flops", "own@macs")
     default = tuple(name for name, c in known_counters().items() if c.framework == "tf" and c.default)
     jax = ("xla@lowered", "xla@compiled")  # a part of JAX, which has no default counters
-    assert in_environment.counters_of(env, ["tf", "torch", "jax"]) == ("own@flops", "own@macs", *default, *jax)
+    assert runs.counters_of(env, ["tf", "torch", "jax"]) == ("own@flops", "own@macs", *default, *jax)
 
 
 def test_the_matrix_does_not_run_it_unasked() -> None:

@@ -14,7 +14,7 @@ from reconcile.core.registry import known_counters
 from reconcile.engine.reconcile import Missing
 from reconcile.launch import runner
 from reconcile.launch.request import RunRequest
-from reconcile.launch.workers import warm
+from reconcile.launch.workers import forked_workers
 from reconcile.launch.workers.supervisor import Supervisor
 
 REQUEST = RunRequest("gru_demo", {})
@@ -44,8 +44,8 @@ def test_a_process_with_variables_of_its_own_is_not_forked(monkeypatch: pytest.M
         return {task: runner.Outcome(None, "stopped") for task in self.tasks}
 
     monkeypatch.setattr(Supervisor, "run", run)
-    monkeypatch.setattr(warm, "OPEN", [object()])
-    monkeypatch.setattr(warm, "nursery_of", lambda *_: "nursery")
+    monkeypatch.setattr(forked_workers, "OPEN", [object()])
+    monkeypatch.setattr(forked_workers, "nursery_of", lambda *_: "nursery")
     with pytest.raises(UsageError, match="could not be read in any worker"):
         runner.collect(TWINS)
     first, second = sorted(made, key=lambda each: len(each.variables))
@@ -57,7 +57,7 @@ def test_a_process_with_variables_of_its_own_is_not_forked(monkeypatch: pytest.M
 @pytest.mark.frameworks
 @pytest.mark.slow
 def test_a_warm_run_hears_the_log() -> None:
-    with warm.warm():
+    with forked_workers.warm():
         (ledger,) = runner.collect(TWINS).ledgers
     assert not isinstance(ledger, Missing)
     assert ledger.total == 6 * 8 * 6

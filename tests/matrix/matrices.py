@@ -8,7 +8,7 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.results import Residual, Statement
 from reconcile.engine.answer import Answer
-from reconcile.launch.environments.named import Environment
+from reconcile.launch.environments.definitions import Environment
 from reconcile.matrix.run import EnvironmentResult, MatrixResult
 from tests.report import samples
 

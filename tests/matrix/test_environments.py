@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from reconcile.launch.environments.definitions import Environment, load
 from reconcile.launch.environments.interpreters import EnvironmentError_, clean_environ
-from reconcile.launch.environments.named import Environment, load
 from reconcile.launch.environments.provision import ensure
 from tests.home.legacy import RUFF, legacy_files
 

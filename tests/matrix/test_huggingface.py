@@ -18,8 +18,8 @@ from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch import user_models
-from reconcile.launch.environments import in_environment
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
+from reconcile.launch.environments import runs
 from reconcile.launch.request import RunRequest
 from tests.matrix import huggingface_models as models
 
@@ -121,7 +121,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Collected
                 inputs=user_models.read_inputs(CASES[name].inputs),
                 counters=CASES[name].counters,
             )
-            file.write_bytes(pickle.dumps(in_environment.collect_in(place)(request, lambda _event: None)))
+            file.write_bytes(pickle.dumps(runs.collect_in(place)(request, lambda _event: None)))
         found: Collected = pickle.loads(file.read_bytes())
         return found
 

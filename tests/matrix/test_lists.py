@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from reconcile.products.audit import published_tables
 from reconcile.products.sweep import listing

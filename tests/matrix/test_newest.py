@@ -7,8 +7,8 @@ import pytest
 from reconcile.core.causes import State
 from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.engine.settle import settle
-from reconcile.launch.environments.in_environment import collect_in
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
+from reconcile.launch.environments.runs import collect_in
 from reconcile.launch.request import PASSES, run_request
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.products.scorecard.run import settings

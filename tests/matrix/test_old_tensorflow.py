@@ -14,10 +14,10 @@ from reconcile.core.causes import State
 from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import settle
-from reconcile.launch.environments.in_environment import collect_in
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.interpreters import clean_environ
-from reconcile.launch.environments.named import load
 from reconcile.launch.environments.provision import ensure
+from reconcile.launch.environments.runs import collect_in
 from reconcile.launch.request import RunRequest
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(1800)]

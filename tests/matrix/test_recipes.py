@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from reconcile.cli import cli
 from reconcile.core.results import Statement
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from reconcile.launch.request import RunRequest
 from reconcile.workflow import run

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.launch.environments.named import CURRENT, adhoc
+from reconcile.launch.environments.definitions import CURRENT, adhoc
 from reconcile.launch.environments.provision import ensure
 
 pytestmark = [pytest.mark.heavy, pytest.mark.frameworks, pytest.mark.timeout(1800)]

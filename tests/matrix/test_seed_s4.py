@@ -7,7 +7,7 @@ import pytest
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.engine.settle import settle
-from reconcile.launch.environments.named import load as load_environments
+from reconcile.launch.environments.definitions import load as load_environments
 from reconcile.launch.environments.provision import ensure
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from reconcile.core.causes import Cause
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.environments.provision import ensure
 from tests.own.one_process import Commands, started
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.environments.provision import ensure
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.environments import provision
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]

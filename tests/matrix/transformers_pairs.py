@@ -17,8 +17,8 @@ from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.errors import UsageError
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch import user_models
-from reconcile.launch.environments import in_environment
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
+from reconcile.launch.environments import runs
 from reconcile.launch.request import RunRequest
 from tests.matrix.pairs_page import Row, finding, page, row_of, summary
 from tests.matrix.transformers_models import TWINS
@@ -47,7 +47,7 @@ def collected(name: str) -> Collected | UsageError:
         counters=COUNTERS,
     )
     try:
-        return in_environment.collect_in(environment())(request, lambda _event: None)
+        return runs.collect_in(environment())(request, lambda _event: None)
     except UsageError as error:
         return error
 

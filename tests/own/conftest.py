@@ -65,7 +65,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     folder.mkdir()
     logs.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("reconcile.launch.workers.exits.LOGS", str(logs))
+    monkeypatch.setattr("reconcile.launch.workers.crashes.LOGS", str(logs))
     return Repository(folder, logs)
 
 

@@ -8,7 +8,7 @@ import time
 import psutil
 import pytest
 
-from reconcile.launch.workers import warm
+from reconcile.launch.workers import forked_workers
 from tests.own.conftest import Repository
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("warmed")]
@@ -188,7 +188,7 @@ def test_what_prints_forks_and_leaves_processes_reconciles(
     )
     mine = psutil.Process(os.getpid())
     before = mine.children(recursive=True)
-    monkeypatch.setattr(warm, "OPEN", [])  # a worker that starts by itself, which nothing reaps
+    monkeypatch.setattr(forked_workers, "OPEN", [])  # a worker that starts by itself, which nothing reaps
     start = time.monotonic()
     data = repository.report("net.make", "--torch", "net:make", "--input", "3,5")
     assert time.monotonic() - start < 500

@@ -11,10 +11,10 @@ import click
 import pytest
 
 from reconcile.cli import cli
-from reconcile.cli.names import KINDS
+from reconcile.cli.name_lists import KINDS
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.registry import known_counters
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.pages import names
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reconcile.core.causes import Cause, Setting
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from reconcile.pages import names, page
 from tests.pages.reading import SLOW, THERE, framework, numbers, programs

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.registry import known_counters
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from reconcile.pages import names, page
 

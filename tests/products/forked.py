@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.launch.workers import alone, warm
+from reconcile.launch.workers import foreground, forked_workers
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 1 << 16
@@ -33,7 +33,7 @@ IMPORTED = (
 @pytest.fixture(scope="session")
 def forking() -> Iterator[socket.socket | None]:
     """The socket of that process; None where processes are not forked."""
-    if not warm.ABLE:
+    if not forked_workers.ABLE:
         yield None
         return
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -62,9 +62,9 @@ def forked(forking: socket.socket | None, monkeypatch: pytest.MonkeyPatch) -> No
         socket.send_fds(forking, [json.dumps(job).encode()], [1, 2])
         return int(forking.recv(LONGEST))
 
-    started = alone.run_worker
+    started = foreground.run_worker
     if forking is not None:
-        monkeypatch.setattr(alone, "run_worker", run_worker)
+        monkeypatch.setattr(foreground, "run_worker", run_worker)
 
 
 class Again:

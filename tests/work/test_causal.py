@@ -9,7 +9,7 @@ import pytest
 from reconcile.core.conventions import CAUSAL, MATMUL
 from reconcile.work import Work, work_of
 from reconcile.work.attention import count_discarded, sdpa, sdpa_gradient
-from reconcile.work.causal import is_taken_whole, unknown_mask
+from reconcile.work.attention_masks import is_taken_whole, unknown_mask
 from tests.work.records_by_hand import make
 
 SIZES = [(1, 1), (1, 5), (2, 5), (5, 5), (6, 6), (5, 2), (7, 1)]

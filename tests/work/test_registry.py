@@ -50,7 +50,7 @@ def test_torch_and_tensorflow_know_the_names():
     torch = pytest.importorskip("torch")
     tensorflow = pytest.importorskip("tensorflow")
     known = {s.name.split("::")[1].rstrip("_") for s in torch._C._jit_get_all_schemas()}
-    # what a training step's trace calls the gradients of the calls that it leaves whole (fused.py)
+    # what a training step's trace calls the gradients of the calls that it leaves whole (fused_gradients.py)
     whole = ("gru", "lstm", "rnn_tanh", "rnn_relu", "scaled_dot_product_attention")
     known |= {f"{name}_backward" for name in whole if name in known}
     unknown = sorted(n for n in FORMULAS if n.startswith("aten.") and n[5:].rstrip("_") not in known)

@@ -23,8 +23,8 @@ from reconcile.core.results import LedgerResult
 from reconcile.core.text import markdown
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
-from reconcile.launch.environments import in_environment
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
+from reconcile.launch.environments import runs
 from reconcile.launch.request import run_request
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.products.gallery import training
@@ -69,7 +69,7 @@ def groups() -> dict[str, tuple[str, tuple[str, ...]]]:
 
 def rows_of(pair: str, place: str, counters: Sequence[str]) -> Iterator[Row]:
     """The counters of a group on one pair."""
-    take = in_environment.collect_in(environments.load()[place])
+    take = runs.collect_in(environments.load()[place])
     try:
         collected = take(run_request(model=pair, counters=counters, timeout=1800), lambda _event: None)
     except UsageError as error:

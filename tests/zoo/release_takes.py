@@ -22,10 +22,10 @@ from reconcile.core.errors import UsageError
 from reconcile.core.protocol import TRACE, to_text
 from reconcile.core.records import Trace, from_json
 from reconcile.core.registry import known_counters
-from reconcile.launch.environments.in_environment import make_interpreter
-from reconcile.launch.environments.named import CURRENT, Environment, adhoc
-from reconcile.launch.environments.named import load as environments
+from reconcile.launch.environments.definitions import CURRENT, Environment, adhoc
+from reconcile.launch.environments.definitions import load as environments
 from reconcile.launch.environments.provision import cache_root, folder_of
+from reconcile.launch.environments.runs import make_interpreter
 from reconcile.model_zoo.loading import pair_path
 from reconcile.products.authors.conform import families
 from reconcile.products.upgrade.run import sides

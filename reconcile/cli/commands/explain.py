@@ -21,7 +21,7 @@ WIDTH = 78
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from ...model_zoo.loading import zoo_names
     from ...pages import names, page
-    from ..names import KINDS
+    from ..name_lists import KINDS
 
     about = {
         **dict.fromkeys(KINDS, ""),
@@ -46,7 +46,7 @@ def explain(name: str | None) -> None:
     from ...model_zoo.loading import zoo_names
     from ...pages import names as pages
     from ...pages import page
-    from ..names import KINDS, model, overview, table
+    from ..name_lists import KINDS, model, overview, table
 
     if name is None:
         say(overview(), nl=False)

@@ -15,7 +15,7 @@ from ..options import options_taken_by
 from ..streams import say
 
 if TYPE_CHECKING:
-    from ...launch.environments.named import Environment
+    from ...launch.environments.definitions import Environment
     from ...launch.workers.supervisor import Event
 
 
@@ -99,7 +99,7 @@ def environments(
     """The environments to run: those named or, if none is, those that run unasked and have one of the ``frameworks``; the one
     that --with makes comes last."""
     from ...core.errors import UsageError, unknown
-    from ...launch.environments.named import load
+    from ...launch.environments.definitions import load
     from ..environment import describe_environment
 
     there = load(file)

@@ -95,7 +95,7 @@ def run(
 
         counters_of(request.factories, request.counters, request.files)
     if from_ is not None or to is not None:
-        from ..ends import choose, ends_of
+        from ..statement_ends import choose, ends_of
 
         wanted = ends_of(request, from_, to)
     if file or with_ or python or environment != OPTIONS["environment"].default:

@@ -25,7 +25,7 @@ from ...engine.settle import Collected
 from ...model_zoo.loading import zoo_names
 from ...worker.import_path import PACKAGE_WAS_LENT
 from ..request import RunRequest
-from .named import CURRENT, Environment
+from .definitions import CURRENT, Environment
 from .provision import cache_root, folder_of
 
 

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from .definitions import CURRENT, Environment
 from .interpreters import EnvironmentError_, clean_environ, find, running_version, uv_command
-from .named import CURRENT, Environment
 
 STAMP = "reconcile-complete"
 INSTALL_LIMIT = 3600.0

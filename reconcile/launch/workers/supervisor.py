@@ -21,11 +21,11 @@ from ...core.errors import UsageError
 from ...core.framework import absolute
 from ...core.protocol import TRACE, WorkerRequest, point_of, to_text
 from ..environments.interpreters import Interpreter
-from . import reaper, written
-from .exits import Log, death_of, refuse_model
+from . import reaper, worker_files
+from .crashes import Log, death_of, refuse_model
+from .forked_workers import Forked, Offered
 from .reaper import MARK
-from .warm import Forked, Offered
-from .written import Outcome
+from .worker_files import Outcome
 
 POLL = 0.02
 GRACE = 3.0
@@ -127,7 +127,7 @@ class Supervisor:
         confinement_told = self._confinement is None
         while True:
             ended = process.poll() is not None
-            events = written.events(folder, events_read)
+            events = worker_files.events(folder, events_read)
             events_read += len(events)
             for event in events:
                 since = time.monotonic()
@@ -159,8 +159,8 @@ class Supervisor:
             return {}
         self._trial = "done" if self._trial else ""
         if status:
-            written.check_room(folder)
-        done = {t: o for t in tasks if (o := written.outcome(folder, t)) is not None}
+            worker_files.check_room(folder)
+        done = {t: o for t in tasks if (o := worker_files.outcome(folder, t)) is not None}
         if status and not done and tasks[0] == TRACE and not self._stopped.is_set():
             self._blame_file(
                 f"cannot be loaded: its process {f'ran into the time limit of {self.timeout:g} s' if late else death_of(status)}."
@@ -221,7 +221,7 @@ class Supervisor:
 
     def _read_confined(self, folder: Path) -> bool:
         """Report how the worker is confined, once that is known; a file whose worker cannot be confined is refused."""
-        reasons = written.confinement(folder, reaper.CONFINED, self._confinement.LIMITS)
+        reasons = worker_files.confinement(folder, reaper.CONFINED, self._confinement.LIMITS)
         if reasons is None:
             return False
         if not self._confinement.holds(reasons):
@@ -230,7 +230,7 @@ class Supervisor:
         return True
 
     def _read_meta(self, folder: Path) -> None:
-        meta = written.meta(folder) if self.meta is None else None
+        meta = worker_files.meta(folder) if self.meta is None else None
         if meta is not None:
             if "error" in meta:
                 self._kill()
@@ -242,7 +242,7 @@ class Supervisor:
 
     def _read_refusal(self, folder: Path) -> None:
         """Raise UsageError if the user's own code cannot be used."""
-        refusal = written.refusal(folder)
+        refusal = worker_files.refusal(folder)
         if refusal is not None:
             raise refuse_model(refusal["error"], folder, self.framework if refusal["declined"] else "")
 

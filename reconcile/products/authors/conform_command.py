@@ -51,8 +51,8 @@ def conform(
     from ...cli.environment import choose_environment
     from ...core.errors import unknown
     from ...core.registry import known_counters
-    from ...launch.environments.in_environment import collect_in
-    from ...launch.environments.named import CURRENT
+    from ...launch.environments.definitions import CURRENT
+    from ...launch.environments.runs import collect_in
     from ...launch.request import PASSES
     from ...model_zoo.loading import zoo_names
     from ...work import load

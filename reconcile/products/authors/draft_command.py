@@ -41,7 +41,7 @@ def draft_rules(
     from ...cli.environment import choose_environment
     from ...core.errors import unknown
     from ...core.registry import known_counters
-    from ...launch.environments.in_environment import collect_in
+    from ...launch.environments.runs import collect_in
     from ...model_zoo.loading import zoo_names
     from . import draft_rules as drafts
 

@@ -37,7 +37,7 @@ def reproduce(
     from ...core.errors import unknown
     from ...core.registry import known_counters
     from ...core.text import number
-    from ...launch.environments.in_environment import collect_in
+    from ...launch.environments.runs import collect_in
     from ...work import load
     from . import reproduce as cases
 

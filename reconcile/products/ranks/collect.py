@@ -19,7 +19,7 @@ from ...launch.choose import find_models
 from ...launch.request import RunRequest
 from ...launch.runner import counters_of_request, describe_lacking
 from ...launch.user_models import counters_of
-from ...launch.workers import alone, written
+from ...launch.workers import foreground, worker_files
 from ...launch.workers.scratch import scratch
 from ...worker.main import EMPTY
 from ..steps.count import chosen_counters
@@ -93,8 +93,8 @@ def _run_world(
             **find_models(request)[framework.name],
         )
         asked = {"request": to_text(body), "world": world, "ranks": ranks, "at_once": os.cpu_count() or 1}
-        status = alone.run_worker(asked, folder, ".products.ranks.worker", request.python, forks=True)
-        refused = written.refusal(out)
+        status = foreground.run_worker(asked, folder, ".products.ranks.worker", request.python, forks=True)
+        refused = worker_files.refusal(out)
         if refused is not None:
             raise UsageError(str(refused["error"]))
         if not (out / "ranks.json").exists():
@@ -112,7 +112,7 @@ def _read_rank(
     rank: int,
     ranks: list[int],
 ) -> Rank:
-    trace, ledgers = alone.records(out / str(rank), framework.name, counters, f"rank {rank}")
+    trace, ledgers = foreground.records(out / str(rank), framework.name, counters, f"rank {rank}")
     where = request.factories[framework.name]
     params = {framework.name: where}
     meta = {**EMPTY, "name": where, "params": params, "frameworks": [framework.name], "context": None}

@@ -11,7 +11,7 @@ from functools import cached_property
 from ...core import table
 from ...core.registry import known_counters, title
 from ...core.text import format_signed, number
-from ...launch.environments.named import CURRENT
+from ...launch.environments.definitions import CURRENT
 from ...launch.request import PASSES
 from ...report.document import (
     Block,

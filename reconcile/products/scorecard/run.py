@@ -21,13 +21,13 @@ from ...core.errors import UsageError
 from ...core.registry import frameworks, known_counters
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
-from ...launch.environments.in_environment import collect_in
+from ...launch.environments.definitions import CURRENT, load
 from ...launch.environments.interpreters import EnvironmentError_
-from ...launch.environments.named import CURRENT, load
 from ...launch.environments.provision import ensure
+from ...launch.environments.runs import collect_in
 from ...launch.request import RunRequest, run_request
+from ...launch.workers.forked_workers import warm
 from ...launch.workers.scratch import scratch
-from ...launch.workers.warm import warm
 from ...model_zoo import loading
 from ..gallery.rows import at_once, source_of
 from ..gallery.training import settings_of

@@ -80,9 +80,9 @@ def watch(
     from dataclasses import replace
     from difflib import get_close_matches
 
-    from ...cli.ends import choose, ends
     from ...cli.options import again
     from ...cli.screen import show
+    from ...cli.statement_ends import choose, ends
     from ...core import atomic
     from ...core.errors import UsageError
     from ...launch.environments.interpreters import user_interpreter

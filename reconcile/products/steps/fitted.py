@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core.framework import Framework, adapter_of
 from ...core.protocol import TRACE, UserModel, WorkerRequest
-from ...worker.at_hand import AtHand, quietly, same_numbers
+from ...worker.model_at_hand import AtHand, quietly, same_numbers
 from ...worker.main import Worker
 
 

@@ -1,4 +1,4 @@
-"""``reconcile watch`` without the command line: runs the script in a process (program.py), reads its record and reconciles it."""
+"""``reconcile watch`` without the command line: runs the script in a process (watched_program.py), and reconciles its record."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ...engine.answer import Answer
 from ...engine.settle import Collected
 from ...launch.request import RunRequest
 from ...launch.runner import counters_of_request
-from ...launch.workers import alone, written
+from ...launch.workers import foreground, worker_files
 from ...launch.workers.scratch import scratch
 from ...worker.main import EMPTY
 from .count import refuse_counter
 
 OLDEST = (3, 10)
-"""The Python in which program.py runs, and what records a step there."""
+"""The Python in which watched_program.py runs, and what records a step there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _run_script(script: Script, request: RunRequest) -> tuple[Collected, str]:
             "go_on": script.go_on,
             "marks": script.marks,
         }
-        alone.run_worker(asked, folder, ".products.steps.program", script.python)
+        foreground.run_worker(asked, folder, ".products.steps.watched_program", script.python)
         return _read_collected(script, folder, counters, request.counters)
 
 
@@ -138,14 +138,14 @@ def _read_collected(
     script: Script, folder: Path, counters: dict[str, list[str]], asked: Sequence[str]
 ) -> tuple[Collected, str]:
     """What the program left, and the word that processes of its run share. Raises UsageError where it ended before its step."""
-    seen = written.read_watched(folder)
+    seen = worker_files.read_watched(folder)
     if seen is None or not seen.get("done"):
         raise UsageError(_why(script, seen))
     framework = str(seen["framework"])
     if asked and not counters[framework]:
         title = frameworks()[framework].title
         raise UsageError(f"{script.name} takes a step of {title}, which {' and '.join(asked)} cannot count.")
-    trace, ledgers = alone.records(folder, framework, counters[framework], script.name)
+    trace, ledgers = foreground.records(folder, framework, counters[framework], script.name)
     named = " ".join([script.name, *script.arguments])
     meta = {**EMPTY, "name": script.stem, "params": {framework: named}, "frameworks": [framework], "context": None}
     return Collected(meta, (trace,), ledgers), str(seen.get("run", ""))
@@ -170,9 +170,9 @@ def _why(script: Script, seen: dict[str, Any] | None) -> str:
     called, took = _times(seen["calls"]), _several(seen["steps"], "step")
     if seen["status"]:
         return f"{script.name} ended with status {seen['status']} before the end of {script.wanted}."
-    alone = len(seen["imported"]) == 1  # otherwise the calls may be of another framework
-    if not seen["steps"] and seen.get("without") and (not seen["calls"] or (alone and not script.call)):
-        more = "" if alone else "no optimizer stepped, and "
+    foreground = len(seen["imported"]) == 1  # otherwise the calls may be of another framework
+    if not seen["steps"] and seen.get("without") and (not seen["calls"] or (foreground and not script.call)):
+        more = "" if foreground else "no optimizer stepped, and "
         return f"{script.name} ended without a step to count: {more}{seen['without']}."
     if script.call:
         return (

@@ -28,13 +28,13 @@ from ...engine.answer import Answer
 from ...engine.settle import Collected
 from ...launch import user_models
 from ...launch.environments.cache import source_digest
-from ...launch.environments.in_environment import collect_in
 from ...launch.environments.interpreters import clean_environ
+from ...launch.environments.runs import collect_in
 from ...launch.options import by_parameter
 from ...launch.request import RunRequest, run_request
 from ...launch.runner import Collect
-from ...launch.workers import scratch, warm
-from ...launch.workers.exits import death_of
+from ...launch.workers import forked_workers, scratch
+from ...launch.workers.crashes import death_of
 from ...report import reports
 from ...workflow import Job, run_steps
 from . import cells
@@ -123,7 +123,7 @@ def main(answering: Callable[[Mapping[str, Any], Path], dict[str, Any]] | None =
         os.dup2(2, 1)  # printed output is not the answer
         request = json.loads(sys.stdin.buffer.readline())
         tempfile.tempdir = folder = sys.argv[2]
-        warm.accept(json.loads(sys.argv[4]))
+        forked_workers.accept(json.loads(sys.argv[4]))
         threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
         json.dump((answering or answer)(request, Path(folder)), out)
 
@@ -263,5 +263,5 @@ def _describe_interruption(found: Answer) -> str:
 def _peak() -> int:
     """Bytes of memory that the largest of this cell's processes has held at once."""
     who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    peak = max(warm.peak(), *(resource.getrusage(one).ru_maxrss for one in who))
+    peak = max(forked_workers.peak(), *(resource.getrusage(one).ru_maxrss for one in who))
     return peak if sys.platform == "darwin" else peak << 10

@@ -22,7 +22,7 @@ from ...core.errors import UsageError, reason
 from ...core.option import Kind
 from ...core.registry import frameworks, known_counters
 from ...launch.environments.cache import source_digest
-from ...launch.environments.named import CURRENT, Environment
+from ...launch.environments.definitions import CURRENT, Environment
 from ...launch.environments.provision import folder_of
 from ...launch.options import by_parameter
 from ...model_zoo.loading import pair_path, zoo_names

@@ -13,7 +13,7 @@ from ...cli.streams import say
 from .executors import before, run_all, where_it_runs
 
 if TYPE_CHECKING:
-    from ...launch.environments.named import Environment
+    from ...launch.environments.definitions import Environment
     from .cells import Cell
 
 LIST = ".toml"
@@ -128,7 +128,7 @@ def _cells(
 ) -> list[Cell]:
     from ...core.errors import unknown
     from ...launch import user_models
-    from ...launch.environments.named import CURRENT, load
+    from ...launch.environments.definitions import CURRENT, load
     from . import listfile, listing
     from .cells import distinct, in_environments
 
@@ -153,8 +153,8 @@ def _cells(
 def _python(places: list[Environment]) -> str:
     """The interpreter in which packages are listed: that of the first environment, '' for the running one. Raises UsageError."""
     from ...core.errors import UsageError
+    from ...launch.environments.definitions import CURRENT
     from ...launch.environments.interpreters import EnvironmentError_
-    from ...launch.environments.named import CURRENT
     from ...launch.environments.provision import ensure
 
     first = places[0]

@@ -89,7 +89,7 @@ def _executor(jobs: int | None, dask: str | None) -> Iterator[tuple[Executor, Ca
     Raises UsageError for a cluster that is not there.
     """
     from ...core.errors import UsageError
-    from ...launch.workers.warm import warm
+    from ...launch.workers.forked_workers import warm
     from .cluster import connect_cluster
     from .engine import Processes
 

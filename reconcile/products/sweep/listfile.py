@@ -14,7 +14,7 @@ from typing import Any
 from ...core import user_files
 from ...core.errors import UsageError, short, unknown
 from ...launch import user_models
-from ...launch.environments.named import Environment
+from ...launch.environments.definitions import Environment
 from . import listing
 from .cells import Cell, in_environments
 

@@ -15,8 +15,8 @@ from ...core.framework import absolute
 from ...core.registry import frameworks
 from ...launch import user_models
 from ...launch.choose import pair_file
+from ...launch.environments.definitions import load as environments
 from ...launch.environments.interpreters import clean_environ
-from ...launch.environments.named import load as environments
 from ...launch.workers.scratch import scratch
 from ...model_zoo.loading import load_pair, resolve, zoo_names
 from ...model_zoo.pair import Input, PairError

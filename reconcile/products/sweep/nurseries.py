@@ -1,7 +1,7 @@
 """Nurseries of a sweep: processes that have imported a framework and a library, from which a cell's workers are forked.
 
 A cell of a library's model spends most of its time on importing the framework and the library. Inside ``warm.warm()``
-(launch/workers/warm.py) both are imported once. Each cell still has its own process, and its own workers.
+(launch/workers/forked_workers.py) both are imported once. Each cell still has its own process, and its own workers.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 from ...core.framework import Framework
 from ...core.protocol import WorkerRequest
 from ...core.registry import frameworks, known_counters
+from ...launch.environments.definitions import CURRENT, Environment
 from ...launch.environments.interpreters import EnvironmentError_, Interpreter
-from ...launch.environments.named import CURRENT, Environment
 from ...launch.environments.provision import ensure
 from ...launch.runner import counters_of_request
-from ...launch.workers import warm
+from ...launch.workers import forked_workers
 from . import cells
 
 
-def offer_nurseries(request: Mapping[str, Any]) -> dict[str, warm.Offered]:
+def offer_nurseries(request: Mapping[str, Any]) -> dict[str, forked_workers.Offered]:
     """A nursery for each framework of the request's cell (cells.request_of), where it can have one."""
-    nurseries = warm.find_nurseries()
+    nurseries = forked_workers.find_nurseries()
     if nurseries is None:
         return {}
     cell, manner = cells.read_cell(request)
@@ -35,7 +35,7 @@ def offer_nurseries(request: Mapping[str, Any]) -> dict[str, warm.Offered]:
         return {}
     asked = manner.options.get("counters", ())
     found = {name: c for name, c in known_counters().items() if (name in asked if asked else c.default)}
-    made: dict[str, warm.Offered] = {}
+    made: dict[str, forked_workers.Offered] = {}
     for record in frameworks().values():
         own = [name for name, counter in found.items() if counter.framework == record.name and not counter.recipe]
         wanted = record.name in cell.factories if cell.factories else bool(own)

@@ -16,7 +16,7 @@ from ...drift.changes import Drift
 from ...drift.compare import compare
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
-from ...launch.environments.named import (
+from ...launch.environments.definitions import (
     CURRENT,
     Environment,
     adhoc,

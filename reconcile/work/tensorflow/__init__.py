@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from . import elementwise, gradients, layers, linalg, moves, partly, recurrent  # noqa: F401
+from . import elementwise, gradients, layers, linalg, no_arithmetic, no_products, recurrent  # noqa: F401

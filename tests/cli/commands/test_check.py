@@ -17,9 +17,9 @@ from reconcile.drift import baselines
 from reconcile.drift import check as checking
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
-from reconcile.launch.environments import in_environment
+from reconcile.launch.environments import runs
+from reconcile.launch.environments.definitions import Environment
 from reconcile.launch.environments.interpreters import EnvironmentError_
-from reconcile.launch.environments.named import Environment
 from reconcile.launch.request import RunRequest
 from tests.drift import takes
 from tests.drift.takes import GRU, NEW, OLD, take
@@ -137,8 +137,8 @@ def test_environments_have_baselines_of_their_own(bench: Bench, monkeypatch: pyt
         asked.append(env.name)
         return Path("python-of-it")
 
-    monkeypatch.setattr(in_environment, "ensure", ensure)
-    monkeypatch.setattr(in_environment, "collect", bench.collect)
+    monkeypatch.setattr(runs, "ensure", ensure)
+    monkeypatch.setattr(runs, "collect", bench.collect)
     bench.found = take(OLD)
     assert f"--environment {OLD_TORCH} --update" in bench.check("--environment", OLD_TORCH).stderr
     assert bench.check("--environment", OLD_TORCH, "--update").exit_code == 0
@@ -157,8 +157,8 @@ def test_environments_have_baselines_of_their_own(bench: Bench, monkeypatch: pyt
 
 
 def test_an_upgrade_is_held_against_the_baseline_that_is_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_environment, "ensure", lambda env, say: Path("python-of-it"))
-    monkeypatch.setattr(in_environment, "collect", bench.collect)
+    monkeypatch.setattr(runs, "ensure", lambda env, say: Path("python-of-it"))
+    monkeypatch.setattr(runs, "collect", bench.collect)
     bench.found = take(OLD)
     assert bench.check("--update").exit_code == 0
     bench.found = take(NEW)
@@ -178,7 +178,7 @@ def test_an_environment_that_cannot_be_made_is_said(bench: Bench, monkeypatch: p
     def ensure(env: Environment, say: object) -> Path:
         raise EnvironmentError_("there is no uv")
 
-    monkeypatch.setattr(in_environment, "ensure", ensure)
+    monkeypatch.setattr(runs, "ensure", ensure)
     result = bench.check("--environment", "tf-1.12", "--update")
     assert (result.exit_code, "tf-1.12 cannot be used: there is no uv" in result.stderr) == (2, True)
 
@@ -189,8 +189,8 @@ def test_an_environment_without_a_tracer_borrows_the_trace(bench: Bench, monkeyp
     def collect(request: RunRequest, progress: object = None) -> Collected:
         return replace(take(OLD), traces=(too_old,)) if request.python else take(NEW)
 
-    monkeypatch.setattr(in_environment, "ensure", lambda env, say: Path("old"))
-    monkeypatch.setattr(in_environment, "collect", collect)
+    monkeypatch.setattr(runs, "ensure", lambda env, say: Path("old"))
+    monkeypatch.setattr(runs, "collect", collect)
     assert bench.check("--environment", OLD_TORCH, "--update").exit_code == 0
     old = bench.path.with_name(f"{OLD_TORCH}.json")
     assert baselines.load(old).collected.traces[0].ops == takes.trace().ops  # type: ignore[union-attr]

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
-from reconcile.launch.environments.named import Environment, load
+from reconcile.launch.environments.definitions import Environment, load
 from reconcile.launch.request import RunRequest, run_request
 from reconcile.launch.workers.supervisor import Event
 from reconcile.matrix import run as matrix

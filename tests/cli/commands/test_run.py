@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import reconcile.cli
-from reconcile.cli.ends import ends
+from reconcile.cli.statement_ends import ends
 from reconcile.core import registry
 from reconcile.core.errors import UsageError, unknown
 from reconcile.launch.request import RunRequest

@@ -9,7 +9,7 @@ from reconcile.core.records import MAC, Entry, Ledger
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.launch.environments import cache as cached
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.request import RunRequest
 
 OLD = load()["torch-1.10.1"]

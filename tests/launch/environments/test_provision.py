@@ -15,8 +15,8 @@ import click
 import pytest
 
 from reconcile.launch.environments import interpreters, provision
+from reconcile.launch.environments.definitions import Environment, load
 from reconcile.launch.environments.interpreters import EnvironmentError_
-from reconcile.launch.environments.named import Environment, load
 from reconcile.launch.environments.provision import STAMP, ensure, folder_of
 from tests.launch.conftest import until
 

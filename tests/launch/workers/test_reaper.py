@@ -16,7 +16,7 @@ import pytest
 
 from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.workers.supervisor import Supervisor
-from reconcile.launch.workers.written import Outcome
+from reconcile.launch.workers.worker_files import Outcome
 from reconcile.products.gallery import rows
 from tests.launch.conftest import PATIENCE, STRAY, running, until
 from tests.workers import meta, request

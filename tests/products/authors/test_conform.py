@@ -97,7 +97,7 @@ def test_its_exit_code(arguments: tuple[str, ...], exit_code: int, monkeypatch: 
     monkeypatch.setattr(
         conform, "_checks", lambda title, *_: iter([Check(title, "reports", skipped="it takes no bytes")])
     )
-    monkeypatch.setattr("reconcile.launch.environments.in_environment.collect_in", lambda *_: lambda *_: None)
+    monkeypatch.setattr("reconcile.launch.environments.runs.collect_in", lambda *_: lambda *_: None)
     monkeypatch.setattr(conform, "families", lambda _counter: ("conv1x1",))
     done = CliRunner().invoke(cli, ["counter", "conform", "thop", *arguments])
     assert (done.exit_code, done.stderr) == (exit_code, "")
@@ -114,7 +114,7 @@ def test_a_counter_of_no_family_gets_networks(counts: str, cases: int, monkeypat
         yield Check(title, "reports", skipped="" if counted else "it takes no bytes", counted=counted)
 
     monkeypatch.setattr(conform, "_checks", checked)
-    monkeypatch.setattr("reconcile.launch.environments.in_environment.collect_in", lambda *_: lambda *_: None)
+    monkeypatch.setattr("reconcile.launch.environments.runs.collect_in", lambda *_: lambda *_: None)
     monkeypatch.setattr(conform, "families", lambda _counter: ("family_dense",))
     done = CliRunner().invoke(cli, ["counter", "conform", "thop"])
     assert (done.exit_code, done.stdout.splitlines()[-1].endswith(f"skipped in {cases} cases")) == (0, True), (

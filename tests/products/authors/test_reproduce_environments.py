@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.registry import known_counters
-from reconcile.launch.environments.in_environment import collect_in
-from reconcile.launch.environments.named import load
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
+from reconcile.launch.environments.runs import collect_in
 from reconcile.products.authors import reproduce
 from tests.pages.reading import THERE as FENCE
 from tests.pages.reading import numbers, programs, value

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.environments.provision import ensure
 
 pytestmark = [pytest.mark.heavy, pytest.mark.frameworks, pytest.mark.timeout(1800)]

@@ -19,7 +19,7 @@ from reconcile.core.records import Layer, Ledger
 from reconcile.core.registry import known_counters
 from reconcile.engine.ledger import reconcile_ledger
 from reconcile.engine.settle import Collected
-from reconcile.launch.environments.named import CURRENT
+from reconcile.launch.environments.definitions import CURRENT
 from reconcile.launch.runner import collect
 from reconcile.model_zoo.loading import load_pair, pair_path
 from reconcile.products.authors.conform import families

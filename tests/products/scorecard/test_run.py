@@ -13,8 +13,8 @@ from reconcile.core.errors import UsageError
 from reconcile.core.registry import known_counters
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
+from reconcile.launch.environments.definitions import CURRENT
 from reconcile.launch.environments.interpreters import EnvironmentError_
-from reconcile.launch.environments.named import CURRENT
 from reconcile.model_zoo.loading import load_pair
 from reconcile.products.authors.conform import families
 from reconcile.products.scorecard import cells as score

@@ -28,7 +28,7 @@ from typing import Any
 from reconcile.core import atomic, table
 from reconcile.core.errors import UsageError
 from reconcile.launch.in_process import collect_live
-from reconcile.launch.workers import exits
+from reconcile.launch.workers import crashes
 from reconcile.products.sweep import cell, cells, engine, listing, page, store
 from reconcile.report.document import Text
 from reconcile.report.document.markdown import to_markdown
@@ -99,7 +99,7 @@ def in_child(task: Callable[[str], str], argument: str) -> tuple[str, str]:
     with open(read, encoding="utf-8") as file:
         answer = file.read()
     _, status = os.waitpid(child, 0)
-    return answer, "" if answer else f"its process {exits.death_of(os.waitstatus_to_exitcode(status))}"
+    return answer, "" if answer else f"its process {crashes.death_of(os.waitstatus_to_exitcode(status))}"
 
 
 def forked(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.products.sweep import listfile
 from reconcile.products.sweep.cells import Cell
 

@@ -13,15 +13,15 @@ import psutil
 import pytest
 
 from reconcile.core.registry import frameworks
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.interpreters import Interpreter
-from reconcile.launch.environments.named import load
-from reconcile.launch.workers import scratch, warm
+from reconcile.launch.workers import forked_workers, scratch
 from reconcile.products.sweep import cell, nurseries
 from reconcile.products.sweep.cells import Cell, Manner, request_of
 from tests.workers import request as of_worker
 
 pytestmark = [
-    pytest.mark.skipif(not warm.ABLE, reason="workers are forked on Linux, from Python 3.9 on"),
+    pytest.mark.skipif(not forked_workers.ABLE, reason="workers are forked on Linux, from Python 3.9 on"),
     pytest.mark.frameworks,
     pytest.mark.slow,
 ]
@@ -60,7 +60,7 @@ def processes() -> list[psutil.Process]:
 
 def test_a_cell_finds_what_it_finds_alone(net: Path) -> None:
     alone = run()
-    with warm.warm():
+    with forked_workers.warm():
         first = run()
         (nursery,) = processes()
         assert run()["outcome"] == first["outcome"] == alone["outcome"]
@@ -73,14 +73,14 @@ def test_a_cell_finds_what_it_finds_alone(net: Path) -> None:
 def test_the_memory_of_a_forked_worker_is_that_of_its_cell(net: Path) -> None:
     """It has PyTorch in it, and the cell's own process has not."""
     alone = run()["cost"]["peak_bytes"]
-    with warm.warm():
+    with forked_workers.warm():
         forked = run()["cost"]["peak_bytes"]
     assert 100 << 20 < forked < 2 * alone
 
 
 def test_a_nursery_that_dies_is_made_again_once(net: Path) -> None:
-    with warm.warm():
-        for _ in range(warm.TRIES):
+    with forked_workers.warm():
+        for _ in range(forked_workers.TRIES):
             assert run()["outcome"]["exit_code"] == 0
             (nursery,) = processes()
             os.kill(nursery.pid, signal.SIGKILL)
@@ -93,7 +93,7 @@ def test_a_nursery_that_dies_is_made_again_once(net: Path) -> None:
 @pytest.mark.parametrize(("library", "said"), [("colorsys", "colorsys is there"), ("", "colorsys is not there")])
 def test_a_library_is_imported_once(library: str, said: str, net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nurseries, "_library", lambda *_: library)
-    with warm.warm():
+    with forked_workers.warm():
         (reason,) = run("tells")["outcome"]["refused"].values()
     assert said in reason
 
@@ -114,7 +114,7 @@ def test_a_module_of_the_users_is_not_imported_before_the_worker(tmp_path: Path,
 def test_who_has_a_nursery() -> None:
     """No process outside ``warm()``, no framework with threads of its own, and no environment that may be too old."""
     assert nurseries.offer_nurseries(request()) == {}
-    with warm.warm():
+    with forked_workers.warm():
         assert list(nurseries.offer_nurseries(request())) == ["torch"]
         assert nurseries.offer_nurseries(request(framework="jax")) == {}
         old = asdict(replace(load()["torch-1.10.1"], interpreter=None))
@@ -123,5 +123,5 @@ def test_who_has_a_nursery() -> None:
         there["cell"] = {**there["cell"], "environment": {k: v for k, v in old.items() if k != "interpreter"}}
         assert nurseries.offer_nurseries(there) == {}
         asked = of_worker("jax", tasks=("xla@lowered",))
-        assert warm.nursery_of(asked, Interpreter()) is None
-        assert warm.nursery_of(of_worker("torch", tasks=("thop",)), Interpreter()) is not None
+        assert forked_workers.nursery_of(asked, Interpreter()) is None
+        assert forked_workers.nursery_of(of_worker("torch", tasks=("thop",)), Interpreter()) is not None

@@ -22,7 +22,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.workers import scratch
 from reconcile.launch.workers.reaper import MARK as WORKER
 from reconcile.products.sweep import listfile, listing

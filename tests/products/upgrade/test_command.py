@@ -15,8 +15,8 @@ from reconcile.core.errors import UsageError
 from reconcile.core.registry import list_default_counters
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
-from reconcile.launch.environments import in_environment
-from reconcile.launch.environments.named import CURRENT, Environment
+from reconcile.launch.environments import runs
+from reconcile.launch.environments.definitions import CURRENT, Environment
 from reconcile.launch.request import RunRequest
 from reconcile.products.authors import draft_rules
 from reconcile.products.upgrade import run as upgrade
@@ -122,8 +122,8 @@ class Releases:
 @pytest.fixture
 def releases(monkeypatch: pytest.MonkeyPatch) -> Releases:
     made = Releases()
-    monkeypatch.setattr(in_environment, "collect_in", made.collect_in)
-    monkeypatch.setattr(in_environment, "make_interpreter", lambda env, say: Path("python"))
+    monkeypatch.setattr(runs, "collect_in", made.collect_in)
+    monkeypatch.setattr(runs, "make_interpreter", lambda env, say: Path("python"))
     return made
 
 

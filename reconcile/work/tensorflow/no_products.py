@@ -1,6 +1,6 @@
 """TensorFlow ops without multiply-adds, whose other work is unknown.
 
-It depends on the data or on an algorithm that a library chooses, or has no formula. For ATen's ops, see aten/partly.py.
+It depends on the data or on an algorithm that a library chooses, or has no formula. For ATen's ops, see aten/no_products.py.
 
 Left out on purpose, as they multiply matrices inside: LRN (by a band matrix), CholeskyGrad, Mfcc, the functions of matrices, the
 quantized products, and MatrixSolveLs, which may.

@@ -18,7 +18,7 @@ from reconcile.core import registry
 from reconcile.core.atomic import safe
 from reconcile.core.errors import NotInResult, PackageMissing, ReconcileError, UsageError
 from reconcile.engine.answer import Answer
-from reconcile.launch import in_workers
+from reconcile.launch import importable_models
 from reconcile.launch.request import RunRequest
 from reconcile.launch.workers.supervisor import Event
 from reconcile.model_zoo.pair import Input
@@ -68,7 +68,7 @@ def test_names_shapes_and_options_make_the_request(heard: list[RunRequest], tmp_
     assert request.inputs == (Input("", (1, 3), ""), Input("ids", (2,), "int64"))
     assert (request.convention, request.counters, request.timeout) == ("all", ("thop",), 7)
     assert (request.convention_files, request.formulas) == ((tmp_path / "c.toml",), (tmp_path / "f.py",))
-    assert request.paths == in_workers.paths()
+    assert request.paths == importable_models.paths()
     with pytest.raises(UsageError, match=r"python does not exist\. Give an interpreter"):
         reconcile.run(torch="net:Net", inputs="1,3", python=tmp_path / "python")
     assert events == [Event("torch", "thop", "done")]
@@ -98,7 +98,7 @@ def test_the_callers_folders_go_along_and_installed_ones_do_not(
     monkeypatch.setattr(
         sys, "path", ["", str(mine), site, os.path.dirname(json.__file__), str(tmp_path / "gone"), str(mine)]
     )
-    assert in_workers.paths() == (str(tmp_path.resolve()), str(mine.resolve()))
+    assert importable_models.paths() == (str(tmp_path.resolve()), str(mine.resolve()))
 
 
 def test_what_cannot_travel_is_one_sentence(heard: list[RunRequest]) -> None:

@@ -19,7 +19,7 @@ from ...core.errors import ReconcileError
 from ...core.records import Ledger, Trace
 from ...core.registry import known_counters
 from ...engine.reconcile import Missing
-from . import written
+from . import worker_files
 from .scratch import pack
 
 
@@ -49,14 +49,14 @@ def records(
     folder: Path, framework: str, counters: Sequence[str], whose: str
 ) -> tuple[Trace, tuple[Ledger | Missing, ...]]:
     """The trace and the ledgers in the folder; ``whose`` is named where the trace cannot be read. Raises ReconcileError."""
-    trace = written.outcome(folder, "trace")
+    trace = worker_files.outcome(folder, "trace")
     if trace is None or not isinstance(trace.record, Trace):
         raise ReconcileError(f"the trace of {whose} cannot be read{': ' + trace.reason if trace else ''}.")
     return trace.record, tuple(_ledger(folder, framework, name, trace.record.device) for name in counters)
 
 
 def _ledger(folder: Path, framework: str, name: str, device: str) -> Ledger | Missing:
-    outcome = written.outcome(folder, name)
+    outcome = worker_files.outcome(folder, name)
     if outcome is not None and isinstance(outcome.record, Ledger):
         return outcome.record
     state = State.NOT_COMPARABLE if outcome is not None and outcome.beyond else State.FAILED

@@ -18,8 +18,8 @@ from ...engine.settle import Collected
 from ..request import Point, RunRequest
 from ..runner import CollectAt, collect, collect_at
 from ..workers.supervisor import Event
+from .definitions import CURRENT, Environment
 from .interpreters import EnvironmentError_, running_version
-from .named import CURRENT, Environment
 from .provision import ensure
 
 

@@ -14,17 +14,17 @@ import pytest
 from reconcile.core.errors import UsageError, of_system
 from reconcile.core.records import Ledger, to_json
 from reconcile.launch.environments.interpreters import Interpreter
-from reconcile.launch.workers import written
+from reconcile.launch.workers import worker_files
 from reconcile.launch.workers.supervisor import Supervisor
 from reconcile.products.files import confine
 from tests.workers import request
 
 CONFINED = "confined.json"
 READERS: dict[str, Callable[[Path], Any]] = {
-    "meta.json": written.meta,
-    "refused.json": written.refusal,
-    CONFINED: lambda folder: written.confinement(folder, CONFINED, confine.LIMITS),
-    "events.jsonl": lambda folder: written.events(folder, 0),
+    "meta.json": worker_files.meta,
+    "refused.json": worker_files.refusal,
+    CONFINED: lambda folder: worker_files.confinement(folder, CONFINED, confine.LIMITS),
+    "events.jsonl": lambda folder: worker_files.events(folder, 0),
 }
 NOT_JSON = (b"", b"{", b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}", b"\xff\xfe", b"nonsense")
 OTHER_JSON = (b"[]", b"null", b'"text"', b"7", b'{"error": 7}', b'{"frameworks": [7]}', b'{"task": {}}')
@@ -63,12 +63,12 @@ def test_a_damaged_record_fails_its_task_alone(tmp_path: Path, text: bytes) -> N
     (tmp_path / "fvcore.error.json").write_bytes(text)
     (tmp_path / "flop_counter.json").write_text(json.dumps(LEDGER))
     for task in ("thop", "fvcore"):
-        outcome = written.outcome(tmp_path, task)
+        outcome = worker_files.outcome(tmp_path, task)
         assert outcome is not None
         assert outcome.record is None
         assert outcome.reason.startswith(f"the worker's file {task}.")
-    assert written.outcome(tmp_path, "other") is None
-    outcome = written.outcome(tmp_path, "flop_counter")
+    assert worker_files.outcome(tmp_path, "other") is None
+    outcome = worker_files.outcome(tmp_path, "flop_counter")
     assert outcome is not None
     assert outcome.record is not None
 
@@ -88,6 +88,6 @@ def test_a_full_disk_is_why_a_worker_ended(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_check_for_room_leaves_nothing(tmp_path: Path) -> None:
-    written.check_room(tmp_path)
-    written.check_room(tmp_path / "gone")
+    worker_files.check_room(tmp_path)
+    worker_files.check_room(tmp_path / "gone")
     assert list(tmp_path.iterdir()) == []

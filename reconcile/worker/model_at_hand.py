@@ -1,7 +1,7 @@
 """Base of pairs for model objects in a process that continues afterwards, and contexts that restore its random state.
 
 For ``reconcile.run(torch=model)`` and the pytest fixture (launch/in_process.py), and for ``reconcile.count``
-(products/steps/fitted.py).
+(products/steps/pending_step.py).
 """
 
 from __future__ import annotations

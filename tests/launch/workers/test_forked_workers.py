@@ -18,13 +18,13 @@ from reconcile.core.errors import Refused, UsageError
 from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.request import run_request
 from reconcile.launch.runner import collect
-from reconcile.launch.workers import exits, scratch, warm
+from reconcile.launch.workers import crashes, forked_workers, scratch
 from tests.conftest import PAIRS
 from tests.launch.conftest import PATIENCE, until
 from tests.workers import request
 
 pytestmark = [
-    pytest.mark.skipif(not warm.ABLE, reason="workers are forked on Linux, from Python 3.9 on"),
+    pytest.mark.skipif(not forked_workers.ABLE, reason="workers are forked on Linux, from Python 3.9 on"),
     pytest.mark.frameworks,
 ]
 ROOT = Path(__file__).parents[3]
@@ -53,7 +53,7 @@ def started() -> Callable[[], list[psutil.Process]]:
 def test_a_forked_worker_finds_what_a_started_one_finds(pass_: str) -> None:
     asked = run_request(model="gru_demo", overrides={"frames": "7"}, pass_=pass_)
     started = collect(asked)
-    with warm.warm():
+    with forked_workers.warm():
         forked, again = collect(asked), collect(asked)
     assert forked.traces == again.traces == started.traces
     assert forked.ledgers == again.ledgers == started.ledgers
@@ -72,14 +72,16 @@ def test_a_worker_is_forked_by_the_nursery_of_its_framework(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, models: tuple[str, ...]
 ) -> None:
     forked = []
-    fork = warm.Nursery.fork
-    monkeypatch.setattr(warm.Nursery, "fork", lambda nursery, *given: forked.append(nursery) or fork(nursery, *given))
+    fork = forked_workers.Nursery.fork
+    monkeypatch.setattr(
+        forked_workers.Nursery, "fork", lambda nursery, *given: forked.append(nursery) or fork(nursery, *given)
+    )
     monkeypatch.chdir(tmp_path)
     (tmp_path / "net.py").write_text(NET.format(inner=3))
     asked = run_request(torch="net:make", counters=("flop_counter",))
     if "tf" in models:
         asked = run_request(model="gru_demo", overrides={"frames": "3"})
-    with warm.warm():
+    with forked_workers.warm():
         for _ in range(2):
             collect(asked)
     assert len(forked) == 2 * len(models)
@@ -98,8 +100,8 @@ def make():
 def test_what_the_users_code_prints_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stand_in: None) -> None:
     (tmp_path / "prints.py").write_text(PRINTS)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(exits, "LOGS", str(tmp_path))
-    with warm.warm(), pytest.raises(Refused) as refused:
+    monkeypatch.setattr(crashes, "LOGS", str(tmp_path))
+    with forked_workers.warm(), pytest.raises(Refused) as refused:
         collect(run_request(torch="prints:make", inputs=["x=1,2"]))
     assert "from the factory" in refused.value.printed
     assert "and from its errors" in refused.value.printed
@@ -109,7 +111,7 @@ def test_what_the_users_code_prints_is_kept(tmp_path: Path, monkeypatch: pytest.
 def test_a_worker_is_where_home_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two folders have a net.py each, and the nursery is of before the second."""
     found = []
-    with warm.warm():
+    with forked_workers.warm():
         for inner in (3, 5):
             folder = tmp_path / str(inner)
             folder.mkdir()
@@ -122,11 +124,11 @@ def test_a_worker_is_where_home_is_now(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_only_workers_of_the_running_interpreter_are_forked(started: Callable[[], list[psutil.Process]]) -> None:
     asked = request("torch", tasks=("thop",))
-    assert warm.nursery_of(asked, Interpreter()) is None
-    with warm.warm():
-        assert warm.nursery_of(asked, Interpreter(Path("/usr/bin/python3"))) is None
-        assert warm.nursery_of(asked, Interpreter(user_owned=True)) is None
-        assert warm.nursery_of(asked._replace(recipe="keras_frozen"), Interpreter()) is None
+    assert forked_workers.nursery_of(asked, Interpreter()) is None
+    with forked_workers.warm():
+        assert forked_workers.nursery_of(asked, Interpreter(Path("/usr/bin/python3"))) is None
+        assert forked_workers.nursery_of(asked, Interpreter(user_owned=True)) is None
+        assert forked_workers.nursery_of(asked._replace(recipe="keras_frozen"), Interpreter()) is None
         assert started() == []
 
 
@@ -167,8 +169,8 @@ def test_a_run_that_is_stopped_before_its_nursery_is_ready(
     from reconcile.launch.workers.supervisor import Supervisor
 
     asked = request("torch", tasks=("thop",))
-    with warm.warm():
-        nursery = warm.nursery_of(asked, Interpreter())
+    with forked_workers.warm():
+        nursery = forked_workers.nursery_of(asked, Interpreter())
         one = Supervisor(asked, tmp_path / "run", 60, lambda _event: None, pack(tmp_path), Interpreter(), None, nursery)
 
         def run() -> None:

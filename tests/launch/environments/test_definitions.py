@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.launch.environments import named
-from reconcile.launch.environments.named import CURRENT, Environment, adhoc, load
+from reconcile.launch.environments import definitions
+from reconcile.launch.environments.definitions import CURRENT, Environment, adhoc, load
 from reconcile.launch.environments.provision import folder_of
 
 GOOD = """
@@ -150,7 +150,7 @@ def test_adhoc_has_the_framework_of_the_models(
     """The name under which TensorFlow is installed here, where it is; else its usual one."""
     here = [object()]
     monkeypatch.setattr(
-        named.metadata.Distribution, "discover", lambda name: iter(here if name == "tensorflow-cpu" else [])
+        definitions.metadata.Distribution, "discover", lambda name: iter(here if name == "tensorflow-cpu" else [])
     )
     env = adhoc(with_, CURRENT, models)
     assert (env.frameworks, env.requirements) == (frameworks, with_ + added)
