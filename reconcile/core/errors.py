@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from .message import first_line
 
@@ -59,6 +59,13 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> UsageError:
     near = difflib.get_close_matches(name, choices, n=3, cutoff=0.4)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Choose from: {', '.join(choices)}."
     return UsageError(f"unknown {kind} {short(name)}. {hint}")
+
+
+def check_names(kind: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise the error of the first of these names that is not known."""
+    for name in names:
+        if name not in known:
+            raise unknown(kind, name, known)
 
 
 def short(value: object, limit: int = 60) -> str:

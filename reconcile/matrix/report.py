@@ -219,7 +219,7 @@ def describe_matrix(result: MatrixResult, command: str = "", *, verbose: bool = 
             Text(("Convention: ", result.convention.name, ". ", *mark_code(result.convention.meaning))),
             Heading("Totals"),
             Table(TOTALS, tuple(map(_total_cells, rows(result)))),
-            *((Text("The work that ran:"), ran) if ran.items else ()),
+            *([Text("The work that ran:"), ran] if ran.items else []),
             Heading("Environments"),
             Table(ENVIRONMENTS, tuple(map(_environment_cells, result.cells))),
             Items(tuple(list_borrowed(result))),

@@ -49,7 +49,7 @@ def conform(
     4 a defect of reconcile itself.
     """
     from ...cli.environment import choose_environment
-    from ...core.errors import unknown
+    from ...core.errors import check_names
     from ...core.registry import known_counters
     from ...launch.environments.definitions import CURRENT
     from ...launch.environments.runs import collect_in
@@ -58,11 +58,8 @@ def conform(
     from ...work import load
     from . import conform as kit
 
-    if counter not in known_counters():
-        raise unknown("counter", counter, known_counters())
-    for name in models:
-        if name not in zoo_names():
-            raise unknown("model", name, zoo_names())
+    check_names("counter", (counter,), known_counters())
+    check_names("model", models, zoo_names())
     place = choose_environment(environment, file, with_, python)
     there = collect_in(place, lambda text: say(text, err=True))
     load()

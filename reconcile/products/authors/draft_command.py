@@ -39,17 +39,15 @@ def draft_rules(
     Exit codes: 0 printed, 2 bad usage, or no reading fits, 4 a defect of reconcile itself.
     """
     from ...cli.environment import choose_environment
-    from ...core.errors import unknown
+    from ...core.errors import check_names
     from ...core.registry import known_counters
     from ...launch.environments.runs import collect_in
     from ...model_zoo.loading import zoo_names
     from . import draft_rules as drafts
+    from .conform import families
 
-    if counter not in known_counters():
-        raise unknown("counter", counter, known_counters())
-    for name in models:
-        if name not in zoo_names():
-            raise unknown("model", name, zoo_names())
+    check_names("counter", (counter,), known_counters())
+    check_names("model", models, zoo_names())
     there = collect_in(choose_environment(environment, file, with_, python), lambda text: say(text, err=True))
-    text = drafts.draft_of(counter, models or drafts.families(), lambda request: there(request, lambda _event: None))
+    text = drafts.draft_of(counter, models or families(), lambda request: there(request, lambda _event: None))
     say(text, nl=False)

@@ -19,7 +19,6 @@ from ...core.registry import known_counters
 from ...engine.settle import Collected
 from ...launch.request import RunRequest, run_request
 from ...launch.runner import collect
-from ...model_zoo import loading
 from ...work import COMPONENTS, load
 from ..decode.fit_counter import Case, Draft, Reading, draft
 
@@ -125,11 +124,6 @@ def _work(reading: Reading) -> str:
 
 def _comment(sentence: str) -> list[str]:
     return textwrap.wrap(sentence, 118, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
-
-
-def families() -> list[str]:
-    """The pairs of the zoo whose layers are the cases."""
-    return [name for name in loading.zoo_names() if name.startswith("family_")]
 
 
 def draft_of(counter: str, models: Sequence[str], take: Callable[[RunRequest], Collected] = collect) -> str:

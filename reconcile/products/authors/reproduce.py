@@ -19,7 +19,7 @@ from pathlib import Path
 from ...core.causes import Cause
 from ...core.conventions import MATMUL, Conventions
 from ...core.counter import Counter
-from ...core.errors import UsageError, unknown
+from ...core.errors import UsageError, check_names
 from ...core.records import MAC, Tensor
 from ...core.registry import frameworks, known_counters, title
 from ...core.results import Adjustment, TraceRow
@@ -32,6 +32,7 @@ from ...launch.runner import collect
 from ...model_zoo import loading
 from ...model_zoo.bricks import one
 from ...work import prod
+from .conform import families
 
 PAIR = str(Path(loading.HERE) / "bricks" / "one.py")
 SPELL = (
@@ -168,16 +169,8 @@ def check_case(case: str) -> None:
     model, colon, layer = case.partition(":")
     if not colon:
         raise UsageError(f"{case!r} names no layer. Write a pair and one of its layers, such as family_dense:dense.")
-    if model not in (*with_bricks(), one.EXTRA):
-        raise unknown("pair of single layers", model, (*with_bricks(), one.EXTRA))
-    layers = [brick.name for brick in one.bricks(model)]
-    if layer not in layers:
-        raise unknown(f"layer of {model}", layer, layers)
-
-
-def with_bricks() -> list[str]:
-    """The pairs of the zoo that consist of single layers."""
-    return [name for name in loading.zoo_names() if name.startswith("family_")]
+    check_names("pair of single layers", (model,), (*families(), one.EXTRA))
+    check_names(f"layer of {model}", (layer,), [brick.name for brick in one.bricks(model)])
 
 
 def template_of(counter: Counter) -> Template:

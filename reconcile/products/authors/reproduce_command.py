@@ -34,15 +34,14 @@ def reproduce(
     Exit codes: 0 printed, 2 bad usage (also if the counter is exact there), 4 a defect of reconcile itself.
     """
     from ...cli.environment import choose_environment
-    from ...core.errors import unknown
+    from ...core.errors import check_names
     from ...core.registry import known_counters
     from ...core.text import number
     from ...launch.environments.runs import collect_in
     from ...work import load
     from . import reproduce as cases
 
-    if counter not in known_counters():
-        raise unknown("counter", counter, known_counters())
+    check_names("counter", (counter,), known_counters())
     there = collect_in(choose_environment(environment, file, with_, python), lambda text: say(text, err=True))
     load()
 
@@ -51,9 +50,7 @@ def reproduce(
         return
     unit = known_counters()[counter].unit
     differing = 0
-    for difference in cases.differences(
-        counter, cases.with_bricks(), lambda request: there(request, lambda _event: None)
-    ):
+    for difference in cases.differences(counter, cases.families(), lambda request: there(request, lambda _event: None)):
         if isinstance(difference, str):
             say(difference, err=True)
             continue

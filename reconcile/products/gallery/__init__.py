@@ -8,6 +8,6 @@ PRODUCT = Product(
     commands=(
         Command("zoo gallery", "Run every pair of the zoo and write the gallery.", ".command:gallery", order=10),
     ),
-    model_notes=(".model_notes:model_notes",),
+    model_notes=(".report:model_notes",),
     needs=("products.decode",),
 )

@@ -45,16 +45,14 @@ def gallery(
     4 a defect of reconcile itself.
     """
     from ...core import atomic
-    from ...core.errors import unknown
+    from ...core.errors import check_names
     from ...model_zoo.loading import zoo_names
     from ...report.pictures import charts as pictures
     from .rows import build, dump, is_reconciled
 
     pictures.require()
     names = zoo_names()
-    for name in models:
-        if name not in names:
-            raise unknown("model", name, names)
+    check_names("model", models, names)
     page = _training_page() if pass_ == "training" else _calls()
     path = data or out / page.file
     atomic.prepare(out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...core.text import number, ratio
+from ...model_zoo.loading import zoo_names
 from ...report.document import (
     Block,
     Column,
@@ -20,8 +21,8 @@ from ...report.document import (
     section,
     strong,
 )
-from .rows import CounterCell, R, is_reconciled
-from .run import GalleryRow, PublishedReading
+from .rows import CounterCell, R, is_reconciled, source_of
+from .run import GalleryRow, PublishedReading, read_gallery
 
 FAMILY = "family_"
 PICTURE = "gallery"
@@ -164,3 +165,22 @@ def _reading_cells(name: str, reading: PublishedReading) -> tuple[str, ...]:
     if reading.what and reading.numbers > 1:
         what += f" (ambiguous: {reading.numbers} numbers have these digits)"
     return name, reading.figure, reading.claim, reading.source, what
+
+
+def model_notes() -> dict[str, str]:
+    """Weights, work and the difference of the outputs of every pair of the zoo, for ``reconcile explain models``."""
+    rows = read_gallery()
+    return {name: describe_row(rows[name]) if name in rows else "not measured yet" for name in zoo_names()}
+
+
+def describe_row(row: GalleryRow) -> str:
+    """Weights, work and how far the two outputs are apart, as the gallery has them."""
+    weights = "" if row.weights is None else f"{row.weights:,} weights"
+    work = " or ".join(f"{flops:,}" for flops in dict.fromkeys(row.work.values())) + " FLOP (matmul)"
+    proven = ", ".join(f"{name}={value}" for name, value in row.proven_at.items())
+    outputs = f"outputs within {parity(row).rstrip('*')}" + (f" (at {proven})" if proven else "")
+    if row.declared:
+        outputs = "outputs differ, as declared"
+    settings = ", ".join(f"{name}={value}" for name, value in row.settings.items())
+    stale = "" if source_of(row.model) == row.source else "measured before the pair was last changed"
+    return "; ".join(part for part in (weights, work, outputs, settings, stale) if part)

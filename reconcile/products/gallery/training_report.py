@@ -87,7 +87,8 @@ def _sees(entry: CounterCell) -> bool:
 def _tabulate_steps(rows: list[TrainingRow], counters: list[str]) -> Table:
     """A row for each model, and one more for each framework that does other work than those before it."""
     phases = [phase for phase in PHASES if any(_has(row, phase) for row in rows)]
-    titles = (*phases, "backward / forward", mark_up("under `all`"), mark_up(f"{OPTIMIZER}, `all`"), *counters)
+    ratios = ("backward / forward", mark_up("under `all`"), mark_up(f"{OPTIMIZER}, `all`"))
+    titles: tuple[Inline, ...] = (*phases, *ratios, *counters)
     cells: list[tuple[Inline, ...]] = []
     for row in rows:
         changed = "".join(f"\n{name} {value}" for name, value in row.at.items())

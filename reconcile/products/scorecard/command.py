@@ -59,7 +59,7 @@ def scorecard(
     4 a defect of reconcile itself.
     """
     from ...core import atomic
-    from ...core.errors import unknown
+    from ...core.errors import check_names
     from ...core.registry import every_counter, known_counters
     from ...launch.request import PASSES
     from ...report.pictures import charts as pictures
@@ -69,13 +69,10 @@ def scorecard(
     from . import run as scoring
 
     pictures.require()
+    check_names("counter", counters, known_counters())
     for name in counters:
-        if name not in known_counters():
-            raise unknown("counter", name, known_counters())
         reproduce.check_framework(known_counters()[name])
-    for name in families:
-        if name not in all_families():
-            raise unknown("family", name, all_families())
+    check_names("family", families, all_families())
     path = data or out / cards_.FILE.name
     atomic.prepare(out)
     atomic.prepare(path.parent)

@@ -43,7 +43,7 @@ def upgrade(
     Exit codes: 0 nothing moved, 1 something moved, 2 bad usage, 3 a counter failed, 4 a defect of reconcile itself.
     """
     from ...core.causes import State
-    from ...core.errors import UsageError, unknown
+    from ...core.errors import UsageError, check_names
     from ...core.registry import known_counters
     from ...drift.report import details, verdict
     from ...launch import choose
@@ -64,12 +64,8 @@ def upgrade(
         if not given:
             pair_of(asked["model"])
     wanted = run_request(counters=counters).counters if counters else ()
-    for name in wanted:
-        if name not in known_counters():
-            raise unknown("counter", name, known_counters())
-    for name in families:
-        if name not in all_families():
-            raise unknown("family", name, all_families())
+    check_names("counter", wanted, known_counters())
+    check_names("family", families, all_families())
     before, after, chosen = upgrades.sides(requirements, older, python or CURRENT, wanted, tuple(given))
     for env in (before, after):
         make_interpreter(env, lambda text: say(text, err=True))

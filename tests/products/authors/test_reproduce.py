@@ -19,6 +19,7 @@ from reconcile.engine.settle import settle
 from reconcile.launch.request import run_request
 from reconcile.launch.runner import collect
 from reconcile.products.authors import reproduce
+from reconcile.products.authors.conform import families
 from reconcile.work import load
 from tests.zoo.bugs import CHEAP, HERE, THERE
 from tests.zoo.family_forms import BRICKS, macs
@@ -124,10 +125,7 @@ def expected(counter: Counter, layer: str) -> int:
 
 @pytest.mark.parametrize(
     "family",
-    [
-        pytest.param(family, marks=pytest.mark.slow if family in IN_ZOO else pytest.mark.heavy)
-        for family in reproduce.with_bricks()
-    ],
+    [pytest.param(family, marks=pytest.mark.slow if family in IN_ZOO else pytest.mark.heavy) for family in families()],
 )
 @pytest.mark.parametrize("name", runs_everywhere())
 def test_every_program_prints_the_ledgers_and_the_closed_number(name: str, family: str, tmp_path: Path) -> None:
