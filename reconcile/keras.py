@@ -16,8 +16,8 @@ from .core.errors import UsageError
 from .core.framework import adapter_of
 from .core.registry import frameworks
 from .products.steps.callback import Counts
-from .products.steps.fits import GraphRunning
-from .products.steps.running import Running
+from .products.steps.keras_fit import FitTrainingRun
+from .products.steps.training_run import TrainingRun
 
 OTHER_KERAS_BACKEND = (
     "reconcile.keras.Flops counts the steps of {there}, and this is Keras on {here}: reconcile.run and "
@@ -32,10 +32,10 @@ class Flops(Counts, keras.callbacks.Callback):
     new signature of a batch. Raises UsageError where Keras has another backend.
     """
 
-    def _make_running(self, check_every: int, **options: Any) -> Running:
+    def _make_running(self, check_every: int, **options: Any) -> TrainingRun:
         for record in frameworks().values():
             if record.backend == keras.backend.backend() and not record.steps and adapter_of(record).follows_fit:
-                return GraphRunning(record, check_every, **options)
+                return FitTrainingRun(record, check_every, **options)
         return super()._make_running(check_every, **options)
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -54,7 +54,7 @@ class Flops(Counts, keras.callbacks.Callback):
     @property
     def _of_graphs(self) -> bool:
         """Whether the batches are told by the train function."""
-        return isinstance(self.running, GraphRunning)
+        return isinstance(self.running, FitTrainingRun)
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """See Keras' Callback."""

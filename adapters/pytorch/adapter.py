@@ -69,9 +69,9 @@ class Adapter(adapter.Adapter):
     def copy(self, model: Any) -> Any:
         """A copy of a module; if new tensors are made on meta, without a copy of its weights."""
         from .compiled import still_compiled
-        from .twin import twin
+        from .module_copy import copy_module
 
-        return still_compiled(model, twin(model))
+        return still_compiled(model, copy_module(model))
 
     def defaults(self) -> Dict[str, Any]:
         """Default dtype, whether gradients are on, and the default device, which is None if none was set."""

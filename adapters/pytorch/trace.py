@@ -13,15 +13,15 @@ from .compiled import SCRIPT, TORCHSCRIPT_RUNS_KERNELS, kind_of_kernel
 from .lazy import take_lazy
 from .model import TorchModel, versions
 from .tracing import higher_order
-from .tracing.elsewhere import THREAD, notice_unseen
 from .tracing.fused_calls import FusedCalls
 from .tracing.module_path import ModulePath
-from .tracing.outside import VALUES_LEFT_PYTORCH, numbers_kept
-from .tracing.proof import record_model
+from .tracing.numpy_crossings import VALUES_LEFT_PYTORCH, keep_numbers
 from .tracing.recorder import Recorder
 from .tracing.threads import record_new_threads
+from .tracing.trace_device import record_model
 from .tracing.trace_notes import depends_on, keep_fast_path, of_ways
-from .tracing.written import MEMORY, WRITTEN_BY_NO_OPERATOR
+from .tracing.unrecorded_work import THREAD, note_unrecorded
+from .tracing.unrecorded_writes import MEMORY, WRITTEN_BY_NO_OPERATOR
 
 
 def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
@@ -57,12 +57,12 @@ def _record(model: TorchModel, device: str) -> Recorder:
     path = ModulePath(module)
     recorder = Recorder(path)
     threads = record_new_threads(lambda: recorder.beside(path.current))
-    elsewhere = notice_unseen(path, recorder.elsewhere, recorder.remarks)
-    ways, calls, memory = keep_fast_path(), FusedCalls(recorder), recorder.memory.until_given_back()
+    elsewhere = note_unrecorded(path, recorder.elsewhere, recorder.remarks)
+    ways, calls, memory = keep_fast_path(), FusedCalls(recorder), recorder.memory.forget_freed()
     with (
         elsewhere,
         memory,
-        numbers_kept(),
+        keep_numbers(),
         torch.no_grad(),
         higher_order.disable_compilation(),
         calls,

@@ -21,13 +21,13 @@ from .model import TorchModel
 from .optimizers import Update, update_of
 from .phases import TrainingRecorder
 from .trace import finish_trace
-from .tracing.elsewhere import notice_unseen
 from .tracing.fused_gradients import TrainedFusedCalls
 from .tracing.nodes import TrainingPath
-from .tracing.outside import numbers_kept
-from .tracing.proof import record_model
+from .tracing.numpy_crossings import keep_numbers
 from .tracing.recorder import is_work
 from .tracing.threads import record_new_threads
+from .tracing.trace_device import record_model
+from .tracing.unrecorded_work import note_unrecorded
 
 
 def step(
@@ -143,8 +143,8 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     recorder.unfollowed = RAN_ON_ANOTHER_THREAD
     calls = TrainedFusedCalls(recorder)
     threads = record_new_threads(lambda: Unrecorded(path))
-    elsewhere = notice_unseen(path, recorder.elsewhere, recorder.remarks)
-    memory = recorder.memory.until_given_back()
-    with elsewhere, memory, numbers_kept(), torch.enable_grad(), calls, recorder, path, threads:
+    elsewhere = note_unrecorded(path, recorder.elsewhere, recorder.remarks)
+    memory = recorder.memory.forget_freed()
+    with elsewhere, memory, keep_numbers(), torch.enable_grad(), calls, recorder, path, threads:
         step(module, inputs, update_of(model), recorder, calls)
     return recorder

@@ -11,7 +11,7 @@ from statistics import median
 import torch
 
 from reconcile.adapters.pytorch.steps.calls import Calls
-from reconcile.products.steps.running import Running
+from reconcile.products.steps.training_run import TrainingRun
 
 LAYERS, WIDTH, ROWS, TOKENS = 12, 512, 4, 128
 STEPS = 4
@@ -47,13 +47,13 @@ def main() -> None:
         setattr(owner, name, measured)
 
     for owner, name in (
-        (Running, "begin"),
-        (Running, "end"),
+        (TrainingRun, "begin"),
+        (TrainingRun, "end"),
         *((Calls, f"_{n}") for n in ("before", "stepping", "done")),
     ):
         timed(owner, name)
     step()  # makes the optimizer's state, and warms
-    running = Running()
+    running = TrainingRun()
     running.attach(net)
     found: dict[str, list[float]] = {"bare": [], "recorded": [], "ours": []}
     for _ in range(STEPS + 1):

@@ -49,8 +49,8 @@ class Framework(NamedTuple):
         placed: Whether its counters run a model on the device that the user names.
         steps: Whether a program's own step is recorded where it runs.
         ranks: The module that runs a rank of a world (products/ranks/worker.py), written like ``adapter``; '' for none.
-        watched: The module after whose import a program is watched for its step (products/steps/program.py), and its name in
-            words; () for none.
+        watched: The module after whose import a program is watched for its step (products/steps/watched_program.py), and its name
+            in words; () for none.
         optimizers: The names that --optimizer takes for its training step, in lower case, the default first.
         exports: The framework from whose side of a pair it makes a model if the pair has none of its own; '' for none.
         libraries: Packages whose models are made from a configuration, each with the module that lists and makes them:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 import reconcile
-from reconcile.adapters.pytorch.tracing import proof
-from reconcile.adapters.pytorch.tracing.proof import NOT_RUN_BESIDE_META
+from reconcile.adapters.pytorch.tracing import trace_device
+from reconcile.adapters.pytorch.tracing.trace_device import NOT_RUN_BESIDE_META
 from reconcile.core.errors import UsageError
 
 from .stand_in_steps import TRAINED
@@ -77,7 +77,7 @@ def test_what_stops_a_call_on_the_cpu_is_said_of_meta(name: str) -> None:
 
 def test_a_large_run_on_meta_says_what_it_did_not_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """No run is made beside it; two dtypes that PyTorch does not multiply are met all the same."""
-    monkeypatch.setattr(proof, "BYTES", 0)
+    monkeypatch.setattr(trace_device, "BYTES", 0)
     run = reconcile.run(torch=linear(), inputs=(x(),), counters=["flop_counter"], device="meta")
     (figure,) = run.verdict.figures
     assert [note for note in figure.notes if NOT_RUN_BESIDE_META in note] != []
@@ -91,7 +91,7 @@ def test_a_large_run_on_meta_says_what_it_did_not_check(monkeypatch: pytest.Monk
 def test_a_small_run_on_meta_is_held_against_one_on_the_cpu() -> None:
     run = reconcile.run(torch=linear(), inputs=(x(),), counters=["flop_counter"], device="meta")
     (figure,) = run.verdict.figures
-    assert ([note for note in figure.notes if proof.SAME_OPERATORS_ON_CPU in note] != [], figure.flops) == (
+    assert ([note for note in figure.notes if trace_device.SAME_OPERATORS_ON_CPU in note] != [], figure.flops) == (
         True,
         2 * ONE,
     )

@@ -26,7 +26,7 @@ LONGEST = 1 << 16
 IMPORTED = (
     "torch", "torch._dynamo", "torch.distributed.tensor.parallel", "torch.utils.flop_counter",
     "reconcile.adapters.pytorch.adapter", "reconcile.adapters.counters.flop_counter.nested",
-    "reconcile.products.steps.program", "reconcile.products.ranks.worker",
+    "reconcile.products.steps.watched_program", "reconcile.products.ranks.worker",
 )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def _become(job: Mapping[str, Any], *files: int) -> int:
     os.environ.update(job["environment"])
     os.chdir(job["folder"])
     sys.argv[:] = ["-c"]
-    if job["module"] == ".products.steps.program":
+    if job["module"] == ".products.steps.watched_program":
         imported.PathFinder = Again(sys.modules.pop("torch"))  # type: ignore[misc]
     status = importlib.import_module("reconcile" + job["module"]).main(job["request"])
     for stream in (sys.stdout, sys.stderr):

@@ -19,7 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from ....core.records import FLOP, Ledger
 from ...pytorch.model import TorchModel, versions
 from ...pytorch.tracing.module_path import ModulePath
-from ...pytorch.tracing.outside import numbers_kept
+from ...pytorch.tracing.numpy_crossings import keep_numbers
 from ...pytorch.tracing.recorder import Recorder
 from ...pytorch.tracing.threads import record_new_threads
 from ...shared.refusal import BeyondCounter
@@ -95,7 +95,7 @@ def _record_call(model: TorchModel, frozen: bool = False) -> tuple[Recorder, Wat
     recorder = Recorder(path)
     watched = Watched(lambda: path.current)
     threads = record_new_threads(lambda: recorder.beside(path.current))  # where the counter sees nothing
-    with numbers_kept(), torch.no_grad(), path, recorder, watched, threads:
+    with keep_numbers(), torch.no_grad(), path, recorder, watched, threads:
         module(*inputs)
     return recorder, watched
 
@@ -117,7 +117,7 @@ def _record_training(model: TorchModel) -> tuple[Recorder, Watched]:
     path = TrainingPath(module)
     recorder = TrainingRecorder(path, module)
     watched = Watched(recorder.where)
-    with numbers_kept(), torch.enable_grad(), path, recorder, watched:
+    with keep_numbers(), torch.enable_grad(), path, recorder, watched:
         step(module, inputs, update_of(model), recorder)
     return recorder, watched
 

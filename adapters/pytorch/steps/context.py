@@ -20,10 +20,10 @@ from ....core.records import CALLED_WITH, OWN_STEP, Problem, Trace
 from ...shared.refusal import BeyondCounter
 from ..model import versions
 from ..trace import finish_trace
-from ..tracing.elsewhere import notice_unseen
 from ..tracing.higher_order import disable_compilation, run_uncompiled
-from ..tracing.outside import LEAVING, MAKING
+from ..tracing.numpy_crossings import LEAVING, MAKING
 from ..tracing.threads import record_new_threads
+from ..tracing.unrecorded_work import note_unrecorded
 from ..tracing.wrapped_functions import wrap_function
 from ..training import RAN_ON_ANOTHER_THREAD, Unrecorded
 from .frames import called_by
@@ -159,8 +159,8 @@ class StepContext:
         recorder.unfollowed = RAN_ON_ANOTHER_THREAD
         with ExitStack() as stack:
             for each in (
-                notice_unseen(path, recorder.elsewhere, recorder.remarks, self._loads),
-                recorder.memory.until_given_back(),
+                note_unrecorded(path, recorder.elsewhere, recorder.remarks, self._loads),
+                recorder.memory.forget_freed(),
                 eager(),
                 disable_compilation(),
                 run_uncompiled(recorder.opens),

@@ -20,7 +20,7 @@ from ....core.records import (
     Tensor,
 )
 from .groups import PROCESSES, with_group
-from .outside import numbers_of
+from .numpy_crossings import numbers_of
 from .records import (
     is_in_place,
     meeting_pairs,

@@ -4,7 +4,7 @@ Each launch becomes a call of an operator that launches it: ``triton::name``, ``
 Triton kernel's operator has its name, its arguments and its grid.  So every recorder and counter sees it, and within an operator
 of a library it belongs to that one, as any other call does.
 Data that come in by DLPack or a buffer become a call of ``aten::lift_fresh``, as numpy's data are, and data that leave in a
-DLPack capsule leave by ``__dlpack__`` (outside.py).
+DLPack capsule leave by ``__dlpack__`` (numpy_crossings.py).
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from .followed_calls import Tangents
 from .fused_calls import FusedCalls
 from .launches import see, unsee
 from .module_path import ModulePath
-from .outside import Crossings
+from .numpy_crossings import Crossings
+from .unrecorded_writes import MarkedMemory
 from .wrappers import is_fake, is_wrapper
-from .written import Written
 
 RAN_ON_EARLIER_THREAD = (
     "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
@@ -54,7 +54,7 @@ class Recorder(TorchDispatchMode):
         self.tangents = Tangents()
         self.elsewhere: list[Problem] = []
         self.remarks: list[str] = []
-        self.memory = Written(self.where)
+        self.memory = MarkedMemory(self.where)
         self._records, self._tally, self._lock = SharedRecords(), Tally(), Lock()
         self._kinds: dict[Any, int] = {}  # by operator
 
@@ -93,12 +93,12 @@ class Recorder(TorchDispatchMode):
             with self:
                 return func.decompose(*args, **kwargs)
         if self.memory.made:
-            self.memory.meet(func, args, kwargs)
+            self.memory.check_marks(func, args, kwargs)
         call = self.around if kind else None
         out = func(*args, **kwargs) if call is None else call(func, args, kwargs)
         byte = self.memory.making.get(func)
         if byte is not None:
-            self.memory.make(out, byte)
+            self.memory.mark(out, byte)
         if kind:
             self.skip_call() if self.paused else self.place(DispatchedCall(func, args, kwargs, out))
         return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...api.results import Found
-from .running import Running
+from .training_run import TrainingRun
 
 if TYPE_CHECKING:
     import pandas
@@ -25,8 +25,8 @@ class Counts:
         super().__init__()
         self.running = self._make_running(check_every, **options)
 
-    def _make_running(self, check_every: int, **options: Any) -> Running:
-        return Running(check_every, **options)
+    def _make_running(self, check_every: int, **options: Any) -> TrainingRun:
+        return TrainingRun(check_every, **options)
 
     @property
     def flops(self) -> int | None:

@@ -34,7 +34,7 @@ from .utilisation import peak_of, utilisation
 if TYPE_CHECKING:
     from ...core.framework import Framework
     from ...launch.request import RunRequest
-    from .against import Against
+    from .against_formulas import Against
 
 STEP_HAS_NOT_RUN = "the step has not run: look at it after the `with` block."
 STEP_STILL_RUNS = "the step still runs: look at it after the `with` block."
@@ -187,7 +187,7 @@ class Step(Found):
         ``tokens`` is checked against the tokens that the model read in the step. Raises UsageError for a counter that is no
         formula, and for another number of tokens.
         """
-        from .against import Against, statements
+        from .against_formulas import Against, statements
 
         return Against(self._settle(statements(self.collected, lambda: self.context.recorded_model(tokens), formulas)))
 

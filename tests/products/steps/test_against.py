@@ -13,7 +13,7 @@ from reconcile.core.errors import UsageError
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from reconcile.products.steps.against import Against  # noqa: E402
+from reconcile.products.steps.against_formulas import Against  # noqa: E402
 from reconcile.products.steps.count import Step  # noqa: E402
 from tests.products.steps import nets  # noqa: E402
 from tests.products.steps.nets import LAYER, PAIRS, TOKENS, B, D, L, T, V, counted  # noqa: E402

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from reconcile.adapters.pytorch.tracing.elsewhere import RAN_IN_NO_OPERATOR, kernels_outside
+from reconcile.adapters.pytorch.tracing.unrecorded_work import RAN_IN_NO_OPERATOR, kernels_outside
 
 
 def event(name, number, linked=0, device="CPU", span=(5, 9), thread=1):

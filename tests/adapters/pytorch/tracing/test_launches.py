@@ -14,7 +14,7 @@ from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
 from reconcile.adapters.pytorch.compiled import SCRIPT, TORCHSCRIPT_RUNS_KERNELS  # noqa: E402
 from reconcile.adapters.pytorch.tracing import launches  # noqa: E402
-from tests.adapters.pytorch.tracing.test_outside import net  # noqa: E402
+from tests.adapters.pytorch.tracing.test_numpy_crossings import net  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")

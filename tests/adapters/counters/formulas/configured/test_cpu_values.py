@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from reconcile.adapters.counters.formulas.configured.cpu_values import values  # noqa: E402
-from reconcile.adapters.pytorch.tracing.outside import numbers_kept  # noqa: E402
+from reconcile.adapters.pytorch.tracing.numpy_crossings import keep_numbers  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 
@@ -51,7 +51,7 @@ def test_a_recorder_may_stand_in_the_place_of_functions() -> None:
     """As it does on meta: PyTorch's function is called by another one of its name."""
     with torch.device("meta"):
         model, rows = Reader(), torch.zeros(TOKENS.count(IMAGE), WIDTH)
-    with numbers_kept(), values():
+    with keep_numbers(), values():
         _, places, _ = model(torch.tensor(TOKENS), rows)
     assert places == [i for i, token in enumerate(TOKENS) if token == IMAGE]
 

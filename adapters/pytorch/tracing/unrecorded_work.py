@@ -65,10 +65,10 @@ RECEIVING = tuple(
 
 
 @contextmanager
-def notice_unseen(
+def note_unrecorded(
     path: ModulePath, problems: list[Problem], notes: list[str], apart: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """Meanwhile, keep as problems or notes of the trace what runs where no mode reaches; ``apart()`` says that what a process
+    """Within this, keep as problems or notes of the trace what runs where no mode reaches; ``apart()`` says that what a process
     does now is no part of it."""
     layers: list[str] = []
 
@@ -86,7 +86,7 @@ def notice_unseen(
 
 @contextmanager
 def _profile_block(path: ModulePath, problems: list[Problem], notes: list[str]) -> Iterator[None]:
-    """Meanwhile a profiler looks at threads that were there before and at a GPU, if there are any."""
+    """Within this, a profiler looks at threads that were there before and at a GPU, if there are any."""
     others = [thread for thread in threading.enumerate() if not _is_own(thread)]
     on_gpu = torch.cuda.is_initialized()
     profiler = _started_profiler(on_gpu) if others or on_gpu else None
@@ -99,13 +99,13 @@ def _profile_block(path: ModulePath, problems: list[Problem], notes: list[str]) 
     if why:
         notes.append(why)
     if others and not path.unseen:  # modules that ran there have their names
-        _judge(path, problems, others, events)
+        _note_other_threads(path, problems, others, events)
         elapsed = time.perf_counter() - began
         busy = [name for name, clock in clocks.items() if clock() > BUSY_SHARE * elapsed]
         problems.extend(Problem("", THREAD, "", THREADS_WERE_BUSY % name) for name in busy)
 
 
-def _judge(path: ModulePath, problems: list[Problem], others: list[threading.Thread], events: Any) -> None:
+def _note_other_threads(path: ModulePath, problems: list[Problem], others: list[threading.Thread], events: Any) -> None:
     """Note the ops of threads that were there before; the workers of PyTorch's own pool run parts of an op that the caller
     called, and are none by the system's number."""
     theirs = {thread.native_id for thread in [*others, *threading.enumerate()]} - path.threads
@@ -158,10 +158,10 @@ def _clocks(threads: list[threading.Thread]) -> dict[str, Callable[[], float]]:
     of_thread = getattr(time, "pthread_getcpuclockid", None)
     if of_thread is None:
         return {}
-    return {thread.name: _since(of_thread(thread.ident)) for thread in threads if thread.is_alive()}
+    return {thread.name: _clock_from_now(of_thread(thread.ident)) for thread in threads if thread.is_alive()}
 
 
-def _since(clock: int) -> Callable[[], float]:
+def _clock_from_now(clock: int) -> Callable[[], float]:
     began = time.clock_gettime(clock)
 
     def seconds() -> float:
@@ -178,12 +178,12 @@ def _since(clock: int) -> Callable[[], float]:
 
 @contextmanager
 def _processes(note: Callable[[], Any]) -> Iterator[None]:
-    """Meanwhile ``note()`` is called where a process is started or a tensor comes back from one."""
+    """Within this, ``note()`` is called where a process is started or a tensor comes back from one."""
 
-    def watch(name: str, told: Callable[[], bool]) -> Callable[[Any], Any]:
+    def watch(name: str, counts: Callable[[], bool]) -> Callable[[Any], Any]:
         def wrap(function: Any) -> Any:
             def start_watched(*args: Any, **kwargs: Any) -> Any:
-                if told():
+                if counts():
                     note()
                 return function(*args, **kwargs)
 

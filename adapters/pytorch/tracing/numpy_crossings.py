@@ -68,17 +68,19 @@ class Crossings:
 
 
 @contextmanager
-def numbers_kept() -> Iterator[None]:
-    """Meanwhile tensors of whole numbers on meta keep the numbers that the program makes them of. No mode of functions does it:
-    PyTorch takes no fast path within one."""
+def keep_numbers() -> Iterator[None]:
+    """Within this, tensors of whole numbers on meta keep the numbers that the program makes them of.
+
+    No mode of functions does it: PyTorch takes no fast path within one.
+    """
     with ExitStack() as stack:
         for name in MAKING:
             if hasattr(torch, name):
-                stack.enter_context(wrap_function(torch, name, _keep_made))
+                stack.enter_context(wrap_function(torch, name, _keep_numbers))
         yield
 
 
-def _keep_made(make: Callable[..., Any]) -> Callable[..., Any]:
+def _keep_numbers(make: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(make)
     def make_kept(*args: Any, **kwargs: Any) -> Any:
         made = make(*args, **kwargs)

@@ -18,14 +18,14 @@ from ...core.text import number
 from ...engine.settle import Collected
 from ...launch.request import run_request
 from .count import flops_of
-from .running import SAME_SHAPES_OTHER_WORK, Kind, Running
+from .training_run import SAME_SHAPES_OTHER_WORK, Kind, TrainingRun
 from .utilisation import peak_of, utilisation
 
 STEP_NOT_TRACED = "a step cannot be traced: %s."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FittedRun(Run):
+class FitStep(Run):
     """The result for one step of ``fit``. ``peak`` is the device's, in FLOP/s; None without a device."""
 
     peak: int | None = None
@@ -39,8 +39,8 @@ class FittedRun(Run):
         return {**flops, "seconds": seconds, **(utilisation(flops, seconds, self.peak) if self.peak else {})}
 
 
-class GraphRunning(Running):
-    """``Running`` for whole steps, which the adapter announces. ``framework`` is the one that ``fit`` runs on."""
+class FitTrainingRun(TrainingRun):
+    """``TrainingRun`` for whole steps, which the adapter announces. ``framework`` is the one that ``fit`` runs on."""
 
     def __init__(
         self,
@@ -84,10 +84,10 @@ class GraphRunning(Running):
             self._count(kind, model, batch())
 
     def _count(self, kind: Kind, model: Any, batch: Any) -> None:
-        from .fitted import FittedStep
+        from .pending_step import PendingStep
 
         try:
-            trace = FittedStep(self.framework, {}, model, batch).trace()
+            trace = PendingStep(self.framework, {}, model, batch).trace()
         except Exception as error:  # whatever the program's own code raises where it is traced
             self._withheld = kind.reason = STEP_NOT_TRACED % text_of(error).rstrip(".")
             return
@@ -104,11 +104,11 @@ class GraphRunning(Running):
             )
         kind.metrics = metrics
 
-    def _settle(self, name: str, trace: Any) -> FittedRun:
+    def _settle(self, name: str, trace: Any) -> FitStep:
         from ... import workflow
         from ...worker.main import EMPTY
 
         of = self.framework.name
         meta = {**EMPTY, "name": name, "params": {of: name}, "frameworks": [of], "context": None}
         answer = workflow.run(self._request, take=lambda *_: Collected(meta, (trace,), ()))
-        return FittedRun(answer, self._peak)
+        return FitStep(answer, self._peak)

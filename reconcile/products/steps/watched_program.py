@@ -26,7 +26,7 @@ from ...core.framework import Framework, absolute, adapter_of
 from ...core.message import first_line
 from ...core.records import to_json
 from ...worker.main import write
-from .fitted import FittedStep
+from .pending_step import PendingStep
 
 
 class Program:
@@ -91,7 +91,7 @@ class Program:
             return
         if taken is None:
             self._end(1)
-        context = taken if framework.steps else FittedStep(framework, counters, *taken)
+        context = taken if framework.steps else PendingStep(framework, counters, *taken)
         folder = self.asked["out"]
         try:
             trace = context.trace()

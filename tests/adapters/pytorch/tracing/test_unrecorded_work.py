@@ -20,9 +20,9 @@ torch = pytest.importorskip("torch")
 
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing import elsewhere  # noqa: E402
+from reconcile.adapters.pytorch.tracing import unrecorded_work as elsewhere  # noqa: E402
 from reconcile.core.records import Trace  # noqa: E402
-from tests.adapters.pytorch.tracing.test_outside import net  # noqa: E402
+from tests.adapters.pytorch.tracing.test_numpy_crossings import net  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
 pytestmark = [
@@ -122,7 +122,7 @@ def test_a_worker_has_no_other_thread() -> None:
 
 SILENT = """
 import os
-from tests.adapters.pytorch.tracing.test_elsewhere import ThreadPoolExecutor, elsewhere, problems, time, torch
+from tests.adapters.pytorch.tracing.test_unrecorded_work import ThreadPoolExecutor, elsewhere, problems, time, torch
 with ThreadPoolExecutor(1) as pool:
     pool.submit(time.sleep, 0).result()
     found = problems(lambda x: pool.submit(torch.sin, x).result())

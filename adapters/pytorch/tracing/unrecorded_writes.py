@@ -45,7 +45,7 @@ def making_operators() -> dict[Any, int]:
     return {getattr(packet, kind): byte for packet, byte in packets for kind in packet.overloads() if kind != "out"}
 
 
-class Made(NamedTuple):
+class Unwritten(NamedTuple):
     """Memory that no operator has written yet: a weak reference and its address, each byte that it has, and the layer that made
     it."""
 
@@ -55,16 +55,16 @@ class Made(NamedTuple):
     layer: str
 
 
-class Written:
+class MarkedMemory:
     """Memory from where it is made to the first operator that writes it; ``layer()`` is the layer that runs now."""
 
     def __init__(self, layer: Callable[[], str]) -> None:
         self.layer = layer
         self.making = making_operators()
-        self.made: dict[int, Made] = {}
+        self.made: dict[int, Unwritten] = {}
         self.unseen: list[str] = []  # layers that made memory which got values from no operator
 
-    def make(self, tensor: torch.Tensor, byte: int) -> None:
+    def mark(self, tensor: torch.Tensor, byte: int) -> None:
         """Mark the memory of a tensor that an operator just made, and follow it until it is written."""
         floats = tensor.is_floating_point() or tensor.is_complex()
         if not floats or tensor.is_meta or tensor.layout is not torch.strided or not tensor.numel():
@@ -76,12 +76,14 @@ class Written:
         storage = tensor.untyped_storage()
         if byte:
             _bytes(storage).fill_(byte)
-        self.made[storage._cdata] = Made(StorageWeakRef(storage), storage.data_ptr(), byte, self.layer())
+        self.made[storage._cdata] = Unwritten(StorageWeakRef(storage), storage.data_ptr(), byte, self.layer())
 
     @contextmanager
-    def until_given_back(self) -> Iterator[None]:
-        """Meanwhile memory that the program gives back is followed no longer: FSDP takes other for the same tensor, which has the
-        values of the owner before, and may be at the same address."""
+    def forget_freed(self) -> Iterator[None]:
+        """Within this, memory that the program gives back is followed no longer.
+
+        FSDP takes other memory for the same tensor, which has the values of the owner before, and may be at the same address.
+        """
         kind = getattr(torch, "UntypedStorage", None)
         if kind is None:  # an old PyTorch
             yield
@@ -98,7 +100,7 @@ class Written:
         with wrap_function(kind, "resize_", follow):
             yield
 
-    def meet(self, func: Any, args: Any, kwargs: Any) -> None:
+    def check_marks(self, func: Any, args: Any, kwargs: Any) -> None:
         """Check the marks of the memory that an operator reads, and follow what it may write no longer."""
         schema = getattr(func, "_schema", None)
         if schema is None or getattr(func, "is_view", False):

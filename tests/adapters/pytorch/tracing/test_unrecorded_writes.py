@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing.written import MARK, MEMORY, WRITTEN_BY_NO_OPERATOR, Written  # noqa: E402
-from tests.adapters.pytorch.tracing.test_outside import net  # noqa: E402
+from reconcile.adapters.pytorch.tracing.unrecorded_writes import MARK, MEMORY, WRITTEN_BY_NO_OPERATOR, MarkedMemory  # noqa: E402
+from tests.adapters.pytorch.tracing.test_numpy_crossings import net  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
 
@@ -129,10 +129,10 @@ def test_memory_that_operators_write_is_none(way):
 
 def test_memory_is_followed_until_it_is_given_back():
     """Wherever the allocator takes other."""
-    memory, out = Written(lambda: ""), torch.empty(3, 4)
-    memory.make(out, MARK)
+    memory, out = MarkedMemory(lambda: ""), torch.empty(3, 4)
+    memory.mark(out, MARK)
     before = dict(vars(torch.UntypedStorage))
-    with memory.until_given_back():
+    with memory.forget_freed():
         assert memory.made
         out.untyped_storage().resize_(0)
         assert not memory.made

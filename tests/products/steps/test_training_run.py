@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import _len_torch_dispatch_stack
 import reconcile
 from reconcile.adapters.pytorch.steps.calls import describe_tensors
 from reconcile.core.errors import UsageError
-from reconcile.products.steps.running import COMPUTES_BEFORE_CALL, MODEL_NOT_CALLED, Running
+from reconcile.products.steps.training_run import COMPUTES_BEFORE_CALL, MODEL_NOT_CALLED, TrainingRun
 
 pytestmark = pytest.mark.frameworks
 
@@ -52,8 +52,8 @@ def momentum(net: nn.Module) -> torch.optim.Optimizer:
 
 
 def trained(
-    running: Running, net: nn.Module, steps: Sequence[Sequence[int]], optimizer: Any = None, told: bool = False
-) -> Running:
+    running: TrainingRun, net: nn.Module, steps: Sequence[Sequence[int]], optimizer: Any = None, told: bool = False
+) -> TrainingRun:
     """Train by these steps of micro-batches; with ``told``, it is known before which one is the last."""
     optimizer = optimizer or momentum(net)
     for sizes in steps:
@@ -68,8 +68,8 @@ def trained(
     return running
 
 
-def attached(net: nn.Module, **options: Any) -> Running:
-    running = Running(**options)
+def attached(net: nn.Module, **options: Any) -> TrainingRun:
+    running = TrainingRun(**options)
     running.attach(net)
     return running
 
@@ -80,7 +80,7 @@ def test_the_last_step_has_the_utilisation_of_a_device() -> None:
     assert isinstance(running.last, reconcile.Step)
     assert running.last.metrics(seconds=1.0)["mfu"] == step(3) / (312 * 10**12)
     with pytest.raises(UsageError, match="is not in the table of peaks"):
-        Running(device="H1000")
+        TrainingRun(device="H1000")
 
 
 def test_one_shape_by_its_closed_form() -> None:
@@ -190,7 +190,7 @@ def test_a_step_without_a_call_withholds_the_total() -> None:
 
 def test_calls_of_inner_modules_are_followed() -> None:
     net = Net()
-    running = Running()
+    running = TrainingRun()
     running.attach(net, inner=True)
     optimizer = momentum(net)
     for n in (3, 3, 5, 3):
@@ -230,7 +230,7 @@ def test_a_step_that_fails_leaves_nothing_on() -> None:
 def test_a_known_step_runs_bare_and_weights_are_the_same() -> None:
     weights: list[Any] = []
     modes: list[int]
-    for running, expected in ((Running(), [1, 1, 0, 0]), (Silent(), [0] * 4)):
+    for running, expected in ((TrainingRun(), [1, 1, 0, 0]), (Silent(), [0] * 4)):
         torch.manual_seed(0)
         net, modes = Watched(), []
         net.modes = modes
@@ -252,7 +252,7 @@ class Watched(Net):
         return super().forward(x)
 
 
-class Silent(Running):
+class Silent(TrainingRun):
     """Counts nothing."""
 
     def begin(self, *_: Any, **__: Any) -> None: ...
@@ -275,7 +275,7 @@ def test_a_compiled_model_is_counted_as_written() -> None:
 
 def test_wrong_options_are_refused_before_training() -> None:
     with pytest.raises(UsageError, match="mutmal"):
-        Running(convention="mutmal")
+        TrainingRun(convention="mutmal")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ np = pytest.importorskip("numpy")
 
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing.outside import VALUES_LEFT_PYTORCH, numbers_kept  # noqa: E402
+from reconcile.adapters.pytorch.tracing.numpy_crossings import VALUES_LEFT_PYTORCH, keep_numbers  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
 
@@ -109,7 +109,7 @@ def test_decisions_and_constants_are_no_work_that_was_missed(way):
 def test_constants_are_known_beside_another_trace_of_the_process():
     """Two traces may end in the order in which they began."""
     before = torch.tensor
-    first, second = numbers_kept(), numbers_kept()
+    first, second = keep_numbers(), keep_numbers()
     first.__enter__()
     second.__enter__()
     assert problems(constants_beside_values_that_only_leave) == []

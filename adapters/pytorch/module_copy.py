@@ -19,21 +19,21 @@ DEPTH = 4
 """Containers within containers through which a function's references are followed."""
 
 
-def twin(model: torch.nn.Module) -> torch.nn.Module:
+def copy_module(model: torch.nn.Module) -> torch.nn.Module:
     """A copy of the module; where new tensors are made on meta, without a copy of its weights."""
     memo: dict[int, Any] = {}
     if torch.empty(()).is_meta:
-        memo.update(_on_meta(model))
+        memo.update(_copy_to_meta(model))
     parts = {id(part) for part in [*model.modules(), *tensors_of(model)]}
-    rebound = [function for function in _functions(model) if _refers(function, parts)]
+    rebound = [function for function in _functions(model) if _refers_to(function, parts)]
     for function in rebound:
-        memo[id(function)] = _empty(function)
+        memo[id(function)] = _copy_empty(function)
     made = copy.deepcopy(model, memo)
     for function in rebound:
-        _fill(function, memo, parts)
+        _fill_copy(function, memo, parts)
     for tensor in tensors_of(model):
         if type(tensor) is torch.nn.Parameter and id(tensor) in memo:
-            _carry(tensor, memo[id(tensor)], memo)
+            _copy_attributes(tensor, memo[id(tensor)], memo)
     for module in made.modules():
         for name, value in vars(module).items():
             if isinstance(value, ref) and id(value()) in memo:
@@ -41,18 +41,18 @@ def twin(model: torch.nn.Module) -> torch.nn.Module:
     return made
 
 
-def _on_meta(model: torch.nn.Module) -> dict[int, torch.Tensor]:
-    """Tensor's id -> its twin on meta."""
-    twins: dict[int, torch.Tensor] = {}
+def _copy_to_meta(model: torch.nn.Module) -> dict[int, torch.Tensor]:
+    """Tensor's id -> its copy on meta."""
+    copies: dict[int, torch.Tensor] = {}
     for tensor in tensors_of(model):
         if type(tensor) is torch.nn.Parameter:
-            twins[id(tensor)] = torch.nn.Parameter(tensor.detach().to("meta"), tensor.requires_grad)
+            copies[id(tensor)] = torch.nn.Parameter(tensor.detach().to("meta"), tensor.requires_grad)
         elif type(tensor) is torch.Tensor:
-            twins[id(tensor)] = tensor.to("meta")
-    return twins
+            copies[id(tensor)] = tensor.to("meta")
+    return copies
 
 
-def _carry(parameter: torch.nn.Parameter, made: torch.Tensor, memo: dict[int, Any]) -> None:
+def _copy_attributes(parameter: torch.nn.Parameter, made: torch.Tensor, memo: dict[int, Any]) -> None:
     """Give a copied parameter what its original has beside its values: attributes, and hooks on its gradient."""
     for name, value in vars(parameter).items():
         if name not in vars(made):
@@ -73,13 +73,13 @@ def _functions(model: torch.nn.Module) -> list[FunctionType]:
     held = [value for module in model.modules() for value in vars(module).values()]
     for tensor in tensors_of(model):
         held += [tensor._backward_hooks, getattr(tensor, "_post_accumulate_grad_hooks", None), vars(tensor)]
-    for value in _inside(held, DEPTH, set()):
+    for value in _walk(held, DEPTH, set()):
         if isinstance(value, FunctionType):
             found[id(value)] = value
     return list(found.values())
 
 
-def _inside(value: Any, depth: int, seen: set[int]) -> Iterator[Any]:
+def _walk(value: Any, depth: int, seen: set[int]) -> Iterator[Any]:
     """A value and what it holds: items of containers, parts of partial functions and methods, what functions refer to."""
     if id(value) in seen:
         return
@@ -87,7 +87,7 @@ def _inside(value: Any, depth: int, seen: set[int]) -> Iterator[Any]:
     yield value
     if depth:
         for item in _held_values(value):
-            yield from _inside(item, depth - isinstance(value, (dict, list, tuple, set, frozenset)), seen)
+            yield from _walk(item, depth - isinstance(value, (dict, list, tuple, set, frozenset)), seen)
 
 
 def _held_values(value: Any) -> list[Any]:
@@ -139,12 +139,12 @@ def _is_empty(cell: CellType) -> bool:
     return False
 
 
-def _refers(function: FunctionType, parts: set[int]) -> bool:
+def _refers_to(function: FunctionType, parts: set[int]) -> bool:
     """Whether a function refers to a part of the model."""
-    return any(id(value) in parts for value in _inside(_references(function), DEPTH, set()))
+    return any(id(value) in parts for value in _walk(_references(function), DEPTH, set()))
 
 
-def _empty(function: FunctionType) -> FunctionType:
+def _copy_empty(function: FunctionType) -> FunctionType:
     """A copy of a function that refers to nothing yet."""
     closure = None if function.__closure__ is None else tuple(CellType() for _ in function.__closure__)
     made = FunctionType(function.__code__, dict(function.__globals__), function.__name__, None, closure)
@@ -152,7 +152,7 @@ def _empty(function: FunctionType) -> FunctionType:
     return made
 
 
-def _fill(function: FunctionType, memo: dict[int, Any], parts: set[int]) -> None:
+def _fill_copy(function: FunctionType, memo: dict[int, Any], parts: set[int]) -> None:
     """Let the copy of a function refer to copies of what the function refers to."""
     made: FunctionType = memo[id(function)]
     made.__defaults__ = copy.deepcopy(function.__defaults__, memo)
@@ -162,5 +162,5 @@ def _fill(function: FunctionType, memo: dict[int, Any], parts: set[int]) -> None
         if not _is_empty(cell):
             new.cell_contents = copy.deepcopy(cell.cell_contents, memo)
     for name, value in _named_globals(function).items():
-        if any(id(part) in parts for part in _inside(value, DEPTH, set())):
+        if any(id(part) in parts for part in _walk(value, DEPTH, set())):
             made.__globals__[name] = copy.deepcopy(value, memo)

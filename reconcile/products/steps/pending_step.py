@@ -10,11 +10,11 @@ from typing import Any
 
 from ...core.framework import Framework, adapter_of
 from ...core.protocol import TRACE, UserModel, WorkerRequest
-from ...worker.model_at_hand import AtHand, quietly, same_numbers
 from ...worker.main import Worker
+from ...worker.model_at_hand import AtHand, quietly, same_numbers
 
 
-class Fitted(AtHand):
+class PendingPair(AtHand):
     """A program's model and the batch of its step, as a pair. A batch has the ``arguments`` of the model's call, positional and
     named, a ``name`` for a model that is a function, and a ``note`` for the report."""
 
@@ -31,7 +31,7 @@ class Fitted(AtHand):
         return (*filter(None, [self.targets.note]), *super().called_notes(inputs))
 
 
-class FittedStep:
+class PendingStep:
     """The step of one model on one batch; ``counters`` are those to take, each with its module and its package."""
 
     seconds = 0.0
@@ -48,7 +48,7 @@ class FittedStep:
             training="own" if adapter.own_steps else "",
         )
         import_module("numpy.random")  # before its state is kept: a capture may import and seed it
-        self._worker = Worker(request, Fitted(request, adapter, model, batch))
+        self._worker = Worker(request, PendingPair(request, adapter, model, batch))
 
     def trace(self) -> Any:
         """Trace of the step. Raises whatever the model raises."""

@@ -68,7 +68,7 @@ def record_model(
     that do not fit into memory and for users who ask for it.
     """
     if model.device == "meta":
-        return _of_meta(record, model, died)
+        return _record_on_meta(record, model, died)
     why = died[-1] if died else model.too_large()
     if not why:
         try:
@@ -83,10 +83,10 @@ def record_model(
         check_dtypes(recorder.ops.values())
         return recorder, "meta", (why if "meta" in why else why + ": traced on meta", NOT_RUN_BESIDE_META)
     except Exception as error:
-        raise OutOfMemory(CANNOT_RUN_ON_META % (why, _sentence(error))) from error
+        raise OutOfMemory(CANNOT_RUN_ON_META % (why, _describe_error(error))) from error
 
 
-def _of_meta(
+def _record_on_meta(
     record: Callable[[TorchModel, str], R], model: TorchModel, died: tuple[str, ...]
 ) -> tuple[R, str, tuple[str, ...]]:
     """The same of a model that is asked to run on meta: on the CPU where it fails there.
@@ -99,7 +99,7 @@ def _of_meta(
         try:
             on_meta = record(model, "meta")
         except Exception as error:  # whatever a model does that needs values: run it for real
-            failed = _sentence(error)
+            failed = _describe_error(error)
     if on_meta is not None and (died or not is_cheap(on_meta.path.root, on_meta.ops.values())):
         check_dtypes(on_meta.ops.values())
         return on_meta, "meta", (NOT_RUN_BESIDE_META,) + tuple(NO_RUN_BESIDE_META % end for end in died)
@@ -108,7 +108,7 @@ def _of_meta(
             real = record(model, "cpu")
         if on_meta is None:
             return real, "cpu", (f"cannot run on meta ({failed}): traced on the CPU",)
-        other = apart(on_meta.ops.values(), real.ops.values())
+        other = compare_runs(on_meta.ops.values(), real.ops.values())
         if not other:
             return on_meta, "meta", (SAME_OPERATORS_ON_CPU,)
         model.device = "cpu"  # counters have to run where the trace ran
@@ -128,7 +128,7 @@ NO_RUN_BESIDE_META = "a run on the CPU beside the one on meta was not to be had:
 CANNOT_RUN_ON_META = "%s, and on meta, where nothing is allocated, it cannot run (%s): mend that, or run it smaller"
 
 
-def _sentence(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     text = text_of(error).strip().split("\n")[0][:200]
     return text if isinstance(error, (CannotCount, FactoryError)) else f"{type(error).__name__}: {text}"
 
@@ -147,7 +147,7 @@ def is_cheap(module: torch.nn.Module, ops: Iterable[Op]) -> bool:
     return within and weight_of(module) <= BYTES
 
 
-def apart(ops: Iterable[Op], others: Iterable[Op]) -> str:
+def compare_runs(ops: Iterable[Op], others: Iterable[Op]) -> str:
     """The ops that only one of two runs did, in a few words; '' if they did the same.
 
     Left out: ops that only move values, and in a training step the layers of which a device has kernels of its own.
@@ -202,15 +202,15 @@ def check_dtypes(ops: Iterable[Op]) -> None:
         if factors is None or max(factors) >= len(op.inputs):
             continue
         first, second = (op.inputs[at].dtype for at in factors)
-        if first != second and refusal(first, second):
+        if first != second and refused_product(first, second):
             at = f" at layer {op.layer}" if op.layer else ""
             raise CannotCount(
                 f"{op.op}{at} multiplies {first} by {second}, which meta does not check and the CPU refuses "
-                f"({refusal(first, second)})"
+                f"({refused_product(first, second)})"
             )
 
 
-def refusal(first: str, second: str) -> str:
+def refused_product(first: str, second: str) -> str:
     """PyTorch's error for a computed product of these dtypes; '' if it takes them."""
     try:
         torch.mm(*(torch.zeros((1, 1), dtype=getattr(torch, name)) for name in (first, second)))

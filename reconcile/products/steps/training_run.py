@@ -1,9 +1,9 @@
 """FLOPs of a whole training run: one micro-batch of each kind is recorded, and later ones of that kind are taken to be equal.
 
-The callbacks of training libraries (``reconcile.transformers``, ``reconcile.lightning``, ``reconcile.keras``) tell ``Running``
-where a micro-batch begins and ends.  One micro-batch is its forward and backward pass, and what follows until the next one, such
-as the step of the optimizer after the last.  Batches of several lengths come in more combinations than a run has steps, so whole
-steps would hardly ever repeat.
+The callbacks of training libraries (``reconcile.transformers``, ``.lightning``, ``.keras``) tell ``TrainingRun`` where a
+micro-batch begins and ends.  One micro-batch is its forward and backward pass, and what follows until the next one, such as the
+step of the optimizer after the last.  Batches of several lengths come in more combinations than a run has steps, so whole steps
+would hardly ever repeat.
 
 Two micro-batches are of one kind if the model was called with the same shapes, the same weights took part and had gradients to
 add to, the same modules were in training mode, and the same optimizers stepped.  The first step of an optimizer is of a kind of
@@ -55,7 +55,7 @@ class Kind:
 
 
 @dataclass
-class _Piece:
+class _MicroBatch:
     """One micro-batch that runs.
 
     Attributes:
@@ -89,7 +89,7 @@ class _Known:
     kinds: dict[Hashable, Kind] = field(default_factory=dict)
 
 
-class Running:
+class TrainingRun:
     """Cumulative counts of a training run. ``check_every`` counts each n-th micro-batch of a known kind again.
 
     ``options`` are those of ``reconcile.count``. Raises UsageError for them as it does.
@@ -99,7 +99,7 @@ class Running:
         count(**options)  # refuses what is wrong before hours of training
         self._options = options
         self._calls: Any = None
-        self._piece: _Piece | None = None
+        self._piece: _MicroBatch | None = None
         self._before: Step | None = None  # counts what runs before the first call of the model
         self._optimizers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._known: dict[Hashable, _Known] = {}
@@ -133,7 +133,7 @@ class Running:
 
         ``given`` are the shapes of the batch where the library has them; else they are those of the first call of the model.
         """
-        self._piece = piece = _Piece(hint, tuple(given), self._position)
+        self._piece = piece = _MicroBatch(hint, tuple(given), self._position)
         if piece.given:
             self._decide(piece)
         elif not self._known and not self._withheld:
@@ -145,7 +145,7 @@ class Running:
         piece, self._piece = self._piece, None
         if piece is None:
             return
-        self._looked_before(None)
+        self._end_before(None)
         if piece.step is not None:
             piece.step.leave(error)
         if error is not None:
@@ -172,7 +172,7 @@ class Running:
             return
         piece.calls.append(call)
         if piece.begun is None:
-            self._looked_before(piece)
+            self._end_before(piece)
             self._decide(piece)
             if piece.step is not None:
                 inside(piece.step.context)
@@ -182,7 +182,7 @@ class Running:
             index = self._optimizers.setdefault(optimizer, len(self._optimizers))
             self._piece.stepped.append((index, cold))
 
-    def _looked_before(self, piece: _Piece | None) -> None:
+    def _end_before(self, piece: _MicroBatch | None) -> None:
         """The first micro-batch is recorded from its beginning: what a later one does before its call is not seen."""
         step, self._before = self._before, None
         if step is None:
@@ -197,7 +197,7 @@ class Running:
         else:
             self._withheld = COMPUTES_BEFORE_CALL % number(flops) if flops else ""
 
-    def _decide(self, piece: _Piece) -> None:
+    def _decide(self, piece: _MicroBatch) -> None:
         """Record this micro-batch, unless each kind that it can be is known."""
         piece.hinted = piece.hint() if piece.hint is not None else None
         hint, first = piece.position if piece.hint is None else piece.hinted, tuple(piece.calls)
@@ -215,11 +215,11 @@ class Running:
 
     # Counts.
 
-    def _add(self, piece: _Piece) -> None:
+    def _add(self, piece: _MicroBatch) -> None:
         key = (piece.given, tuple(piece.calls), piece.state, not piece.position, piece.hinted, tuple(piece.stepped))
         kind = self._kinds.get(key)
         if kind is None:
-            kind = self._kinds[key] = Kind(_text(piece))
+            kind = self._kinds[key] = Kind(_describe(piece))
             self._calls.refresh()  # modules may be made in the first call
         known = self._known.setdefault(piece.begun, _Known())
         known.kinds[key] = kind
@@ -276,7 +276,7 @@ class Running:
         return tabulate_steps((k.shapes, k.calls, k.metrics["flops"] if k.metrics else None) for k in self.kinds)
 
 
-def _text(piece: _Piece) -> str:
+def _describe(piece: _MicroBatch) -> str:
     """``input_ids int64 (2, 64), labels int64 (2, 64); optimizer step``."""
     shapes = [", ".join(call) for call in (piece.given, *piece.calls) if call]
     first = " (the first)" if any(cold for _, cold in piece.stepped) else ""
