@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.programs import ROOT, run_program
+
+__all__ = ["ROOT", "installed_as", "reconcile"]
 
 
 def installed_as(site: Path, source: Path, name: str, point: str) -> Path:
@@ -24,7 +24,4 @@ def installed_as(site: Path, source: Path, name: str, point: str) -> Path:
 def reconcile(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the tool in ``folder``, which is made, with the packages of ``site``."""
     folder.mkdir(exist_ok=True)
-    return subprocess.run(
-        [sys.executable, "-m", "reconcile", *words],
-        capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"},
-    )  # fmt: skip
+    return run_program("-m", "reconcile", *words, folder=folder, paths=[site])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from reconcile.adapters.counters.rulebook import DRAFT, RuleBook
 from reconcile.core.errors import UsageError
-from tests.foreign.installing import ROOT, installed_as
+from tests.foreign.installing import installed_as
+from tests.programs import output_of
 
 PACKAGE = Path(__file__).parent / "strange_counters"
 POINT = "[reconcile.counters]\nstrange = reconcile_strange:COUNTERS\n"
@@ -78,12 +76,8 @@ def drafted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     """Each counter's drafts, and how they do on other layers: a run of each family, for all counters together."""
     folder = tmp_path_factory.mktemp("drafts")
     site = installed_as(folder / "site", PACKAGE, "reconcile_strange", POINT)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps([SEEN, HELD_OUT])],
-        capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found: dict[str, dict] = json.loads(done.stdout.splitlines()[-1])
+    printed = output_of("-c", PROGRAM, json.dumps([SEEN, HELD_OUT]), folder=folder, paths=[site])
+    found: dict[str, dict] = json.loads(printed.splitlines()[-1])
     return found
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.launch.environments.interpreters import clean_environ, uv_command
-from tests.home.test_packaging import ROOT, build, left_out
+from tests.programs import build, build_wheel
 
 from .conftest import packages, virtual
 
@@ -55,8 +55,7 @@ FAULTS = {
 @pytest.fixture(scope="module")
 def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """This tool's wheel."""
-    tree = Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("tree") / "t", symlinks=True, ignore=left_out))
-    return build(tree, tmp_path_factory.mktemp("wheel") / "out", "wheel")
+    return build_wheel(tmp_path_factory)
 
 
 @pytest.fixture

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +14,9 @@ import pytest
 
 from reconcile.core.errors import UsageError
 from reconcile.core.registry import frameworks
+from tests.programs import output_of
 
-from .installing import ROOT, installed_as, reconcile
+from .installing import installed_as, reconcile
 
 PACKAGE = Path(__file__).parent / "numpy_framework"
 POINT = "[reconcile.frameworks]\nnumpy = reconcile_numpy:FRAMEWORK\n"
@@ -83,9 +82,7 @@ def test_a_model_of_it_against_one_of_pytorch(installed: Path, tmp_path: Path) -
     assert {(counter, "trace@torch") for counter in ("thop", "fvcore", "flop_counter")} <= ends
 
     code = "import json; from reconcile.report.schema import schema; print(json.dumps(schema()))"
-    environ = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{installed}"}
-    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ).stdout
-    jsonschema.validate(found, json.loads(made))
+    jsonschema.validate(found, json.loads(output_of("-c", code, paths=[installed])))
     assert {frozenset(row) - {"layer", "by", "comment"} for row in found["alignment"]} == {
         frozenset({"torch", "numpy"})
     }
@@ -151,11 +148,8 @@ def test_a_model_at_hand(installed: Path, tmp_path: Path) -> None:
         print(found.result.traces[0].totals["matmul"], found.exit_code)
     """
     (tmp_path / "f.py").write_text(NUMPY_MODEL)
-    environ = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{installed}"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environ, cwd=tmp_path
-    )
-    assert done.stdout.split() == [str(FIRST + SECOND), "0"] * 2, done.stderr
+    printed = output_of("-c", code, folder=tmp_path, paths=[installed])
+    assert printed.split() == [str(FIRST + SECOND), "0"] * 2
 
 
 @pytest.mark.frameworks

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ import pytest
 from reconcile.cli.command_group import LazyGroup
 from reconcile.cli.run_options import AddedOptions
 from reconcile.core.errors import EXIT_OK, EXIT_USAGE, UsageError
+from tests.programs import output_of
 
 from .installing import ROOT, installed_as, reconcile
 
@@ -50,11 +48,7 @@ def installed(tmp_path: Path) -> Path:
 
 def call(site: Path, *commands: list[str]) -> dict[str, Any]:
     """What the commands did beside the packages of ``site``: (exit code, stdout, stderr) of each, and the limits of the runs."""
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"}
-    words = [sys.executable, "-c", STUBBED, json.dumps(commands)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=site, env=environment)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(output_of("-c", STUBBED, json.dumps(commands), folder=site, paths=[site]))
     return found
 
 

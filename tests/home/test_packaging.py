@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -13,24 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-REST = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "docs")
-
-
-def left_out(folder: str, names: list[str]) -> set[str]:
-    """What a build does not need: of the reports it needs the baselines alone."""
-    reports = set(names) - {"baselines"} if Path(folder) == ROOT / "reports" else set()
-    return {*REST(folder, names), *reports}
-
-
-def build(source: Path, out: Path, kind: str) -> Path:
-    """Build a `wheel`, `sdist` or `editable` of the tree at `source` with the project's backend, offline."""
-    out.mkdir(parents=True, exist_ok=True)
-    code = f"from setuptools import build_meta; build_meta.build_{kind}({str(out)!r})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=source, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (artefact,) = out.iterdir()
-    return artefact
+from tests.programs import ROOT, build, copy_tree
 
 
 def names(wheel: Path) -> set[str]:
@@ -48,8 +30,7 @@ def shipped_files() -> set[str]:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the tree with its links, since setuptools builds in place."""
-    return Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("tree") / "t", symlinks=True, ignore=left_out))
+    return copy_tree(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -13,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reconcile.launch.environments.interpreters import clean_environ, uv_command
-from tests.home.test_packaging import ROOT, build, left_out
+from reconcile.launch.environments.interpreters import clean_environ
+from tests.programs import ROOT, build_wheel, install
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(600)]
 
@@ -63,15 +62,8 @@ def macs(kernel: int) -> int:
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the wheel and what it needs; PyTorch and the counters are those that run this."""
-    tree = Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("tree") / "t", symlinks=True, ignore=left_out))
-    wheel = build(tree, tmp_path_factory.mktemp("wheel") / "out", "wheel")
     folder = tmp_path_factory.mktemp("fresh") / "env"
-    found = folder / "bin" / "python"
-    for command in (
-        ["venv", "--quiet", str(folder)],
-        ["pip", "install", "--quiet", "--python", str(found), str(wheel)],
-    ):
-        subprocess.run([*uv_command(), *command], check=True, cwd=folder.parent, env=clean_environ())
+    found = install(str(build_wheel(tmp_path_factory)), folder)
     (site,) = (folder / "lib").glob("python*/site-packages")
     (site / "torch.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
     return found

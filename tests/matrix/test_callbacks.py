@@ -7,16 +7,15 @@ products of T x T x H; the head multiplies by H V. Backward takes each product t
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.environments.provision import ensure
 from tests.matrix.callbacks_runs import HIDDEN, INPUTS, LAYERS, RANK, RESULTS, WIDTH, WORDS
+from tests.programs import output_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
 
@@ -26,16 +25,8 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Any:
     python = ensure(environments.load(Path(__file__).with_name("callbacks.toml"))["callbacks"])
-    done = subprocess.run(
-        [python, Path(__file__).with_name("callbacks_runs.py")],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=tmp_path_factory.mktemp("callbacks"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    program, folder = Path(__file__).with_name("callbacks_runs.py"), tmp_path_factory.mktemp("callbacks")
+    return json.loads(output_of(program, python=python, folder=folder).splitlines()[-1])
 
 
 def layers(tokens: int) -> int:

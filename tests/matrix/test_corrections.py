@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 
 from tests.matrix.llm_page import python
 from tests.own.documents import consoles, files, not_printed
+from tests.programs import run_program
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "corrections.md").read_text()
@@ -32,14 +32,8 @@ def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     for name, text in files(TEXT).items():
         (folder / name).write_text(text)
     (folder / "config.json").write_text(re.findall(r"^```json\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)[0])
-    words = [
-        python() if command.startswith("reconcile llm ") else sys.executable,
-        "-m",
-        "reconcile",
-        *shlex.split(command)[1:],
-    ]
-    there = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(words, cwd=folder, env=there, capture_output=True, text=True, check=False)
+    where = python() if command.startswith("reconcile llm ") else sys.executable
+    return run_program("-m", "reconcile", *shlex.split(command)[1:], python=where, folder=folder)
 
 
 @pytest.mark.frameworks

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,9 +10,10 @@ from click.testing import CliRunner
 
 from reconcile.cli import cli
 from reconcile.core.records import Trace, from_json
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.environments.provision import ensure
 from reconcile.work import UnknownWork, Work, work_of
+from tests.programs import output_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
@@ -31,11 +30,7 @@ EACH = ROWS * WIDTH
 def traces(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
     python = ensure(environments.load(ENVIRONMENTS)[request.param])
     file = tmp_path_factory.mktemp("jax") / "traces.json"
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [python, MODELS, file], env=environ, cwd=file.parent, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    output_of(MODELS, file, python=python, folder=file.parent, JAX_PLATFORMS="cpu")
     return {name: from_json(text) for name, text in json.loads(file.read_text()).items()}
 
 

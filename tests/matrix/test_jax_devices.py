@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.environments.provision import ensure
 from tests.own.documents import files
+from tests.programs import output_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(600)]
 
@@ -87,10 +86,7 @@ def python() -> Path:
 @pytest.fixture(scope="module")
 def found(python: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     file = tmp_path_factory.mktemp("devices") / "found.json"
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
-    command = [str(python), str(PROGRAMS), str(file)]
-    done = subprocess.run(command, env=environ, cwd=file.parent, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output_of(PROGRAMS, file, python=python, folder=file.parent, JAX_PLATFORMS="cpu")
     return dict(json.loads(file.read_text()))
 
 
@@ -214,13 +210,11 @@ def test_the_command_of_the_page(name: str, each: int, python: Path, tmp_path: P
     page = (ROOT / "docs" / "ranks.md").read_text()
     (tmp_path / "sharded.py").write_text(files(page)["sharded.py"])
     command = next(line for line in page.splitlines() if line.startswith("reconcile run --jax sharded:tensor"))
-    words = [str(python), "-m", *command.replace("tensor", name).split(), "--out", "out"]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(words, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    words = ["-m", *command.replace("tensor", name).split(), "--out", "out"]
+    printed = output_of(*words, python=python, folder=tmp_path)
     (file,) = (tmp_path / "out").glob("*.ranks.json")
     report = json.loads(file.read_text())
     assert [(entry["ranks"], entry["totals"]["matmul"]) for entry in report["ranks"]] == [([0, 1, 2, 3], each)]
     assert report["sum"]["matmul"] == N * each
-    assert "; 1 ran)" in done.stdout
+    assert "; 1 ran)" in printed
     assert report["statements"][0]["residual"] == 0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from reconcile.launch.environments.interpreters import clean_environ, uv_command
-from tests.home.test_packaging import ROOT, build, left_out
+from reconcile.launch.environments.interpreters import clean_environ
+from tests.programs import build_wheel, install
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(900)]
 
@@ -27,18 +26,13 @@ FLOPS = 2 * ROWS * WIDTH * WIDTH
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tree = Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("tree") / "t", symlinks=True, ignore=left_out))
-    return build(tree, tmp_path_factory.mktemp("wheel") / "out", "wheel")
+    return build_wheel(tmp_path_factory)
 
 
 def installed(wheel: Path, folder: Path, extra: str) -> Path:
     """The interpreter of a fresh environment with the wheel, what it needs and the extra's packages; a model is beside it."""
     (folder / "mine.py").write_text(MODEL)
-    python = folder / "fresh" / "bin" / "python"
-    words = ["pip", "install", "--quiet", "--python", str(python), f"{wheel}{extra}"]
-    for command in (["venv", "--quiet", str(folder / "fresh")], words):
-        subprocess.run([*uv_command(), *command], check=True, cwd=folder, env=clean_environ())
-    return python
+    return install(f"{wheel}{extra}", folder / "fresh")
 
 
 @pytest.fixture(scope="module")

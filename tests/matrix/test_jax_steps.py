@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.environments.provision import ensure
+from tests.programs import output_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
@@ -54,11 +53,7 @@ UPDATES = {
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     python = ensure(environments.load()["xla"])
     file = tmp_path_factory.mktemp("steps") / "found.json"
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [python, STEPS, file], env=environ, cwd=file.parent, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    output_of(STEPS, file, python=python, folder=file.parent, JAX_PLATFORMS="cpu")
     return dict(json.loads(file.read_text()))
 
 

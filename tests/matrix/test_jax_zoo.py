@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,15 @@ from reconcile.cli import cli
 from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
 from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 from reconcile.engine.settle import settle
-from reconcile.launch.environments import in_environment
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
+from reconcile.launch.environments import runs
 from reconcile.launch.environments.provision import ensure
 from reconcile.launch.request import run_request
 from reconcile.model_zoo import loading
 from reconcile.products.authors.conform import families
 from reconcile.products.gallery.run import APART
 from reconcile.work import load
+from tests.programs import output_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [n for n in loading.zoo_names() if loading.load_pair(loading.pair_path(n)).builder("jax") is not None]
@@ -45,10 +45,8 @@ def proven(folder: Path, *models: str) -> dict[str, Any]:
     """What ``jax_parity`` says of these pairs."""
     place = ensure(environments.load()["xla"])
     for python, task in ((sys.executable, "given"), (str(place), "compared")):
-        command = [python, "-m", "tests.matrix.jax_parity", task, str(folder), *models]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-        assert done.returncode == 0, done.stderr[-3000:]
-    return {found["model"]: found for found in map(json.loads, done.stdout.splitlines()[-len(models) :])}
+        printed = output_of("-m", "tests.matrix.jax_parity", task, folder, *models, python=python)
+    return {found["model"]: found for found in map(json.loads, printed.splitlines()[-len(models) :])}
 
 
 def hold(found: dict[str, Any]) -> None:
@@ -99,7 +97,7 @@ def test_both_counters_reconcile_under_every_convention(name: str) -> None:
     load()
     pair = loading.load_pair(loading.pair_path(name))
     request = run_request(model=name, overrides=dict(pair.proof), counters=("xla@lowered", "xla@compiled"))
-    collected = in_environment.collect_in(environments.load()["xla"])(request, lambda _event: None)
+    collected = runs.collect_in(environments.load()["xla"])(request, lambda _event: None)
     for convention in BUILT_IN.values():
         result = settle(collected, Conventions(convention))
         assert result.exit_code == 0, result.statements
@@ -119,7 +117,7 @@ def test_a_training_step_is_tensorflow_s(name: str) -> None:
         pass_="training",
         optimizer="sgd",
     )
-    collected = in_environment.collect_in(environments.load()["xla"])(request, lambda _event: None)
+    collected = runs.collect_in(environments.load()["xla"])(request, lambda _event: None)
     result = settle(collected, Conventions(MATMUL))
     work = {trace.framework: result.by_phase(trace) for trace in result.traces}
     assert work["tf"][FORWARD] > 0

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.own.documents import commands, files
+from tests.programs import output_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -70,13 +69,8 @@ def test_the_command_gives_the_rows_of_the_page(tmp_path: Path) -> None:
     kept = [line for line in lines if "name =" not in line or any(f'"{name}"' in line for name in RUN)]
     (tmp_path / "models.toml").write_text("".join(kept))
     (tmp_path / "figure.py").write_text(files(TEXT)["figure.py"])
-    words = [sys.executable, "-m", "reconcile", *shlex.split(COMMAND)[1:]]
-    there = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(words, cwd=tmp_path, env=there, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (
-        0,
-        "3 of 3 models reconciled; wrote sweep/README.md",
-    ), done.stderr
+    printed = output_of("-m", "reconcile", *shlex.split(COMMAND)[1:], folder=tmp_path)
+    assert printed.splitlines()[-1] == "3 of 3 models reconciled; wrote sweep/README.md"
     with (tmp_path / "sweep" / "sweep.csv").open(newline="") as file:
         rows = {row["model"].partition("@")[0]: row for row in csv.DictReader(file) if row["counter"] == "thop"}
     assert {name: row["residual"] for name, row in rows.items()} == dict.fromkeys(RUN, "0")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.matrix.mfu_files import files
 from tests.own.documents import commands, consoles, not_printed
+from tests.programs import output_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/decode.md").read_text()
@@ -49,8 +48,5 @@ def test_the_page_has_the_figures_and_their_parts() -> None:
 def test_a_command_explains_the_figure(command: str, tmp_path: Path) -> None:
     for name, text in files(SECTION).items():
         (tmp_path / name).write_text(text)
-    words = [sys.executable, "-m", "reconcile", *shlex.split(command)[1:]]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(Path.home())}
-    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert not_printed(SHOWN.get(command, ["is explained"]), done.stdout) == []
+    printed = output_of("-m", "reconcile", *shlex.split(command)[1:], folder=tmp_path)
+    assert not_printed(SHOWN.get(command, ["is explained"]), printed) == []

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconcile.launch.environments import named as environments
+from reconcile.launch.environments import definitions as environments
 from reconcile.launch.environments.provision import ensure
+from tests.programs import output_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
@@ -164,11 +163,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What is said of every program, in one process."""
     folder = tmp_path_factory.mktemp("programs")
     (folder / "programs.py").write_text(MODELS)
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "JAX_PLATFORMS": "cpu"}
-    words = [ensure(environments.load()["xla"]), "-c", RUNS, json.dumps([*WORK])]
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    python, words = ensure(environments.load()["xla"]), ("-c", RUNS, json.dumps([*WORK]))
+    printed = output_of(*words, python=python, folder=folder, paths=[folder], JAX_PLATFORMS="cpu")
+    told: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return told
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.own.conftest import Repository
+from tests.programs import run_program
 
 pytestmark = pytest.mark.frameworks
 
@@ -79,17 +79,12 @@ def test_python_m_takes_from_the_folder_only_its_namesake(tmp_path: Path) -> Non
     """Python itself decides what ``-m reconcile`` is, and looks in the folder first; after that, nothing is taken from there."""
     for name in ("click", "json", "numpy", "random", "torch", "zipfile"):
         (tmp_path / f"{name}.py").write_text(TRAP)
-    command = [sys.executable, "-m", "reconcile", "explain", "counters"]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-
-    def call() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
-
-    done = call()
+    command = ("-m", "reconcile", "explain", "counters")
+    done = run_program(*command, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     (tmp_path / "reconcile").mkdir()
     (tmp_path / "reconcile" / "__init__.py").write_text(TRAP)
-    assert "the file in the working directory was imported" in call().stderr
+    assert "the file in the working directory was imported" in run_program(*command, folder=tmp_path).stderr
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.home.test_packaging import ROOT, build, left_out
+from tests.programs import build_wheel
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
@@ -50,12 +50,8 @@ def test_budget(flops):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, unpacked where nothing else is."""
-    import shutil
-
-    tree = Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("tree") / "t", symlinks=True, ignore=left_out))
-    wheel = build(tree, tmp_path_factory.mktemp("wheel") / "out", "wheel")
     place = tmp_path_factory.mktemp("site")
-    zipfile.ZipFile(wheel).extractall(place)
+    zipfile.ZipFile(build_wheel(tmp_path_factory)).extractall(place)
     return place
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterable
 from importlib.util import resolve_name
 from pathlib import Path
@@ -15,8 +12,9 @@ from typing import Any
 import pytest
 
 from reconcile.core.registry import products
+from tests.programs import output_of
 
-from .entered import ROOT, hold
+from .entered import hold
 
 FILES = 92
 """The most files of the package that a run enters at home (tests/run/entered.py says how they are counted)."""
@@ -27,12 +25,8 @@ UNASKED = {"matrix", "drift", "api", "pages", "pytest_plugin"}
 def entering(folder: Path, *words: str) -> dict[str, Any]:
     """The run in a process of its own."""
     hold(folder)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    program = [sys.executable, "-m", "tests.run.entered", str(folder), *words]
-    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert found["code"] in (0, 1), done.stderr
+    found: dict[str, Any] = json.loads(output_of("-m", "tests.run.entered", folder, *words).splitlines()[-1])
+    assert found["code"] in (0, 1)
     return found
 
 

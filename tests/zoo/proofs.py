@@ -6,8 +6,6 @@ The tests' own process stays light, and free of the frameworks' warnings.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 from reconcile.model_zoo import loading
 from reconcile.model_zoo import pair as pairs
 from reconcile.products.gallery.run import APART
+from tests.programs import output_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,11 +26,8 @@ ALONE = {"lstm_lm": ".bias_hh_l", "family_recurrent": ".bias_hh"}
 
 def prove(*requests: tuple[Any, ...]) -> list[dict[str, Any]]:
     """What each request finds, one after another in one process: the name of a function below, and its arguments."""
-    command = [sys.executable, "-m", "tests.zoo.proofs", json.dumps(requests)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines()[-len(requests) :]]
+    printed = output_of("-m", "tests.zoo.proofs", json.dumps(requests), TF_CPP_MIN_LOG_LEVEL="3")
+    return [json.loads(line) for line in printed.splitlines()[-len(requests) :]]
 
 
 def find_parity(model: str, overrides: dict[str, str], weighted: bool) -> dict[str, Any]:

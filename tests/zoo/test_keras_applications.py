@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from reconcile.core.causes import State
 from reconcile.engine.verdict import verdict
 from reconcile.launch.request import RunRequest
 from reconcile.workflow import run
+from tests.programs import output_of
 from tests.zoo import convolutional as conv
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
@@ -74,10 +72,8 @@ def committed(name: str) -> list[dict[str, str]]:
 
 def traces(*names: str) -> dict[str, dict[str, Any]]:
     """What these models do, or all."""
-    env = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "KERAS_BACKEND": "torch"}
-    command = [sys.executable, str(HERE / "keras_traces.py"), *names]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    found: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    printed = output_of(HERE / "keras_traces.py", *names, KERAS_BACKEND="torch")
+    found: dict[str, dict[str, Any]] = json.loads(printed.splitlines()[-1])
     return found
 
 
