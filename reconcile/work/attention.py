@@ -36,11 +36,7 @@ def sdpa(
     All products run; ``masked`` of the result says how many have a score that the mask discards: ``away`` of the Sq*Sk
     positions (:func:`count_discarded`, :func:`outside`).
     """
-    if min(len(query), len(key), len(value)) < 2:
-        raise UnknownWork("attention on tensors of fewer than two dimensions")
-    batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
-    if prod(key[:-2]) > batch:
-        raise UnknownWork(f"attention with query {list(query)} broadcast to key {list(key)}")
+    batch, sq, d, sk, dv = _sizes(query, key, value)
     scores = batch * sq * sk
     work = Work(mul=batch * sq * d + batch * sk * d)
     work += dots(scores, d)
@@ -48,6 +44,16 @@ def sdpa(
     work += normalization.safe_softmax(batch * sq, sk)
     work += Work(div=scores, mul=scores) if dropout else Work()
     return work + dots(batch * sq * dv, sk) + Work(masked=batch * away * (d + dv))
+
+
+def _sizes(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]) -> tuple[int, int, int, int, int]:
+    """B * Hq, Sq, D, Sk and Dv. Raises UnknownWork for tensors that are no query, key and value."""
+    if min(len(query), len(key), len(value)) < 2:
+        raise UnknownWork("attention on tensors of fewer than two dimensions")
+    batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
+    if prod(key[:-2]) > batch:
+        raise UnknownWork(f"attention with query {list(query)} broadcast to key {list(key)}")
+    return batch, sq, d, sk, dv
 
 
 def count_discarded(sq: int, sk: int) -> int:
@@ -83,9 +89,7 @@ def flex(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]) -
 
     Source: torch/_higher_order_ops/flex_attention.py (_math_attention_inner, math_attention).
     """
-    batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
-    if prod(key[:-2]) > batch:
-        raise UnknownWork(f"attention with query {list(query)} broadcast to key {list(key)}")
+    batch, sq, d, sk, dv = _sizes(query, key, value)
     scores = batch * sq * sk
     work = dots(scores, d) + Work(mul=scores) + normalization.safe_softmax(batch * sq, sk)
     return work + dots(batch * sq * dv, sk)
@@ -101,8 +105,7 @@ def flex_gradient(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int
 
     Source: torch/_higher_order_ops/flex_attention.py (sdpa_dense_backward).
     """
-    flex(query, key, value)  # the same tensors or the same refusal
-    batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
+    batch, sq, d, sk, dv = _sizes(query, key, value)
     rows, scores = batch * sq, batch * sq * sk
     work = (
         dots(scores, d) + dots(batch * sk * dv, sq) + dots(scores, dv) + dots(rows * d, sk) + dots(batch * sk * d, sq)
@@ -140,8 +143,7 @@ def sdpa_gradient(
     Sq*Sk positions out.
     Kernels that keep no attention (flash, memory efficient) recompute it; that work is not included.
     """
-    sdpa(query, key, value, masked=False)  # the same tensors or the same refusal
-    batch, (sq, d), (sk, dv) = prod(query[:-2]), query[-2:], value[-2:]
+    batch, sq, d, sk, dv = _sizes(query, key, value)
     scores, keys, values = batch * sq * sk, batch * sk * d, batch * sk * dv
     softmax = gradients.softmax(batch * sq, sk)
     away *= batch
