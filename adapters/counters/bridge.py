@@ -140,8 +140,9 @@ def make_item(
     sighting: Op | None,
     rule: Rule | None,
     *,
-    layer: str,
-    op: str,
+    layer: str | None = None,
+    op: str | None = None,
+    met: Iterable[Op] | None = None,
     counted: Work = ZERO,
     seen: int = 0,
     ran: Work = ZERO,
@@ -155,11 +156,14 @@ def make_item(
     only: tuple[str, ...] = (),
     unknown: frozenset[str] = frozenset(),
 ) -> Item:
-    """An item of one sighting; the rule's id, source and formula go along as evidence."""
+    """An item of one sighting, at its layer and under its name unless others are given; ``met`` are the ops that the counter saw
+    if they are not one call of it. The rule's id, source and formula go along as evidence."""
+    if met is None:
+        met = (sighting if sighting.calls == 1 else sighting._replace(calls=1),) if sighting else ()
     return Item(
         entry=entry,
-        layer=layer,
-        op=op,
+        layer=layer if layer is not None else sighting.layer if sighting else "",
+        op=op if op is not None else sighting.op if sighting else "",
         counted=counted,
         seen=seen,
         ran=ran,
@@ -169,7 +173,7 @@ def make_item(
         rule=rule.id if rule else "",
         source=rule.source if rule else "",
         formula=rule.formula if rule else reason,
-        sightings=(sighting if sighting.calls == 1 else sighting._replace(calls=1),) if sighting else (),
+        sightings=tuple(met),
         ops=ops,
         gap=gap,
         only=only,
@@ -180,8 +184,8 @@ def make_item(
 def unmet(op: Op, ran: Work, cause: Cause | None, reason: str, *, only: tuple[str, ...] = (), gap: str = "") -> Item:
     """An item of a trace op for which the counter has no sighting; ``ran`` is the part of its work that the item covers."""
     return make_item(
-        None, None, layer=op.layer, op=op.op, ran=ran, times=op.calls, cause=cause, ops=(op.id,), reason=reason, only=only,
-        gap=gap, unknown=unknown_of([op]),
+        op, None, met=(), ran=ran, times=op.calls, cause=cause, ops=(op.id,), reason=reason, only=only, gap=gap,
+        unknown=unknown_of([op]),
     )  # fmt: skip
 
 

@@ -114,7 +114,7 @@ class _Modules:
         elif op.layer not in classes and "keras" not in self.view.versions:
             difference = f"{op.op} is in the trace, and this module was not called"
             gap = other_ops(self.view.counter, op.layer, difference)
-            return [make_item(None, None, layer=op.layer, op=op.op, ran=work, times=op.calls, ops=(op.id,), gap=gap)]
+            return [make_item(op, None, met=(), ran=work, times=op.calls, ops=(op.id,), gap=gap)]
         else:
             cause, reason = self._why(classes.get(op.layer))
         return [unmet(op, work, cause, reason)]
@@ -149,11 +149,10 @@ class _Modules:
         if not first.copies and missed is None:
             missed = NotCounted(Cause.OP_NOT_COUNTED, self.hooks.without_copies)
         gap = "" if alias else unknown_gap(ops) or _contradiction(sightings, counted, ops, self.view.counter)
-        item = make_item(
-            None,
+        return make_item(
+            first.op,
             rule,
-            layer=first.op.layer,
-            op=first.op.op,
+            met=(s.op for s in sightings),
             counted=counted,
             seen=0 if missed else first.copies,
             ran=ZERO if alias else sum_of(ops),
@@ -166,7 +165,6 @@ class _Modules:
             gap=gap,
             unknown=unknown_of(ops),
         )
-        return replace(item, sightings=tuple(s.op for s in sightings))
 
 
 def _of_last(item: Item, op: Op) -> Item:

@@ -58,9 +58,7 @@ def _never_ran(sighting: Sighting, untaken: set[str]) -> Cause | None:
 
 def _whole(sighting: Sighting, rule: Rule | None, counted: Work, cause: Cause | None, gap: str) -> Item:
     op = sighting.op
-    return make_item(
-        op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls, cause=cause, entry=sighting.entry, gap=gap
-    )
+    return make_item(op, rule, counted=counted, seen=op.calls, cause=cause, entry=sighting.entry, gap=gap)
 
 
 def _of_op(
@@ -93,10 +91,8 @@ def _lost_node_items(sighting: Sighting, missed: NotCounted, view: View) -> list
     if not work:
         return []
     gap = other_ops(view.counter, op.layer, f"{op.op} {op.id} is not in the trace")
-    left_out = make_item(
-        op, None, layer=op.layer, op=op.op, ran=work, times=op.calls, cause=missed.cause, reason=missed.reason
-    )
-    return [left_out, make_item(None, None, layer=op.layer, op=op.op, ran=ZERO - work, times=op.calls, gap=gap)]
+    left_out = make_item(op, None, ran=work, times=op.calls, cause=missed.cause, reason=missed.reason)
+    return [left_out, make_item(op, None, met=(), ran=ZERO - work, times=op.calls, gap=gap)]
 
 
 def _contradiction(sighting: Sighting, ran: Op, view: View, repeat: Cause | None, one_file: bool) -> str:

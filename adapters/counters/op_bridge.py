@@ -232,8 +232,6 @@ def _item(sighting: Sighting, judged: Judged) -> Item:
     return make_item(
         op,
         rule,
-        layer=op.layer,
-        op=op.op,
         counted=judged.counted,
         seen=0 if missed else op.calls,
         ran=work or ZERO,
@@ -251,11 +249,10 @@ def _other_parts(sighting: Sighting, part: Item, counter: OpCounter) -> Item:
     op = sighting.op
     whole = whole_of(op)
     counted = counter.includes(whole) - counter.includes(op)
-    item = make_item(
-        whole, counter.rule(op), layer=op.layer, op=op.op, counted=counted, seen=part.seen, cause=Cause.GLOBAL_SHAPE,
-        entry=sighting.entry,
-    )  # fmt: skip
-    return replace(item, sightings=(whole._replace(calls=1), op._replace(calls=-1)))
+    parts, cause = (whole._replace(calls=1), op._replace(calls=-1)), Cause.GLOBAL_SHAPE
+    return make_item(
+        op, counter.rule(op), met=parts, counted=counted, seen=part.seen, cause=cause, entry=sighting.entry
+    )
 
 
 def whole_of(op: Op) -> Op:
@@ -272,8 +269,8 @@ def whole_of(op: Op) -> Op:
 def _unseen(op: Op, reason: str) -> Item:
     """An op that ran where the counter does not look."""
     return make_item(
-        op, None, layer=op.layer, op=op.op, ran=known_work(op) or ZERO, times=op.calls, cause=Cause.CALL_NOT_SEEN,
-        reason=reason, gap=unknown_gap([op]), unknown=unknown_of([op]),
+        op, None, ran=known_work(op) or ZERO, times=op.calls, cause=Cause.CALL_NOT_SEEN, reason=reason,
+        gap=unknown_gap([op]), unknown=unknown_of([op]),
     )  # fmt: skip
 
 
@@ -286,4 +283,4 @@ def _dropped_item(op: Op, wide: Mapping[str, Op], counter: OpCounter) -> Item:
     if holder is not None and known_work(holder) is None:
         cause, reason = Cause.OP_NOT_COUNTED, counter.inside(holder)
     ran = known_work(op) or ZERO
-    return make_item(op, None, layer=op.layer, op=op.op, ran=ran, times=op.calls, cause=cause, reason=reason)
+    return make_item(op, None, ran=ran, times=op.calls, cause=cause, reason=reason)

@@ -93,7 +93,7 @@ def _gap(module: UnsettledModule, work: Work, counter: OpCounter) -> Item:
     if all(known_work(op) is not None for op in module.met):
         difference = f"{_strange(module, work)} (what ran less what it met: {parts})"
         reason = other_ops(counter.name, module.layer, difference)
-    return make_item(None, None, layer=module.layer, op="", ran=work, times=1, gap=reason)
+    return make_item(None, None, layer=module.layer, ran=work, times=1, gap=reason)
 
 
 def _strange(module: UnsettledModule, work: Work) -> str:

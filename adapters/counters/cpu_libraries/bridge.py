@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
-from ....work import ZERO
 from ..bridge import Bridge, Item, View, make_item
 from . import PRODUCTS
 from .gradient_lines import AGAIN, KERNEL
@@ -52,13 +51,9 @@ def _again(sighting: Sighting) -> list[Item]:
     op = sighting.op._replace(attrs=dict(sighting.op.attrs, part=AGAIN))
     if not products_of(op):
         return []
-    rule = BOOK.of(op, {})
-    counted = rule.compute(op) if rule else ZERO
-    item = make_item(
-        op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls, cause=Cause.SCORES_AGAIN, entry=sighting.entry,
-        only=("mac",),
-    )  # fmt: skip
-    return [item]
+    rule, counted, cause = BOOK.of(op, {}), BOOK.counts(op, {}), Cause.SCORES_AGAIN
+    entry = sighting.entry
+    return [make_item(op, rule, counted=counted, seen=op.calls, cause=cause, entry=entry, only=("mac",))]
 
 
 LOG = Logbook(BOOK, (PRODUCTS,), products_of, agrees, _explain_lines, _silent, SIZES_ARE_ADDRESSES, NOT_LOGGED, _again)

@@ -13,7 +13,6 @@ unknown whether the assumption is the reason, and the term differs as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 
@@ -256,11 +255,10 @@ class _Terms:
         times = (seen if cause is None else 1) if part else 0
         ran = sum_of(part)
         only = tuple(name for name in only if name != MASKED or ran.masked) or only
-        item = make_item(
+        return make_item(
             term,
             BOOK.of(term, self.view.versions),
-            layer=term.layer,
-            op=term.op,
+            met=(s.op._replace(calls=1) for s in sightings),
             counted=sum((self._count_by_rule(s) for s in sightings), ZERO),
             seen=seen,
             ran=ran.only(only) // times if times else ZERO,
@@ -272,7 +270,6 @@ class _Terms:
             only=only,
             unknown=unknown_of(part),
         )
-        return replace(item, sightings=tuple(s.op._replace(calls=1) for s in sightings))
 
     def _list_unclaimed(self, op: Op) -> list[Item]:
         """The work of an op that no term stands for; of one that a term stands for, all but its multiply-adds."""

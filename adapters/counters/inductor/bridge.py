@@ -129,10 +129,9 @@ class _Matching:
         items: list[Item] = []
         for entry, each in by_entry.items():
             item = make_item(
-                None,
+                op,
                 BOOK.of(each[0].op, self.view.versions),
-                layer=op.layer,
-                op=op.op,
+                met=(s.op for s in each),
                 counted=sum_works(_macs(s.op, self.view) for s in each),
                 seen=1,
                 cause=None if whole else Cause.OP_NOT_COUNTED,
@@ -143,7 +142,7 @@ class _Matching:
                 item = replace(item, ran=work * op.calls, times=1, ops=(op.id,), unknown=unknown_of([op]))
             if not whole:
                 item = replace(item, formula=reason)
-            items.append(replace(item, sightings=tuple(s.op for s in each)))
+            items.append(item)
         return items
 
     def _unmet(self, op: Op, work: Work) -> Item:
@@ -174,6 +173,4 @@ class _Matching:
         counted, difference = _macs(node.op, self.view), f"{node.op.op} is in inductor's graph alone"
         rule = BOOK.of(node.op, self.view.versions)
         gap = other_ops(self.view.counter, node.op.layer, difference)
-        return make_item(
-            node.op, rule, layer=node.op.layer, op=node.op.op, counted=counted, seen=1, entry=node.entry, gap=gap
-        )
+        return make_item(node.op, rule, counted=counted, seen=1, entry=node.entry, gap=gap)

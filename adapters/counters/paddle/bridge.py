@@ -5,8 +5,6 @@ A layer of the converted model is one operator of TorchScript, and the trace has
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
 from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, other_ops, sum_of, unknown_of, unmet
@@ -90,11 +88,10 @@ def _of_layer(view: View, sighting: Sighting, ops: list[Op]) -> Item:
     counted, _ = apply(rule, layer, why_not)
     times = sum(op.calls for op in ops)
     said = f"{layer.op} ran {layer.calls} x in the converted model, and {times} x in the trace"
-    item = make_item(
-        None,
+    return make_item(
+        layer,
         rule,
-        layer=layer.layer,
-        op=layer.op,
+        met=(layer,),
         counted=counted * layer.calls,
         seen=1,
         ran=sum_of(ops),
@@ -104,4 +101,3 @@ def _of_layer(view: View, sighting: Sighting, ops: list[Op]) -> Item:
         gap="" if times == layer.calls else other_ops(view.counter, layer.layer, said),
         unknown=unknown_of(ops),
     )
-    return replace(item, sightings=(layer,))

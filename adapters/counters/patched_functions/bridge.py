@@ -98,9 +98,8 @@ class _Bridging:
             if part.owners:
                 items += self._of_calls(layer, part)
             elif part.changed and sum_of(part.met) != sum_of(part.ran):
-                items.append(
-                    make_item(None, None, layer=layer, op="", ran=sum_of(part.ran), times=1, gap=self._gap(layer, part))
-                )
+                gap = self._gap(layer, part)
+                items.append(make_item(None, None, layer=layer, ran=sum_of(part.ran), times=1, gap=gap))
             else:
                 items += [item for op in part.ran if (item := self._unseen(op)) is not None]
         return items
@@ -143,9 +142,8 @@ class _Bridging:
         reason = (
             f"it ran in a call of {op.op}, of which {self.counter.name} has {'one count' if known else 'no formula'}"
         )
-        item = make_item(
-            None, None, layer=layer, op=op.op, seen=1, cause=None if known else Cause.OP_NOT_COUNTED, reason=reason
-        )
+        cause = None if known else Cause.OP_NOT_COUNTED
+        item = make_item(op, None, layer=layer, met=(), seen=1, cause=cause, reason=reason)
         return self._with_ops(item, layer, part, 0)
 
     def _with_ops(self, item: Item, layer: str, part: _Part, times: int) -> Item:
@@ -171,18 +169,9 @@ class _Bridging:
         cause = missed.cause if missed and not counted else None
         if counted and not missed and is_integer_op(ops[0]):
             cause = Cause.INTEGER_OP
-        item = make_item(
-            None,
-            rule,
-            layer=ops[0].layer,
-            op=ops[0].op,
-            counted=counted,
-            seen=1,
-            cause=cause,
-            entry=entry,
-            reason=missed.reason if missed else "",
-        )
-        return replace(item, sightings=tuple(ops), formula=missed.reason if missed and cause else item.formula)
+        reason = missed.reason if missed else ""
+        item = make_item(ops[0], rule, met=ops, counted=counted, seen=1, cause=cause, entry=entry, reason=reason)
+        return replace(item, formula=reason) if missed and cause else item
 
     def more(self, sighting: Sighting, repeat: Cause) -> Item:
         """An item of a call that is counted and for which nothing more ran."""

@@ -38,14 +38,7 @@ def _rounding_items(entry: str, of: Op, addends: list[tuple[int, int]], view: Vi
     rule = BOOK.find(FLOAT32, view.versions)
     if rule is None:
         return []
-    sighting = of._replace(
-        id=entry, op=FLOAT32, inputs=(), outputs=(), attrs={"addends": [[*addend] for addend in addends if addend[0]]}
-    )
-    counted = rule.compute(sighting)
-    if not counted:
-        return []
-    return [
-        make_item(
-            sighting, rule, layer=of.layer, op=of.op, counted=counted, seen=1, cause=Cause.FLOAT32_ROUNDING, entry=entry
-        )
-    ]
+    inexact = {"addends": [[*addend] for addend in addends if addend[0]]}
+    met = Op(entry, FLOAT32, of.layer, (), (), inexact, phase=of.phase, within=of.within)
+    counted, cause = rule.compute(met), Cause.FLOAT32_ROUNDING
+    return [make_item(of, rule, met=(met,), counted=counted, seen=1, cause=cause, entry=entry)] if counted else []

@@ -85,7 +85,7 @@ def _without_op(op: Op, entry: str, view: View, reader: Reader) -> Item:
     shapes = " x ".join(str(t.shape) for t in op.inputs)
     gap = other_ops(view.counter, op.layer, f"{op.op} {shapes} ran less often without the profiler")
     counted = rule.compute(op) if rule is not None else ZERO
-    return make_item(op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls, entry=entry, gap=gap)
+    return make_item(op, rule, counted=counted, seen=op.calls, entry=entry, gap=gap)
 
 
 class _Left:

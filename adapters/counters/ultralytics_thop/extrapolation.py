@@ -9,11 +9,10 @@ difference of the module has the cause ``extrapolated``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting
-from ....work import ZERO
+from ....work import sum_works
 from ..bridge import Item, View, make_item
 from .rules import BOOK
 
@@ -42,22 +41,19 @@ def _multiply_sighting(sighting: Sighting) -> Op:
 
 
 def _settle_entry(entry: str, calls: Sequence[Op], full: Sequence[Item], view: View) -> list[Item]:
-    counted, whole, ran = ZERO, ZERO, ZERO
-    for call in calls:
-        counted = counted + BOOK.counts(call, view.versions) * call.calls
-    for item in full:
-        whole = whole + item.counted * item.seen
-        ran = ran + item.ran * item.times
-    if counted == whole:
+    counted = sum_works(BOOK.counts(call, view.versions) * call.calls for call in calls)
+    ran = sum_works(item.ran * item.times for item in full)
+    if counted == sum_works(item.counted * item.seen for item in full):
         return list(full)
     first = full[0] if full else None
     gaps = [item.gap for item in full if item.gap] if full else [ONLY_SMALL]
     op = calls[0] if calls else None
     item = make_item(
-        None,
+        op,
         BOOK.of(op, view.versions) if op is not None else None,
-        layer=first.layer if first is not None else calls[0].layer,
-        op=first.op if first is not None else calls[0].op,
+        layer=first.layer if first is not None else None,
+        op=first.op if first is not None else None,
+        met=calls,
         counted=counted,
         seen=1,
         ran=ran,
@@ -68,4 +64,4 @@ def _settle_entry(entry: str, calls: Sequence[Op], full: Sequence[Item], view: V
         gap=gaps[0] if gaps else "",
         unknown=frozenset[str]().union(*(item.unknown for item in full)),
     )
-    return [replace(item, sightings=tuple(calls))]
+    return [item]

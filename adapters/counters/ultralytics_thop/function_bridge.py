@@ -8,7 +8,7 @@ made where the counter does not look; if more were counted, the model ran other 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
@@ -78,10 +78,8 @@ def _products(work: Work) -> Work:
 
 
 def _of_integers(call: Op, work: Work) -> Item:
-    return make_item(
-        call, BOOK.of(call, {}), layer=call.layer, op=call.op, counted=work, seen=call.calls, times=0,
-        cause=Cause.INTEGER_OP, entry=entry_of(call.layer),
-    )  # fmt: skip
+    rule, entry = BOOK.of(call, {}), entry_of(call.layer)
+    return make_item(call, rule, counted=work, seen=call.calls, cause=Cause.INTEGER_OP, entry=entry)
 
 
 def _item(group: _Group) -> Item:
@@ -101,7 +99,6 @@ def _item(group: _Group) -> Item:
         first,
         BOOK.of(first, {}),
         layer=group.layer,
-        op=first.op,
         counted=counted,
         seen=seen,
         ran=works.pop()[0] if works else ZERO,
@@ -116,11 +113,11 @@ def _item(group: _Group) -> Item:
 
 def _at_once(group: _Group, difference: str) -> Item:
     first = group.calls[0][0]
-    item = make_item(
+    return make_item(
         first,
         BOOK.of(first, {}),
         layer=group.layer,
-        op=first.op,
+        met=(call for call, _ in group.calls),
         counted=sum_works(work * call.calls for call, work in group.calls),
         seen=1,
         ran=sum_of(group.ops),
@@ -130,7 +127,6 @@ def _at_once(group: _Group, difference: str) -> Item:
         gap=other_ops(group.counter, group.layer, difference) if difference else "",
         unknown=unknown_of(group.ops),
     )
-    return replace(item, sightings=tuple(call for call, _ in group.calls))
 
 
 def _of_attention(group: _Group) -> Item:

@@ -119,9 +119,7 @@ def rounding_items(sightings: Iterable[Sighting], view: View, why_not: Callable[
     rule = BOOK.find(FLOAT32, view.versions)
     counted, _ = apply(rule, op, why_not)
     if counted:
-        yield make_item(
-            op, rule, layer="", op=FLOAT32, counted=counted, seen=1, cause=Cause.FLOAT32_ROUNDING, entry=SUM
-        )
+        yield make_item(op, rule, counted=counted, seen=1, cause=Cause.FLOAT32_ROUNDING, entry=SUM)
 
 
 SINGLES = ("add", "mul", "div", "cmp", "special")

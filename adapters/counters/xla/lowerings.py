@@ -115,7 +115,7 @@ def parts(op: Op) -> list[Part] | None:
         sums = [Part((kind, size), Work(add=size), only=("add",)) for kind in ("add", "subtract")]
         return [*sums, Part(("multiply", size), Work(mul=size), only=("mul",))]
     if name == "integer_pow":
-        return _power(op, work)
+        return _power(op)
     if name == "logistic":  # 1 / (1 + exp(-x)); the work is the function's, which the exponential stands for
         size = _size(op.outputs[0])
         others = {"negate": "add", "add": "add", "divide": "div"}
@@ -153,7 +153,7 @@ def _of_complex(name: str, op: Op, work: Work) -> list[Part] | None:
     return None if work or unknown_of([op]) else []
 
 
-def _power(op: Op, work: Work) -> list[Part] | None:
+def _power(op: Op) -> list[Part] | None:
     power = op.attrs.get("y", 0)
     size = _size(op.outputs[0])
     products = max(abs(power).bit_length() - 1, 0) + max(abs(power).bit_count() - 1, 0)

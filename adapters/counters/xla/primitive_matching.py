@@ -166,8 +166,8 @@ def hold(found: Met, times: int, holders: Sequence[Op | None]) -> Item:
 def book(found: Met, times: int, cause: Cause | None, gap: str = "") -> Item:
     """Instructions that count, and of which nothing ran."""
     return make_item(
-        found.op, found.rule, layer=found.op.layer, op=found.op.op, counted=found.counted, seen=times,
-        times=times if cause is None else 0, cause=cause, entry=SUM, gap=gap,
+        found.op, found.rule, counted=found.counted, seen=times, times=times if cause is None else 0, cause=cause, entry=SUM,
+        gap=gap,
     )  # fmt: skip
 
 
@@ -184,11 +184,11 @@ def of_one(found: Met, op: Op) -> Met:
 def of_others(found: Met, mine: Met, op: Op, seen: int) -> Item:
     """What XLA counts of the parts that other devices have."""
     whole = _with_shapes(found.op, whole_of(op)) if found.op.op == "hlo.dot" else found.op
-    item = make_item(
-        whole, found.rule, layer=op.layer, op=op.op, counted=found.counted - mine.counted, seen=0 if found.missed else seen,
+    parts = whole._replace(calls=1), mine.op._replace(calls=-1)
+    return make_item(
+        op, found.rule, met=parts, counted=found.counted - mine.counted, seen=0 if found.missed else seen,
         cause=Cause.GLOBAL_SHAPE, entry=SUM,
     )  # fmt: skip
-    return replace(item, sightings=(whole._replace(calls=1), mine.op._replace(calls=-1)))
 
 
 def _with_shapes(instruction: Op, op: Op) -> Op:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-from reconcile.core.records import Shape
 from reconcile.work import Work
-from tests.adapters.counters.cases import Case, op
+from tests.adapters.counters.cases import Case, case_of, op
 
 RELEASES = ("0.4.2",)
 X, N = (2, 6, 5, 4), 240
 NN = "torch.nn.modules."
 T = "tensor"
-
-
-def case(work: Work, total: int, name: str, inputs: Sequence[Shape], outputs: Sequence[Shape], **attrs: Any) -> Case:
-    return Case(op(name, inputs, outputs, **attrs), RELEASES, total, work)
+case = case_of(RELEASES)
 
 
 def cases() -> Iterator[Case]:

@@ -6,20 +6,15 @@ import pytest
 
 from reconcile.adapters.counters.module_work import own_work
 from reconcile.adapters.counters.thop.rules import BOOK
-from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause
-from reconcile.core.conventions import ALL, MATMUL
-from reconcile.core.records import FLOP, LIVE, MAC, Entry, Ledger, Op, Sighting, Tensor, Trace
-from reconcile.engine.ledger import Reconciled, reconcile_ledger
+from reconcile.core.conventions import ALL
+from reconcile.core.records import FLOP, LIVE, MAC, Entry, Ledger, Op, Sighting
 from reconcile.work import Work, work_of
+from tests.adapters.counters.records_by_hand import causes, reconciled, tensor
 
 VERSIONS = {"torch": "2.13.0", "fvcore": "0.1.5.post20221221", "thop": "0.1.1.post2209072238"}
 B, IN, OUT = 2, 5, 3
 OTHER = "the model ran other ops here under "
-
-
-def tensor(*shape: int) -> Tensor:
-    return Tensor(shape, "float32")
 
 
 def product(layer: str, calls: int = 1, name: str = "aten.mm", rows: int = B) -> Op:
@@ -40,10 +35,6 @@ def root() -> Sighting:
     return Sighting(Op("r", "models.Net", "", (tensor(B, IN),), (tensor(B, OUT),), {"bases": []}), "(root)")
 
 
-def trace(*ops: Op) -> Trace:
-    return Trace("torch", VERSIONS, "meta", ops, (), (), tuple(dict.fromkeys(op.layer for op in ops)), ())
-
-
 def by_ops(counter: str, *sighted: Sighting, **values: int) -> Ledger:
     """A ledger whose entries are layers, one op each."""
     unit = FLOP if counter == "flop_counter" else MAC
@@ -61,15 +52,6 @@ def thop(value: int, *sighted: Op, **versions: str) -> Ledger:
     return Ledger(
         "thop", "torch", MAC, "cpu", {**VERSIONS, **versions}, value, (entry,) if value else (), sightings, {}, ()
     )
-
-
-def reconciled(ledger: Ledger, *ops: Op, convention=MATMUL) -> Reconciled:
-    return reconcile_ledger(ledger, trace(*ops), Alignment([]), convention)
-
-
-def causes(found: Reconciled) -> dict[Cause, int]:
-    assert not found.residuals
-    return {line.cause: line.amount for line in found.adjustments}
 
 
 ONE = B * IN * OUT

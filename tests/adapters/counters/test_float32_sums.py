@@ -7,12 +7,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reconcile.adapters.counters.float32_sums import float32_sum
-from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL, MATMUL, Convention
-from reconcile.core.records import MAC, Entry, Ledger, Op, Sighting, Tensor, Trace
-from reconcile.engine.ledger import Reconciled, reconcile_ledger
+from reconcile.core.records import MAC, Entry, Ledger, Op, Sighting, Tensor
+from reconcile.engine.ledger import Reconciled
 from reconcile.engine.recompute import recompute
+from tests.adapters.counters import records_by_hand as by_hand
 
 numpy = pytest.importorskip("numpy")
 
@@ -79,10 +79,6 @@ def ledger(values: dict[str, int], seen: list[Op], total: int, versions: dict[st
     return Ledger("thop", "torch", MAC, "cpu", versions, total, tuple(entries), tuple(sightings), {}, ())
 
 
-def trace(*ops: Op) -> Trace:
-    return Trace("torch", OLD, "meta", ops, (), (), tuple(op.layer for op in ops), ())
-
-
 A, B, CALLS, C = 5_592_407, 3_333_337, 3, 2
 """Positions: 3 A is 2^24 + 5, 3 B is added by each of 3 calls, and 3 C is what the sum cannot hold."""
 SEEN, RAN = zip(convolution("a", A), convolution("b", B, CALLS), convolution("c", C), strict=True)
@@ -95,7 +91,7 @@ def reconciled(
     total: int = TOTAL, versions: dict[str, str] = OLD, *, convention: Convention = MATMUL, **values: int
 ) -> Reconciled:
     made = ledger({**VALUES, **values}, list(SEEN), total, versions)
-    return reconcile_ledger(made, trace(*RAN), Alignment([]), convention)
+    return by_hand.reconciled(made, *RAN, convention=convention)
 
 
 @pytest.mark.parametrize("convention", [MATMUL, ALL])

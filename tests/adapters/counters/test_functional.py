@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from reconcile.align.alignment import Alignment
+from reconcile.core.causes import Cause
 from reconcile.core.conventions import ALL, MATMUL, Convention
-from reconcile.core.records import ALIAS, FLOP, LIVE, MAC, Entry, Ledger, Op, Sighting, Tensor, Trace
-from reconcile.engine.ledger import Reconciled, reconcile_ledger
+from reconcile.core.records import ALIAS, FLOP, LIVE, MAC, Entry, Ledger, Op, Sighting
+from reconcile.engine.ledger import Reconciled
 from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from tests.adapters.counters import functional_cases
+from tests.adapters.counters import records_by_hand as by_hand
+from tests.adapters.counters.records_by_hand import tensors
 
 ROOT = Path(__file__).parents[3]
 VERSIONS = {"torch": "2.13.0", "calflops": "0.3.2", "deepspeed": "0.19.8"}
@@ -23,10 +25,6 @@ F = "torch.nn.functional."
 B, IN, OUT = 2, 5, 3
 PRODUCTS = B * IN * OUT
 OTHER = "the model ran other ops here under "
-
-
-def tensors(*shapes: tuple[int, ...], dtype: str = "float32") -> tuple[Tensor, ...]:
-    return tuple(Tensor(shape, dtype) for shape in shapes)
 
 
 def product(calls: int = 1, rows: int = B) -> Op:
@@ -55,64 +53,51 @@ def met(op: Op, *within: str) -> Sighting:
     return Sighting(op._replace(within=within), "")
 
 
-def trace(*ops: Op) -> Trace:
-    return Trace("torch", VERSIONS, "meta", ops, (), (), ("m",), ())
-
-
 def reconciled(
     values: dict[str, int],
     sightings: list[Sighting],
-    ran: Trace,
+    ran: tuple[Op, ...],
     counter: str = "calflops",
     convention: Convention = ALL,
 ) -> Reconciled:
     unit = MAC if counter.endswith("@macs") else FLOP
     entries = tuple(Entry(name, "m", "Net", value, 1) for name, value in values.items())
     ledger = Ledger(counter, "torch", unit, "cpu", VERSIONS, sum(values.values()), entries, tuple(sightings), {}, ())
-    return reconcile_ledger(ledger, ran, Alignment([]), convention)
-
-
-def causes(result: Reconciled) -> dict[str, int]:
-    """The adjustments by cause, of a ledger that leaves no residual."""
-    assert [residual.reason for residual in result.residuals] == []
-    sums: dict[str, int] = {}
-    for line in result.adjustments:
-        sums[line.cause.value] = sums.get(line.cause.value, 0) + line.amount
-    return sums
+    return by_hand.reconciled(ledger, *ran, convention=convention)
 
 
 def test_a_call_accounts_for_the_op_in_it() -> None:
     sightings = [feeds(linear(3)), met(product(3), "linear")]
-    assert causes(reconciled({"m": 3 * 2 * PRODUCTS}, sightings, trace(product(3)), convention=MATMUL)) == {}
+    assert by_hand.causes(reconciled({"m": 3 * 2 * PRODUCTS}, sightings, (product(3),), convention=MATMUL)) == {}
 
 
 def test_an_op_outside_all_calls_is_not_seen() -> None:
     """x @ w, of which calflops patches torch.matmul alone; and a function that it does not patch."""
-    assert causes(reconciled({}, [met(product())], trace(product()), convention=MATMUL)) == {
-        "call-not-seen": 2 * PRODUCTS
+    assert by_hand.causes(reconciled({}, [met(product())], (product(),), convention=MATMUL)) == {
+        Cause.CALL_NOT_SEEN: 2 * PRODUCTS
     }
     sigmoid = Op("s", "aten.sigmoid", "m", tensors((B, OUT)), tensors((B, OUT)), {})
-    (cause,) = causes(reconciled({}, [met(sigmoid)], trace(sigmoid)))
-    assert cause == "op-not-counted"
+    (cause,) = by_hand.causes(reconciled({}, [met(sigmoid)], (sigmoid,)))
+    assert cause == Cause.OP_NOT_COUNTED
 
 
 def test_a_function_and_an_operator_of_one_shape_are_told_apart() -> None:
     """torch.mul once and * twice: the two others are not seen, and no formula differs."""
     sightings = [feeds(mul()), met(times(), "torch.mul"), met(times(2))]
-    assert causes(reconciled({"m": B * OUT}, sightings, trace(times(3)))) == {"call-not-seen": 2 * B * OUT}
+    assert by_hand.causes(reconciled({"m": B * OUT}, sightings, (times(3),))) == {Cause.CALL_NOT_SEEN: 2 * B * OUT}
 
 
 def test_a_call_around_another_counts_its_work_again() -> None:
     outer = mul()._replace(id="outer")
     sightings = [feeds(outer), feeds(mul(within=("outer",))), met(times(), "outer", "torch.mul")]
-    assert causes(reconciled({"m": 2 * B * OUT}, sightings, trace(times()))) == {"recounted": -B * OUT}
+    assert by_hand.causes(reconciled({"m": 2 * B * OUT}, sightings, (times(),))) == {Cause.RECOUNTED: -B * OUT}
 
 
 def test_a_module_at_a_second_path_is_counted_again() -> None:
     again = feeds(mul(2)._replace(id="torch.mul@n"), "n", ALIAS)
     sightings = [feeds(mul(2)), met(times(2), "torch.mul"), again]
-    assert causes(reconciled({"m": 2 * B * OUT, "n": 2 * B * OUT}, sightings, trace(times(2)))) == {
-        "recounted": -2 * B * OUT
+    assert by_hand.causes(reconciled({"m": 2 * B * OUT, "n": 2 * B * OUT}, sightings, (times(2),))) == {
+        Cause.RECOUNTED: -2 * B * OUT
     }
 
 
@@ -120,37 +105,37 @@ def test_whole_numbers_are_no_floating_point_work() -> None:
     whole = tensors((B, OUT), (B, OUT), dtype="int64")
     call = mul()._replace(inputs=whole, outputs=whole[:1])
     op = times()._replace(inputs=whole, outputs=whole[:1])
-    result = reconciled({"m": B * OUT}, [feeds(call), met(op, "torch.mul")], trace(op))
-    assert causes(result) == {"integer-op": -B * OUT}
+    result = reconciled({"m": B * OUT}, [feeds(call), met(op, "torch.mul")], (op,))
+    assert by_hand.causes(result) == {Cause.INTEGER_OP: -B * OUT}
 
 
 def test_macs_leave_out_recurrent_layers() -> None:
     attrs = {"number": "macs", "hidden_size": 4, "input_size": 3, "num_layers": 1, "bias": True, "bidirectional": False}
     gru = Op("gru", "torch.nn.modules.rnn.GRU", "m", tensors((B, 5, 3)), tensors((B, 5, 4)), attrs)
-    result = reconciled({}, [feeds(gru), met(product(), "gru")], trace(product()), "calflops@macs", MATMUL)
-    assert causes(result) == {"op-not-counted": 2 * PRODUCTS}
+    result = reconciled({}, [feeds(gru), met(product(), "gru")], (product(),), "calflops@macs", MATMUL)
+    assert by_hand.causes(result) == {Cause.OP_NOT_COUNTED: 2 * PRODUCTS}
 
 
 def test_other_ops_of_the_same_work_are_the_same() -> None:
     """The function ran a batched product under the counter, and single products in the trace."""
     batched = Op("bmm", "aten.bmm", "m", tensors((3, B, IN), (3, IN, OUT)), tensors((3, B, OUT)), {})
     sightings = [feeds(linear(3)), met(batched, "linear")]
-    assert causes(reconciled({"m": 6 * PRODUCTS}, sightings, trace(product(3)), convention=MATMUL)) == {}
+    assert by_hand.causes(reconciled({"m": 6 * PRODUCTS}, sightings, (product(3),), convention=MATMUL)) == {}
 
 
 @pytest.mark.parametrize(
     ("sightings", "ran", "value", "residual"),
     [
         # under the counter it ran twice: nothing is booked, not even what the trace has of it
-        ([feeds(linear(2)), met(product(2), "linear")], trace(product()), 2, -1),
-        ([feeds(linear()), met(product(), "linear")], trace(), 1, -1),
-        ([feeds(linear()), met(product(), "linear")], trace(product(rows=2 * B)), 1, 1),
+        ([feeds(linear(2)), met(product(2), "linear")], (product(),), 2, -1),
+        ([feeds(linear()), met(product(), "linear")], (), 1, -1),
+        ([feeds(linear()), met(product(), "linear")], (product(rows=2 * B),), 1, 1),
         # the counter counted nothing of it, and did not meet as much as the trace has
-        ([met(product())], trace(product(2)), 0, 2),
+        ([met(product())], (product(2),), 0, 2),
     ],
 )
 def test_other_work_than_in_the_trace_is_unexplained(
-    sightings: list[Sighting], ran: Trace, value: int, residual: int
+    sightings: list[Sighting], ran: tuple[Op, ...], value: int, residual: int
 ) -> None:
     result = reconciled({"m": value * 2 * PRODUCTS} if value else {}, sightings, ran, convention=MATMUL)
     assert result.adjustments == ()
@@ -159,7 +144,7 @@ def test_other_work_than_in_the_trace_is_unexplained(
 
 def test_what_is_added_to_an_entry_is_the_residual() -> None:
     sightings = [feeds(linear()), met(product(), "linear")]
-    result = reconciled({"m": 2 * PRODUCTS + 7}, sightings, trace(product()), convention=MATMUL)
+    result = reconciled({"m": 2 * PRODUCTS + 7}, sightings, (product(),), convention=MATMUL)
     assert [(r.layer, r.amount) for r in result.residuals] == [("m", -7)]
     assert result.adjustments == ()
 

@@ -28,13 +28,13 @@ from reconcile.core.records import (
     Ledger,
     Op,
     Sighting,
-    Tensor,
     Trace,
 )
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.engine.verdict import verdict
 from tests.adapters.counters import test_float32_sums as test_float32
+from tests.adapters.counters.records_by_hand import META, tensor
 
 TESTS = Path(__file__).parents[2]
 VERSIONS = {
@@ -45,11 +45,6 @@ B, IN, OUT = 2, 5, 3
 MACS = B * IN * OUT
 MISSING, WIDER, OFTENER = "missing", "wider", "oftener"
 EVERY = (MISSING, WIDER, OFTENER)
-META = {"name": "m", "doc": "", "params": {}, "notes": (), "layers": (), "inputs": ()}
-
-
-def tensor(*shape: int | None, dtype: str = "float32") -> Tensor:
-    return Tensor(shape, dtype)
 
 
 @dataclass(frozen=True)

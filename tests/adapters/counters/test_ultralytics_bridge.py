@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import BUILT_IN, Conventions
-from reconcile.core.records import MAC, Entry, Ledger, Op, Shape, Sighting, Tensor, Trace
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import MAC, Entry, Ledger, Op, Shape, Sighting, Tensor
 from reconcile.core.results import Statement
-from reconcile.engine.settle import Collected, settle
+from tests.adapters.counters import records_by_hand as by_hand
 
 VERSIONS = {"torch": "2.13.0", "ultralytics-thop": "2.2.3"}
-META = {"name": "m", "doc": "", "params": {}, "notes": (), "layers": (), "inputs": ()}
 B, IN, OUT = 2, 5, 3
 MACS = B * IN * OUT
 
@@ -31,10 +30,7 @@ def statement(value: int, functions: tuple[Op, ...], ran: tuple[Op, ...], conven
     sightings = (Sighting(net, "a"), *(Sighting(function, "a|functional") for function in functions))
     entries = (Entry("a|functional", "a", "functional", value, 1),)
     ledger = Ledger("ultralytics-thop", "torch", MAC, "cpu", VERSIONS, value, entries, sightings, {}, ())
-    trace = Trace("torch", {"torch": "2.13.0"}, "meta", ran, (), (), ("a",), ())
-    result = settle(Collected(META, (trace,), (ledger,)), Conventions(BUILT_IN[convention]))
-    (found,) = result.statements
-    return found
+    return by_hand.statement(ledger, *ran, by=BUILT_IN[convention])
 
 
 EXPLAINED = {
@@ -60,7 +56,7 @@ EXPLAINED = {
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_a_counted_function_is_explained_by_the_ops_that_it_ran(name: str) -> None:
     counted, functions, ran, causes = EXPLAINED[name]
-    assert {line.cause: line.amount for line in statement(counted, functions, ran).adjustments} == causes
+    assert by_hand.causes(statement(counted, functions, ran)) == causes
     assert {c: statement(counted, functions, ran, c).residual for c in BUILT_IN} == dict.fromkeys(BUILT_IN, 0)
 
 

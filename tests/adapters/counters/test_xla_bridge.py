@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import ALL, MATMUL, Convention, Conventions
-from reconcile.core.records import FLOP, GROUP, LIVE, Entry, Ledger, Op, Shape, Sighting, Tensor, Trace
+from reconcile.core.conventions import ALL, MATMUL, Convention
+from reconcile.core.records import FLOP, GROUP, LIVE, Entry, Ledger, Op, Shape, Sighting, Tensor
 from reconcile.core.results import Statement
-from reconcile.engine.settle import Collected, settle
+from tests.adapters.counters import records_by_hand as by_hand
 
 VERSIONS = {"jax": "0.10.2", "jaxlib": "0.10.2"}
-META = {"name": "m", "doc": "", "params": {}, "notes": (), "layers": (), "inputs": ()}
 B, IN, OUT = 2, 5, 3
 PRODUCT = 2 * B * IN * OUT
 SUM = "(sum)"
@@ -77,9 +76,7 @@ def statement(
     ledger = Ledger(
         counter, "jax", FLOP, "cpu", VERSIONS, value, (Entry(SUM, "", "cost_analysis", value, 1),), sightings, {}, ()
     )
-    taken = Trace("jax", VERSIONS, "cpu", trace, (), (), tuple(dict.fromkeys(one.layer for one in trace)), ())
-    (found,) = settle(Collected(META, (taken,), (ledger,)), Conventions(by)).statements
-    return found
+    return by_hand.statement(ledger, *trace, by=by)
 
 
 GROUPS, WHOLE = 3, Tensor((3,), "int32")

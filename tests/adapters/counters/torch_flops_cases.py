@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from reconcile.core.causes import Cause
-from reconcile.core.records import Shape
 from reconcile.work import Work
-from tests.adapters.counters.cases import Case, op
+from tests.adapters.counters.cases import Case, case_of, op, product
 
 RELEASES = ("0.4.1",)
 X, N = (2, 6, 5, 4), 240
@@ -23,15 +21,8 @@ ZEROS = {
 """E:393, E:426, E:449."""
 
 
-def case(
-    work: Work, total: int, name: str, inputs: Sequence[Shape], outputs: Sequence[Shape], args: Any = (), **attrs: Any
-) -> Case:
-    """``args`` are the positional arguments, ``named`` among ``attrs`` the others, as a rule reads them."""
-    return Case(op(name, inputs, outputs, **{"args": list(args), "named": {}, **attrs}), RELEASES, total, work)
-
-
-def product(terms: int, out: int, bias: int = 0) -> tuple[Work, int]:
-    return Work(mac=terms * out, accumulators=out, add=bias * out), (2 * terms - 1 + bias) * out
+case = case_of(RELEASES, args=[], named={})
+"""``args`` are the positional arguments, ``named`` the others, as a rule reads them."""
 
 
 def products() -> Iterator[Case]:
@@ -39,9 +30,9 @@ def products() -> Iterator[Case]:
     yield case(*product(3, 4 * 2 * 5, 1), "module.Linear", *linear, bias=[5])
     yield case(*product(3, 4 * 2 * 5), "module.Linear", *linear, bias=None)
     given = [(4, 2, 3), (5, 3), (5,)], [(4, 2, 5)]
-    yield case(*product(3, 4 * 2 * 5, 1), "function.linear", *given, args=(T, T, T))
-    yield case(*product(3, 4 * 2 * 5, 1), "function.linear", *given, args=(T, T), named={"bias": T})
-    yield case(*product(3, 4 * 2 * 5), "function.linear", *given, args=(T, T, None))
+    yield case(*product(3, 4 * 2 * 5, 1), "function.linear", *given, args=[T, T, T])
+    yield case(*product(3, 4 * 2 * 5, 1), "function.linear", *given, args=[T, T], named={"bias": T})
+    yield case(*product(3, 4 * 2 * 5), "function.linear", *given, args=[T, T, None])
     yield case(*product(3, 2 * 5), "function.matmul", [(2, 3), (3, 5)], [(2, 5)])
     yield case(*product(3, 1), "function.matmul", [(3,), (3,)], [()])
     yield case(*product(3, 7 * 2 * 5), "function.matmul", [(2, 3), (7, 3, 5)], [(7, 2, 5)])
@@ -64,11 +55,11 @@ def products() -> Iterator[Case]:
         function, weight = f"function.conv{name}", (8, 3, *kernel)
         # A bias by its name is counted; one by its place is not, and neither are groups: 2 K - 1.
         named = {"bias": T, "groups": 2}
-        yield case(*product(terms, elements, 1), function, [X, weight, (8,)], [out], args=(T, T), named=named)
-        yield case(*product(terms, elements), function, [X, weight, (8,)], [out], args=(T, T, T, 1, 0, 1, 2))
+        yield case(*product(terms, elements, 1), function, [X, weight, (8,)], [out], args=[T, T], named=named)
+        yield case(*product(terms, elements), function, [X, weight, (8,)], [out], args=[T, T, T, 1, 0, 1, 2])
         # Without a bias it takes one addition off for each group, though an output has one sum: 2 K - 2.
         work = Work(mac=terms * elements, accumulators=2 * elements)
-        yield case(work, (2 * terms - 2) * elements, function, [X, weight], [out], args=(T, T), named={"groups": 2})
+        yield case(work, (2 * terms - 2) * elements, function, [X, weight], [out], args=[T, T], named={"groups": 2})
 
 
 def attention() -> Iterator[Case]:
@@ -77,11 +68,11 @@ def attention() -> Iterator[Case]:
     total = (2 * 5 - 1) * scores + scores + (3 * scores - rows) + (2 * 7 - 1) * results
     name, plain = "function.scaled_dot_product_attention", {"accumulators": scores + results, "special": scores}
     work = Work(mac=5 * scores + 7 * results, mul=scores, add=scores - rows, div=scores, **plain)
-    yield case(work, total, name, shapes, [out], args=(T, T, T))
+    yield case(work, total, name, shapes, [out], args=[T, T, T])
     more = work + Work(mul=scores, add=scores)
-    yield case(more, total + 2 * scores, name, [*shapes, (4, 7)], [out], args=(T, T, T, T, 0.5))
+    yield case(more, total + 2 * scores, name, [*shapes, (4, 7)], [out], args=[T, T, T, T, 0.5])
     causal = {"is_causal": True, "dropout_p": 0.0}
-    yield case(work + Work(add=scores), total + scores, name, shapes, [out], args=(T, T, T), named=causal)
+    yield case(work + Work(add=scores), total + scores, name, shapes, [out], args=[T, T, T], named=causal)
 
 
 def elementwise() -> Iterator[Case]:
@@ -100,8 +91,8 @@ def elementwise() -> Iterator[Case]:
         yield case(Work(add=2 * N, mul=N, div=N), 4 * N, f"module.{name}", [X], [X], elementwise_affine=False)
     for dim, width in ((1, 6), (-1, 4)):
         work, total = Work(special=N, add=N // width * (width - 1), div=N), 3 * N - N // width
-        yield case(work, total, "method.softmax", [X], [X], args=(T, dim))
-        yield case(work, total, "method.softmax", [X], [X], args=(T,), named={"dim": dim})
+        yield case(work, total, "method.softmax", [X], [X], args=[T, dim])
+        yield case(work, total, "method.softmax", [X], [X], args=[T], named={"dim": dim})
 
 
 def pools() -> Iterator[Case]:
@@ -123,11 +114,11 @@ def others() -> Iterator[Case]:
     yield case(Work(add=5 * 4 * (2 * 6 - 1)), 5 * 4 * (2 * 6 - 1), "method.sum", [X], [(2, 6)])
     yield case(Work(add=5 * (4 - 1)), 5 * (4 - 1), "method.sum", [(1, 5, 4)], [(1, 1, 4)])
     name, out = "function.interpolate", (2, 6, 10, 8)
-    yield case(Work(mul=80), 10 * 8, name, [X], [out], args=(T, [10, 8]))  # of one channel of one example
-    yield case(Work(mul=10), 10, name, [X], [out], args=(T,), named={"size": 10})
+    yield case(Work(mul=80), 10 * 8, name, [X], [out], args=[T, [10, 8]])  # of one channel of one example
+    yield case(Work(mul=10), 10, name, [X], [out], args=[T], named={"size": 10})
     # Twice for each of the 2 examples, which it takes for the axes (E:309); of a tuple, the product.
-    yield case(Work(mul=4 * N), 2**2 * N, name, [X], [out], args=(T, None, 2))
-    yield case(Work(mul=6 * N), 2 * 3 * N, name, [X], [out], args=(T,), named={"scale_factor": [2, 3]})
+    yield case(Work(mul=4 * N), 2**2 * N, name, [X], [out], args=[T, None, 2])
+    yield case(Work(mul=6 * N), 2 * 3 * N, name, [X], [out], args=[T], named={"scale_factor": [2, 3]})
     of_float = op(name, [X], [out], args=[T], named={"scale_factor": 2.0})
     yield Case(of_float, RELEASES, missed=Cause.OP_NOT_COUNTED)
     for kind, names in ZEROS.items():

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 
 from reconcile.core.records import Op, Tensor
 from reconcile.work import Work
-from tests.adapters.counters.cases import Case, op
+from tests.adapters.counters.cases import Case, case_of, op
 
 RELEASES = ("0.1.0",)
 X, N = (2, 6, 5, 4), 240
 PLAIN = {"weight": None}
-
-
-def case(work: Work, total: int, name: str, inputs, outputs, **attrs) -> Case:
-    return Case(op(f"aten.{name}", inputs, outputs, **attrs), RELEASES, total, work)
+case = case_of(RELEASES, "aten.")
 
 
 def products() -> Iterator[Case]:

@@ -9,30 +9,19 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
-from reconcile.core.causes import Cause
 from reconcile.core.records import Shape
 from reconcile.work import Work
-from tests.adapters.counters.cases import Case, op
+from tests.adapters.counters.cases import Case, case_of, product, zero_of
 
 RELEASES = ("0.0.7",)
 X, N, SAMPLE = (2, 6, 5, 4), 240, 120
 NN = "torch.nn.modules."
-
-
-def case(work: Work, total: int, name: str, inputs: Sequence[Shape], outputs: Sequence[Shape], **attrs: Any) -> Case:
-    return Case(op(NN + name, inputs, outputs, holds=False, **attrs), RELEASES, total, work)
+case = case_of(RELEASES, NN, holds=False)
+zero = zero_of(RELEASES, [X], NN, holds=False)
 
 
 def madd(work: Work, total: int, name: str, inputs: Sequence[Shape], outputs: Sequence[Shape], **attrs: Any) -> Case:
     return case(work, total - work.mac, name, inputs, outputs, number="madd", **attrs)
-
-
-def zero(name: str, **attrs: Any) -> Case:
-    return Case(op(NN + name, [X], [X], **{"holds": False, **attrs}), RELEASES, missed=Cause.OP_NOT_COUNTED)
-
-
-def product(terms: int, out: int, bias: int) -> tuple[Work, int]:
-    return Work(mac=terms * out, accumulators=out, add=bias * out), (2 * terms - 1 + bias) * out
 
 
 def products() -> Iterator[Case]:
