@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...core.text import number
+from ...core.text import number, probability
 from ...engine.settle import Collected
 from ...launch.environments.runs import collect_at_in
 from ...launch.request import Point, RunRequest
@@ -23,7 +23,7 @@ from ..decode import variants
 from ..decode.false_positives import by_chance
 from ..decode.grammar import Candidate
 from ..decode.hints import find_sibling, versions
-from ..decode.printed_figure import PrintedFigure, figure
+from ..decode.printed_figure import figure
 from ..decode.readings import WORK
 from ..decode.search import select_comparable
 from ..gallery.run import ran
@@ -133,16 +133,13 @@ def _describe_findings(
     ]
     table = [c for one in several for c in select_comparable(one.readings, wanted)] + list(family.values())
     table += [Candidate(value, WORK, "FLOP", "") for numbers in others.values() for value in numbers.values()]
-    share = _chance(table, wanted, verdict.macs)
+    share = by_chance(table, wanted, verdict.macs)
     if said and share is not None:
         tried = len(several) + len(family) + len(others)
-        said.append(f"Of random figures of as many digits, {share} are found so, among {tried} variants and relatives")
+        said.append(
+            f"Of random figures of as many digits, {probability(share)} are found so, among {tried} variants and relatives"
+        )
     return said
-
-
-def _chance(table: Sequence[Candidate], wanted: PrintedFigure, macs: int) -> str | None:
-    share = by_chance(table, wanted, macs)
-    return None if share is None else f"{100 * share:.2g} %"
 
 
 def are_related(name: str, model: str) -> bool:

@@ -7,10 +7,12 @@ from importlib import resources
 
 from markupsafe import Markup
 
+from ...core.text import number
+from ...report.document import Fold, section
+from ...report.document.html import blocks_to_html
 from ...report.page import finalize, hash_of, style_page
 from ...report.rendering import environment
-from . import summary
-from .report import chance
+from . import report, summary
 from .scatter_plot import picture
 from .source_inference import Found
 from .verdict import State, Verdict
@@ -23,22 +25,23 @@ def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = 
     rules, script = (resources.files(__package__).joinpath(f"audit.{end}").read_text("utf-8") for end in ("css", "js"))
     style = style_page(rules)
     present = {verdict.state for verdict in verdicts}
+    groups = summary.several(verdicts)
+    sources, readings = report.describe_sources(found), report.describe_readings(verdicts)
+    several = (Fold(f"{number(len(groups))} models", (report.tabulate_models(groups),)),) if groups else ()
+    parts = (
+        ("What each source counts", sources),
+        ("What the explained figures count", readings),
+        ("Several figures for one model", several),
+    )
+    words = Fold("Words of this page", (report.describe_words(verdicts),))
     return template.get_template("audit.html.j2").render(
         verdicts=verdicts,
         states=[state for state in State if state in present],
-        sentences=(summary.states(verdicts), *summary.proves(verdicts, drawn)),
+        introduction=blocks_to_html((*report.introduce(verdicts, drawn, command), words)),
         picture=picture(verdicts),
         drawn=[state for state in State if any(v.state is state and v.macs for v in verdicts)],
-        words=summary.words(verdicts),
-        found=found,
-        times=summary.times,
-        evidence=summary.HOW_SOURCES_ARE_READ,
-        kinds=summary.kinds(verdicts),
-        readings=summary.readings(verdicts),
-        groups=summary.several(verdicts),
-        cause_of=summary.cause_of,
-        chance=chance,
-        command=command,
+        parts=blocks_to_html(block for title, blocks in parts for block in section(title, *blocks)),
+        chance=report.chance,
         style=Markup(style),
         style_hash=Markup(hash_of(style)),
         script=Markup(script),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...core import table
-from ...core.text import number
+from ...core.text import number, probability
 from ...report.document import Block, Document, Inline, Items, Span, Table, Text, mark_code, strong, tabulate
 from . import summary
 from .claims import COLUMNS, WRITTEN
@@ -45,24 +45,14 @@ def describe_audit(
     rest = tuple(
         (str(v.claim.row), v.claim.model, v.claim.printed, v.state.value, v.reason) for v in verdicts if v.best is None
     )
-    written = (Text(("Written by ", Span(command, "code"), ".")),) if command else ()
     return Document(
         "Audit",
         "",
         (
-            *written,
-            Text(summary.states(verdicts)),
-            *map(Text, summary.proves(verdicts, drawn)),
-            Items(tuple((strong(word), f": {meaning}") for word, meaning in summary.words(verdicts))),
-            *_with_note(tabulate_sources(found), summary.HOW_SOURCES_ARE_READ),
-            *_with_note(tabulate("of the explained figures|figures>|share>", map(_cells, summary.kinds(verdicts)))),
-            *_with_note(
-                tabulate(
-                    "simplest reading|figures>|of those explained>|alone>",
-                    ((*_cells(line), number(alone)) for line, alone in summary.readings(verdicts)),
-                ),
-                mark_code(ALONE),
-            ),
+            *introduce(verdicts, drawn, command),
+            describe_words(verdicts),
+            *describe_sources(found),
+            *describe_readings(verdicts),
             *_several(summary.several(verdicts)),
             *([Text("Without an explanation:")] if rest else []),
             *_with_note(tabulate("row>|model|figure>|verdict|reason", rest)),
@@ -71,17 +61,41 @@ def describe_audit(
     )
 
 
+def introduce(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str) -> Iterator[Block]:
+    """The command that writes the page, how many figures have which verdict, and what that proves."""
+    if command:
+        yield Text(("Written by ", Span(command, "code"), "."))
+    yield from map(Text, (summary.states(verdicts), *summary.proves(verdicts, drawn)))
+
+
+def describe_words(verdicts: Sequence[Verdict]) -> Items:
+    """The words of the page that a reader may not know."""
+    return Items(tuple((strong(word), f": {meaning}") for word, meaning in summary.words(verdicts)))
+
+
+def describe_sources(found: Sequence[Found]) -> tuple[Block, ...]:
+    """What each source counts, and how sure that is."""
+    rows = [
+        (one.source or "not named", one.what, number(one.rows), number(one.of), summary.times(one)) for one in found
+    ]
+    return _with_note(
+        tabulate("source|reading of its rows|rows>|of>|likelier with it>", rows), summary.HOW_SOURCES_ARE_READ
+    )
+
+
+def describe_readings(verdicts: Sequence[Verdict]) -> tuple[Block, ...]:
+    """What the explained figures count, and which readings explain how many."""
+    kinds = map(_cells, summary.kinds(verdicts))
+    readings = ((*_cells(line), number(alone)) for line, alone in summary.readings(verdicts))
+    return (
+        *_with_note(tabulate("of the explained figures|figures>|share>", kinds)),
+        *_with_note(tabulate("simplest reading|figures>|of those explained>|alone>", readings), mark_code(ALONE)),
+    )
+
+
 def _with_note(shown: Table, *notes: Inline) -> tuple[Block, ...]:
     """The table and sentences on it; nothing for one without rows."""
     return (shown, *map(Text, notes)) if shown.rows else ()
-
-
-def tabulate_sources(found: Sequence[Found]) -> Table:
-    """What each source counts, and how sure that is."""
-    return tabulate(
-        "source|reading of its rows|rows>|of>|likelier with it>",
-        ((one.source or "not named", one.what, number(one.rows), number(one.of), summary.times(one)) for one in found),
-    )
 
 
 def _cells(line: summary.Line) -> tuple[str, str, str]:
@@ -129,4 +143,4 @@ def _line(verdict: Verdict) -> tuple[str, ...]:
 
 def chance(verdict: Verdict) -> str:
     """``0.036 %``; '' for a figure without a reading."""
-    return "" if verdict.chance is None else f"{100 * verdict.chance:.2g} %"
+    return "" if verdict.chance is None else probability(verdict.chance)

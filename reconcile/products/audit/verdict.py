@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from ...core.causes import Cause
 from ...core.errors import UsageError
 from ...core.records import FLOP, MAC
 from ...core.text import number
+from ..decode.false_positives import SPAN, covered_share
 from ..decode.grammar import Candidate
 from ..decode.nearest_reading import nearest
 from ..decode.printed_figure import PrintedFigure, figure
@@ -21,9 +21,6 @@ from ..decode.search import find_agreeing, select_comparable
 from .cell import candidates_of
 from .claims import Claim
 from .source_inference import Found, Known, Row, row_of, weigh
-
-SPAN = 10
-"""A random figure lies between a tenth and ten times the multiply-adds of its model, as in docs/decode.md."""
 
 
 class State(Enum):
@@ -194,18 +191,13 @@ def chance(rivals: Iterable[Candidate], wanted: PrintedFigure, macs: int, *, cut
     Random: the logarithm is even between a tenth and ten times ``macs``. A reading takes the numbers that are printed as it is;
     where it would be cut off as well, also those of the figure below.
     """
-    low, high = math.log(macs / SPAN), math.log(macs * SPAN)
     ranges = []
     for value in {c.value for c in rivals if c.value}:
         unit = 1 if wanted.exact else 10 ** max(0, len(str(value)) - wanted.length)
         printed = (2 * value + unit) // (2 * unit)
         first = min(printed, value // unit) if cut else printed
-        ranges.append((max(low, math.log(unit * (first - 0.5))), min(high, math.log(unit * (printed + 0.5)))))
-    covered, reached = 0.0, low
-    for start, end in sorted(ranges):
-        covered += max(0.0, end - max(start, reached))
-        reached = max(reached, end)
-    return covered / (high - low)
+        ranges.append((unit * (first - 0.5), unit * (printed + 0.5)))
+    return covered_share(ranges, macs)
 
 
 def _why_not(outcome: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ...core.records import FLOP, MAC
-from ...core.text import number
+from ...core.text import number, probability
 from .grammar import Candidate
 from .printed_figure import PrintedFigure
 from .search import Decoded
@@ -53,7 +53,7 @@ def _by_chance(decoded: Decoded) -> list[str]:
     digits = "1 digit" if decoded.figure.length == 1 else f"{decoded.figure.length} digits"
     return [
         "",
-        f"Of random figures of {digits}, between a tenth and ten times the multiply-adds that ran, {percent(decoded.chance)} "
+        f"Of random figures of {digits}, between a tenth and ten times the multiply-adds that ran, {probability(decoded.chance)} "
         f"are explained too, each by one of these {decoded.searched:,} candidates.",
     ]
 
@@ -71,15 +71,10 @@ def of_variants(
     if lines and chance is not None:
         digits = "1 digit" if wanted.length == 1 else f"{wanted.length} digits"
         lines.append(
-            f"It may be another network's figure: of random figures of {digits}, {percent(chance)} are found among the {ran} "
+            f"It may be another network's figure: of random figures of {digits}, {probability(chance)} are found among the {ran} "
             "variants that ran."
         )
     return lines
-
-
-def percent(share: float) -> str:
-    """A share in per cent, with two digits."""
-    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
 
 
 def _format_work_that_ran(decoded: Decoded) -> list[str]:

@@ -54,9 +54,10 @@ class Formula:
         return atomic.write(Path(folder), report.stem(self.result), report.render(self.result, formats))
 
     def __str__(self) -> str:
-        from .report import text
+        from ...report.document.terminal import to_text
+        from .report import WIDTH, describe_formula
 
-        return "\n".join(map(clean, text(self.result, layers=False).splitlines()))
+        return to_text(describe_formula(self.result, layers=False), WIDTH).rstrip("\n")
 
     def __repr__(self) -> str:
         return f"<reconcile.Formula of {clean(self.result.model)}>"

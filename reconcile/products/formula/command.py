@@ -69,12 +69,14 @@ def formula(
     """
     from ...cli.environment import choose_environment
     from ...cli.progress import progress
+    from ...cli.screen import print_safely
     from ...core import atomic
     from ...core.errors import UsageError
     from ...launch import choose
     from ...launch.environments.definitions import CURRENT
     from ...launch.environments.runs import collect_at_in
     from ...launch.request import models_of, run_request
+    from ...report.document.terminal import show
     from . import report
     from .formula import formula as found
     from .run_points import in_workers
@@ -91,7 +93,6 @@ def formula(
     with progress(quiet=quiet, verbose=verbose) as tell:
         result = found(template, in_workers(request, tell, there))
     files = atomic.write(out, report.stem(result), report.render(result, formats))
-    say(report.text(result, layers=verbose), nl=False)
-    if not quiet:
-        say(f"\n  {', '.join(map(str, files))}")
+    page = report.describe_formula(result, layers=verbose)
+    print_safely(lambda console: show(page, console, () if quiet else files))
     ctx.exit(result.exit_code)

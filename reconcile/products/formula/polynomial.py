@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from ...core.text import number
+
 Powers = tuple[int, ...]
 """An exponent per variable."""
 
@@ -40,6 +42,11 @@ class Polynomial:
     def denominator(self) -> int:
         """The least common denominator of the coefficients."""
         return math.lcm(*(c.denominator for c in self.terms.values()))
+
+
+def format_fraction(value: Fraction) -> str:
+    """``1/2``, ``12,345``."""
+    return number(value.numerator) + (f"/{number(value.denominator)}" if value.denominator > 1 else "")
 
 
 def box(degrees: Sequence[int]) -> list[Powers]:

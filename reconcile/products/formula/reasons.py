@@ -15,7 +15,7 @@ from .check_sizes import MOST, of_traces, size
 from .counts_table import Key, Table
 from .fit import Fit, Runs, highest, known_counts, name_point, polynomial
 from .patterns import cuts, offsets, period
-from .polynomial import Powers, box, interpolate
+from .polynomial import Powers, box, format_fraction, interpolate
 from .variables import FEWEST, HELD_OUT, NODES, At, Variable
 
 SHOWN = 5
@@ -93,7 +93,7 @@ class Reasons:
         else:
             few = self._fitting_sizes(key) or self._few()
         return (
-            f"the polynomial through {len(self.done.fitted)} points gives {_rational(through.at(at))} at "
+            f"the polynomial through {len(self.done.fitted)} points gives {format_fraction(through.at(at))} at "
             f"{name_point(self.runs.variables, at)}, where it is {number(values[at])}{''.join(few)}"
         )
 
@@ -164,15 +164,6 @@ def _trace(of: str) -> str:
     name = of.split(":", 2)[2] if of.startswith(CAUSE) else of
     counter = known_counters().get(name)
     return frameworks()[counter.framework].trace if counter is not None else name
-
-
-def _rational(value: object) -> str:
-    from fractions import Fraction
-
-    exact = Fraction(str(value))
-    return (
-        number(exact.numerator) if exact.denominator == 1 else f"{number(exact.numerator)}/{number(exact.denominator)}"
-    )
 
 
 MOST_EXPONENTS = 40

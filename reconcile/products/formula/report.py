@@ -1,4 +1,4 @@
-"""The output of ``reconcile formula``: the polynomials as text, LaTeX, a Python module and JSON."""
+"""The page of ``reconcile formula``, and the polynomials as text, LaTeX, a Python module and JSON."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 
+from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from ...core.registry import known_counters
 from ...core.text import number
 from ...report import reports
+from ...report.document import Document, Items, Text, section, tabulate, terminal
 from ...report.json_text import layout
 from .formula import Formula, NotPolynomial
-from .polynomial import Polynomial, Powers
+from .polynomial import Polynomial, Powers, format_fraction
 
 SCHEMA = 1
 FORMATS = ("json", "txt", "tex", "py")
+WIDTH = 120
+"""Columns of the text file."""
+ANSWERS = {
+    EXIT_OK: "Every count is a polynomial.",
+    EXIT_UNEXPLAINED: "Not every count is a polynomial, or what it counts is not explained.",
+    EXIT_FAILED: "A counter failed.",
+}
 
 
 def stem(formula: Formula) -> str:
@@ -24,26 +33,32 @@ def stem(formula: Formula) -> str:
 
 def render(formula: Formula, formats: Iterable[str]) -> dict[str, str]:
     """The text of each file, by its format."""
-    made: Mapping[str, Callable[[Formula], str]] = {"json": _json, "txt": text, "tex": _latex, "py": _python}
+    made: Mapping[str, Callable[[Formula], str]] = {"json": _json, "txt": to_text, "tex": _latex, "py": _python}
     return {name: made[name](formula) for name in formats}
 
 
-def text(formula: Formula, *, layers: bool = True) -> str:
-    """A line per count, with lines for its layers if requested, and the counts that are not polynomials."""
-    names = ", ".join(v.name for v in formula.variables)
-    lines = [
-        f"{formula.model}: FLOPs ({formula.convention}, {formula.pass_}) as polynomials of {names}, for {_ranges(formula)}",
-        *([""] if formula.polynomials else []),
-    ]
-    wide = max((len(name) for name in formula.polynomials), default=0)
+def describe_formula(formula: Formula, *, layers: bool = True) -> Document:
+    """The page: a row per count, with rows for its layers if requested, and the counts that are not polynomials."""
+    rows = []
     for name, counted in formula.polynomials.items():
-        total = "no polynomial; see below" if counted.total is None else plain(counted.total)
-        lines.append(f"  {name:<{wide}}  {total}")
-        if layers:
-            lines += [f"    {layer}: {plain(found)}" for layer, found in counted.layers.items()]
-    if formula.not_polynomial:
-        lines += ["", f"  No polynomials for {_ranges(formula)}:", *_list_refused(formula.not_polynomial)]
-    return "\n".join([*lines, "", f"  {describe_checks(formula)}"]) + "\n"
+        rows.append((name, "no polynomial; see below" if counted.total is None else plain(counted.total)))
+        rows += [(f"  {layer}", plain(found)) for layer, found in counted.layers.items()] if layers else []
+    names = ", ".join(v.name for v in formula.variables)
+    return Document(
+        f"{formula.model}: FLOPs ({formula.convention}, {formula.pass_}) as polynomials of {names}, for {_ranges(formula)}",
+        ANSWERS[formula.exit_code],
+        (
+            *([tabulate("count|polynomial", rows)] if rows else []),
+            *section(f"No polynomials for {_ranges(formula)}", Items(tuple(_list_refused(formula.not_polynomial)))),
+            Text(describe_checks(formula), "dim"),
+        ),
+        formula.exit_code == EXIT_OK,
+    )
+
+
+def to_text(formula: Formula) -> str:
+    """The page as text, with every layer."""
+    return terminal.to_text(describe_formula(formula), WIDTH)
 
 
 def describe_checks(formula: Formula) -> str:
@@ -73,7 +88,7 @@ def _list_refused(refused: Iterable[NotPolynomial]) -> Iterator[str]:
         together.setdefault((none.layer, none.op, none.reason), []).append(none.of)
     for (layer, op, reason), names in together.items():
         where = f"{layer} ({op})" if op else layer or "the total"
-        yield f"    {where}, in {', '.join(dict.fromkeys(names))}: {reason}"
+        yield f"{where}, in {', '.join(dict.fromkeys(names))}: {reason}"
 
 
 def _ranges(formula: Formula) -> str:
@@ -88,11 +103,7 @@ def _point(formula: Formula, at: tuple[int, ...]) -> str:
 
 def plain(polynomial: Polynomial) -> str:
     """``512 B T^2 - 3 T + 1/2``."""
-    return _sum(polynomial, lambda name, power: name if power == 1 else f"{name}^{power}", _fraction, " ")
-
-
-def _fraction(value: Fraction) -> str:
-    return number(value.numerator) + (f"/{number(value.denominator)}" if value.denominator > 1 else "")
+    return _sum(polynomial, lambda name, power: name if power == 1 else f"{name}^{power}", format_fraction, " ")
 
 
 def _sum(

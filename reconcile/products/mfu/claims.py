@@ -5,16 +5,14 @@ A row that cannot be read carries the reason.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from ...core import table, user_files
-from ...core.errors import UsageError, brief, short
+from ...core import table
+from ...core.errors import UsageError, short
 from .closed_forms import Shape
 from .printed_number import Claim, Printed, claim, read_number
 from .setup import throughput
@@ -25,8 +23,6 @@ COLUMNS = (
     "formula_stated", "recompute", "causal", "peak_stated", "source", "seen", "note",
 )  # fmt: skip
 REQUIRED = ("claimed", "claimed_kind")
-LONGEST = 2000
-"""Characters of a cell: a longer one is no figure and no source."""
 _RANGE = re.compile(r"([\d.]+)\s*%?\s*(?:to|-|–)\s*([\d.]+)\s*%.*", re.ASCII)
 _PRINTED = (
     re.compile(r"printed (?P<rate>\d[\d.]*(?:e[+-]?\d+)?) ?TFLOPS?/?s?(?:/|\b)", re.IGNORECASE | re.ASCII),
@@ -83,26 +79,13 @@ class Row:
 
 def read_claims(path: Path) -> list[Row]:
     """The rows of the file. Raises UsageError for a file that cannot be read, and for a head without the columns."""
-    lines = csv.reader(io.StringIO(user_files.text(path, "the claims"), newline=""))
-    try:
-        rows = [row for row in lines if row]
-    except csv.Error as error:
-        raise UsageError(f"the claims {brief(path)} are not CSV: {error}.") from error
-    head = table.head_of(rows[0] if rows else [], COLUMNS, REQUIRED, path, "the claims")
-    if len(rows) == 1:
-        raise UsageError(f"the claims {brief(path)} have no rows.")
-    return [_row(number, head, cells) for number, cells in enumerate(rows[1:], 1)]
+    rows = table.read_rows(path, COLUMNS, REQUIRED, "the claims")
+    return [_row(number, given, wrong) for number, (given, wrong) in enumerate(rows, 1)]
 
 
-def _row(number: int, head: list[str], cells: list[str]) -> Row:
-    given = {name: table.read_cell(cell).strip() for name, cell in zip(head, cells, strict=False)}
-    if len(cells) != len(head):
-        return Row(number, given, wrong=f"this row has {len(cells)} cells, and the head has {len(head)}")
-    long = next((name for name, text in given.items() if len(text) > LONGEST), "")
-    if long:
-        return Row(number, {name: text[:80] for name, text in given.items()}, wrong=f"its {long} is too long")
+def _row(number: int, given: Mapping[str, str], wrong: str) -> Row:
     try:
-        return _read_row(number, given)
+        return Row(number, given, wrong=wrong.rstrip(".")) if wrong else _read_row(number, given)
     except UsageError as error:
         return Row(number, given, wrong=str(error).rstrip("."))
 

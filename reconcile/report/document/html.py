@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib import resources
 
@@ -11,7 +12,7 @@ from markupsafe import Markup, escape
 from ...core.text import clean, plain
 from ..page import finalize, hash_of, style_page
 from ..rendering import environment
-from . import Document, Inline, Statement, spans_of
+from . import Block, Document, Inline, Statement, spans_of
 from .markdown import STATEMENT, statement_rows, why_open
 
 TAGS = {"strong": "strong", "emphasis": "em", "code": "code"}
@@ -29,6 +30,11 @@ def to_fragment(document: Document) -> str:
     """A ``<div>`` for a page of another program, with its own style, whose colours follow a notebook's theme or the system's."""
     rules = style_page(_read_file("document.css")).replace(":root", "&") + _read_file("notebook.css")
     return _environment().get_template("fragment.html.j2").render(document=document, style=Markup(rules))
+
+
+def blocks_to_html(blocks: Iterable[Block]) -> Markup:
+    """The blocks for a page that is more than a Document."""
+    return Markup(_environment().get_template("blocks.html.j2").module.show(tuple(blocks)))  # type: ignore[attr-defined]
 
 
 def _read_file(name: str) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.products.audit.claims import LONGEST, Claim, read_claims
+from reconcile.core.table import LONGEST
+from reconcile.products.audit.claims import Claim, read_claims
 from reconcile.products.audit.report import to_csv
 from reconcile.products.audit.verdict import State, Verdict
 

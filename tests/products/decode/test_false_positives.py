@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.records import FLOP, MAC
+from reconcile.core.text import probability
 from reconcile.products.decode import search as searching
 from reconcile.products.decode.false_positives import by_chance
 from reconcile.products.decode.grammar import Candidate, Source
 from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.readings import PART, WORK
-from reconcile.products.decode.report import format_decoded, percent
+from reconcile.products.decode.report import format_decoded
 from reconcile.work import load
 from tests.products.decode import data
 from tests.products.decode.vit import Vit
@@ -101,7 +102,7 @@ def test_the_table_of_the_page_is_computed() -> None:
             strict, every = by_chance(searching.select_comparable(table, wanted), wanted), by_chance(table, wanted)
             assert strict is not None
             assert every is not None
-            cells.append(f"{percent(strict)} ({percent(every)})")
+            cells.append(f"{probability(strict)} ({probability(every)})")
         assert f"| {model} | {len(table)} | {' | '.join(cells)} |" in DOC
 
 
@@ -110,4 +111,6 @@ def test_the_answer_says_it() -> None:
     macs = next(c.value for c in data.candidates(sources)[0] if c.plain)
     decoded = searching.search("resnet50", figure(f"{macs:.2e}"), sources)
     assert decoded.chance is not None
-    assert [percent(decoded.chance) in line for line in format_decoded(decoded) if "random figures" in line] == [True]
+    assert [probability(decoded.chance) in line for line in format_decoded(decoded) if "random figures" in line] == [
+        True
+    ]

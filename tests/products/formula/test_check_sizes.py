@@ -16,7 +16,7 @@ from reconcile.launch.request import Point
 from reconcile.products.formula.check_sizes import MOST, points, size
 from reconcile.products.formula.fit import Take
 from reconcile.products.formula.formula import Formula, formula
-from reconcile.products.formula.report import text
+from reconcile.products.formula.report import describe_checks, describe_formula
 from reconcile.products.formula.variables import Template, read_variables
 from reconcile.work import load
 from tests.products.decode.data import META
@@ -150,9 +150,9 @@ def test_counters_run_at_few_points_where_nothing_branches() -> None:
     counts = found(take, "n=16..96")
     assert sum(counted) == len(counts.fitted) + counts.checked < 10
     assert len(counted) == len(WHOLE)
-    last = text(counts).splitlines()[-1]
-    assert "The work that ran was checked at all 81 points of the ranges." in last
-    assert f"The counters ran at {sum(counted)} of these; at the others, every op" in last
+    said = describe_checks(counts)
+    assert "The work that ran was checked at all 81 points of the ranges." in said
+    assert f"The counters ran at {sum(counted)} of these; at the others, every op" in said
 
 
 def test_of_more_points_the_number_that_ran_is_part_of_the_range() -> None:
@@ -160,8 +160,8 @@ def test_of_more_points_the_number_that_ran_is_part_of_the_range() -> None:
     assert len(counts.ran) <= MOST + 16
     assert set(counts.ran) >= {(1,), (100_000,)}
     ran = f"({len(counts.ran)} of these 100,000 points)"
-    assert text(counts).splitlines()[0].endswith(f"for n = 1..100000 {ran}")
-    assert "and nothing is known of the others" in text(counts)
+    assert str(describe_formula(counts).title).endswith(f"for n = 1..100000 {ran}")
+    assert "and nothing is known of the others" in describe_checks(counts)
 
 
 @pytest.mark.parametrize("ranges", [["B=1..9", "T=4..900"], ["A=1..40", "B=1..40", "C=1,2,4,8"], ["T=7..5000/3"]])

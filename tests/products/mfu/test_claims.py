@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
+from reconcile.core.table import LONGEST
 from reconcile.products.mfu.claims import parse_claim, read_claims
 from reconcile.products.mfu.table_verdicts import State, verdicts
 
@@ -68,7 +69,7 @@ def test_a_file_without_the_columns_is_refused(text: str, said: str, tmp_path: P
     [
         ("4%,MFU,1,2,3", "this row has 5 cells, and the head has 4"),
         ("4%,speed,1,2", "'speed' is neither a utilisation nor the rate of a device"),
-        (f"4%,MFU,1,{'9' * 2001}", "its seq is too long"),
+        (f"4%,MFU,1,{'9' * (LONGEST + 1)}", f"its seq has {LONGEST + 1:,} characters"),
     ],
 )
 def test_a_wrong_row_is_not_read_and_says_why(row: str, said: str, tmp_path: Path) -> None:
