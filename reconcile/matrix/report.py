@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.causes import State
 from ..core.results import LedgerResult, Statement, TraceResult
-from ..core.text import format_signed, number
+from ..core.text import number
 from ..engine.answer import Answer
 from ..engine.settle import blind
 from ..engine.verdict import CounterVerdict
@@ -37,6 +37,7 @@ from ..report.document import (
 from ..report.document.markdown import to_markdown
 from ..report.json_statements import statement_data
 from ..report.json_text import layout, plain
+from ..report.markdown_tables import counter_cells
 from .run import EnvironmentResult, MatrixResult
 
 SCHEMA = 1
@@ -237,13 +238,10 @@ def describe_matrix(result: MatrixResult, command: str = "", *, verbose: bool = 
 
 
 def _total_cells(row: CounterRow) -> tuple[Inline, ...]:
-    name, state, v = row.cell.environment.name, Span(view.word(row.state.value), row.state.value), row.verdict
-    if v is None:
-        return (name, *[""] * 7, state, row.reason)
-    off = ("", "") if v.off is None or v.work is None else (format_signed(-v.off), number(v.work))
-    cause = f"{v.largest[0]} {format_signed(v.largest[1])}" if v.largest else ""
-    reported, total = ("" if n is None else number(n) for n in (v.ledger.total, v.ledger.normalised_total))
-    return name, v.ledger.counter, reported, v.ledger.unit, total, *off, view.distance(v), state, row.reason or cause
+    name = row.cell.environment.name
+    if row.verdict is None:
+        return (name, *[""] * 7, Span(view.word(row.state.value), row.state.value), row.reason)
+    return (name, *counter_cells(row.verdict))
 
 
 def _environment_cells(cell: EnvironmentResult) -> tuple[str, ...]:

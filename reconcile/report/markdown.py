@@ -18,9 +18,10 @@ from ..core.text import format_signed, markdown, number, prose
 from ..engine.answer import Answer
 from ..engine.breakdown import blocks, to_the_work
 from ..engine.phases import PhaseTable
+from ..engine.verdict import CounterVerdict
 from . import document, folds, markdown_tables, view
 from .alignment import sentences
-from .document.markdown import render_statement, times
+from .document.markdown import render_blocks, render_statement, times
 from .rendering import environment
 
 DIFFER = "How the frameworks differ here"
@@ -72,6 +73,7 @@ def _render_page(
         headline=headline,
         said=result.verdict,
         verdicts=result.verdict.counters,
+        counters=Raw(_tabulate_counters(result.verdict.counters)),
         layers=markdown_tables.layers(result, most),
         phased=_list_phases(result),
         published=view.list_published(result),
@@ -83,8 +85,7 @@ def _render_page(
         broken=view.broken(result),
         unknown=view.unknown(result),
         lost=view.traces_lost(result),
-        left_out=any(x.unsupported for x in result.ledgers)
-        or any(t.no_arithmetic or t.integer_ops for t in result.traces),
+        left_out=list(view.list_left_out(result)),
         command=command,
         pictures=pictures,
         statement=lambda s, brief=False: Raw(render_statement(describe_statement(result, s), brief, most)),
@@ -205,6 +206,11 @@ def _ops(e: Evidence) -> tuple[str, ...]:
 def _first_of(texts: Sequence[str], most: int) -> str:
     more = len(texts) - most
     return ", ".join(texts[:most]) + (f" and {number(more)} more" if more > 0 else "")
+
+
+def _tabulate_counters(counters: Sequence[CounterVerdict]) -> str:
+    table = document.tabulate(markdown_tables.COUNTERS, map(markdown_tables.counter_cells, counters))
+    return "".join(render_blocks([table])) if counters else ""
 
 
 def describe_statement(result: Answer, statement: Statement) -> document.Statement:

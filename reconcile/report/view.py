@@ -6,7 +6,7 @@ The amounts come from the engine.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 from ..core.causes import State
 from ..core.conventions import Convention
@@ -210,6 +210,22 @@ def traces_lost(result: Answer) -> list[str]:
         f"{t.name}: {t.state.value.replace('_', ' ')}: {as_sentence(t.reason or 'no reason was given')}"
         for t in missing
     ]
+
+
+def list_left_out(result: Answer) -> Iterator[str]:
+    """A sentence on the ops that each counter did not support, and on those of each trace that are not counted as work."""
+
+    def several(counts: Mapping[str, int]) -> str:
+        return ", ".join(f"{op} × {number(counts[op])}" for op in sorted(counts, key=str.lower))
+
+    for ledger in result.ledgers:
+        if ledger.unsupported:
+            yield f"{ledger.counter} says it did not support: {several(ledger.unsupported)}"
+    for trace in result.traces:
+        if trace.no_arithmetic:
+            yield f"{trace.name}, ops that do no arithmetic: {several(trace.no_arithmetic)}"
+        if trace.integer_ops:
+            yield f"{trace.name}, integer bookkeeping, not floating-point work: {several(trace.integer_ops)}"
 
 
 def trace_label(trace: TraceResult) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -48,7 +48,7 @@ def to_html(result: Answer, statement: Statement | None = None, command: str = "
         about=about,
         aligned=sentences(result.alignment) if result.alignment else [],
         notes=list(result.notes) or differ,
-        left_out=list(_left_out(result)),
+        left_out=list(view.list_left_out(result)),
         said=[f"{x.counter}: {note}" for x in result.ledgers for note in x.notes]
         + [f"{t.name}: {note}" for t in result.traces for note in t.notes],
         environment=list(_environment(result)),
@@ -202,20 +202,6 @@ def _counter(counter: CounterVerdict) -> dict[str, Any]:
         "state": counter.state.value,
         "cause": cause if known else view.reason(counter),
     }
-
-
-def _left_out(result: Answer) -> Iterator[str]:
-    def several(counts: Iterable[tuple[str, int]]) -> str:
-        return ", ".join(f"{op} × {number(n)}" for op, n in sorted(counts))
-
-    for ledger in result.ledgers:
-        if ledger.unsupported:
-            yield f"{ledger.counter} says it did not support: {several(ledger.unsupported.items())}"
-    for trace in result.traces:
-        if trace.no_arithmetic:
-            yield f"{trace.name}, ops that do no arithmetic: {several(trace.no_arithmetic.items())}"
-        if trace.integer_ops:
-            yield f"{trace.name}, integer bookkeeping, not floating-point work: {several(trace.integer_ops.items())}"
 
 
 def _environment(result: Answer) -> Iterator[tuple[str, str]]:
