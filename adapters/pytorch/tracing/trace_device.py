@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from ..model import TorchModel
     from .module_path import ModulePath
 
-PRODUCTS, ELEMENTS, BYTES, STEPS = 10**9, 10**8, 1 << 28, 1000
-"""The largest run that is made beside one on meta: multiply-adds (estimated), elements of all tensors, bytes of weights, steps
-of recurrent layers: about a second."""
+PRODUCTS, ELEMENTS, BYTES = 10**9, 10**8, 1 << 28
+"""The largest run that is made beside one on meta, about a second: multiply-adds (estimated), elements of all tensors, bytes of
+weights."""
+STEPS, TRAINING_STEPS = 1000, 100
+"""Its steps of recurrent layers, of which a training step on the CPU is recorded op by op (fused_gradients.py)."""
 
 SAME_OPERATORS_ON_CPU = "traced on meta, where tensors have no values; one run on the CPU called the same operators"
 OTHER_OPERATORS_ON_CPU = "calls other operators on meta than on the CPU (%s): traced on the CPU"
@@ -136,14 +138,16 @@ def _describe_error(error: BaseException) -> str:
 def is_cheap(module: torch.nn.Module, ops: Iterable[Op]) -> bool:
     """Whether a run of this module that consists of these ops costs about a second at most."""
     products = elements = steps = 0
+    most = STEPS
     for op in ops:
         sizes = [prod(size or 0 for size in tensor.shape or ()) for tensor in op.inputs + op.outputs]
         elements += sum(sizes) * op.calls
         largest = sorted(sizes)[-3:]
         products += isqrt(prod(largest)) * op.calls  # of (m, k) and (k, n) that is m k n
+        most = most if op.phase == FORWARD else TRAINING_STEPS
         if op.op.rpartition(".")[2] in RECURRENT:
             steps += max((size or 0 for size in op.inputs[0].shape or ()), default=0) * op.calls
-    within = products <= PRODUCTS and elements <= ELEMENTS and steps <= STEPS
+    within = products <= PRODUCTS and elements <= ELEMENTS and steps <= most
     return within and weight_of(module) <= BYTES
 
 
