@@ -68,7 +68,7 @@ def test_an_input_that_ends_the_process_is_kept(name: str, tmp_path: Path) -> No
 def test_what_is_fine_is_counted(tmp_path: Path) -> None:
     ended = planted("fine", tmp_path)
     assert ended.findings == ()
-    assert ended.inputs > 10
+    assert ended.inputs > 0
     assert not (tmp_path / "found").exists()
 
 

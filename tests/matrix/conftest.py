@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.matrix.llm_page import python
-from tests.own.one_process import Commands, started
+from tests.own.one_process import Commands, Done, started
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,3 +46,15 @@ def llm() -> Iterator[Commands]:
     """``llm("llm", "config.json", "--seq", "16", folder=...)``: `reconcile llm` where transformers is, all in one process."""
     with started(python()) as commands:
         yield commands
+
+
+@pytest.fixture
+def count_llm(llm: Commands, tmp_path: Path) -> Callable[..., Done]:
+    """``count_llm(configuration, *words)``: `reconcile llm` of a file that states this."""
+
+    def run(configuration: dict[str, Any], *words: str) -> Done:
+        file = tmp_path / f"{configuration.get('model_type', 'net')}.json"
+        file.write_text(json.dumps(configuration))
+        return llm("llm", str(file), *words)
+
+    return run

@@ -183,9 +183,8 @@ def cond_of_data():
     return (lambda w, x: lax.cond(x[0, 0] > 0, lambda y: y @ w, lambda y: y @ w @ w, x)), (W, X)
 
 
-def sharded():
+def on_rows(mesh):
     """Every device multiplies its rows; their columns' sums are added up."""
-    mesh = Mesh(np.array(jax.devices()[:1]), ("rows",), axis_types=AUTO)
 
     @functools.partial(
         jax.shard_map, mesh=mesh, in_specs=(PartitionSpec(), PartitionSpec("rows")), out_specs=PartitionSpec()
@@ -194,19 +193,15 @@ def sharded():
         return lax.psum(jnp.sum(x @ w, axis=0), "rows")
 
     return net, (W, X)
+
+
+def sharded():
+    return on_rows(Mesh(np.array(jax.devices()[:1]), ("rows",), axis_types=AUTO))
 
 
 def sharded_by_5():
-    """As ``sharded`` on five devices, which need not be there."""
-    mesh = jax.sharding.AbstractMesh((5,), ("rows",), axis_types=AUTO)
-
-    @functools.partial(
-        jax.shard_map, mesh=mesh, in_specs=(PartitionSpec(), PartitionSpec("rows")), out_specs=PartitionSpec()
-    )
-    def net(w, x):
-        return lax.psum(jnp.sum(x @ w, axis=0), "rows")
-
-    return net, (W, X)
+    """Devices that need not be there."""
+    return on_rows(jax.sharding.AbstractMesh((5,), ("rows",), axis_types=AUTO))
 
 
 def callback():

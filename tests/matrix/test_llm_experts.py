@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.own.one_process import Commands
+from tests.own.one_process import Done
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
 
@@ -38,13 +37,11 @@ def forward(c: dict[str, Any], tokens: int) -> int:
 
 
 @pytest.fixture
-def told(llm: Commands, tmp_path: Path) -> Callable[..., dict[str, Any]]:
+def told(count_llm: Callable[..., Done]) -> Callable[..., dict[str, Any]]:
     """``told(configuration, *words)``: the page of `reconcile llm` as JSON."""
 
     def run(stated: dict[str, Any], *words: str) -> dict[str, Any]:
-        file = tmp_path / "net.json"
-        file.write_text(json.dumps(stated))
-        done = llm("llm", str(file), *words, "--format", "json")
+        done = count_llm(stated, *words, "--format", "json")
         assert done.returncode == 0, done.stderr
         page: dict[str, Any] = json.loads(done.stdout)
         return page

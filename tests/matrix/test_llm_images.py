@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,28 +30,16 @@ from tests.matrix.image_forms import (
     flux,
     layer,
 )
-from tests.own.one_process import Commands, Done
+from tests.own.one_process import Done
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
 
 
-@pytest.fixture
-def told(llm: Commands, tmp_path: Path) -> Callable[..., Done]:
-    """``told(configuration, *words)``: `reconcile llm` of it."""
-
-    def run(stated: dict[str, Any], *words: str) -> Done:
-        file = tmp_path / "net.json"
-        file.write_text(json.dumps(stated))
-        return llm("llm", str(file), *words)
-
-    return run
-
-
 @pytest.mark.parametrize("pass_", ["forward", "training"])
 @pytest.mark.parametrize("name", CASES)
-def test_what_ran_is_a_closed_form(name: str, pass_: str, told: Callable[..., Done]) -> None:
+def test_what_ran_is_a_closed_form(name: str, pass_: str, count_llm: Callable[..., Done]) -> None:
     case = CASES[name]
-    done = told(case.stated, *case.words, "--pass", pass_, "--format", "json")
+    done = count_llm(case.stated, *case.words, "--pass", pass_, "--format", "json")
     assert done.returncode == 0, done.stderr
     page = json.loads(done.stdout)
     assert page["ran"] == case.flops(pass_)
@@ -63,11 +50,11 @@ def test_what_ran_is_a_closed_form(name: str, pass_: str, told: Callable[..., Do
     assert page["per"] == ("token" if "--images" in case.words else "image")
 
 
-def test_each_cause_of_6n_is_a_closed_form(told: Callable[..., Done]) -> None:
+def test_each_cause_of_6n_is_a_closed_form(count_llm: Callable[..., Done]) -> None:
     """Of a classifier: the head reads one token, the patches are one less than the tokens, and pixels need no gradient."""
     tokens, matrix = P + 1, PIXELS * H
     case = CASES["vit"]
-    page = json.loads(told(case.stated, "--format", "json").stdout)
+    page = json.loads(count_llm(case.stated, "--format", "json").stdout)
     (causes,) = (f["causes"] for f in page["formulas"] if f["name"] == "formula:6n")
     vectors = tokens * H + H + H + 2 * H + LABELS + L * (4 * H + F + H + 4 * H)
     assert causes == {
@@ -78,10 +65,10 @@ def test_each_cause_of_6n_is_a_closed_form(told: Callable[..., Done]) -> None:
     }
 
 
-def test_each_cause_of_a_pooled_query_is_a_closed_form(told: Callable[..., Done]) -> None:
+def test_each_cause_of_a_pooled_query_is_a_closed_form(count_llm: Callable[..., Done]) -> None:
     """The weights of nn.MultiheadAttention are in one parameter and read apart: one query, P keys and values, one output. The
     query itself is trained: its gradient is one more product in the module of attention."""
-    page = json.loads(told(CASES["siglip"].stated, "--format", "json").stdout)
+    page = json.loads(count_llm(CASES["siglip"].stated, "--format", "json").stdout)
     (causes,) = (f["causes"] for f in page["formulas"] if f["name"] == "formula:6n-nonembedding")
     one_row = (2 * H * H + 2 * H * F) * (P - 1)
     assert causes["tokens-assumed"] == -6 * one_row - 2 * H * H
@@ -89,20 +76,20 @@ def test_each_cause_of_a_pooled_query_is_a_closed_form(told: Callable[..., Done]
     assert causes["backward-assumed"] == -2 * PIXELS * H * P
 
 
-def test_a_formula_of_layers_has_no_term_for_vision(told: Callable[..., Done]) -> None:
+def test_a_formula_of_layers_has_no_term_for_vision(count_llm: Callable[..., Done]) -> None:
     case = CASES["llava"]
-    page = json.loads(told(case.stated, *case.words, "--format", "json").stdout)
+    page = json.loads(count_llm(case.stated, *case.words, "--format", "json").stdout)
     causes = {f["name"]: f["causes"] for f in page["formulas"]}
     vision = case.flops("training") - 6 * LANGUAGE
     assert causes["formula:trl"] == {"vision-left-out": vision}
     assert causes["formula:megatron"]["vision-left-out"] == vision
     assert causes["formula:6n"]["attention-left-out"] == 6 * L * T * T * 2 * N * D
     assert (page["seq"], page["image_tokens"], page["images"]) == (T, P, 1)
-    alone = json.loads(told(case.stated, "--seq", str(T), "--format", "json").stdout)
+    alone = json.loads(count_llm(case.stated, "--seq", str(T), "--format", "json").stdout)
     assert (alone["ran"], alone["images"]) == (6 * LANGUAGE, 0)
 
 
-def test_adapters_are_of_the_encoder_as_well(told: Callable[..., Done]) -> None:
+def test_adapters_are_of_the_encoder_as_well(count_llm: Callable[..., Done]) -> None:
     """Pixels and patches need no gradient, so the first layer's queries, keys and values need none of their input. The last layer
     of LLaVA's encoder runs in vain, with its adapters."""
     rank, tokens, case = 4, P + 1, CASES["llava"]
@@ -114,13 +101,13 @@ def test_adapters_are_of_the_encoder_as_well(told: Callable[..., Done]) -> None:
     pairs = L * T * T * 2 * N * D
     adapters = T * L * rank * (2 * (H + N * D) + 2 * (H + K * D) + 3 * (H + F))
     once = P * PIXELS * VH + layer(tokens, VH, VF) + vision
-    page = json.loads(told(case.stated, *case.words, "--lora", str(rank), "--format", "json").stdout)
+    page = json.loads(count_llm(case.stated, *case.words, "--lora", str(rank), "--format", "json").stdout)
     assert page["ran"] == 2 * (once + before + between + 2 * (LANGUAGE - pairs) + 3 * pairs + 3 * adapters)
 
 
-def test_a_tower_beside_a_text_is_the_vision_config(told: Callable[..., Done]) -> None:
+def test_a_tower_beside_a_text_is_the_vision_config(count_llm: Callable[..., Done]) -> None:
     both = {"model_type": "clip", "vision_config": CASES["clip"].stated}
-    page = json.loads(told(both, "--format", "json").stdout)
+    page = json.loads(count_llm(both, "--format", "json").stdout)
     assert (page["model"], page["ran"]) == ("net (its vision_config)", CASES["clip"].flops("training"))
 
 
@@ -149,44 +136,44 @@ def test_a_tower_beside_a_text_is_the_vision_config(told: Callable[..., Done]) -
     ],
 )  # fmt: skip
 def test_what_has_no_such_step_is_one_sentence(
-    stated: dict[str, Any], words: tuple[str, ...], why: str, told: Callable[..., Done]
+    stated: dict[str, Any], words: tuple[str, ...], why: str, count_llm: Callable[..., Done]
 ) -> None:
-    done = told(stated, *words)
+    done = count_llm(stated, *words)
     assert (done.returncode, why in done.stderr, "Traceback" in done.stderr) == (2, True, False), done.stderr
 
 
-def test_vit_b_16_is_a_closed_form(told: Callable[..., Done]) -> None:
+def test_vit_b_16_is_a_closed_form(count_llm: Callable[..., Done]) -> None:
     """torchvision's table says 17.56 for ViT_B_16_Weights.IMAGENET1K_V1:
     multiply-adds of an image."""
     stated = {"model_type": "vit", "architectures": ["ViTForImageClassification"], "num_labels": 1000}
     tokens, h, patches = 14 * 14 + 1, 768, 14 * 14 * 3 * 16 * 16 * 768
     forward = 12 * layer(tokens, h, 4 * h) + patches + h * 1000
-    page = json.loads(told(stated, "--pass", "forward", "--format", "json").stdout)
+    page = json.loads(count_llm(stated, "--pass", "forward", "--format", "json").stdout)
     assert (page["ran"], f"{page['ran'] / 2e9:.2f}") == (2 * forward, "17.56")
 
 
-def test_dit_xl_2_is_a_closed_form(told: Callable[..., Done]) -> None:
+def test_dit_xl_2_is_a_closed_form(count_llm: Callable[..., Done]) -> None:
     """facebook/DiT-XL-2-256. The paper (arXiv:2212.09748, table 4) says 118.64; the products of its own code, with one embedding
     of the moment for all blocks, are 118.62."""
     h, layers, side = 1152, 28, 32
     stated = {**DIT, "num_attention_heads": 16, "attention_head_dim": 72, "in_channels": 4, "sample_size": side}
     whole, half = dit(h, layers, side)
-    page = json.loads(told({**stated, "num_layers": layers, "patch_size": 2}, "--format", "json").stdout)
+    page = json.loads(count_llm({**stated, "num_layers": layers, "patch_size": 2}, "--format", "json").stdout)
     assert page["ran"] == 2 * (3 * whole + 2 * half)
     papers = whole + half - layers * (WAVES * h + h * h)
     assert (f"{papers / 1e9:.2f}", f"{(whole + half) / 1e9:.2f}") == ("118.62", "118.67")
 
 
 @pytest.mark.heavy
-def test_flux_dev_is_a_closed_form(told: Callable[..., Done]) -> None:
+def test_flux_dev_is_a_closed_form(count_llm: Callable[..., Done]) -> None:
     """The configuration's defaults are those of black-forest-labs/FLUX.1-dev, with a text of 512 tokens."""
     whole, half = flux(3072, 19, 38, 512, (64, 4096, 768))
-    page = json.loads(told(FLUX, "--seq", "512", "--pass", "forward", "--format", "json").stdout)
+    page = json.loads(count_llm(FLUX, "--seq", "512", "--pass", "forward", "--format", "json").stdout)
     assert page["ran"] == 2 * (whole + half)
 
 
 @pytest.mark.heavy
-def test_llava_7b_is_a_closed_form(told: Callable[..., Done]) -> None:
+def test_llava_7b_is_a_closed_form(count_llm: Callable[..., Done]) -> None:
     """llava-hf/llava-1.5-7b-hf: Llama 2 7B behind CLIP ViT-L/14 at 336 pixels, the last layer of which runs in vain."""
     h, f, layers, seq, patches, width = 4096, 11008, 32, 2048, 24 * 24, 1024
     vision = {"model_type": "clip_vision_model", "hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": 24,
@@ -196,7 +183,7 @@ def test_llava_7b_is_a_closed_form(told: Callable[..., Done]) -> None:
         "vision_config": vision,
         "text_config": {"model_type": "llama", "vocab_size": 32064},
     }
-    page = json.loads(told(stated, "--images", "1", "--pass", "forward", "--format", "json").stdout)
+    page = json.loads(count_llm(stated, "--images", "1", "--pass", "forward", "--format", "json").stdout)
     language = seq * (layers * (4 * h * h + 3 * h * f + 2 * h * seq) + h * 32064)
     tower = 24 * layer(patches + 1, width, 4 * width) + patches * 3 * 14 * 14 * width
     assert page["ran"] == 2 * (language + tower + patches * (width * h + h * h))
@@ -204,7 +191,7 @@ def test_llava_7b_is_a_closed_form(told: Callable[..., Done]) -> None:
 
 
 @pytest.mark.heavy
-def test_qwen_2_5_vl_7b_is_a_closed_form(told: Callable[..., Done]) -> None:
+def test_qwen_2_5_vl_7b_is_a_closed_form(count_llm: Callable[..., Done]) -> None:
     """Qwen/Qwen2.5-VL-7B-Instruct: windows of 8 x 8 patches but in each eighth layer; a feed-forward of 3 matrices."""
     h, f, layers, keys, words, seq = 3584, 18944, 28, 4 * 128, 152064, 2048
     text = {"hidden_size": h, "intermediate_size": f, "num_hidden_layers": layers, "num_attention_heads": 28,
@@ -213,7 +200,7 @@ def test_qwen_2_5_vl_7b_is_a_closed_form(told: Callable[..., Done]) -> None:
     vision = {"hidden_size": width, "intermediate_size": wide, "out_hidden_size": h}
     stated = {"model_type": "qwen2_5_vl", "text_config": text, "vision_config": vision}
     size = ("--images", "1", "--image-size", "448x672")
-    page = json.loads(told(stated, *size, "--pass", "forward", "--format", "json").stdout)
+    page = json.loads(count_llm(stated, *size, "--pass", "forward", "--format", "json").stdout)
     language = seq * (layers * (2 * h * h + 2 * h * keys + 3 * h * f + 2 * h * seq) + h * words)
     pairs = (deep - 4) * patches * 64 + 4 * patches**2
     tower = deep * patches * (4 * width**2 + 3 * width * wide) + 2 * width * pairs

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from tests.own.one_process import Commands, Done
+from tests.own.one_process import Done
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
 
@@ -176,15 +175,9 @@ CASES = {
 
 
 @pytest.fixture
-def told(llm: Commands, tmp_path: Path) -> Callable[..., Done]:
+def told(count_llm: Callable[..., Done]) -> Callable[..., Done]:
     """``told(kind, *words)``: `reconcile llm` of that small configuration."""
-
-    def run(kind: str, *words: str) -> Done:
-        file = tmp_path / f"{kind}.json"
-        file.write_text(json.dumps({"model_type": kind, **(CASES[kind].stated if kind in CASES else {})}))
-        return llm("llm", str(file), *words, "--format", "json")
-
-    return run
+    return lambda kind, *words: count_llm({"model_type": kind, **CASES[kind].stated}, *words, "--format", "json")
 
 
 @pytest.mark.parametrize("pass_", ["forward", "training"])

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.own.one_process import Commands
+from tests.own.one_process import Done
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
 
@@ -240,15 +239,13 @@ FIGURES: dict[tuple[str, str], dict[str, int]] = {
 
 
 @pytest.fixture
-def told(llm: Commands, tmp_path: Path) -> Callable[..., dict[str, dict[str, Any]]]:
+def told(count_llm: Callable[..., Done]) -> Callable[..., dict[str, dict[str, Any]]]:
     """``told(name, pass)``: each formula of `reconcile llm` on a configuration, by name."""
 
     def run(name: str, pass_: str) -> dict[str, dict[str, Any]]:
         seq, batch, stated = CONFIGURATIONS[name]
-        file = tmp_path / "net.json"
-        file.write_text(json.dumps(stated))
         words = ["--seq", str(seq), "--batch", str(batch), "--pass", pass_, "--format", "json"]
-        done = llm("llm", str(file), *words)
+        done = count_llm(stated, *words)
         assert done.returncode == 0, done.stderr
         return {each["name"].removeprefix("formula:"): each for each in json.loads(done.stdout)["formulas"]}
 

@@ -28,19 +28,28 @@ def resnet50(size, classes, v1_5=False):
     return total + width * classes
 
 
-def mobilenet_v2(size, classes):
-    """MACs of MobileNetV2 at width 1.0 per image."""
+def inverted(size, classes, stages, excite):
+    """MACs of MobileNetV2 and its like: stages of blocks that expand, run depthwise, squeeze and excite or not, and project."""
     side, width = (size + 1) // 2, 32
     total = conv(side, side, 32, 9, 3)
-    for t, filters, count, stride in (
-        (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),
-    ):  # fmt: skip
+    for t, filters, kernel, count, stride in stages:
         for block in range(count):
-            total += conv(side, side, t * width, 1, width) if t > 1 else 0
+            wide = t * width
+            total += conv(side, side, wide, 1, width) if t > 1 else 0
             side = (side + 1) // 2 if (block, stride) == (0, 2) else side
-            total += conv(side, side, t * width, 9, 1) + conv(side, side, filters, 1, t * width)
+            total += conv(side, side, wide, kernel**2, 1) + 2 * wide * (width // 4) * excite
+            total += conv(side, side, filters, 1, wide)
             width = filters
     return total + conv(side, side, 1280, 1, 320) + 1280 * classes
+
+
+def mobilenet_v2(size, classes):
+    """MACs of MobileNetV2 at width 1.0 per image."""
+    stages = (
+        (1, 16, 3, 1, 1), (6, 24, 3, 2, 2), (6, 32, 3, 3, 2), (6, 64, 3, 4, 2), (6, 96, 3, 3, 1), (6, 160, 3, 3, 2),
+        (6, 320, 3, 1, 1),
+    )  # fmt: skip
+    return inverted(size, classes, stages, 0)
 
 
 def vgg16(size, classes):
@@ -88,35 +97,33 @@ def mobilenet_v3_small(size, classes):
 
 def efficientnet_b0(size, classes):
     """MACs of EfficientNet-B0 per image: expand, depthwise, squeeze and excite, project."""
-    side, width = (size + 1) // 2, 32
-    total = conv(side, side, 32, 9, 3)
-    for t, filters, kernel, count, stride in (
+    stages = (
         (1, 16, 3, 1, 1), (6, 24, 3, 2, 2), (6, 40, 5, 2, 2), (6, 80, 3, 3, 2), (6, 112, 5, 3, 1), (6, 192, 5, 4, 2),
         (6, 320, 3, 1, 1),
-    ):  # fmt: skip
-        for block in range(count):
-            wide = t * width
-            total += conv(side, side, wide, 1, width) if t > 1 else 0
-            side = (side + 1) // 2 if (block, stride) == (0, 2) else side
-            total += conv(side, side, wide, kernel**2, 1) + 2 * wide * (width // 4)
-            total += conv(side, side, filters, 1, wide)
-            width = filters
-    return total + conv(side, side, 1280, 1, 320) + 1280 * classes
+    )  # fmt: skip
+    return inverted(size, classes, stages, 1)
 
 
 def densenet121(size, classes):
     """MACs of DenseNet-121 per image: each of 58 layers adds 32 channels by a 1x1 to 128 and a 3x3."""
+    return densenet121_both(size)[0] + 1024 * classes
+
+
+def densenet121_both(size):
+    """MACs of DenseNet-121's convolutions, and elements that its batch norms read: all channels joined, before each of them."""
     side = (size - 1) // 2 + 1
-    total = conv(side, side, 64, 49, 3)
+    total, read = conv(side, side, 64, 49, 3), side**2 * 64
     side, width = (side - 1) // 2 + 1, 64
     for count, last in ((6, False), (12, False), (24, False), (16, True)):
         for _ in range(count):
             total += conv(side, side, 128, 1, width) + conv(side, side, 32, 9, 128)
+            read += side**2 * (width + 128)
             width += 32
+        read += side**2 * width
         if not last:
             total += conv(side, side, width // 2, 1, width)
             side, width = side // 2, width // 2
-    return total + width * classes
+    return total, read
 
 
 def convnext_tiny(size, classes):
@@ -162,18 +169,3 @@ def pointnet(points, classes, scale, batch=1):
         total += mlp(wide, 512 // scale, 256 // scale, width * width)
     total += points * (mlp(3, turned, turned) + mlp(turned, 64 // scale, 128 // scale, wide))
     return batch * (total + mlp(wide, 512 // scale, 256 // scale, classes))
-
-
-def densenet121_normed(size):
-    """Elements that DenseNet-121's batch norms read per image: all channels joined so far, before every convolution."""
-    side = (size - 1) // 2 + 1
-    total = side**2 * 64
-    side, width = (side - 1) // 2 + 1, 64
-    for count, last in ((6, False), (12, False), (24, False), (16, True)):
-        for _ in range(count):
-            total += side**2 * (width + 128)
-            width += 32
-        total += side**2 * width
-        if not last:
-            side, width = side // 2, width // 2
-    return total
