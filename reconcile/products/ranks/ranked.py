@@ -16,8 +16,8 @@ from ...core.results import Statement, TraceResult
 from ...engine.answer import Answer
 from ...engine.statements import block_statement
 from ...launch.request import RunRequest
-from ...work.collectives import sent_bytes
 from .collect import collect
+from .sent_bytes import sent_bytes
 from .sums import ONE, SUM, Part, Sum
 from .world import Rank, World
 

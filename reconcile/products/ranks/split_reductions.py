@@ -19,8 +19,8 @@ from ...core.causes import Cause
 from ...core.records import BACKWARD, WEIGHT_GRADIENT, Tensor
 from ...core.results import TraceRow
 from ...core.work import COMPONENTS, ZERO, Work
-from ...work.collectives import is_collective
 from .moved import Cell, phase_of
+from .sent_bytes import is_collective
 
 SUMS = "aten.sum"
 Size = Callable[[TraceRow], int]

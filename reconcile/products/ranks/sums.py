@@ -29,11 +29,11 @@ from ...core.conventions import Convention
 from ...core.records import BACKWARD, FORWARD, LOSS, RECOMPUTATION, Tensor
 from ...core.results import Adjustment, Residual, Statement, TraceResult, TraceRow
 from ...engine.statements import close
-from ...work.collectives import is_collective
 from . import capacity, micro, parts, split_reductions
 from .blocks import in_blocks
 from .moved import Cell, Place, Shapes, alike, are_parts_copied, match_cells, phase_of, shapes_of
 from .padding import padding_flops
+from .sent_bytes import is_collective
 
 SUM = "sum of ranks"
 ONE = "one device"
