@@ -158,62 +158,52 @@ def test_a_model_that_ends_its_process_is_tried_by_itself(repository: Repository
     assert time.monotonic() - start < 500
 
 
+CRASHING = """
+    import ctypes, torch
+
+    class Crash(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad if grad.is_meta else ctypes.string_at(0)
+
+    class Net(torch.nn.Linear):
+        def forward(self, x):
+            if not self.training:
+                ctypes.string_at(x.data_ptr())
+            return Crash.apply(super().forward(x))
+
+    def make():
+        return Net(5, 2).eval()
+"""
+"""A call crashes on meta, as one of a custom operator does that looks at its tensors' memory; a training step beside meta, as
+PyTorch 2.13 does in group norm's backward of a channels-last tensor."""
+DIED = "died of signal 11 (SIGSEGV)"
+
+
 @pytest.mark.usefixtures("warmed")
-def test_a_model_that_crashes_on_meta_is_traced_on_the_cpu(repository: Repository) -> None:
-    """As a custom operator does that looks at its tensors' memory. The counters fail where they are asked to run."""
-    repository.write(
-        net="""
-            import ctypes, torch
-
-            class Net(torch.nn.Linear):
-                def forward(self, x):
-                    ctypes.string_at(x.data_ptr())
-                    return super().forward(x)
-
-            def make():
-                return Net(5, 2)
-        """
-    )
-    asked = ("--torch", "net:make", "--input", "3,5", "--device", "meta", "--counter", "flop_counter")
+@pytest.mark.parametrize(
+    ("pass_", "code", "state", "note"),
+    [
+        ("forward", 3, "failed", f"cannot run on meta (its process {DIED}): traced on the CPU"),
+        pytest.param(
+            "training", 0, "equal", f"a run on the CPU beside the one on meta was not to be had: its process {DIED}",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)  # fmt: skip
+def test_a_model_that_crashes_on_a_device_is_traced_on_the_other(
+    repository: Repository, pass_: str, code: int, state: str, note: str
+) -> None:
+    """The counters fail where they are asked to run."""
+    repository.write(net=CRASHING)
+    asked = ("--torch", "net:make", "--input", "3,5", "--device", "meta", "--counter", "flop_counter", "--pass", pass_)
     result = repository.run(*asked)
-    assert result.exit_code == 3, result.output
-    data = json.loads((repository.folder / "out" / "net.make.json").read_text())
-    assert {ledger["state"] for ledger in data["ledgers"]} == {"failed"}
-    assert data["traces"][0]["notes"] == [
-        "cannot run on meta (its process died of signal 11 (SIGSEGV)): traced on the CPU",
-        "called with float32 (3, 5)",
-    ]
-
-
-@pytest.mark.slow
-def test_a_crash_beside_meta_takes_the_trace_on_meta_once(repository: Repository) -> None:
-    """PyTorch 2.13 dies so in group norm's backward of a channels-last tensor; with meta requested, the trace is on meta."""
-    repository.write(
-        net="""
-            import ctypes, torch
-
-            class Crash(torch.autograd.Function):
-                @staticmethod
-                def forward(ctx, x):
-                    return x.clone()
-
-                @staticmethod
-                def backward(ctx, grad):
-                    return grad if grad.is_meta else ctypes.string_at(0)
-
-            class Net(torch.nn.Linear):
-                def forward(self, x):
-                    return Crash.apply(super().forward(x))
-
-            def make():
-                return Net(5, 2)
-        """
-    )
-    asked = ("--torch", "net:make", "--input", "3,5", "--device", "meta", "--counter", "flop_counter")
-    result = repository.run(*asked, "--pass", "training")
-    assert result.exit_code == 0, result.output
-    data = json.loads((repository.folder / "out" / "net.make-training.json").read_text())
-    assert [ledger["state"] for ledger in data["ledgers"]] == ["equal"]
-    assert data["traces"][0]["notes"][-2] == (
-        "a run on the CPU beside the one on meta was not to be had: its process died of signal 11 (SIGSEGV)"
-    )
+    assert result.exit_code == code, result.output
+    (report,) = (repository.folder / "out").glob("*.json")
+    data = json.loads(report.read_text())
+    assert [ledger["state"] for ledger in data["ledgers"]] == [state]
+    assert data["traces"][0]["notes"][0 if pass_ == "forward" else -2] == note

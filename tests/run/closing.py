@@ -5,6 +5,7 @@ from __future__ import annotations
 from reconcile.core.causes import State
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger
+from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import Collected, settle
 
 
@@ -19,3 +20,16 @@ def reconciles(collected: Collected) -> Collected:
         assert [s.residual for s in result.statements] == [0] * len(result.statements)
         assert [led.counter for led in result.ledgers if (led.unchecked, led.mismatches) != (0, ())] == []
     return collected
+
+
+def follows_from_evidence(collected: Collected) -> int:
+    """Every amount is that of its evidence, which holds ops, rules and run counts, and no amount. Returns how many there are."""
+    ops = {f"{t.framework}:{op.id}": op for t in collected.traces for op in t.ops}  # type: ignore[union-attr]
+    versions = {ledger.counter: ledger.versions for ledger in collected.ledgers}  # type: ignore[union-attr]
+    checked = 0
+    for convention in BUILT_IN.values():
+        for statement in settle(collected, Conventions(convention)).statements:
+            for line in statement.adjustments:
+                assert recompute(line, ops, versions, convention) == line.amount, (statement.from_, statement.to, line)
+                checked += 1
+    return checked
