@@ -21,7 +21,7 @@ HELD = {
     "aten.losses": ("gradient_elements, composites", "the expression of each row, and its parts"),
     "aten.lowprecision": ("low_precision", "the product that it stands for"),
     "aten.ordering": ("ordering", "tournaments and searches that are really played"),
-    "aten.partly": ("linalg", "nothing: only the absence of matrix products is said"),
+    "aten.no_products": ("linalg", "nothing: only the absence of matrix products is said"),
     "aten.products": ("aten/products, composites, naive_convolution", "loops"),
     "aten.recurrent": ("recurrent, fused_of_the_zoo", "loops of each cell, and PyTorch's decompositions"),
     "aten.reductions": ("elements, composites", "loops"),
@@ -46,7 +46,7 @@ HELD = {
         "tf_linalg",
         "the formulas of PyTorch, and closed forms of sparse, banded and complex products",
     ),
-    "tensorflow.partly": ("tf_linalg", "nothing: only the absence of matrix products is said"),
+    "tensorflow.no_products": ("tf_linalg", "nothing: only the absence of matrix products is said"),
     "tensorflow.recurrent": ("recurrent", "loops of each cell"),
     "torchvision": ("torchvision, regions", "loops, whose values are PyTorch's own samplers'"),
 }

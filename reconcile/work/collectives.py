@@ -8,8 +8,6 @@ well. Where a trace does not say which processes take part, this work is unknown
 
 from __future__ import annotations
 
-from functools import partial
-
 from ..core.records import GROUP, Op
 from ..core.work import SINGLE, ZERO, UnknownWork, Work, complex_formula, formula, no_arithmetic, numel
 from .common_formulas import per_input
@@ -80,8 +78,8 @@ _INTO = ("c10d._reduce_scatter_base", "c10d.reduce_scatter_tensor_coalesced")
 """Operators whose first tensors are those that they write into: the others are reduced."""
 
 
-formula(*join_names(REDUCING), source=_RING_SOURCE)(partial(_ring, each=1))
-complex_formula(*join_names(REDUCING), source=_RING_SOURCE)(partial(_ring, each=2))
+formula(*join_names(REDUCING), source=_RING_SOURCE)(lambda op: _ring(op, 1))
+complex_formula(*join_names(REDUCING), source=_RING_SOURCE)(lambda op: _ring(op, 2))
 
 _CHECK_SOURCE = "is it a number, each element: torch/csrc/distributed/c10d/NanCheck.cpp"
 formula("c10d.check_for_nan", source=_CHECK_SOURCE)(per_input(CMP))

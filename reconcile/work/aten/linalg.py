@@ -11,7 +11,7 @@ from functools import cache
 from ...core.records import Op
 from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formulas, prod
 from .. import linalg
-from ..common_formulas import COMPLEX_UNKNOWN, per_column, per_matrix, solve
+from ..common_formulas import COMPLEX_SOURCE, COMPLEX_UNKNOWN, per_column, per_matrix, solve, unfixed
 from ..contraction import dots
 from ..shapes import attr, matrices, shape
 
@@ -91,7 +91,7 @@ formulas({
             per_matrix(lambda n: linalg.solve(n, n)),
         ),
         ("linalg_lu_factor_ex linalg_lu_factor linalg_lu", "linalg.lu (GETRF)", _lu),
-        ("_linalg_solve_ex linalg_solve_ex linalg_solve", "linalg.solve (GESV)", solve),
+        ("_linalg_solve_ex linalg_solve_ex linalg_solve", "linalg.solve (GESV)", solve()),
         ("linalg_lu_solve", "linalg.lu_solve (GETRS)", per_column(linalg.lu_solve)),
         ("linalg_solve_triangular triangular_solve", "linalg.triangular_solve (TRSM)", _triangular_solve),
         # B (*, n, k), L (*, n, n)
@@ -111,4 +111,4 @@ formulas({
         "products of the pairs in the cheapest order: ATen native/LinearAlgebra.cpp (matrix_chain_order)", _multi_dot
     ),
 }, "aten.")  # fmt: skip
-formulas({DIRECT: COMPLEX_UNKNOWN}, "aten.", complex_formula)
+formulas({DIRECT: (COMPLEX_SOURCE, unfixed(COMPLEX_UNKNOWN))}, "aten.", complex_formula)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...core.records import Op
 from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formulas, no_arithmetic, prod
 from .. import linalg, ordering
-from ..common_formulas import COMPLEX_UNKNOWN, per_column, per_matrix, per_output, solve
+from ..common_formulas import COMPLEX_SOURCE, COMPLEX_UNKNOWN, per_column, per_matrix, per_output, solve, unfixed
 from ..complex_numbers import polynomials
 from ..elementwise import ADD, MUL, SPECIAL
 from ..shapes import attr, n_in, n_out, shape
@@ -59,7 +59,7 @@ formulas({
             "MatrixDeterminant", "sign * exp of LogMatrixDeterminant (determinant_op.cc)",
             per_matrix(lambda n: _log_determinant(n) + Work(special=1, mul=1)),
         ),
-        ("MatrixSolve", "linalg.solve (PartialPivLU)", solve),
+        ("MatrixSolve", "linalg.solve (PartialPivLU)", solve()),
         # A (*, n, n), B (*, n, k), whose batches are broadcast
         ("MatrixTriangularSolve", "linalg.triangular_solve (triangularView)", per_column(linalg.triangular_solve)),
     )
@@ -91,6 +91,6 @@ formulas({
     "ComplexAbs": ("hypot(a, b): core/kernels/cwise_op_complex_abs.cc", per_output(SPECIAL)),
     "Angle": ("atan2(b, a): core/kernels/cwise_op_arg.cc", per_output(SPECIAL)),
     "Conj": ("0 - b: core/kernels/cwise_op_conj.cc", per_output(ADD)),
-    _DIRECT: COMPLEX_UNKNOWN,
+    _DIRECT: (COMPLEX_SOURCE, unfixed(COMPLEX_UNKNOWN)),
 }, register=complex_formula)  # fmt: skip
 no_arithmetic("the parts of a complex number", "Real", "Imag", "Complex")
