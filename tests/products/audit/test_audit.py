@@ -100,7 +100,6 @@ def test_every_row_has_its_verdict_and_no_model_is_made_again(tmp_path: Path) ->
     [
         (["nothing.csv"], "cannot read the claims nothing.csv: No such file or directory."),
         (["claims.csv", "--environment", "x"], "unknown environment 'x'"),
-        (["nets.py"], "have no column model"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_one_sentence(

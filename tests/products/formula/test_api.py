@@ -34,7 +34,6 @@ def test_a_model_of_this_process_has_its_closed_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"torch": head, "inputs": "B,4", "at": {}}, "name a size that varies"),
         ({**INPUTS}, "name a model"),
         ({**INPUTS, "torch": head, "timeout": 3}, "for worker processes"),
         ({**INPUTS, "torch": head, "counter": ["thop"]}, "unknown argument of reconcile.polynomials 'counter'"),

@@ -181,20 +181,6 @@ def test_transformers_is_asked_for_by_name(tmp_path: Any) -> None:
     assert "install transformers" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["gru_demo", "--seq", "8"], "gru_demo has inputs of its own: leave --seq and --batch out"),
-        (["package.module:make", "--batch", "1"], "package.module:make has inputs of its own"),
-        (["gru_demo", "--pass", "backward"], "Invalid value for '--pass'"),
-        (["gru_dmo"], "gru_dmo"),
-    ],
-)
-def test_wrong_words_are_one_sentence(words: list[str], why: str) -> None:
-    done = CliRunner().invoke(cli, ["llm", *words])
-    assert (done.exit_code, why in done.stderr, "Traceback" in done.output) == (2, True, False), done.output
-
-
 @pytest.mark.slow
 def test_a_folder_named_like_a_pair_does_not_hide_it(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A configuration is the file config.json in it."""

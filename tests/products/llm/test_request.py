@@ -161,6 +161,8 @@ def test_documents_in_words(found: Any, lengths: Any, told: str) -> None:
         (["net:make", "--lora", "8"], "net:make is counted as it is: leave --lora out"),
         (["net.json", "--lengths", "8,0"], "0 is no number of tokens"),
         (["net:make", "--lengths", "8,8"], "net:make has inputs of its own: leave --lengths out"),
+        (["gru_demo", "--seq", "8"], "gru_demo has inputs of its own: leave --seq and --batch out"),
+        (["gru_dmo"], "gru_dmo"),
         (["net:make", "--image-size", "32"], "net:make has inputs of its own: leave --images and --image-size out"),
         (["net.json", "--image-size", "32x48x3"], "32x48x3 is no size: give height x width in pixels, such as 448x672"),
     ],

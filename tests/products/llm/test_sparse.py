@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -26,6 +27,8 @@ from tests.adapters.counters.formulas.test_sparse_attention import (  # noqa: E4
 
 pytestmark = pytest.mark.frameworks
 
+NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
+
 ATTENTION = 6 * L * PAIRS * N * WIDTH
 CHOSEN = ATTENTION * TOPK // T
 
@@ -47,11 +50,7 @@ def test_attention_on_all_keys_and_on_those_chosen(found: Any) -> None:
     assert (found.chosen, found.further) == (RAN - ATTENTION + CHOSEN, 0)
     (sentence,) = notes.sparse_attention_note(found)
     per = [notes.per_token(found, flops) for flops in (index, ATTENTION, CHOSEN, RAN - ATTENTION + CHOSEN)]
-    assert sentence == (
-        f"The indexer of sparse attention takes {per[0]} FLOPs per token. Attention on all keys ran, {per[1]}, with a mask for "
-        f"those that it did not choose. A kernel that reads {TOPK} keys for a token at most makes that {per[2]}, and {per[3]} "
-        "of the whole step: say which of both your MFU is."
-    )
+    assert re.findall(NUMBER, sentence) == [per[0], per[1], str(TOPK), per[2], per[3]]
     assert found.recurrent == 0
     assert notes.prediction_layers_note(found) == notes.encoder_decoder_note(found) == []
 
@@ -60,17 +59,14 @@ def test_attention_on_all_keys_and_on_those_chosen(found: Any) -> None:
 def test_all_keys_are_chosen_of_a_short_sequence() -> None:
     found = page(indexed(index_topk=2 * T))
     assert found.chosen == found.ran
-    assert notes.sparse_attention_note(found) == [
-        f"The indexer of sparse attention takes {notes.per_token(found, found.indexer)} FLOPs per token."
-    ]
+    (sentence,) = notes.sparse_attention_note(found)
+    assert re.findall(NUMBER, sentence) == [notes.per_token(found, found.indexer)]
 
 
 @pytest.mark.slow
 def test_further_tokens_are_said_unless_the_model_may_have_them() -> None:
     (sentence,) = notes.prediction_layers_note(page(indexed(num_nextn_predict_layers=2)))
-    assert sentence.startswith(
-        "The configuration states 2 layers of multi-token prediction. The model that ran has none"
-    )
+    assert "2 layers" in sentence
     assert "prediction-layers-counted" in sentence
     assert notes.prediction_layers_note(page(Further())) == []
 
@@ -79,6 +75,6 @@ def test_further_tokens_are_said_unless_the_model_may_have_them() -> None:
 def test_a_token_of_two_sides_is_said() -> None:
     found = page(Sides(), torch.randn(B, T, H))
     (sentence,) = notes.encoder_decoder_note(found)
-    assert sentence.startswith(f"The encoder and the decoder have {T} tokens each")
+    assert re.findall(r"\d+", sentence) == [str(T)]
     assert found.step == f"a training step of {B} x {T} tokens on each side"
     assert found.tokens == TOKENS

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.core.errors import UsageError
-from reconcile.core.table import LONGEST
 from reconcile.products.mfu.claims import parse_claim, read_claims
 from reconcile.products.mfu.table_verdicts import State, verdicts
 
@@ -50,26 +48,10 @@ def test_a_claim_is_what_its_kind_says(text: str, kind: str, low: Fraction, high
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "have no column claimed"),
-        ("claimed\n4%\n", "have no column claimed_kind"),
-        ("claimed,claimed_kind,colour\n4%,MFU,red\n", "have an unknown column 'colour'"),
-        ("claimed,claimed_kind,seq,seq\n4%,MFU,1,1\n", "have the column seq twice"),
-        ("claimed,claimed_kind\n", "have no rows"),
-    ],
-)
-def test_a_file_without_the_columns_is_refused(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=said):
-        read_claims(table(tmp_path, text))
-
-
-@pytest.mark.parametrize(
     ("row", "said"),
     [
         ("4%,MFU,1,2,3", "this row has 5 cells, and the head has 4"),
         ("4%,speed,1,2", "'speed' is neither a utilisation nor the rate of a device"),
-        (f"4%,MFU,1,{'9' * (LONGEST + 1)}", f"its seq has {LONGEST + 1:,} characters"),
     ],
 )
 def test_a_wrong_row_is_not_read_and_says_why(row: str, said: str, tmp_path: Path) -> None:
