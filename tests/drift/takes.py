@@ -5,6 +5,8 @@ Shapes are gru_demo's: conv (1, 1, 100, 256) -> (1, 32, 97, 127), GRU 4064 -> 96
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -95,3 +97,21 @@ def with_ledger(found: Collected, changed: Ledger) -> Collected:
 def committed() -> Collected:
     """gru_demo as it is committed: both frameworks, all counters."""
     return baselines.load(COMMITTED).collected
+
+
+def edited(change: Callable[[dict[str, Any]], object]) -> str:
+    """The baseline of the newer take, changed."""
+    data = json.loads(baselines.dumps(take()))
+    change(data)
+    return json.dumps(data)
+
+
+def put(*keys: Any, value: Any) -> str:
+    """The baseline with this value in that place."""
+
+    def change(data: Any) -> None:
+        for key in keys[:-1]:
+            data = data[key]
+        data[keys[-1]] = value
+
+    return edited(change)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +17,7 @@ from reconcile.drift import baselines
 from reconcile.drift.compare import compare
 from reconcile.engine.reconcile import Missing
 from tests.drift import takes
-from tests.drift.takes import NEW, OLD, take
+from tests.drift.takes import NEW, OLD, edited, put, take
 
 COMMITTED = sorted((Path(__file__).parents[2] / "reports" / "baselines").glob("*/*.json"))
 
@@ -101,21 +99,6 @@ def test_where_a_baseline_lies() -> None:
     assert baselines.file_of(folder, "../x", "../y").parent.parent == folder
 
 
-def edited(change: Callable[[dict[str, Any]], object]) -> str:
-    data = json.loads(baselines.dumps(take()))
-    change(data)
-    return json.dumps(data)
-
-
-def _put(*keys: Any, value: Any) -> Callable[[dict[str, Any]], object]:
-    def put(data: Any) -> None:
-        for key in keys[:-1]:
-            data = data[key]
-        data[keys[-1]] = value
-
-    return put
-
-
 REFUSED = {
     "empty": ("", "not valid JSON"),
     "truncated": (baselines.dumps(take())[:-200], "not valid JSON"),
@@ -123,24 +106,36 @@ REFUSED = {
     "other JSON": ("{}", "not a baseline"),
     "a ledger": (to_json(takes.ledger()), "is a single ledger"),
     "a report": ('{"statements": []}', "is a report"),
-    "newer": (edited(_put("schema", value=2)), "newer reconcile (format 2; this one reads 1). Upgrade reconcile"),
-    "newer records": (edited(_put("ledgers", 0, "schema", value=99)), "newer reconcile (record format 99"),
-    "no format": (edited(_put("schema", value="1")), "schema is not a whole number"),
-    "zero format": (edited(_put("schema", value=0)), "no such format exists"),
+    "newer": (put("schema", value=2), "newer reconcile (format 2; this one reads 1). Upgrade reconcile"),
+    "newer records": (put("ledgers", 0, "schema", value=99), "newer reconcile (record format 99"),
+    "no format": (put("schema", value="1"), "schema is not a whole number"),
+    "zero format": (put("schema", value=0), "no such format exists"),
     "field gone": (edited(lambda d: d["ledgers"][0]["entries"][0].pop("value")), "entries[0].value is missing"),
-    "field too many": (edited(_put("host", value="x")), "a field 'host', which does not belong there"),
-    "value as text": (edited(_put("ledgers", 0, "entries", 0, "value", value="12")), "value is not a whole number"),
-    "value a truth": (edited(_put("ledgers", 0, "entries", 0, "value", value=True)), "value is not a whole number"),
+    "field too many": (put("host", value="x"), "a field 'host', which does not belong there"),
+    "value as text": (put("ledgers", 0, "entries", 0, "value", value="12"), "value is not a whole number"),
+    "value a truth": (put("ledgers", 0, "entries", 0, "value", value=True), "value is not a whole number"),
     "another total": (
         edited(lambda d: d["ledgers"][0].update(total=d["ledgers"][0]["total"] + 1)),
         "ledgers[0].total is 125420225, and its entries add up to 125420224. Restore it",
     ),
-    "unit": (edited(_put("ledgers", 0, "unit", value="GFLOP")), "neither MAC nor FLOP"),
-    "shape": (edited(_put("traces", 0, "ops", 0, "inputs", 0, value=[["a"], "float32"])), "is not a whole number"),
-    "tensor": (edited(_put("traces", 0, "ops", 0, "inputs", 0, value=3)), "not a shape with a dtype"),
-    "layers": (edited(_put("layers", 0, value=["conv"])), "layers[0] is not a name with a path for each framework"),
-    "state": (edited(_put("missing", value=[{"name": "a", "framework": "tf", "state": "odd"}])), "state is 'odd'"),
+    "unit": (put("ledgers", 0, "unit", value="GFLOP"), "neither MAC nor FLOP"),
+    "shape": (put("traces", 0, "ops", 0, "inputs", 0, value=[["a"], "float32"]), "is not a whole number"),
+    "tensor": (put("traces", 0, "ops", 0, "inputs", 0, value=3), "not a shape with a dtype"),
+    "layers": (put("layers", 0, value=["conv"]), "layers[0] is not a name with a path for each framework"),
+    "state": (put("missing", value=[{"name": "a", "framework": "tf", "state": "odd"}]), "state is 'odd'"),
     "a trace among ledgers": (edited(lambda d: d.update(ledgers=d["traces"])), "ledgers[0] is not a ledger"),
+    "a framework that is none": (put("ledgers", 0, "framework", value="mxnet"), "ledgers[0].framework is 'mxnet', which is not"),
+    "a size below 0": (put("traces", 0, "ops", 0, "inputs", 0, 0, 0, value=-1), "is not a whole number of at least 0"),
+    "a size beyond all": (put("traces", 0, "ops", 0, "inputs", 0, 0, 0, value=2**63), "is larger than any tensor"),
+    "more elements than there are": (put("traces", 0, "ops", 0, "inputs", 0, 0, value=[2**62] * 9), "is larger than any tensor"),
+    "a note that is none": (put("traces", 0, "notes", value=[1]), "notes[0] is not text"),
+    "a version that is none": (put("versions", "torch", value=2), "versions.torch is not text"),
+    "5,000 digits": (put("ledgers", 0, "total", value=7).replace('"total": 7', f'"total": {"7" * 5000}'), "more than 100 digits"),
+    "101 digits": (put("ledgers", 0, "total", value=10**100), "a number has more than 100 digits"),
+    "deep": ("[" * 100_000 + "]" * 100_000, "lists and tables are nested more than 64 levels deep"),
+    "rather deep": ("[" * 70 + "]" * 70, "lists and tables are nested more than 64 levels deep"),
+    "half a character": (put("ledgers", 0, "device", value="\ud800"), "half a character"),
+    "a key twice": ('{"kind": "reconcile-baseline", "kind": "reconcile-baseline"}', "the key 'kind' appears twice in one table"),
 }  # fmt: skip
 
 
