@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import BACKWARD, FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
 from ..shared.refusal import CannotCount, FactoryError
@@ -35,7 +36,7 @@ from .tracing.nodes import (
     newest,
     storage_of,
 )
-from .tracing.recorder import Recorder
+from .tracing.recorder import Recorder, is_work
 from .tracing.records import tensor_record, tensors_in
 from .tracing.wrapped_functions import wrap_function
 
@@ -73,6 +74,9 @@ RUNS_FUNCTIONS_OF_ITS_OWN = (
 )
 
 
+RAN_ON_ANOTHER_THREAD = "it ran on another thread, and a training step is followed on one only"
+
+
 class Pending:
     """A backward op whose phase is known when its node is done."""
 
@@ -97,10 +101,24 @@ class Pass:
     wrapped: bool
 
 
+class Unrecorded(TorchDispatchMode):
+    """On a thread that a training step starts: what runs there belongs to no phase that a recorder follows."""
+
+    def __init__(self, path: TrainingPath) -> None:
+        super().__init__()
+        self.path, self.layer = path, path.current
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if is_work(func):
+            self.path.unseen.append(self.layer)
+        return func(*args, **(kwargs or {}))
+
+
 class TrainingRecorder(Recorder):
     """Records every dispatched op of a training step with its phase."""
 
     path: TrainingPath
+    unfollowed = RAN_ON_ANOTHER_THREAD
 
     def __init__(self, path: TrainingPath, module: torch.nn.Module) -> None:
         super().__init__(path)
@@ -120,6 +138,10 @@ class TrainingRecorder(Recorder):
         self._owners = {id(p): name.rpartition(".")[0] for name, p in module.named_parameters()}
         for tensor in list(module.parameters()) + list(module.buffers()):
             self.add_weight(tensor)
+
+    def beside(self, _layer: str) -> AbstractContextManager[Any]:
+        """See Recorder."""
+        return Unrecorded(self.path)
 
     def open_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """See Recorder."""

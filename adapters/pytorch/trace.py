@@ -17,10 +17,9 @@ from .tracing.fused_calls import FusedCalls
 from .tracing.module_path import ModulePath
 from .tracing.numpy_crossings import VALUES_LEFT_PYTORCH, keep_numbers
 from .tracing.recorder import Recorder
-from .tracing.threads import record_new_threads
 from .tracing.trace_device import record_model
 from .tracing.trace_notes import depends_on, keep_fast_path, of_ways
-from .tracing.unrecorded_work import THREAD, note_unrecorded
+from .tracing.unrecorded_work import THREAD
 from .tracing.unrecorded_writes import MEMORY, WRITTEN_BY_NO_OPERATOR
 
 
@@ -56,20 +55,8 @@ def _record(model: TorchModel, device: str) -> Recorder:
     inputs = model.example(device)
     path = ModulePath(module)
     recorder = Recorder(path)
-    threads = record_new_threads(lambda: recorder.beside(path.current))
-    elsewhere = note_unrecorded(path, recorder.elsewhere, recorder.remarks)
-    ways, calls, memory = keep_fast_path(), FusedCalls(recorder), recorder.memory.forget_freed()
-    with (
-        elsewhere,
-        memory,
-        keep_numbers(),
-        torch.no_grad(),
-        higher_order.disable_compilation(),
-        calls,
-        recorder,
-        path,
-        threads,
-        ways,
-    ):
+    calls, uncompiled = FusedCalls(recorder), higher_order.disable_compilation()
+    surroundings, fast_path = recorder.watch_surroundings(), keep_fast_path()
+    with surroundings, keep_numbers(), torch.no_grad(), uncompiled, calls, recorder, path, fast_path:
         take_lazy(module(*inputs))
     return recorder

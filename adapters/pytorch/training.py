@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Trace
 from ..shared.refusal import FactoryError
@@ -24,10 +23,7 @@ from .trace import finish_trace
 from .tracing.fused_gradients import TrainedFusedCalls
 from .tracing.nodes import TrainingPath
 from .tracing.numpy_crossings import keep_numbers
-from .tracing.recorder import is_work
-from .tracing.threads import record_new_threads
 from .tracing.trace_device import record_model
-from .tracing.unrecorded_work import note_unrecorded
 
 
 def step(
@@ -96,26 +92,12 @@ NOTHING_TO_TRAIN = (
     "nothing to train: no floating output depends on a parameter that requires a gradient; the step is the forward pass "
     "and the loss"
 )
-RAN_ON_ANOTHER_THREAD = "it ran on another thread, and a training step is followed on one only"
 MODEL_TAKES_GRADIENTS = "The model takes gradients itself (torch.autograd.grad): gradients of gradients are not traced."
 ONE_VALUE = "Expected more than 1 value per channel when training"
 ONE_VALUE_PER_CHANNEL = (
     "The model cannot be trained on this input: %s normalises by its batch's statistics and gets one value per channel, "
     "%s: give a larger batch, or a larger input."
 )
-
-
-class Unrecorded(TorchDispatchMode):
-    """On a thread that a training step starts: what runs there belongs to no phase that a recorder follows."""
-
-    def __init__(self, path: TrainingPath) -> None:
-        super().__init__()
-        self.path, self.layer = path, path.current
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if is_work(func):
-            self.path.unseen.append(self.layer)
-        return func(*args, **(kwargs or {}))
 
 
 def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
@@ -140,11 +122,7 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     inputs = model.example(device)
     path = TrainingPath(module)
     recorder = TrainingRecorder(path, module)
-    recorder.unfollowed = RAN_ON_ANOTHER_THREAD
     calls = TrainedFusedCalls(recorder)
-    threads = record_new_threads(lambda: Unrecorded(path))
-    elsewhere = note_unrecorded(path, recorder.elsewhere, recorder.remarks)
-    memory = recorder.memory.forget_freed()
-    with elsewhere, memory, keep_numbers(), torch.enable_grad(), calls, recorder, path, threads:
+    with recorder.watch_surroundings(), keep_numbers(), torch.enable_grad(), calls, recorder, path:
         step(module, inputs, update_of(model), recorder, calls)
     return recorder

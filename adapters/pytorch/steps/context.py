@@ -22,10 +22,7 @@ from ..model import versions
 from ..trace import finish_trace
 from ..tracing.higher_order import disable_compilation, run_uncompiled
 from ..tracing.numpy_crossings import LEAVING, MAKING
-from ..tracing.threads import record_new_threads
-from ..tracing.unrecorded_work import note_unrecorded
 from ..tracing.wrapped_functions import wrap_function
-from ..training import RAN_ON_ANOTHER_THREAD, Unrecorded
 from .frames import called_by
 from .recorded_model import RecordedModel
 from .recorder import StepRecorder
@@ -155,20 +152,17 @@ class StepContext:
 
     def enter(self, done: Callable[[], None] = lambda: None) -> None:
         """Begin to record; ``done`` is called after each step of an optimiser."""
-        recorder, path = self.recorder, self.recorder.path
-        recorder.unfollowed = RAN_ON_ANOTHER_THREAD
+        recorder = self.recorder
         with ExitStack() as stack:
             for each in (
-                note_unrecorded(path, recorder.elsewhere, recorder.remarks, self._loads),
-                recorder.memory.forget_freed(),
+                recorder.watch_surroundings(self._loads),
                 eager(),
                 disable_compilation(),
                 run_uncompiled(recorder.opens),
                 recorder.follow_passes(),
                 crossings(recorder),
                 nullcontext() if self.optimizers_told else optimizers(recorder, done),
-                record_new_threads(lambda: Unrecorded(path)),
-                path,
+                recorder.path,
                 self._run_counters(),
                 recorder,
             ):

@@ -6,7 +6,7 @@ steps/recorder.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -21,6 +21,8 @@ from .fused_calls import FusedCalls
 from .launches import see, unsee
 from .module_path import ModulePath
 from .numpy_crossings import Crossings
+from .threads import record_new_threads
+from .unrecorded_work import note_unrecorded
 from .unrecorded_writes import MarkedMemory
 from .wrappers import is_fake, is_wrapper
 
@@ -154,6 +156,16 @@ class Recorder(TorchDispatchMode):
             op = op._replace(attrs=dict(op.attrs, **{ON_THREAD: True}))
         with self._lock:
             self._tally.add(op)
+
+    @contextmanager
+    def watch_surroundings(self, is_apart: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Within this, threads that start are followed, and what no mode sees becomes a problem or a note of the trace.
+
+        ``is_apart()`` says that what a process does now is no part of the call.
+        """
+        unseen = note_unrecorded(self.path, self.elsewhere, self.remarks, is_apart)
+        with unseen, self.memory.forget_freed(), record_new_threads(lambda: self.beside(self.path.current)):
+            yield
 
     @contextmanager
     def beside(self, layer: str) -> Iterator[None]:

@@ -20,6 +20,7 @@ torch = pytest.importorskip("torch")
 
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
+from reconcile.adapters.pytorch.phases import RAN_ON_ANOTHER_THREAD  # noqa: E402
 from reconcile.adapters.pytorch.tracing import unrecorded_work as elsewhere  # noqa: E402
 from reconcile.core.records import Trace  # noqa: E402
 from tests.adapters.pytorch.tracing.test_numpy_crossings import net  # noqa: E402
@@ -98,9 +99,7 @@ def test_a_training_step_names_the_layer_that_started_a_thread() -> None:
             return threads.submit(torch.sin, x).result()
 
     trace = traced(on_new_thread, "a training step")
-    assert [(p.op, p.layer, p.reason) for p in trace.problems] == [
-        ("(thread)", "middle", training.RAN_ON_ANOTHER_THREAD)
-    ]
+    assert [(p.op, p.layer, p.reason) for p in trace.problems] == [("(thread)", "middle", RAN_ON_ANOTHER_THREAD)]
 
 
 def test_nothing_is_watched_where_no_other_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
