@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconcile.core.records import MAC
 from reconcile.engine.answer import Answer
-from reconcile.products.audit import html
+from reconcile.products.audit import report
 from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.verdict import State, Verdict
 from reconcile.products.decode.grammar import Candidate
@@ -37,4 +37,4 @@ def audit(rows: int = 12) -> str:
             if explained
             else Verdict(claim, state, macs=value, reason="no reading gives it: the nearest is 3 % away")
         )
-    return html.to_html(found, (3, 1000), "reconcile audit claims.csv --out audit")
+    return report.to_html(found, (3, 1000), "reconcile audit claims.csv --out audit")

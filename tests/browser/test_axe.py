@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reconcile.products.audit import html
+from reconcile.products.audit import report
 from reconcile.products.scorecard import cells as score
 from reconcile.products.scorecard import page as scorecard_page
 from reconcile.products.scorecard.report import Board
@@ -36,7 +36,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "incomplete": lambda: to_html(samples.incomplete(), None, ""),
     "training": lambda: to_html(steps(12), None, ""),
     "aligned": lambda: to_html(aligned(12), None, ""),
-    "audit": lambda: html.to_html(VERDICTS, (3, 1000), "reconcile audit claims.csv"),
+    "audit": lambda: report.to_html(VERDICTS, (3, 1000), "reconcile audit claims.csv"),
     "scorecard of two families": lambda: scorecard_page.to_html(two_families()),
     "scorecard": lambda: scorecard_page.to_html(Board(score.read_cards())),
 }

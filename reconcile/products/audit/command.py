@@ -84,7 +84,7 @@ def audit(
     from ..sweep import page as sweep_page
     from ..sweep import store
     from ..sweep.cells import request_of
-    from . import cell, hints, html, report
+    from . import cell, hints, report
     from .claim_cells import cells_of
     from .claims import Claim, read_claims
     from .verdict import State, by_chance, verdicts
@@ -115,7 +115,7 @@ def audit(
         drawn = by_chance(judged, of_row)
         text = to_markdown(report.describe_audit(judged, drawn, command, found))
         pages_ = {"README": text, "audit": report.to_csv(judged), "costs": sweep_page.costs(finished)}
-        store.write_pages(out, {**pages_, "index": html.to_html(judged, drawn, command, found)})
+        store.write_pages(out, {**pages_, "index": report.to_html(judged, drawn, command, found)})
 
     where: dict[str, Any] = {"jobs": jobs, "dask": dask, "fresh": fresh, "quiet": quiet}
     finished = run_all(requests, out, pages, **where, run=cell.run_cell)

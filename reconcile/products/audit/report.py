@@ -1,16 +1,36 @@
-"""The Markdown page of an audit as a Document, and its CSV table: functions of the verdicts alone."""
+"""The pages of an audit, functions of its verdicts: a Document, HTML with a searchable table of all rows, and CSV."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib import resources
+
+from markupsafe import Markup
 
 from ...core import table
 from ...core.text import number, probability
-from ...report.document import Block, Document, Inline, Items, Span, Table, Text, mark_code, strong, tabulate
+from ...report.document import (
+    Block,
+    Document,
+    Fold,
+    Inline,
+    Items,
+    Span,
+    Table,
+    Text,
+    mark_code,
+    section,
+    strong,
+    tabulate,
+)  # fmt: skip
+from ...report.document.html import blocks_to_html
+from ...report.page import finalize, hash_of, style_page
+from ...report.rendering import environment
 from . import summary
 from .claims import COLUMNS, WRITTEN
+from .scatter_plot import picture
 from .source_inference import Found
-from .verdict import Verdict
+from .verdict import State, Verdict
 
 MOST = 200
 """Rows of a page that lists them."""
@@ -144,3 +164,34 @@ def _line(verdict: Verdict) -> tuple[str, ...]:
 def chance(verdict: Verdict) -> str:
     """``0.036 %``; '' for a figure without a reading."""
     return "" if verdict.chance is None else probability(verdict.chance)
+
+
+def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "", found: Sequence[Found] = ()) -> str:
+    """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found`` is
+    what each source counts."""
+    template = environment(finalize, autoescape=True, package=__package__, folder=".")
+    rules, script = (resources.files(__package__).joinpath(f"audit.{end}").read_text("utf-8") for end in ("css", "js"))
+    style = style_page(rules)
+    present = {verdict.state for verdict in verdicts}
+    groups = summary.several(verdicts)
+    sources, readings = describe_sources(found), describe_readings(verdicts)
+    several = (Fold(f"{number(len(groups))} models", (tabulate_models(groups),)),) if groups else ()
+    parts = (
+        ("What each source counts", sources),
+        ("What the explained figures count", readings),
+        ("Several figures for one model", several),
+    )
+    words = Fold("Words of this page", (describe_words(verdicts),))
+    return template.get_template("audit.html.j2").render(
+        verdicts=verdicts,
+        states=[state for state in State if state in present],
+        introduction=blocks_to_html((*introduce(verdicts, drawn, command), words)),
+        picture=picture(verdicts),
+        drawn=[state for state in State if any(v.state is state and v.macs for v in verdicts)],
+        parts=blocks_to_html(block for title, blocks in parts for block in section(title, *blocks)),
+        chance=chance,
+        style=Markup(style),
+        style_hash=Markup(hash_of(style)),
+        script=Markup(script),
+        script_hash=Markup(hash_of(script)),
+    )

@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from reconcile.core.records import MAC
-from reconcile.products.audit import html
+from reconcile.products.audit import report
 from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.scatter_plot import picture
 from reconcile.products.audit.verdict import State, Verdict
@@ -63,7 +63,7 @@ def test_a_dot_opens_its_row_and_has_the_colour_of_its_verdict() -> None:
         ("#row-9", "open"),
     ]
     assert svg.findall("a")[1][0][0].text == f"{HOSTILE}: 3G, 3 × the MACs that ran, not explained"
-    text = html.to_html(verdicts, (0, 1))
+    text = report.to_html(verdicts, (0, 1))
     assert re.findall(r'<tr id="(row-\d+)"', text) == ["row-7", "row-9", "row-11"]
 
 

@@ -7,7 +7,7 @@ import re
 
 from reconcile.core.causes import Cause
 from reconcile.core.records import FLOP, MAC
-from reconcile.products.audit import html, report, summary
+from reconcile.products.audit import report, summary
 from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.verdict import State, Verdict
 from reconcile.products.decode.grammar import Candidate
@@ -84,7 +84,7 @@ def test_the_page_lists_every_row_of_a_short_table_alone() -> None:
 
 
 def test_the_html_page_has_every_row_and_no_tag_of_a_table() -> None:
-    text = html.to_html(VERDICTS, (3, 1000), f"reconcile audit {HOSTILE}")
+    text = report.to_html(VERDICTS, (3, 1000), f"reconcile audit {HOSTILE}")
     found = Document(text)
     assert len(found.all("script")) == 1
     assert text_of_html.escape(HOSTILE).replace("&#x27;", "'") in text.replace("&#39;", "'")

@@ -9,8 +9,7 @@ import pytest
 
 from reconcile.core.records import FLOP, MAC
 from reconcile.products.audit.claims import Claim
-from reconcile.products.audit.html import to_html
-from reconcile.products.audit.report import describe_audit, to_csv
+from reconcile.products.audit.report import describe_audit, to_csv, to_html
 from reconcile.products.audit.source_inference import Known
 from reconcile.products.audit.verdict import State, Verdict, by_chance, chance, verdict, verdicts
 from reconcile.products.decode.grammar import Candidate
