@@ -1,8 +1,8 @@
 """``reconcile audit``: explains each published number in a table of claims, or says why it has no explanation.
 
-``claims`` reads the table, ``models`` makes a cell of a sweep for each model that it names, ``cell`` reads one model's trace in a
-process of its own, ``verdict`` looks the numbers up in it, ``page`` shows them all, ``sources`` makes tables of what libraries
-publish.
+``claims`` reads the table, ``claim_cells`` makes a cell of a sweep for each model that it names, ``cell`` reads one model's trace
+in a process of its own, ``verdict`` looks the numbers up in it, ``report`` shows them all, ``published_tables`` makes tables of
+what libraries publish.
 """
 
 from ...core.product import Command, Product

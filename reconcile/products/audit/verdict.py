@@ -46,7 +46,7 @@ class Verdict:
         chance: The probability that a random figure of as many digits has a reading as simple; None without a reading.
         macs: The multiply-adds of its model; 0 if unknown.
         reason: Why there is no reading; '' if there is one.
-        known: The readings of its source, by its other rows (evidence.py).
+        known: The readings of its source, by its other rows (source_inference.py).
         lost: The products without those of fused attention; 0 where none ran.
     """
 

@@ -1,6 +1,6 @@
 """Conventions of published utilisations (formula, recomputation or not, peak), and a row's value under each of them.
 
-table.py infers which convention each source of ``reconcile mfu --table`` follows.
+table_verdicts.py infers which convention each source of ``reconcile mfu --table`` follows.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Outcome:
         setup: What it was computed from.
         explained: Whether ``best`` explains it.
         best: The product that does; otherwise the nearest one, or one that chance explains as well.
-        agrees: How ``best`` agrees with the figure, one of ``chance.BEST``; '' if it does not.
+        agrees: How ``best`` agrees with the figure, one of ``agreement.BEST``; '' if it does not.
         fits: How many products agree with the claim.
         chance: The share of random claims that a product as simple explains.
         also: Other single readings that agree: a factor of 2 has several.

@@ -37,7 +37,7 @@ class Verdict:
         statement: What the claim is; '' for a row without enough numbers.
         factor: Its multiple of what the source's convention gives, 1 for an explained row without a reading; None if it has none.
         convention: How its source counts; '' if that was not found.
-        agrees: How the explanation agrees with the claim's digits, one of ``chance.BEST``; '' if nothing explains it.
+        agrees: How the explanation agrees with the claim's digits, one of ``agreement.BEST``; '' if nothing explains it.
         chance: The share of random claims that would be explained as well; None if nothing explains it.
         reason: Why it is not explained, or what its source states in another way; '' for neither.
         peak: The peak that the claim was divided by, where a convention alone explains it; '' otherwise.
@@ -61,7 +61,7 @@ STATED = (
     (r"without self-attention|no attention|^6 ?\*? ?(?:N|ND|params|parameters)\b(?!.*(?:12|attention))", "6n"),
     (r"12 ?\*? ?L|12\*layers|PaLM|Chowdhery|nanoGPT|4 ?\*? ?d_model|\+ ?12", "palm"),
 )
-"""Patterns of the cell ``formula_stated`` with the names of the formulas (shapes.py) that they state."""
+"""Patterns of the cell ``formula_stated`` with the names of the formulas (closed_forms.py) that they state."""
 
 
 def stated_formula(row: Row) -> str:
