@@ -42,7 +42,7 @@ class PlainConsole(Console):
 
 def show(result: Answer, statement: Statement | None, files: Sequence[Path], *, quiet: bool, verbose: bool) -> None:
     """Print the run. With ``quiet``, what could not run and why goes to stderr."""
-    for line in view.list_lost(result) if quiet else ():
+    for line in view.list_failed_counters(result) if quiet else ():
         say(clean(line), err=True)
     print_safely(lambda console: terminal.show(result, console, statement, files, quiet=quiet, verbose=verbose))
 

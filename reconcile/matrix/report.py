@@ -33,6 +33,7 @@ from ..report.document import (
     Text,
     mark_code,
     section,
+    spans_of,
 )
 from ..report.document.markdown import to_markdown
 from ..report.json_statements import statement_data
@@ -83,7 +84,7 @@ class CounterRow:
         """Why there is no number; '' if there is one."""
         if self.verdict is None:
             return self.cell.reason or "no counter of this environment runs on this model"
-        return "" if self.verdict.off is not None else view.reason(self.verdict)
+        return "" if self.verdict.off is not None else view.describe_reason(self.verdict)
 
 
 def rows(result: MatrixResult) -> list[CounterRow]:
@@ -139,7 +140,7 @@ def origin(result: MatrixResult, name: str, total: int | None) -> str:
     """As ``origin`` in report/view.py, for a name that carries its environment."""
     environment, _, counter = name.partition(": ")
     run = next((c.result for c in result.cells if c.environment.name == environment), None)
-    return f"{environment}: {view.origin(run, counter, total)}" if run is not None else name
+    return f"{environment}: {view.describe_origin(run, counter, total)}" if run is not None else name
 
 
 def summary(result: MatrixResult) -> str:
@@ -211,16 +212,16 @@ def describe_matrix(result: MatrixResult, command: str = "", *, verbose: bool = 
     the work that ran. Without ``verbose`` a terminal shows the largest layers of each cause."""
     limit = None if verbose else LAYERS
     own = [s for cell in result.cells for s in to_the_work(cell)] if verbose else []
-    neighbours = [x for s in result.neighbours for x in _describe_statement(result, s, limit)]
-    ran = Items(tuple(work(result)))
+    neighbours: list[Block] = [x for s in result.neighbours for x in _describe_statement(result, s, limit)]
+    ran: tuple[Block, ...] = (Text("The work that ran:"), Items(tuple(work(result)))) if work(result) else ()
     return Document(
         f"{result.model}: FLOP counters, environment by environment",
         summary(result),
         (
-            Text(("Convention: ", result.convention.name, ". ", *mark_code(result.convention.meaning))),
+            Text(("Convention: ", result.convention.name, ". ", *spans_of(mark_code(result.convention.meaning)))),
             Heading("Totals"),
             Table(TOTALS, tuple(map(_total_cells, rows(result)))),
-            *([Text("The work that ran:"), ran] if ran.items else []),
+            *ran,
             Heading("Environments"),
             Table(ENVIRONMENTS, tuple(map(_environment_cells, result.cells))),
             Items(tuple(list_borrowed(result))),
@@ -240,12 +241,12 @@ def describe_matrix(result: MatrixResult, command: str = "", *, verbose: bool = 
 def _total_cells(row: CounterRow) -> tuple[Inline, ...]:
     name = row.cell.environment.name
     if row.verdict is None:
-        return (name, *[""] * 7, Span(view.word(row.state.value), row.state.value), row.reason)
+        return (name, *[""] * 7, Span(view.state_word(row.state.value), row.state.value), row.reason)
     return (name, *counter_cells(row.verdict))
 
 
 def _environment_cells(cell: EnvironmentResult) -> tuple[str, ...]:
-    state = view.word(cell.state.value) + (f": {cell.reason}" if cell.result is None else "")
+    state = view.state_word(cell.state.value) + (f": {cell.reason}" if cell.result is None else "")
     found = ", ".join(f"{name} {version}" for name, version in versions(cell).items())
     return cell.environment.name, cell.environment.title, cell.environment.python, found, state
 
@@ -264,8 +265,8 @@ def list_problems(result: MatrixResult) -> Iterator[str]:
     for cell in result.cells:
         run, problems = cell.result, [f"{cell.state.value}: {cell.reason}"]
         if run is not None:
-            problems = [view.broken_sentence(*pair) for pair in view.broken(run)]
-            problems += [*view.unknown_sentences(run), *view.traces_lost(run), *view.list_lost(run)]
+            problems = [view.broken_sentence(*pair) for pair in view.list_broken_rules(run)]
+            problems += [*view.unknown_sentences(run), *view.list_missing_traces(run), *view.list_failed_counters(run)]
         yield from (f"{cell.environment.name}: {problem}" for problem in problems)
     for s in result.neighbours:
         if s.state is State.UNEXPLAINED:

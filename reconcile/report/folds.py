@@ -125,7 +125,7 @@ def structures(folds: Sequence[Fold[T]]) -> list[Structure[T]]:
     return [Structure(name, counts[name], tuple(found), *prefixes[name]) for name, found in together.items()]
 
 
-def whole(blocks: Sequence[Structure[T]]) -> list[tuple[str, int, str]]:
+def name_structures(blocks: Sequence[Structure[T]]) -> list[tuple[str, int, str]]:
     """What each is called, how many it stands for, and a note. If other lines of a block stand elsewhere, its own name is not
     enough: its only layer has its whole name, and of several the note says how many there are."""
     called = []
@@ -181,13 +181,13 @@ def shares(of_cause: Sequence[Part], few: float | None) -> list[Share]:
 def rows(of_layers: Sequence[LayerRow]) -> list[Fold[LayerRow]]:
     """The rows of a table of layers."""
     return fold(
-        of_layers, lambda row: row.layer, lambda row: frozen((row.work, row.counters, row.causes, row.residuals))
+        of_layers, lambda row: row.layer, lambda row: freeze((row.work, row.counters, row.causes, row.residuals))
     )
 
 
 def phases(of_layers: Sequence[PhaseRow]) -> list[Fold[PhaseRow]]:
     """The rows of a table by phase."""
-    return fold(of_layers, lambda row: row.layer, lambda row: frozen((row.flops, row.known)))
+    return fold(of_layers, lambda row: row.layer, lambda row: freeze((row.flops, row.known)))
 
 
 def names(layers: Iterable[str], few: int = 1) -> list[str]:
@@ -195,7 +195,7 @@ def names(layers: Iterable[str], few: int = 1) -> list[str]:
     return [each.name for each in fold(list(dict.fromkeys(layers)), lambda layer: layer, lambda _: None, few)]
 
 
-def same(each: Sequence[T], shown: Callable[[T], Hashable], together: bool = True) -> list[list[T]]:
+def group_same(each: Sequence[T], shown: Callable[[T], Hashable], together: bool = True) -> list[list[T]]:
     """One list for those that show the same, in the order of the first; without ``together``, one list each."""
     groups: dict[Any, list[T]] = {}
     for index, one in enumerate(each):
@@ -203,7 +203,7 @@ def same(each: Sequence[T], shown: Callable[[T], Hashable], together: bool = Tru
     return list(groups.values())
 
 
-def short(counters: Sequence[str]) -> list[str]:
+def shorten_variants(counters: Sequence[str]) -> list[str]:
     """``tf.profiler@function``, ``@frozen``: the name of a counter is not repeated before each of its variants."""
     families = [name.partition("@")[0] for name in counters]
     return [
@@ -212,7 +212,7 @@ def short(counters: Sequence[str]) -> list[str]:
     ]
 
 
-def variants(counters: Sequence[str], of: Sequence[str]) -> list[str]:
+def join_variants(counters: Sequence[str], of: Sequence[str]) -> list[str]:
     """The names, with ``tf.profiler@*`` for all variants of a counter that are in the run."""
     families: dict[str, list[str]] = {}
     for name in of:
@@ -222,11 +222,11 @@ def variants(counters: Sequence[str], of: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(whole.get(name, name) for name in counters))
 
 
-def frozen(value: Any) -> Any:
+def freeze(value: Any) -> Any:
     """Mappings in tuples as something hashable, whatever the order of their keys."""
     if isinstance(value, Mapping):
-        return frozenset((key, frozen(inner)) for key, inner in value.items())
-    return tuple(map(frozen, value)) if isinstance(value, tuple) else value
+        return frozenset((key, freeze(inner)) for key, inner in value.items())
+    return tuple(map(freeze, value)) if isinstance(value, tuple) else value
 
 
 def _split_numbers(name: str) -> tuple[_Numbers, _Numbers]:

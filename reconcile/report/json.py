@@ -27,7 +27,7 @@ from ..engine.phases import PhaseRow
 from ..engine.verdict import CounterVerdict, Figure, Verdict
 from .json_statements import statement_data
 from .json_text import OWN, Form, Listed, at_once, layout, made_late, plain
-from .view import reason
+from .view import describe_reason
 
 SCHEMA = 1
 
@@ -103,7 +103,7 @@ def _counter(counter: CounterVerdict) -> dict[str, Any]:
         "off": counter.off,
         "ratio": counter.ratio,
         "causes": [{"cause": cause, "amount": amount} for cause, amount in counter.causes],
-        "reason": "" if counter.off is not None else reason(counter),
+        "reason": "" if counter.off is not None else describe_reason(counter),
     }
 
 

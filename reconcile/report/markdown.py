@@ -82,9 +82,9 @@ def _render_page(
         components=markdown_tables.components(result, most),
         table=table,
         across=_between(result),
-        broken=view.broken(result),
-        unknown=view.unknown(result),
-        lost=view.traces_lost(result),
+        broken=view.list_broken_rules(result),
+        unknown=view.list_unknown_ops(result),
+        lost=view.list_missing_traces(result),
         left_out=list(view.list_left_out(result)),
         command=command,
         pictures=pictures,
@@ -108,13 +108,13 @@ def _template() -> jinja2.Template:
         lines_folded=markdown_tables.between,
         times=lambda amount, count: Raw(times(amount, count)),
         layers_alike=lambda each: Raw(f" × {number(each.count)}" if each.count > 1 else ""),
-        list_of=lambda names: Raw(", ".join(map(markdown, folds.short(names)))),
+        list_of=lambda names: Raw(", ".join(map(markdown, folds.shorten_variants(names)))),
         file=lambda name: Raw(quote(name)),
         shapes=_shapes,
         names=lambda keys: Raw(", ".join(markdown(k) for k in keys)),
-        words=view.word,
-        reason=view.reason,
-        distance=view.distance,
+        words=view.state_word,
+        reason=view.describe_reason,
+        distance=view.describe_distance,
         phases=lambda trace, result: Raw(view.by_phase(result, trace)),
         phase_cell=lambda row, phase: Raw(view.phase_cell(row, phase)),
         phase_ratio=lambda row: Raw(view.phase_ratio(row)),
@@ -175,10 +175,10 @@ def _bridges(result: Answer, headline: Statement | None) -> list[tuple[Statement
         return (s.to, s.state, s.reason, s.from_total, origin_of(s.from_), s.to_total, lines)
 
     def origin_of(name: str) -> str:
-        return view.origin(result, name, None).removeprefix(name)
+        return view.describe_origin(result, name, None).removeprefix(name)
 
     own = [v.statement for v in result.verdict.counters if v.statement is not None]
-    groups = folds.same([s for s in own if not (long and s is headline)], make_key, long)
+    groups = folds.group_same([s for s in own if not (long and s is headline)], make_key, long)
     return [(first, others) for first, *others in groups]
 
 
@@ -191,7 +191,7 @@ def _evidence(statement: Statement) -> Iterator[tuple[str, Evidence, str, Raw, l
         cause, e = row
         return (cause, e.side, e.counter, e.rule, e.source, e.seen_times, e.times, e.component, e.formula, _ops(e))
 
-    for group in folds.same(every, make_key, len(every) > folds.FEW):
+    for group in folds.group_same(every, make_key, len(every) > folds.FEW):
         cause, first = group[0]
         where = folds.names(e.layer for _, e in group)
         inputs = dict.fromkeys(e.seen[0].inputs if e.seen else () for _, e in group)
@@ -216,7 +216,7 @@ def _tabulate_counters(counters: Sequence[CounterVerdict]) -> str:
 def describe_statement(result: Answer, statement: Statement) -> document.Statement:
     """A statement of a run with the origin of its totals."""
     ends = ((statement.from_, statement.from_total), (statement.to, statement.to_total))
-    totals = "Normalised totals: " + " → ".join(view.origin(result, *end) for end in ends)
+    totals = "Normalised totals: " + " → ".join(view.describe_origin(result, *end) for end in ends)
     return document.Statement(statement, tuple(row.layer for row in result.layers), totals=totals)
 
 

@@ -46,8 +46,8 @@ def layers(result: Answer, most: int | None) -> dict[str, Any] | None:
         every = [row for each in rest for row in each.lines]
         rows = [*rows, _one(sum_rows(_rest(len(every), "layer"), every))]
     return {
-        "frameworks": folds.same(frameworks, lambda f: tuple(row.work.get(f) for row in result.layers), long),
-        "counters": folds.same(
+        "frameworks": folds.group_same(frameworks, lambda f: tuple(row.work.get(f) for row in result.layers), long),
+        "counters": folds.group_same(
             counters,
             lambda c: tuple((row.counters.get(c), tuple(to_the_work(row, c).items())) for row in result.layers),
             long,
@@ -67,9 +67,9 @@ def counter_cells(v: CounterVerdict) -> tuple[Inline, ...]:
     reported, total = ("" if n is None else number(n) for n in (v.ledger.total, v.ledger.normalised_total))
     off = ("", "") if v.off is None or v.work is None else (format_signed(-v.off), number(v.work))
     cause = f"{v.largest[0]} {format_signed(v.largest[1])}" if v.largest else ""
-    state = Span(view.word(v.state.value), v.state.value)
-    why = view.reason(v) if v.off is None else cause
-    return v.ledger.counter, reported, v.ledger.unit, total, *off, view.distance(v), state, why
+    state = Span(view.state_word(v.state.value), v.state.value)
+    why = view.describe_reason(v) if v.off is None else cause
+    return v.ledger.counter, reported, v.ledger.unit, total, *off, view.describe_distance(v), state, why
 
 
 def between(adjustments: Sequence[Adjustment], most: int | None) -> tuple[Sequence[Fold[Adjustment]], str, int]:

@@ -52,7 +52,12 @@ def _counter_cells(counter: CounterVerdict, most: float) -> tuple[Inline, ...]:
     reported = "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit}"
     first = (ledger.counter, reported, "" if total is None else number(total))
     if counter.off is None:
-        return (*first, Span(view.word(counter.state.value), counter.state.value), "", view.reason(counter))
+        return (
+            *first,
+            Span(view.state_word(counter.state.value), counter.state.value),
+            "",
+            view.describe_reason(counter),
+        )
     work = counter.work or 0
     state = State.EQUAL if counter.exact else State.EXPLAINED if counter.state is State.EQUAL else counter.state
     causes = ", ".join(f"{cause} {format_signed(amount)}" for cause, amount in counter.causes)
@@ -63,7 +68,7 @@ def _counter_cells(counter: CounterVerdict, most: float) -> tuple[Inline, ...]:
 def _describe_furthest(result: Answer, counter: CounterVerdict | None) -> tuple[document.Block, ...]:
     if counter is None or counter.statement is None:
         return ()
-    title = f"The largest difference: {counter.ledger.counter}, {view.distance(counter)} the work that ran"
+    title = f"The largest difference: {counter.ledger.counter}, {view.describe_distance(counter)} the work that ran"
     layers = tuple(row.layer for row in result.layers)
     return Heading(title), document.Statement(counter.statement, layers, LAYERS, most=LAYERS)
 

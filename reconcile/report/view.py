@@ -23,7 +23,7 @@ from ..engine.verdict import CounterVerdict
 CAUSES = 3  # in a sentence; the statements have all of them
 
 
-def distance(counter: CounterVerdict) -> str:
+def describe_distance(counter: CounterVerdict) -> str:
     """``91.9 % below``, ``1.2 % above``, ``0``, ``same total`` by errors that offset each other; empty if it is unknown."""
     if counter.off is None:
         return ""
@@ -33,7 +33,7 @@ def distance(counter: CounterVerdict) -> str:
     return f"{how} {'below' if counter.off < 0 else 'above'}"
 
 
-def word(state: str) -> str:
+def state_word(state: str) -> str:
     """A state's value as people read it: ``exact``, ``explained``, ``not comparable``."""
     return "exact" if state == State.EQUAL.value else state.replace("_", " ")
 
@@ -43,7 +43,7 @@ def describe_closing(counter: CounterVerdict, brief: bool = False) -> str:
     ops that the counter reported as unsupported."""
     left = "" if brief else _left_out(counter.ledger)
     if counter.off is None:
-        return f"{counter.state.value.replace('_', ' ')}: {as_sentence(reason(counter))}"
+        return f"{counter.state.value.replace('_', ' ')}: {as_sentence(describe_reason(counter))}"
     unexplained = counter.state is State.UNEXPLAINED and counter.statement is not None and counter.statement.residual
     rest = f" {number(unexplained)} FLOP remain unexplained." if unexplained else ""
     if counter.exact:
@@ -51,7 +51,7 @@ def describe_closing(counter: CounterVerdict, brief: bool = False) -> str:
     if brief and counter.off:
         return f"{_to_add(counter)}.{rest}"
     if counter.off:
-        how = f"{distance(counter)} the work that ran"
+        how = f"{describe_distance(counter)} the work that ran"
     elif counter.state is State.UNEXPLAINED:
         how = "the right total, and not by the rules that it is known to follow"
     else:
@@ -66,7 +66,7 @@ def _to_add(counter: CounterVerdict) -> str:
     return f"to add: {', '.join(causes[:CAUSES])}{more}" if causes else "no cause"
 
 
-def reason(counter: CounterVerdict) -> str:
+def describe_reason(counter: CounterVerdict) -> str:
     """Why there is no number to compare: an incomplete trace, else the reason of the ledger or of the statement."""
     if counter.incomplete and counter.state is State.NOT_COMPARABLE:
         return f"{counter.incomplete} is incomplete"
@@ -104,7 +104,7 @@ def default_statement(result: Answer) -> Statement | None:
     return ranked[0] if ranked else None
 
 
-def origin(result: Answer, name: str, total: int | None) -> str:
+def describe_origin(result: Answer, name: str, total: int | None) -> str:
     """The origin of one end's normalised total: ``thop 250 FLOP (reported 125 MAC × 2)``."""
     ledger = next((x for x in result.ledgers if x.counter == name), None)
     if total is None and ledger is not None:
@@ -119,7 +119,7 @@ def origin(result: Answer, name: str, total: int | None) -> str:
     return f"{name} {number(total)} FLOP (reported {number(ledger.total)} {ledger.unit}{times})"
 
 
-def ways(result: Answer) -> list[str]:
+def list_variants(result: Answer) -> list[str]:
     """What the members of a family stand for, where several of one ran: ``@frozen``: tf.profiler on the frozen graph."""
     ran = [known_counters()[x.counter] for x in result.ledgers if x.counter in known_counters()]
     families = Counter(counter.family for counter in ran)
@@ -155,13 +155,13 @@ def summary(result: Answer) -> str:
     return f"{verb}: {counters}" + (f", {', '.join(parts)}." if parts else ".")
 
 
-def list_lost(result: Answer) -> list[str]:
+def list_failed_counters(result: Answer) -> list[str]:
     """A sentence on each counter that failed or was skipped: its name and the reason."""
     kinds = (State.FAILED, State.SKIPPED)
     return [f"{v.ledger.counter}: {describe_closing(v)}" for v in result.verdict.counters if v.state in kinds]
 
 
-def broken(result: Answer) -> list[tuple[LedgerResult, Mismatch]]:
+def list_broken_rules(result: Answer) -> list[tuple[LedgerResult, Mismatch]]:
     """Every rule that broke, with its ledger."""
     return [(ledger, m) for ledger in result.ledgers for m in ledger.mismatches]
 
@@ -174,7 +174,7 @@ def broken_sentence(ledger: LedgerResult, m: Mismatch) -> str:
     )
 
 
-def unknown(result: Answer) -> list[tuple[TraceResult, Unknown]]:
+def list_unknown_ops(result: Answer) -> list[tuple[TraceResult, Unknown]]:
     """Every op whose work is unknown, with its trace."""
     return [(trace, u) for trace in result.traces for u in trace.unknown]
 
@@ -203,7 +203,7 @@ def unknown_sentences(result: Answer) -> list[str]:
     return sentences
 
 
-def traces_lost(result: Answer) -> list[str]:
+def list_missing_traces(result: Answer) -> list[str]:
     """A sentence on each trace that is missing altogether."""
     missing = [t for t in result.traces if not t.complete and not t.unknown]
     return [

@@ -14,7 +14,7 @@ from reconcile.core.text import clean
 from reconcile.engine.answer import Answer
 from reconcile.engine.statements import statement_between, turn
 from reconcile.report import foot
-from reconcile.report.view import word
+from reconcile.report.view import state_word
 from tests.browser.page import Page, integer
 from tests.browser.results import gru_demo
 from tests.outside import three
@@ -109,7 +109,7 @@ def test_between_any_two_ends_it_is_the_statement_of_the_reports(show: Show, run
                 assert said is None or trouble == f"{said.state.value.replace('_', ' ')}: {said.reason}"
                 continue
             assert read(page) == (said.from_total, said.to_total, sums(said)), (view.convention.name, from_, to)
-            assert page.text("#reading .chip") == word(said.state.value)
+            assert page.text("#reading .chip") == state_word(said.state.value)
             joined += 1
     assert joined
 

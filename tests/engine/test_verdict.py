@@ -251,8 +251,11 @@ def test_terminal_markdown_and_json_say_the_same(sample: Callable[[], Answer]) -
     for sentence in sentences:
         assert sentence in page.text
         assert " ".join(sentence.split()) in screen
-    problems = [view.summary(result), *(view.unknown_sentence(*one) for one in view.unknown(result))]
-    problems += [*view.traces_lost(result), *(view.broken_sentence(*one) for one in view.broken(result))]
+    problems = [view.summary(result), *(view.unknown_sentence(*one) for one in view.list_unknown_ops(result))]
+    problems += [
+        *view.list_missing_traces(result),
+        *(view.broken_sentence(*one) for one in view.list_broken_rules(result)),
+    ]
     for text in (page.text, screen, joined(result, quiet=True)):
         assert [sentence for sentence in problems if sentence not in " ".join(text.split())] == []
     assert [f["sentence"] for f in data["figures"]] == [f.sentence for f in said.figures]

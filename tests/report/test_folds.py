@@ -142,7 +142,7 @@ def test_a_part_of_a_block_is_not_called_the_block() -> None:
         (name, odd.get(name, 1)) for i in range(8) for name in (f"layers.{i}.{part}" for part in ("q", "k", "v", "up"))
     ]
     blocks = folds.structures(folded([*lines, ("head", 3)]))
-    labels = folds.whole(blocks)
+    labels = folds.name_structures(blocks)
     assert labels == [
         ("layers.0", 1, ", 2 of 4 layers"),
         ("layers.0..7.v", 8, ""),
@@ -156,7 +156,7 @@ def test_a_part_of_a_block_is_not_called_the_block() -> None:
 @settings(max_examples=25)
 @given(st.lists(paths, max_size=40).map(lambda names: [(name, i % 3) for i, name in enumerate(dict.fromkeys(names))]))
 def test_no_two_blocks_have_one_label(lines: list[tuple[str, int]]) -> None:
-    labels = folds.whole(folds.structures(folded(lines)))
+    labels = folds.name_structures(folds.structures(folded(lines)))
     assert len(set(labels)) == len(labels)
 
 
@@ -186,9 +186,9 @@ def test_a_few_lines_are_left_alone() -> None:
 
 def test_variants_of_a_counter_are_named_together() -> None:
     run = ["tf@a", "tf@b", "thop"]
-    assert folds.variants(["tf@a", "tf@b", "thop"], run) == ["tf@*", "thop"]
-    assert folds.variants(["tf@a"], run) == ["tf@a"]
-    assert folds.short(["tf@a", "tf@b", "thop"]) == ["tf@a", "@b", "thop"]
+    assert folds.join_variants(["tf@a", "tf@b", "thop"], run) == ["tf@*", "thop"]
+    assert folds.join_variants(["tf@a"], run) == ["tf@a"]
+    assert folds.shorten_variants(["tf@a", "tf@b", "thop"]) == ["tf@a", "@b", "thop"]
 
 
 def grown(blocks: int, odd: int | None = None) -> Answer:

@@ -200,9 +200,12 @@ def test_what_the_others_say_is_said_here(sample: Callable[[], Answer]) -> None:
         *(w.sentence for w in said.withheld),
     ):
         assert sentence in text
-    for found in (*(view.unknown_sentence(*p) for p in view.unknown(result)), *view.traces_lost(result)):
+    for found in (
+        *(view.unknown_sentence(*p) for p in view.list_unknown_ops(result)),
+        *view.list_missing_traces(result),
+    ):
         assert found in text
-    for found in view.broken(result):
+    for found in view.list_broken_rules(result):
         assert view.broken_sentence(*found) in text
 
 

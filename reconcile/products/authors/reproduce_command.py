@@ -40,6 +40,7 @@ def reproduce(
     from ...launch.environments.runs import collect_in
     from ...work import load
     from . import reproduce as cases
+    from .conform import families
 
     check_names("counter", (counter,), known_counters())
     there = collect_in(choose_environment(environment, file, with_, python), lambda text: say(text, err=True))
@@ -50,7 +51,7 @@ def reproduce(
         return
     unit = known_counters()[counter].unit
     differing = 0
-    for difference in cases.differences(counter, cases.families(), lambda request: there(request, lambda _event: None)):
+    for difference in cases.differences(counter, families(), lambda request: there(request, lambda _event: None)):
         if isinstance(difference, str):
             say(difference, err=True)
             continue

@@ -111,7 +111,7 @@ def _tabulate_steps(rows: list[TrainingRow], counters: list[str]) -> Table:
 
 def _group_frameworks(row: TrainingRow) -> list[list[str]]:
     """The frameworks in groups; those of a group do exactly the same work."""
-    return folds.same(list(row.work), lambda name: folds.frozen(row.work[name]))
+    return folds.group_same(list(row.work), lambda name: folds.freeze(row.work[name]))
 
 
 def _divide_passes(row: TrainingRow, framework: str, convention: str) -> str:

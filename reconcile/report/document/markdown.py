@@ -113,7 +113,7 @@ def render_statement(block: Statement, brief: bool = False, most: int | None = N
 
 def why_open(statement: BridgeStatement) -> str:
     """``not comparable: it sees the forward pass only``."""
-    return f"{view.word(statement.state.value)}: {statement.reason or 'no reason was given'}"
+    return f"{view.state_word(statement.state.value)}: {statement.reason or 'no reason was given'}"
 
 
 def statement_rows(

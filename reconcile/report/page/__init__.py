@@ -86,7 +86,7 @@ def hash_of(text: str) -> str:
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
     made = environment(finalize, autoescape=True, package=__package__, folder=".")
-    made.filters.update(spans=_spans, words=view.word)
+    made.filters.update(spans=_spans, words=view.state_word)
     return made.get_template("page.html.j2")
 
 
@@ -182,10 +182,10 @@ def _phase_data(framework: str, table: PhaseTable) -> dict[str, Any]:
 
 
 def _troubles(result: Answer) -> Iterator[tuple[str, list[str]]]:
-    yield "Rules that broke", [view.broken_sentence(*pair) for pair in view.broken(result)]
-    unknown = [view.unknown_sentence(*pair) for pair in view.unknown(result)]
+    yield "Rules that broke", [view.broken_sentence(*pair) for pair in view.list_broken_rules(result)]
+    unknown = [view.unknown_sentence(*pair) for pair in view.list_unknown_ops(result)]
     yield "Unknown work", [*unknown, GIVE_FORMULAS] if unknown else []
-    yield "Missing traces", view.traces_lost(result)
+    yield "Missing traces", view.list_missing_traces(result)
 
 
 def _counter(counter: CounterVerdict) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def _counter(counter: CounterVerdict) -> dict[str, Any]:
         "to_work": format_signed(-counter.off) if counter.off is not None else "",
         "ratio": ratio((counter.off or 0) + (counter.work or 0), counter.work or 0) if known else "",
         "state": counter.state.value,
-        "cause": cause if known else view.reason(counter),
+        "cause": cause if known else view.describe_reason(counter),
     }
 
 

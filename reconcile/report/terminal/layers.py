@@ -67,7 +67,7 @@ def folded_rows(result: Answer) -> int:
 
 def _list_known(result: Answer) -> list[LayerRow]:
     """The rows, without the work of layers that have an op of unknown work."""
-    holes = {(trace.framework, u.layer) for trace, u in view.unknown(result)}
+    holes = {(trace.framework, u.layer) for trace, u in view.list_unknown_ops(result)}
     return [
         replace(row, work={f: work for f, work in row.work.items() if (f, row.layer) not in holes})
         for row in result.layers
@@ -81,13 +81,13 @@ def _amounts(rows: Sequence[LayerRow], homes: dict[str, str], width: int) -> Ren
         return sum(to_the_work(row, counter).values())
 
     frameworks = list(dict.fromkeys(f for row in rows for f in row.work))
-    works = folds.same(frameworks, lambda f: tuple(row.work.get(f, 0) for row in rows))
-    counters = folds.same(list(homes), lambda c: tuple(to_add(row, c) for row in rows))
+    works = folds.group_same(frameworks, lambda f: tuple(row.work.get(f, 0) for row in rows))
+    counters = folds.group_same(list(homes), lambda c: tuple(to_add(row, c) for row in rows))
     off = [alike for alike in counters if any(to_add(row, alike[0]) for row in rows)]
     columns = [
         Column("layer", "left"),
         *(Column("work that ran" if len(works) == 1 else f"work ({', '.join(alike)})") for alike in works),
-        *(Column("\n".join(folds.variants(alike, list(homes)))) for alike in off),
+        *(Column("\n".join(folds.join_variants(alike, list(homes)))) for alike in off),
     ]
     cells: list[list[Text]] = []
     for row in rows:
@@ -116,7 +116,7 @@ def _fold_rows(every: Sequence[LayerRow]) -> list[LayerRow]:
     alike = folds.rows(every)
     if len(alike) > folds.FEW:
         blocks = folds.structures(alike)
-        named = zip(blocks, folds.whole(blocks), strict=True)
+        named = zip(blocks, folds.name_structures(blocks), strict=True)
         return [sum_rows(times(name, count) + note, block.lines) for block, (name, count, note) in named]
     return [sum_rows(times(each.name, each.count), each.lines) for each in alike]
 
@@ -150,12 +150,12 @@ def _layer(
 
     exact: list[str] = []
     counters: list[LayerLine] = []
-    for alike in folds.same(list(homes), make_key, together):
+    for alike in folds.group_same(list(homes), make_key, together):
         value, causes = row.counters.get(alike[0], 0), amounts(alike[0])
         if netted and len(causes) > 1:
             named = ", ".join(cause for cause, _ in sorted(causes, key=lambda each: -abs(each[1])))
             causes = [(named, sum(amount for _, amount in causes))]
-        name = ", ".join(folds.variants(alike, list(homes)))
+        name = ", ".join(folds.join_variants(alike, list(homes)))
         if not causes:
             if row.work.get(homes[alike[0]]) == value:
                 exact += alike

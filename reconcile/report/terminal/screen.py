@@ -19,7 +19,7 @@ from ...engine.answer import Answer
 from ...engine.verdict import CounterVerdict, Verdict
 from .. import view
 from ..alignment import sentences
-from ..folds import FEW, same, short
+from ..folds import FEW, group_same, shorten_variants
 from .columns import widen
 from .layers import folded_rows, folded_table, layer_table
 from .tables import (
@@ -59,7 +59,9 @@ def show(
     below: list[RenderableType] = []
     if not quiet:
         above += [_headline(result, None if brief else chosen), Text(), totals(result, width, brief), Text()]
-        above += [*(Text(clean(line), style="dim") for line in ways), Text()] if (ways := view.ways(result)) else []
+        above += (
+            [*(Text(clean(line), style="dim") for line in ways), Text()] if (ways := view.list_variants(result)) else []
+        )
         if chosen is not None:
             above += _section(
                 f"From {chosen.from_} to {chosen.to}", statement_table(chosen, layers, limit, width, brief)
@@ -133,7 +135,7 @@ def _headline(result: Answer, statement: Statement | None) -> Text:
     text.stylize("bold")
     if statement is not None:
         for name, total in ((statement.from_, statement.from_total), (statement.to, statement.to_total)):
-            text.append("\n  " + view.origin(result, name, total), style="not bold")
+            text.append("\n  " + view.describe_origin(result, name, total), style="not bold")
             if total is not None and abs(total) >= 1000:
                 text.append(f", {si(total)}", style="not bold dim")
     return text
@@ -142,8 +144,8 @@ def _headline(result: Answer, statement: Statement | None) -> Text:
 def _closings(counters: Sequence[CounterVerdict], brief: bool) -> list[RenderableType]:
     """A sentence per counter; with ``brief``, counters with the same sentence share it."""
     lines: list[RenderableType] = []
-    for alike in same(counters, lambda c: (c.state, view.describe_closing(c, brief)), brief):
-        text = Text(", ".join(short([c.ledger.counter for c in alike])) + ": ", style="bold")
+    for alike in group_same(counters, lambda c: (c.state, view.describe_closing(c, brief)), brief):
+        text = Text(", ".join(shorten_variants([c.ledger.counter for c in alike])) + ": ", style="bold")
         text.append(clean(view.describe_closing(alike[0], brief)), style=f"not bold {STYLE[alike[0].state]}")
         lines.append(text)
     return lines
@@ -178,8 +180,10 @@ def _verdict(run_verdict: Verdict) -> list[RenderableType]:
 
 def _problems(result: Answer) -> list[RenderableType]:
     red = STYLE[State.UNEXPLAINED]
-    lines: list[RenderableType] = [Text(clean(view.broken_sentence(*pair)), style=red) for pair in view.broken(result)]
-    lines += [Text(clean(sentence), style=red) for sentence in view.traces_lost(result)]
+    lines: list[RenderableType] = [
+        Text(clean(view.broken_sentence(*pair)), style=red) for pair in view.list_broken_rules(result)
+    ]
+    lines += [Text(clean(sentence), style=red) for sentence in view.list_missing_traces(result)]
     lines += [Text(clean(sentence), style=red) for sentence in view.unknown_sentences(result)]
     lines += [Text(clean(item.sentence)) for item in result.verdict.withheld]
     return lines

@@ -84,9 +84,14 @@ def _list_totals(result: Answer, brief: bool) -> Iterator[list[Text]]:
     for counter in result.verdict.counters:
         ledger = counter.ledger
         reported = "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit:<4}"
-        state = view.word(counter.state.value)
+        state = view.state_word(counter.state.value)
         yield row(
-            ledger.counter, reported, ledger.normalised_total, view.distance(counter), state, STYLE[counter.state]
+            ledger.counter,
+            reported,
+            ledger.normalised_total,
+            view.describe_distance(counter),
+            state,
+            STYLE[counter.state],
         )
 
 
@@ -186,7 +191,7 @@ def _phase_rows(table: PhaseTable, limit: int | None) -> list[tuple[str, PhaseRo
     if len(alike) <= limit:
         return [(times(each.name, each.count), summed_phases(each.name, each.lines)) for each in alike]
     found = folds.structures(alike)
-    named = zip(found, folds.whole(found), strict=True)
+    named = zip(found, folds.name_structures(found), strict=True)
     return [(times(name, n) + note, summed_phases(name, block.lines)) for block, (name, n, note) in named]
 
 
