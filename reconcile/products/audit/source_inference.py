@@ -1,10 +1,11 @@
 """What a source counts, inferred from all of its rows: a mixture of readings and chance, fitted to its published numbers.
 
 Each number of a source is either a reading of its model, printed, or chance: a number whose logarithm is uniform between a
-tenth and ten times the multiply-adds (decode/false_positives.py). A source is a mixture of readings, each with a share, and of chance; the
-shares are those that make its numbers likeliest (expectation maximisation; Dempster, Laird and Rubin 1977). A reading belongs to
-the source if it makes the numbers ``ODDS`` times as likely as they are without it, for each reading that was tried. A release
-that changed a kernel makes two readings of one source; rows with the very same source text say which of them a number follows.
+tenth and ten times the multiply-adds (decode/false_positives.py). A source is a mixture of readings, each with a share, and of
+chance; the shares are those that make its numbers likeliest (expectation maximisation; Dempster, Laird and Rubin 1977). A
+reading belongs to the source if it makes the numbers ``ODDS`` times as likely as they are without it, for each reading that was
+tried. A release that changed a kernel makes two readings of one source; rows with the very same source text say which of them a
+number follows.
 
 No row is evidence for itself. What a row adds to the likelihood of a reading is taken off before the row is read by it, and so is
 the row from the number of rows that support the reading.
