@@ -15,6 +15,7 @@ from reconcile.core.conventions import NAMED
 from reconcile.core.registry import known_counters
 from reconcile.model_zoo.loading import zoo_names
 from tests.cli.conftest import Stub
+from tests.programs import output_of
 
 
 @pytest.mark.parametrize(
@@ -123,8 +124,7 @@ def test_help_loads_no_command_and_no_renderer() -> None:
         loaded = {"rich", "jinja2", "reconcile.cli.commands.run", "reconcile.report"} & set(sys.modules)
         assert not loaded, loaded
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output_of("-c", code)
 
 
 def test_a_closed_pipe_does_not_change_the_verdict_of_a_run(tmp_path: object) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import pytest
 from reconcile.core.errors import EXIT_CRASHED, EXIT_USAGE, of_system
 from reconcile.launch.workers import crashes
 from tests.cli.conftest import Stub, sentence, shell
+from tests.programs import run_program
 
 
 @pytest.mark.parametrize(
@@ -80,13 +78,7 @@ def test_a_defect_ends_a_real_process_with_its_code(tmp_path: Path, start: str) 
         sys.argv = ["reconcile", "run", "--model", "gru_demo", "--out", {str(tmp_path)!r}]
         {start}
     """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
+    done = run_program("-c", code, TMPDIR=str(tmp_path))
     assert done.returncode == EXIT_CRASHED
     assert done.stderr.startswith("Error: this is a defect of reconcile: RecursionError: ")
     assert len(done.stderr.splitlines()) == 1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,10 +15,9 @@ from reconcile.cli import cli
 from reconcile.model_zoo.loading import pair_path
 from reconcile.worker.introspect import documentation
 from reconcile.worker.main import Worker
+from tests.programs import output_of
 from tests.workers import request
 
-ROOT = Path(__file__).parents[2]
-OPTIMIZED = {**os.environ, "PYTHONOPTIMIZE": "2"}
 MODULE = '''"""A module.
 
 With a second line."""
@@ -49,10 +46,7 @@ print(json.dumps([CliRunner().invoke(cli, [*name.split(), "--help"]).output for 
 
 def say(code: str) -> object:
     """What the code prints under ``python -OO``."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=OPTIMIZED, capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+    return json.loads(output_of("-c", code, PYTHONOPTIMIZE="2"))
 
 
 def test_help_is_the_same() -> None:

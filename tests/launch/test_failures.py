@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,11 +19,11 @@ from reconcile.launch.request import RunRequest, run_request
 from reconcile.workflow import run
 from tests.conftest import PAIRS
 from tests.launch.conftest import PATIENCE, until
+from tests.programs import ROOT, run_program
 
 pytestmark = pytest.mark.frameworks
 
 PAIR = str(PAIRS / "misbehaves.py")
-ROOT = Path(__file__).parents[2]
 
 
 TORCH = ("thop", "fvcore", "flop_counter")
@@ -138,25 +139,13 @@ def test_a_hook_that_changes_is_a_broken_rule(tmp_path):
     assert spec.origin is not None
     copy = tmp_path / "thop"
     source = Path(spec.origin).parent
-    subprocess.run(["cp", "-r", str(source), str(copy)], check=True)
+    shutil.copytree(source, copy)
     hooks = copy / "rnn_hooks.py"
     text = hooks.read_text()
     assert text.count("total_ops += hidden_size * 3") == 2  # GRU, then LSTM
     hooks.write_text(text.replace("total_ops += hidden_size * 3", "total_ops += hidden_size * 4", 1))
-    command = [
-        sys.executable,
-        "-m",
-        "reconcile",
-        "run",
-        "--model",
-        "gru_demo",
-        "--counter",
-        "thop",
-        "--out",
-        str(tmp_path),
-    ]
-    env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    words = ("-m", "reconcile", "run", "--model", "gru_demo", "--counter", "thop", "--out", tmp_path)
+    done = run_program(*words, folder=tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
     assert done.returncode == 1, done.stdout + done.stderr
     said = " ".join(done.stdout.split())
     expected = 97 * (3 * 96 * (4064 + 96) + 13 * 96)

@@ -15,6 +15,7 @@ import pytest
 from reconcile.core import signals
 from tests.conftest import IGNORING, SIGNALS, heeded
 from tests.launch.conftest import PATIENCE, STRAY, running, until
+from tests.programs import output_of
 
 Start = Callable[..., "subprocess.Popen[str]"]
 MODEL = STRAY + "def make():\n    stray(os.environ['READY'])\n    time.sleep(1000)\n"
@@ -75,7 +76,7 @@ def test_what_a_test_starts_takes_signals_as_usual(put_back: None) -> None:
         signal.signal(number, signal.SIG_IGN)
     with heeded():
         code = f"import signal; print(*(signal.getsignal(number) for number in {tuple(map(int, SIGNALS))}), sep='\\n')"
-        told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        told = output_of("-c", code)
         for number in SIGNALS:
             signal.raise_signal(number)
     assert told.splitlines() == [str(signal.default_int_handler), *[str(signal.SIG_DFL)] * (len(SIGNALS) - 1)]

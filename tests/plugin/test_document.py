@@ -27,14 +27,9 @@ def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     assert pytest_ == "pytest"
     plugins = ["no:cacheprovider", "no:xdist", "no:reconcile", "reconcile.pytest_plugin"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *(word for name in plugins for word in ("-p", name)), *args],
-        cwd=folder,
-        env={**environment, "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "pytest", *(word for name in plugins for word in ("-p", name)), *args]
+    environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.frameworks

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +18,7 @@ from reconcile.launch import runner
 from reconcile.launch.request import RunRequest
 from reconcile.work import load
 from tests.drift.takes import DENSE, GRU, NEW, OLD, take, trace
+from tests.programs import output_of
 
 pytest_plugins = ["pytester"]
 load()  # a run within this process forgets the modules that it was the first to import, but not the formulas that they registered
@@ -185,10 +183,7 @@ def test_a_project_that_does_not_use_it_loads_nothing_of_it() -> None:
         "import sys, reconcile.pytest_plugin\n"
         "print(sorted(m for m in sys.modules if m.startswith('reconcile')), {'click', 'rich', 'numpy'} & set(sys.modules))"
     )
-    root = Path(__file__).resolve().parents[2]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True)
-    assert done.stdout.strip() == "['reconcile', 'reconcile.pytest_plugin'] set()", done.stderr
+    assert output_of("-c", code).strip() == "['reconcile', 'reconcile.pytest_plugin'] set()"
 
 
 LIVE = """

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from reconcile import work
 from reconcile.core import registry
 from reconcile.core.errors import UsageError
 from tests.outside import NUMPY
+from tests.programs import output_of
 
 FRESH = """
 import sys
@@ -28,8 +26,7 @@ print(all(map(work.is_ours, work.registered_formulas())))
 
 
 def test_formulas_are_loaded_as_they_are_needed() -> None:
-    done = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [
+    assert output_of("-c", FRESH).splitlines() == [
         "['work.aten'] True False",
         "True True ['work.tensorflow', 'work.aten']",
         "None ['work.tensorflow', 'work.aten', 'adapters.onnx.formulas', 'adapters.jax.formulas']",

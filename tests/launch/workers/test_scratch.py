@@ -15,6 +15,7 @@ import pytest
 
 from reconcile.launch.workers import scratch
 from tests.launch.conftest import PATIENCE, until
+from tests.programs import output_of
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no locks")
@@ -85,7 +86,7 @@ def test_home_and_reaper_are_killed(tmp_path: Path, start: Callable[..., subproc
 
 @pytest.mark.frameworks
 @pytest.mark.slow
-def test_a_run_in_the_callers_process_leaves_nothing(tmp_path: Path) -> None:
+def test_a_run_in_the_callers_process_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch makes a folder, and sets a variable, where a part of it is imported that no user asked for."""
     pytest.importorskip("torch")
     code = """
@@ -94,10 +95,6 @@ before = dict(os.environ)
 print(reconcile.run(torch=torch.nn.Linear(4, 5), inputs="1,4", counters=["flop_counter"]).exit_code)
 print({name for name in {*before, *os.environ} if before.get(name) != os.environ.get(name)})
 """
-    environ = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    environ.pop("TORCHINDUCTOR_CACHE_DIR", None)
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split("\n")[:2] == ["0", "set()"]
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    assert output_of("-c", code, folder=tmp_path, TMPDIR=str(tmp_path)).split("\n")[:2] == ["0", "set()"]
     assert names(tmp_path) == []
