@@ -10,8 +10,8 @@ from ..convolution import convolution, taps_torch, transposed_convolution
 from ..elementwise import MUL, SHARED
 from ..shapes import attr, ints, n_in, n_out, shape
 
-_DOTS = "one dot product of K terms per output element: ATen native/LinearAlgebra.cpp"
-_CONV = "dense convolution, convolution.py: ATen native/Convolution.cpp"
+_DOT_SOURCE = "one dot product of K terms per output element: ATen native/LinearAlgebra.cpp"
+_CONV_SOURCE = "dense convolution, convolution.py: ATen native/Convolution.cpp"
 
 
 def _multiply_groups(op: Op) -> Work:
@@ -115,36 +115,36 @@ def _conv_transpose(op: Op) -> Work:
 
 formulas({
     "mm bmm matmul mv dot vdot inner": (  # (..., K) x (..., K, N), (..., K) x (K,) -> outputs * K
-        _DOTS, lambda op: dots(n_out(op), shape(op)[-1])
+        _DOT_SOURCE, lambda op: dots(n_out(op), shape(op)[-1])
     ),
-    "_grouped_mm": (f"{_DOTS}; the rows of every group with its own matrix: native/GroupedMMUtils.h", _multiply_groups),
+    "_grouped_mm": (f"{_DOT_SOURCE}; the rows of every group with its own matrix: native/GroupedMMUtils.h", _multiply_groups),
     "linear mkldnn_linear": (  # (..., K) x (N, K) -> (..., N)
-        f"{_DOTS}, native/Linear.cpp, native/mkldnn/Linear.cpp; one add per output element for the bias",
+        f"{_DOT_SOURCE}, native/Linear.cpp, native/mkldnn/Linear.cpp; one add per output element for the bias",
         lambda op: dots(n_out(op), shape(op, 1)[-1]) + Work(add=n_out(op) if len(op.inputs) > 2 else 0),
     ),
-    "addmm baddbmm addmv": (f"{_DOTS}; contraction.scale_product for self, beta and alpha", _addmm),
+    "addmm baddbmm addmv": (f"{_DOT_SOURCE}; contraction.scale_product for self, beta and alpha", _addmm),
     "_addmm_activation": (
-        f"{_DOTS}; relu or (use_gelu) erf-gelu on the result: addmm_activation_out_cpu", _addmm_activation
+        f"{_DOT_SOURCE}; relu or (use_gelu) erf-gelu on the result: addmm_activation_out_cpu", _addmm_activation
     ),
-    "addbmm": (f"{_DOTS} per batch, each added onto the result (native/LinearAlgebra.cpp addbmm_impl_)", _addbmm),
+    "addbmm": (f"{_DOT_SOURCE} per batch, each added onto the result (native/LinearAlgebra.cpp addbmm_impl_)", _addbmm),
     "addr": (
         "beta * self + alpha * x * y^T: ATen native/LinearAlgebra.cpp",
         lambda op: Work(mul=n_out(op)) + _multiply_scaled(op),
     ),
     "outer ger": ("x * y^T, one multiply per output element: ATen native/LinearAlgebra.cpp", per_output(MUL)),
-    "tensordot": (f"{_DOTS}; an axis that meets one of size 1 is summed first: native/Linear.cpp", _tensordot),
+    "tensordot": (f"{_DOT_SOURCE}; an axis that meets one of size 1 is summed first: native/Linear.cpp", _tensordot),
     "einsum": ("contraction.einsum: ATen native/Linear.cpp", _einsum),
     "bilinear": ("x1^T W x2 as ATen native/Linear.cpp runs it: _trilinear, unrolled over the features", _bilinear),
     "_trilinear": ("of bilinear and its gradients: ATen native/Linear.cpp (_trilinear)", _trilinear),
     """conv1d conv2d conv3d _convolution_mode mkldnn_convolution cudnn_convolution miopen_convolution
     miopen_depthwise_convolution _slow_conv2d_forward thnn_conv2d _conv_depthwise2d conv_depthwise3d slow_conv3d
-    slow_conv3d_forward slow_conv_dilated2d slow_conv_dilated3d""": (_CONV, _conv),
+    slow_conv3d_forward slow_conv_dilated2d slow_conv_dilated3d""": (_CONV_SOURCE, _conv),
     """conv_transpose1d conv_transpose2d conv_transpose3d cudnn_convolution_transpose miopen_convolution_transpose
     slow_conv_transpose2d slow_conv_transpose3d""": (
         "transposed convolution, convolution.py: ATen native/NaiveConvolutionTranspose2d.cpp", _conv_transpose
     ),
     "convolution _convolution convolution_overrideable": (
-        f"{_CONV}, or transposed by its argument",
+        f"{_CONV_SOURCE}, or transposed by its argument",
         lambda op: _conv_transpose(op) if attr(op, "transposed") else _conv(op),
     ),
     "conv_tbc": (  # x (T, B, Cin), weight (k, Cin, Cout), bias (Cout,)
