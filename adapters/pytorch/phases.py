@@ -11,10 +11,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from functools import partial, reduce
+from operator import or_
+from typing import Any, NamedTuple
 
 import torch
 from torch.autograd.function import BackwardCFunction
@@ -77,13 +79,12 @@ RUNS_FUNCTIONS_OF_ITS_OWN = (
 RAN_ON_ANOTHER_THREAD = "it ran on another thread, and a training step is followed on one only"
 
 
-class Pending:
-    """A backward op whose phase is known when its node is done."""
+class Pending(NamedTuple):
+    """A backward op whose phase is known when its node is done, with the tensors that went in and came out."""
 
-    def __init__(self, op: Op, inputs: list[Any], outputs: list[Any]) -> None:
-        self.op = op
-        self.inputs = inputs
-        self.outputs = outputs
+    op: Op
+    inputs: list[Any]
+    outputs: list[Any]
 
 
 @dataclass
@@ -253,9 +254,10 @@ class TrainingRecorder(Recorder):
                 leaves = [n.variable for n, _ in node.next_functions if n is not None and is_leaf(n)]
                 self._detached.update(id(leaf) for leaf in leaves if id(leaf) not in self._owners)
             self._slots[number] = [self._slot(n, node) for n, _ in node.next_functions]
-            node.register_hook(_Done(self, number))
+            # the hooks have its number: if they held the node, it would be held by itself
+            node.register_hook(partial(self.finish_node, number))
             if isinstance(node, BackwardCFunction):
-                node.register_prehook(_Begun(self.path, number))
+                node.register_prehook(partial(self._begin_function, number))
         self._running.append(Pass(followed, len(self.path.running_paths), is_transformed()))
 
     def end_pass(self, ended: Pass) -> None:
@@ -299,7 +301,11 @@ class TrainingRecorder(Recorder):
         layer = found[0].layer if found else op.layer
         self.add(op._replace(layer=layer, phase=LOSS if layer == LOSS_LAYER else _phase(goal)))
 
-    def finish_node(self, node: int, gradients: tuple[Any, ...]) -> None:
+    def _begin_function(self, node: int, _gradients: Any) -> None:
+        """A node of Python code begins, which may recompute: what it makes is made in its own layer."""
+        self.path.mark(self.path.made_in(node))
+
+    def finish_node(self, node: int, gradients: tuple[Any, ...], _given: Any) -> None:
         """A node has made its results: settle its ops, the last one first."""
         slots = self._slots[node]
         needs: dict[int, int] = {}
@@ -310,7 +316,7 @@ class TrainingRecorder(Recorder):
         for pending in reversed(self._pending):
             mine = [0 if t is None else needs.get(id(t), 0) for t in pending.outputs]
             goals.append(mine)
-            whole = _whole(mine)
+            whole = _join(mine)
             for tensor in pending.inputs:
                 needs[id(tensor)] = needs.get(id(tensor), 0) | whole
         default = INPUT if any(s.goal == INPUT for s in slots) else WEIGHT
@@ -329,11 +335,11 @@ class TrainingRecorder(Recorder):
         elif mask and len(mask) == len(pending.outputs):
             parts = {part: (part,) for part, wanted in enumerate(mask) if wanted}
         else:
-            self.add(op._replace(phase=self._phase_of(node, _whole(goals) or default)))
+            self.add(op._replace(phase=self._phase_of(node, _join(goals) or default)))
             return
         for part, outputs in parts.items():
             unneeded = WEIGHT if part == OF_WEIGHTS or node in self._of_weights else INPUT
-            goal = _whole([goals[i] for i in outputs]) or (default if part in outputs else unneeded)
+            goal = _join([goals[i] for i in outputs]) or (default if part in outputs else unneeded)
             self.add(
                 op._replace(
                     outputs=tuple(tensor_record(t) for i in outputs for t in tensors_in(pending.outputs[i])),
@@ -348,32 +354,9 @@ class TrainingRecorder(Recorder):
         return _phase(WEIGHT if node in self._of_weights and goal != INPUT else goal)
 
 
-class _Done:
-    """Hook of one node; it holds no node, so that none is held by itself."""
-
-    def __init__(self, recorder: TrainingRecorder, node: int) -> None:
-        self.recorder, self.node = recorder, node
-
-    def __call__(self, gradients: Any, _given: Any) -> None:
-        self.recorder.finish_node(self.node, gradients)
-
-
-class _Begun:
-    """Hook before a node of Python code, which may recompute: what it makes is made in its own layer."""
-
-    def __init__(self, path: TrainingPath, node: int) -> None:
-        self.path, self.node = path, node
-
-    def __call__(self, gradients: Any) -> None:
-        self.path.mark(self.path.made_in(self.node))
-
-
-def _whole(goals: list[int]) -> int:
-    """What a call is for of which these are parts."""
-    whole = 0
-    for goal in goals:
-        whole |= goal
-    return whole
+def _join(goals: Iterable[int]) -> int:
+    """What a call is for whose results are for these."""
+    return reduce(or_, goals, 0)
 
 
 def _phase(goal: int) -> str:

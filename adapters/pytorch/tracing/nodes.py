@@ -9,7 +9,7 @@ import bisect
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils import checkpoint
@@ -24,12 +24,11 @@ _FRAME = "_CheckpointFrame"
 """What a checkpoint without reentrance keeps of its function (torch/utils/checkpoint.py)."""
 
 
-class Slot:
+class Slot(NamedTuple):
     """Where one result of an autograd node goes: to a parameter's gradient or on, and the layer it arrives in."""
 
-    def __init__(self, goal: int, layer: str) -> None:
-        self.goal = goal
-        self.layer = layer
+    goal: int
+    layer: str
 
 
 class TrainingPath(ModulePath):
