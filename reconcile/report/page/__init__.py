@@ -20,12 +20,13 @@ from markupsafe import Markup, escape
 
 from ...core.errors import EXIT_FAILED, EXIT_OK
 from ...core.results import Statement
-from ...core.text import clean, format_signed, number, ratio
+from ...core.text import clean, number, ratio
 from ...engine.answer import Answer
 from ...engine.phases import PhaseRow, PhaseTable
 from ...engine.verdict import GIVE_FORMULAS, CounterVerdict
 from .. import folds, view
 from ..alignment import sentences
+from ..markdown_tables import counter_cells
 from ..rendering import environment
 from .data import page_data, script_json
 
@@ -189,19 +190,11 @@ def _troubles(result: Answer) -> Iterator[tuple[str, list[str]]]:
 
 
 def _counter(counter: CounterVerdict) -> dict[str, Any]:
-    ledger = counter.ledger
+    name, reported, unit, normalised, to_work, *_, cause = counter_cells(counter)
+    cells = {"name": name, "reported": reported, "unit": unit, "normalised": normalised, "to_work": to_work}
     known = counter.off is not None and counter.work is not None
-    cause = f"{counter.largest[0]} {format_signed(counter.largest[1])}" if counter.largest else ""
-    return {
-        "name": ledger.counter,
-        "reported": "" if ledger.total is None else number(ledger.total),
-        "unit": ledger.unit,
-        "normalised": "" if ledger.normalised_total is None else number(ledger.normalised_total),
-        "to_work": format_signed(-counter.off) if counter.off is not None else "",
-        "ratio": ratio((counter.off or 0) + (counter.work or 0), counter.work or 0) if known else "",
-        "state": counter.state.value,
-        "cause": cause if known else view.describe_reason(counter),
-    }
+    share = ratio((counter.off or 0) + (counter.work or 0), counter.work or 0) if known else ""
+    return {**cells, "ratio": share, "state": counter.state.value, "cause": cause}
 
 
 def _environment(result: Answer) -> Iterator[tuple[str, str]]:
