@@ -36,7 +36,7 @@ MOST = 200
 """Rows of a page that lists them."""
 SHOWN = 40
 """Models with several figures that a page lists."""
-ALONE = "`alone`: no other number that is read here has the figure's digits."
+WHAT_ALONE_MEANS = "`alone`: no other number that is read here has the figure's digits."
 HOW_ROWS_ARE_READ = (
     "`readings` is how many readings of the model agree with the figure, all of which are in docs/decode.md; the simplest is "
     "shown. `by chance` is the share of random figures of as many digits, between a tenth and ten times the multiply-adds of "
@@ -109,7 +109,9 @@ def describe_readings(verdicts: Sequence[Verdict]) -> tuple[Block, ...]:
     readings = ((*_cells(line), number(alone)) for line, alone in summary.readings(verdicts))
     return (
         *_with_note(tabulate("of the explained figures|figures>|share>", kinds)),
-        *_with_note(tabulate("simplest reading|figures>|of those explained>|alone>", readings), mark_code(ALONE)),
+        *_with_note(
+            tabulate("simplest reading|figures>|of those explained>|alone>", readings), mark_code(WHAT_ALONE_MEANS)
+        ),
     )
 
 
