@@ -209,7 +209,7 @@ def _first_of(texts: Sequence[str], most: int) -> str:
 
 
 def _tabulate_counters(counters: Sequence[CounterVerdict]) -> str:
-    table = document.tabulate(markdown_tables.COUNTERS, map(markdown_tables.counter_cells, counters))
+    table = document.tabulate(markdown_tables.COUNTER_TITLES, map(markdown_tables.counter_cells, counters))
     return "".join(render_blocks([table])) if counters else ""
 
 

@@ -59,11 +59,11 @@ def layers(result: Answer, most: int | None) -> dict[str, Any] | None:
     }
 
 
-COUNTERS = "counter|as reported>|unit|normalised FLOP>|to the work>|work that ran>|off by>|state|largest cause"
+COUNTER_TITLES = "counter|as reported>|unit|normalised FLOP>|to the work>|work that ran>|off by>|state|largest cause"
 
 
 def counter_cells(v: CounterVerdict) -> tuple[Inline, ...]:
-    """The cells of a counter below ``COUNTERS``; the last is why it has no number, if it has none."""
+    """The cells of a counter below ``COUNTER_TITLES``; the last is why it has no number, if it has none."""
     reported, total = ("" if n is None else number(n) for n in (v.ledger.total, v.ledger.normalised_total))
     off = ("", "") if v.off is None or v.work is None else (format_signed(-v.off), number(v.work))
     cause = f"{v.largest[0]} {format_signed(v.largest[1])}" if v.largest else ""

@@ -19,7 +19,7 @@ from reconcile.report import reports
 from reconcile.report.pictures.charts import waterfall
 from reconcile.report.view import default_statement
 from tests.drift.takes import COMMITTED
-from tests.report.test_terminal import shown
+from tests.report.terminal.test_screen import shown
 
 SENTENCE = "the tracer met a node that it cannot read"
 WHOLE = baselines.load(COMMITTED).collected

@@ -20,7 +20,7 @@ from reconcile.report.json import to_dict
 from reconcile.report.markdown import to_markdown
 from tests.report import samples
 from tests.report.tables import read
-from tests.report.test_terminal import joined
+from tests.report.terminal.test_screen import joined
 
 T = samples.T
 

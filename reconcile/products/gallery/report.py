@@ -26,7 +26,7 @@ from .run import GalleryRow, PublishedReading, read_gallery
 
 FAMILY = "family_"
 PICTURE = "gallery"
-CELLS = (
+WHAT_A_CELL_HAS = (
     "Each cell is a counter's total (MACs times 2) as a ratio to the work that ran under `matmul`: **1** is exact, 0 is "
     "nothing at all; below it stands the largest cause of the difference. A model's name leads to its report, layer by "
     "layer. *Weights* are the PyTorch model's parameters; *outputs* is the largest difference between the two models' "
@@ -37,7 +37,7 @@ OTHER_PAGES = (
     "`reconcile zoo gallery` writes a page to open in a browser beside each report; [gru_demo.html](gru_demo.html) is kept "
     "here. What a training step of each takes stands in [training.md](training.md)."
 )
-READINGS = (
+WHAT_PEOPLE_PRINT = (
     "What people print for these models, and the simplest reading of it here (`reconcile decode` gives all of them)."
 )
 PUBLISHED = (
@@ -97,14 +97,14 @@ def describe_gallery(rows: Mapping[str, GalleryRow], missing: Mapping[str, str])
                 f"{len(rows)} pairs of one model in TensorFlow and in PyTorch, {clean} of them reconciled by every counter, to "
                 "residual 0, under `matmul`, `all` and `textbook`."
             )),
-            Text(mark_up(CELLS)),
+            Text(mark_up(WHAT_A_CELL_HAS)),
             Picture("Ratios", "The ratios of the networks as colours", "", f"{PICTURE}.svg"),
             Text(mark_up(OTHER_PAGES)),
             *(block for title, group in group_rows(rows) for block in (Heading(title), _tabulate_models(group))),
             *section("Pairs that are meant to differ", Items(tuple(declared))),
             *list_open(rows, missing),
             Heading("Published figures"),
-            Text(mark_up(READINGS)),
+            Text(mark_up(WHAT_PEOPLE_PRINT)),
             Table(PUBLISHED, tuple(_reading_cells(name, reading) for name, reading in readings)),
         ),
         comment="Written by `reconcile zoo gallery`; edit that, not this.",

@@ -26,7 +26,7 @@ from .training import TrainingRow
 
 PHASES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)
 PAGE = "training"
-COLUMNS = (
+WHAT_THE_COLUMNS_HAVE = (
     "*Backward is twice forward*, people say. *Backward / forward* has the gradients with respect to activations and to "
     "weights over the forward pass (loss, recomputation and update left out), under `matmul` and under `all`. It is below 2 "
     "where the first layer needs no gradient of its input, and where inputs are looked up instead of multiplied. A model's "
@@ -71,7 +71,7 @@ def describe_training(rows: Mapping[str, TrainingRow], missing: Mapping[str, str
                 "`textbook`: the forward pass in train mode, the mean of squares of every output as the loss, gradients with "
                 "respect to the weights (none with respect to the model's input), one step of SGD."
             )),
-            Text(mark_up(COLUMNS)),
+            Text(mark_up(WHAT_THE_COLUMNS_HAVE)),
             *([Text(f"Not in the tables: {'; '.join(why.values())}.")] if why else []),
             *(block for group in groups for block in group),
             *list_open(rows, missing),

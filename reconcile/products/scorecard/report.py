@@ -40,8 +40,8 @@ SHOWN = tuple(verdict for verdict in Verdict if verdict not in (Verdict.OPEN, Ve
 PLAIN = (Verdict.EXACT, Verdict.NOTHING)
 """Verdicts that do not open."""
 LABELS = {Verdict.NOTHING: "(empty)", Verdict.PARTIAL: "1/2 counted", Verdict.FACTOR: "2 times"}
-COMMENT = "Written by `reconcile zoo scorecard`; edit that, not this."
-ABOUT = (
+WRITTEN_BY_COMMAND = "Written by `reconcile zoo scorecard`; edit that, not this."
+WHAT_A_CELL_COMPARES = (
     "Counters differ in unit and in scope: one counts biases, another one does not. So a cell is about the multiply-adds of "
     "a layer alone: those that ran there, and those of them that the counter counts. No cell is a judgement: each follows "
     "from the counter's rules, which are held to its reported numbers to residual 0. A cell that is not exact leads to its "
@@ -173,14 +173,14 @@ def describe_scorecard(board: Board) -> Document:
         f"{len(board.counters)} counters on the {number_of} layers of the zoo's {len(board.layers)} families, in a call of the "
         "model (forward) and in a training step.",
         (
-            Text(mark_up(ABOUT)),
+            Text(mark_up(WHAT_A_CELL_COMPARES)),
             Table((Column("verdict"), Column("meaning")), tuple((LABELS.get(v, v.value), v.meaning) for v in SHOWN)),
             Picture("Verdicts", "The verdicts as colours, a column per layer", "", f"{STEM}.svg"),
             Heading("Counters"),
             *(block for pass_ in board.passes for block in _sum_verdicts(board, pass_)),
             *families,
         ),
-        comment=COMMENT,
+        comment=WRITTEN_BY_COMMAND,
     )
 
 
@@ -231,7 +231,10 @@ def describe_family(board: Board, family: str) -> Document:
     layers = (section(layer, Items(tuple(_list_cells(board, family, layer)))) for layer in board.layers[family])
     about = Text(mark_up("[All layers](README.md). Amounts are FLOPs, 2 per multiply-add."))
     return Document(
-        f"{family} on the scorecard", "", (about, *(block for blocks in layers for block in blocks)), comment=COMMENT
+        f"{family} on the scorecard",
+        "",
+        (about, *(block for blocks in layers for block in blocks)),
+        comment=WRITTEN_BY_COMMAND,
     )
 
 

@@ -23,7 +23,7 @@ from .engine import Finished
 COLUMNS = (
     "model", "framework", "counter", "unit", "reported", "normalised", "work", "residual", "state", "reason",
 )  # fmt: skip
-CAUSES = "What is to be added to a counter's total to arrive at the work, cause by cause:"
+WHAT_TO_ADD = "What is to be added to a counter's total to arrive at the work, cause by cause:"
 GIB = 1 << 30
 FACTORY = re.compile(r"(?<=not run: )the factory \S+ raised ")
 """The part of a reason that names the model's factory: reasons are grouped without it."""
@@ -60,7 +60,7 @@ def describe_sweep(finished: Sequence[Finished], command: str = "", reports: boo
             *map(Text, _sum_parts(finished)),
             Table(tuple(columns), tuple(tuple(_model_cells(one, counters, reports)) for one in finished)),
             Text("A counter's column is its total as a ratio to the work that ran in its framework: 1 where they are the same."),
-            *_introduce(CAUSES, _tabulate_causes(finished)),
+            *_introduce(WHAT_TO_ADD, _tabulate_causes(finished)),
             *_introduce("Ops whose work is unknown, op by op, and in how many models:", _tabulate_unknown(finished)),
             *_introduce("Why the others are not reconciled:", _tabulate_reasons(finished)),
             Items(tuple(_list_versions(finished))),
