@@ -52,6 +52,11 @@ def weighed(macs: int) -> Form:
     return lambda needs, trained: product(macs, needs, trained)
 
 
+def repeated(macs: int, times: int = 2) -> Form:
+    """Products of the input, and of what each gives, with one weight."""
+    return lambda needs, trained: product(macs, needs, trained) + product(macs, needs or trained, trained) * (times - 1)
+
+
 def free(needs: bool, trained: bool) -> Cost:
     """No product."""
     return NOTHING
@@ -92,6 +97,15 @@ def along(blocks: Sequence[Block], needs: bool, weights: bool = True) -> tuple[C
 
 Make = Callable[[Any, Shape], Block | None]
 """Draws a block for a value of a shape; None where none fits."""
+
+
+def residual(rng: Any, makes: Sequence[Make], shape: Shape, add: Callable[[list[Block]], Any]) -> Block | None:
+    """A part that ``add`` makes of blocks which keep the shape: it adds what they give to its input."""
+    for _ in range(5):
+        blocks = chain(rng, makes, shape, 2)
+        if blocks and blocks[-1].shape == shape:
+            return around("residual", add(blocks), blocks)
+    return None
 
 
 class Makes(list[Make]):

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .block import Block, Cost, Makes, Shape, along, around, chain, free, product, weighed
+from .block import Block, Cost, Makes, Shape, along, around, chain, free, product, repeated, residual, weighed
 
 make = MAKES = Makes()
 
@@ -184,23 +184,17 @@ def within(blocks: list[Block]) -> Part:
 
 
 @make
-def residual(rng: Any, shape: Shape) -> Block | None:
-    for _ in range(5):
-        blocks = chain(rng, PLAIN, shape, 2)
-        if blocks and blocks[-1].shape == shape:
-            return _about("residual", lambda w, x, inner: x + inner(x), blocks)
-    return None
+def added(rng: Any, shape: Shape) -> Block | None:
+    def add(blocks: list[Block]) -> Part:
+        return Part(lambda w, x, inner: x + inner(x), within=[within(blocks)])
+
+    return residual(rng, PLAIN, shape, add)
 
 
 @make
 def shared(rng: Any, shape: Shape) -> Block | None:
-    macs = prod(shape) * shape[-1]
-
-    def form(needs: bool, trained: bool) -> Cost:
-        return product(macs, needs, trained) + product(macs, needs or trained, trained)
-
     part = Part(lambda w, x: jnp.tanh(x @ w[0]) @ w[0], (shape[-1], shape[-1]))
-    return Block("shared", part, shape, form, True)
+    return Block("shared", part, shape, repeated(prod(shape) * shape[-1]), True)
 
 
 @make

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from . import tf_layers as layers
-from .block import Block, Cost, Makes, Shape, along, around, chain, free, product, weighed
+from .block import Block, Cost, Makes, Shape, along, around, chain, free, product, repeated, residual, weighed
 from .tf_layers import Apply, L
 
 make = MAKES = Makes()
@@ -29,23 +29,14 @@ def within(blocks: list[Block]) -> Any:
 
 
 @make
-def residual(rng: Any, shape: Shape) -> Block | None:
-    for _ in range(5):
-        blocks = chain(rng, PLAIN, shape, 2)
-        if blocks and blocks[-1].shape == shape:
-            return around("residual", Apply(lambda m, x: x + m.parts[0](x), parts=[within(blocks)]), blocks)
-    return None
+def added(rng: Any, shape: Shape) -> Block | None:
+    return residual(rng, PLAIN, shape, lambda blocks: Apply(lambda m, x: x + m.parts[0](x), parts=[within(blocks)]))
 
 
 @make
 def shared(rng: Any, shape: Shape) -> Block | None:
-    macs = prod(shape) * shape[-1]
-
-    def form(needs: bool, trained: bool) -> Cost:
-        return product(macs, needs, trained) + product(macs, needs or trained, trained)
-
     part = Apply(lambda m, x: m.parts[0](tf.tanh(m.parts[0](x))), parts=[L.Dense(shape[-1])])
-    return Block("shared", part, shape, form, True)
+    return Block("shared", part, shape, repeated(prod(shape) * shape[-1]), True)
 
 
 @make

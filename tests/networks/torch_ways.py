@@ -13,7 +13,7 @@ from torch.nn.utils import parametrize
 from torch.utils.checkpoint import checkpoint
 
 from . import torch_attention, torch_layers
-from .block import Block, Cost, Makes, Shape, along, around, chain, product
+from .block import Block, Cost, Makes, Shape, along, around, chain, product, repeated, residual
 from .torch_layers import Apply
 
 F = nn.functional
@@ -28,12 +28,8 @@ def sequence(blocks: list[Block]) -> nn.Module:
 
 
 @make
-def residual(rng: Any, shape: Shape) -> Block | None:
-    for _ in range(5):
-        blocks = chain(rng, PLAIN, shape, 2)
-        if blocks and blocks[-1].shape == shape:
-            return around("residual", Apply(lambda m, x: x + m.inner(x), inner=sequence(blocks)), blocks)
-    return None
+def added(rng: Any, shape: Shape) -> Block | None:
+    return residual(rng, PLAIN, shape, lambda blocks: Apply(lambda m, x: x + m.inner(x), inner=sequence(blocks)))
 
 
 @make
@@ -41,12 +37,8 @@ def shared(rng: Any, shape: Shape) -> Block | None:
     """One linear layer twice."""
     width = shape[-1]
     layer = nn.Linear(width, width, bias=rng.random() < 0.5)
-    macs = prod(shape) * width
-
-    def form(needs: bool, trained: bool) -> Cost:
-        return product(macs, needs, trained) + product(macs, needs or trained, trained)
-
-    return Block("shared", Apply(lambda m, x: m.layer(m.layer(x).tanh()), layer=layer), shape, form, True)
+    part = Apply(lambda m, x: m.layer(m.layer(x).tanh()), layer=layer)
+    return Block("shared", part, shape, repeated(prod(shape) * width), True)
 
 
 @make
@@ -273,12 +265,8 @@ def by_value(rng: Any, shape: Shape) -> Block | None:
             x, left = m.layer(x), left - 1
         return x
 
-    macs = prod(shape) * width
-
-    def form(needs: bool, trained: bool) -> Cost:
-        return product(macs, needs, trained) + product(macs, needs or trained, trained) * (times - 1)
-
-    return Block(f"by_value_{times}", Apply(run, layer=nn.Linear(width, width)), shape, form, True)
+    part = Apply(run, layer=nn.Linear(width, width))
+    return Block(f"by_value_{times}", part, shape, repeated(prod(shape) * width, times), True)
 
 
 @make
