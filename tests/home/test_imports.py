@@ -32,7 +32,7 @@ OF_PRODUCTS = r"products\.(sweep\.(lists|small_models)|ranks\.pytorch)"
 @functools.cache
 def travelling() -> set[str]:
     """What runs beside a framework: captures, tracers and the zoo, with everything that they import."""
-    own = r"adapters\.\w+\.(trace|training|twin|step|torchvision_kernels|(steps|devices)\.\w+)"
+    own = r"adapters\.\w+\.(trace|training|module_copy|step|torchvision_kernels|(steps|devices)\.\w+)"
     beside = rf"reconcile\.(adapters\.counters\..*\.(capture|nested)|{own}|{OF_PRODUCTS}\.\w+|model_zoo\.)"
     pending = [m for m in MODULES if re.match(beside, m)]
     found: set[str] = set()

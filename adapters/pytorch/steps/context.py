@@ -96,18 +96,26 @@ def optimizers(recorder: StepRecorder, done: Callable[[], None]) -> Iterator[Non
 
 @contextmanager
 def eager() -> Iterator[None]:
-    """Meanwhile what torch.compile makes runs as it is written: a compiled kernel shows no ops."""
+    """Within this, what torch.compile makes runs as it is written: a compiled kernel shows no ops."""
     if not hasattr(getattr(torch, "compiler", None), "set_stance"):  # before PyTorch 2.6
         yield
         return
     with ExitStack() as stack:
 
         def as_written() -> None:
-            from torch._dynamo.eval_frame import OptimizedModule
+            from torch._dynamo import eval_frame
 
-            stack.enter_context(torch.compiler.set_stance("force_eager"))
+            if hasattr(
+                eval_frame, "_stance"
+            ):  # two contexts that end out of order would leave it as the first one found it
+                in_force = eval_frame.DynamoStance("force_eager")
+                stack.enter_context(wrap_function(eval_frame, "_stance", lambda _stance: in_force))
+            else:
+                stack.enter_context(torch.compiler.set_stance("force_eager"))
             # its own warns of our hooks
-            stack.enter_context(wrap_function(OptimizedModule, "__call__", lambda _call: torch.nn.Module.__call__))
+            stack.enter_context(
+                wrap_function(eval_frame.OptimizedModule, "__call__", lambda _call: torch.nn.Module.__call__)
+            )
 
         waiting = [as_written]
 

@@ -6,7 +6,7 @@ their op-by-op decomposition.  On ``meta`` no step is run, and an empty tensor o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -17,16 +17,13 @@ from .followed_calls import is_followed
 from .records import plain, tensor_record, tensors_in
 from .wrappers import is_jagged, is_wrapper
 
-if TYPE_CHECKING:
-    from .recorder import Recorder
-
 
 class FusedCalls(TorchFunctionMode):
     """Lets recurrent layers and attention through as one op each."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Any) -> None:
         super().__init__()
-        self.recorder = recorder
+        self.recorder = recorder  # a Recorder, whose file imports this one
         space = torch._C._VariableFunctions
         self.recurrent = {getattr(space, name): name for name in RECURRENT}
 

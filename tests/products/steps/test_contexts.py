@@ -77,6 +77,7 @@ def test_a_context_on_a_thread_counts_that_thread() -> None:
 
 def test_nothing_stays_behind() -> None:
     """Functions that a context watches are PyTorch's and Python's own again, also after an exception."""
+    from torch._dynamo import eval_frame
     from torch._higher_order_ops import utils
     from torch.nn.attention import flex_attention
     from torch.nn.modules import module
@@ -86,7 +87,8 @@ def test_nothing_stays_behind() -> None:
     def watched() -> list[object]:
         return [
             torch.autograd._engine_run_backward, torch.Tensor.numpy, torch.as_tensor, threading.Thread.start,
-            utils._hop_compile_and_call, flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG, checkpoint._CheckpointFrame,
+            utils._hop_compile_and_call, flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG,
+            eval_frame._stance, checkpoint._CheckpointFrame,
             dict(module._global_forward_hooks), dict(module._global_forward_pre_hooks),
             dict(module._global_forward_hooks_always_called), dict(optimizer._global_optimizer_pre_hooks),
             torch.utils._python_dispatch._get_current_dispatch_mode(),
