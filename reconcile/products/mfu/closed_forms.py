@@ -6,7 +6,7 @@ two formulas differ by parts with names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -138,3 +138,8 @@ FORMS = (
 def numerators(shape: Shape) -> list[Numerator]:
     """The formulas that the stated sizes allow."""
     return [made for form in FORMS if (made := form.of(shape)) is not None]
+
+
+def first(name: str, numerators: Sequence[Numerator]) -> tuple[Numerator, ...]:
+    """The formulas with the named one at the front."""
+    return (*(n for n in numerators if n.name == name), *(n for n in numerators if n.name != name))

@@ -13,8 +13,7 @@ from ...core.registry import known_counters
 from ..llm.comparison import PREFIX, Comparison
 from ..llm.config import read_configuration
 from ..llm.request import make_comparison
-from .closed_forms import Numerator
-from .setup import first
+from .closed_forms import Numerator, first
 
 RAN, KEPT = "ran", "ran-causal"
 KNOWN = ("palm", "nanogpt", "6n", "torchtitan", "megatron", RAN, KEPT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -94,11 +94,6 @@ def throughput(
 def stated_numerator(name: str, per_token: Printed) -> Numerator:
     """FLOPs per token that you state, as a formula of one part."""
     return Numerator(name, f"{per_token.text} per token", "stated", {"stated": per_token.value})
-
-
-def first(name: str, numerators: Sequence[Numerator]) -> tuple[Numerator, ...]:
-    """The formulas with the named one at the front."""
-    return (*(n for n in numerators if n.name == name), *(n for n in numerators if n.name != name))
 
 
 def setup_of(asked: Mapping[str, Any], peaked: bool = True, rated: bool = True) -> Setup:

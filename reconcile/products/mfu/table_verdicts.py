@@ -11,11 +11,11 @@ from fractions import Fraction
 from math import comb, prod
 
 from .claims import Row
-from .closed_forms import FORMS, numerators
+from .closed_forms import FORMS, first, numerators
 from .conventions import ALWAYS, CONVENTIONS, HARDWARE, RATE, Convention, Reading, chance, denominators, readings, work
 from .printed_number import Printed
 from .search import search
-from .setup import Setup, first
+from .setup import Setup
 
 
 class State(Enum):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconcile.products.mfu.closed_forms import Shape, numerators
-from reconcile.products.mfu.setup import Setup, first, setup_of
+from reconcile.products.mfu.closed_forms import Shape, first, numerators
+from reconcile.products.mfu.setup import Setup, setup_of
 
 H100, A100 = "H100 SXM", "A100 SXM4 80GB"
 LLAMA = Shape(params=6738415616, layers=32, hidden=4096, vocab=32000, seq=4096, heads=32)
