@@ -46,24 +46,15 @@ STEM = "{}_matrix"
 LAYERS = 6
 """Lines of one cause on a terminal, without ``verbose``; the files hold all of them."""
 TOTALS = (
-    Column("environment", "group"),
-    Column("counter", "whole"),
-    Column("as reported", "right", "some"),
-    Column("unit", room="some"),
-    Column("normalised FLOP", "right"),
-    Column("to the work", "right", "page"),
-    Column("work that ran", "right", "page"),
-    Column("off by", "whole"),
-    Column("state"),
+    Column("environment", "group"), Column("counter", "whole"), Column("as reported", "right", "some"),
+    Column("unit", room="some"), Column("normalised FLOP", "right"), Column("to the work", "right", "page"),
+    Column("work that ran", "right", "page"), Column("off by", "whole"), Column("state"),
     Column("largest cause or reason", room="page"),
-)
+)  # fmt: skip
 ENVIRONMENTS = (
-    Column("environment"),
-    Column("what it is", room="page"),
-    Column("Python", room="page"),
-    Column("versions found"),
+    Column("environment"), Column("what it is", room="page"), Column("Python", room="page"), Column("versions found"),
     Column("state", room="page"),
-)
+)  # fmt: skip
 _ABSOLUTE = re.compile(r"(?<![\w.:/~])~?/[^\s,;:()'\"]+")
 
 

@@ -8,20 +8,15 @@ from ..core.text import format_signed, number, ratio
 from ..engine.answer import Answer
 from ..engine.verdict import CounterVerdict, Verdict
 from . import document, view
-from .document import Column, Document, Heading, Inline, Span, Table, Text, strong
+from .document import Column, Document, Heading, Inline, Span, Table, Text, strong, tabulate
 
 LAYERS = 12
 """Layers of a cause that are shown; the rest is one line, so the sum stays right."""
 BAR = 16
 """Characters of a bar that is as long as the work that ran, or as the largest total if that is more."""
 COUNTERS = (
-    Column("counter"),
-    Column("as reported", "right"),
-    Column("FLOP", "right"),
-    Column("of the work", "right"),
-    Column("", "whole"),
-    Column("to the work"),
-)
+    *tabulate("counter|as reported>|FLOP>|of the work>", ()).columns, Column("", "whole"), Column("to the work")
+)  # fmt: skip
 
 
 def describe_run(result: Answer) -> Document:

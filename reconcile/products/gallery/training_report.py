@@ -6,13 +6,7 @@ from collections.abc import Mapping
 
 from ...core.causes import State
 from ...core.conventions import ALL, MATMUL
-from ...core.records import (
-    FORWARD,
-    INPUT_GRADIENT,
-    OPTIMIZER,
-    RECOMPUTATION,
-    WEIGHT_GRADIENT,
-)
+from ...core.records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
 from ...core.registry import choose_leading, frameworks, known_counters, title
 from ...core.results import Statement
 from ...core.text import multiple, number

@@ -27,7 +27,7 @@ from ...report.document import (
     mark_up,
     section,
     strong,
-)  # fmt: skip
+)
 from .cells import Card, Cell, Verdict, text
 
 PAGE = "README"

@@ -22,13 +22,7 @@ from ..alignment import sentences
 from ..folds import FEW, group_same, shorten_variants
 from .columns import widen
 from .layers import folded_rows, folded_table, layer_table
-from .tables import (
-    LAYERS,
-    STYLE,
-    phase_view,
-    statement_table,
-    totals,
-)
+from .tables import LAYERS, STYLE, phase_view, statement_table, totals
 
 BRIEF = 8  # lines of a cause of a large model
 SCREEN = 60  # lines that a large model may take

@@ -18,14 +18,7 @@ from ...engine.breakdown import RESIDUAL, blocks
 from ...engine.phases import PhaseRow, PhaseTable
 from ...engine.phases import sum_phase_rows as summed_phases
 from .. import folds, view
-from .columns import (
-    Cell,
-    Column,
-    Line,
-    fit_table,
-    laid_out,
-    stack_lines,
-)
+from .columns import Cell, Column, Line, fit_table, laid_out, stack_lines
 
 LABEL = 44
 LAYERS = 12  # lines of a cause, or of a table by phase, without --verbose; the files hold every layer
@@ -50,13 +43,9 @@ class StatementLine:
 
 
 TOTALS = (
-    Column("counter", "whole"),
-    Column("as reported", room="some"),
-    Column("normalised"),
-    Column("", room="much"),
-    Column("off by"),
-    Column("state", "whole"),
-)
+    Column("counter", "whole"), Column("as reported", room="some"), Column("normalised"), Column("", room="much"),
+    Column("off by"), Column("state", "whole"),
+)  # fmt: skip
 
 
 def totals(result: Answer, width: int = 80, brief: bool = False) -> RenderableType:
