@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.text import number, si
@@ -118,7 +119,7 @@ def describe_reports(found: Together) -> Document:
     return Document(title, words.sum_of(found), blocks, found.exit_code == 0, tuple(words.describe_counters(found)))
 
 
-def tabulate_ranks(totals: list[tuple[str, int | None]], sums: list[tuple[str, int | None]]) -> Table:
+def tabulate_ranks(totals: Sequence[tuple[str, int | None]], sums: Sequence[tuple[str, int | None]]) -> Table:
     """A row per fold with FLOPs of one of its ranks and a bar, then the sums without one."""
     most = max((total for _, total in totals if total), default=0)
     rows = []
