@@ -105,9 +105,9 @@ class Pass:
 class Unrecorded(TorchDispatchMode):
     """On a thread that a training step starts: what runs there belongs to no phase that a recorder follows."""
 
-    def __init__(self, path: TrainingPath) -> None:
+    def __init__(self, path: TrainingPath, layer: str) -> None:
         super().__init__()
-        self.path, self.layer = path, path.current
+        self.path, self.layer = path, layer
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if is_work(func):
@@ -140,9 +140,11 @@ class TrainingRecorder(Recorder):
         for tensor in list(module.parameters()) + list(module.buffers()):
             self.add_weight(tensor)
 
-    def beside(self, _layer: str) -> AbstractContextManager[Any]:
-        """See Recorder."""
-        return Unrecorded(self.path)
+    @contextmanager
+    def beside(self, layer: str) -> Iterator[None]:
+        """See Recorder: nothing that a thread runs is recorded."""
+        with Unrecorded(self.path, layer):
+            yield
 
     def open_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """See Recorder."""
