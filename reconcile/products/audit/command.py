@@ -42,10 +42,7 @@ def audit(
     environment: str,
     file: Path | None,
     out: Path,
-    jobs: int | None,
-    dask: str | None,
-    fresh: bool,
-    quiet: bool,
+    **where: Any,
 ) -> None:
     """Explain what each published figure in a table counts.
 
@@ -117,7 +114,6 @@ def audit(
         pages_ = {"README": text, "audit": report.to_csv(judged), "costs": sweep_page.costs(finished)}
         store.write_pages(out, {**pages_, "index": report.to_html(judged, drawn, command, found)})
 
-    where: dict[str, Any] = {"jobs": jobs, "dask": dask, "fresh": fresh, "quiet": quiet}
     finished = run_all(requests, out, pages, **where, run=cell.run_cell)
     if more:
         others = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in more.values()}.values()]

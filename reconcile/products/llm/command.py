@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ...cli.options import options
@@ -11,6 +13,7 @@ from ...launch.request import PASSES
 from .config import SEQ
 
 FORMATS = ("text", "md", "json")
+COUNT = click.IntRange(min=1)
 
 
 def _lengths(_ctx: click.Context, _param: click.Parameter, text: str | None) -> tuple[int, ...]:
@@ -34,58 +37,30 @@ def _pixels(_ctx: click.Context, _param: click.Parameter, text: str | None) -> t
 
 @click.command()
 @click.argument("model")
-@click.option("--seq", type=click.IntRange(min=1), help=f"Tokens per sequence of a configuration.  [default: {SEQ}]")
-@click.option("--batch", type=click.IntRange(min=1), help="Sequences of a configuration.  [default: 1]")
+@click.option("--seq", type=COUNT, help=f"Tokens per sequence of a configuration.  [default: {SEQ}]")
+@click.option("--batch", type=COUNT, help="Sequences of a configuration.  [default: 1]")
 @click.option(
-    "--lengths",
-    metavar="N,N,...",
-    callback=_lengths,
+    "--lengths", metavar="N,N,...", callback=_lengths,
     help="Documents packed into a sequence in place of --seq; a token sees its own alone.",
+)  # fmt: skip
+@click.option("--images", type=COUNT, help="Images in each sequence of a model that reads them beside text.")
+@click.option(
+    "--image-size", metavar="HxW", callback=_pixels, help="Pixels of an image where the configuration states none."
 )
 @click.option(
-    "--images",
-    type=click.IntRange(min=1),
-    help="Images in each sequence of a model that reads them beside text.",
-)
-@click.option(
-    "--image-size",
-    metavar="HxW",
-    callback=_pixels,
-    help="Pixels of an image where the configuration states none.",
-)
-@click.option(
-    "--lora",
-    metavar="R[:NAME,...]",
-    default="",
+    "--lora", metavar="R[:NAME,...]", default="",
     help="Freeze a configuration's weights and train adapters of rank R on these modules, all nn.Linear unless named.",
-)
+)  # fmt: skip
 @click.option(
-    "--pass",
-    "pass_",
-    type=click.Choice(PASSES),
-    default="training",
-    show_default=True,
+    "--pass", "pass_", type=click.Choice(PASSES), default="training", show_default=True,
     help="Count a call or a training step.",
-)
+)  # fmt: skip
 @click.option(
     "--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the output."
 )
 @options("quiet", "verbose")
 @click.pass_context
-def llm(
-    ctx: click.Context,
-    model: str,
-    seq: int | None,
-    lengths: tuple[int, ...],
-    batch: int | None,
-    images: int | None,
-    image_size: tuple[int, ...],
-    lora: str,
-    pass_: str,
-    formats: str,
-    quiet: bool,
-    verbose: bool,
-) -> None:
+def llm(ctx: click.Context, /, model: str, formats: str, quiet: bool, verbose: bool, **asked: Any) -> None:
     """Report a training step beside the published formulas.
 
     MODEL is a config.json of transformers or diffusers, or its folder, a function that returns a model with its inputs
@@ -113,17 +88,7 @@ def llm(
 
     try:
         with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
-            request = read_request(
-                model,
-                batch=batch,
-                seq=seq,
-                lengths=lengths,
-                images=images,
-                image_size=image_size,
-                lora=lora,
-                pass_=pass_,
-            )
-            page = make_comparison(*request, tell)
+            page = make_comparison(*read_request(model, **asked), tell)
     except NotInResult as error:
         say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)
