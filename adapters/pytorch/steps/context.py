@@ -49,9 +49,9 @@ NOTHING_RAN = "nothing ran in the step: no operator of PyTorch was called on thi
 
 @contextmanager
 def crossings(recorder: StepRecorder) -> Iterator[None]:
-    """Meanwhile the recorder is told where values leave for numpy and come back.
+    """Within this, the recorder is told where values leave for numpy and come back.
 
-    A mode of functions would tell the same (trace.py) and be called for every attribute of a tensor that anybody reads.
+    A mode of functions would tell the same (fused_calls.py), and be called for every attribute of a tensor that anybody reads.
     """
 
     def watch(leaves: bool) -> Callable[[Any], Any]:
