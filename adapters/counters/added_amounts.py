@@ -10,7 +10,7 @@ from typing import Any, Callable
 from ...core.records import Entry, Op, Sighting
 
 
-class Added:
+class AddedAmounts:
     """The amounts that a counter added, by module and name of an op. ``so_far`` gives its total at any time."""
 
     def __init__(self, where: Callable[[], str], so_far: Callable[[], int]) -> None:

@@ -81,7 +81,7 @@ def in_order(module: torch.nn.Module, inputs: Tuple[Any, ...], named: Dict[str, 
         return ()
 
 
-class Calls:
+class ModuleCalls:
     """Uses forward hooks to note the shapes with which every module is called."""
 
     def __init__(self, root: torch.nn.Module) -> None:
@@ -153,7 +153,7 @@ def module_ledger(
     packages: Dict[str, str],
     count: Count,
     read: Read = lambda module: {},
-    watch: Callable[[torch.nn.Module], Calls] = Calls,
+    watch: Callable[[torch.nn.Module], ModuleCalls] = ModuleCalls,
 ) -> Ledger:
     """The ledger of a counter that hooks modules, which ``count`` runs on a fresh module.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..patched_functions.bridge import Calls, bridge_calls
+from ..patched_functions.bridge import FunctionCalls, bridge_calls
 from ..patched_functions.rules import (
     as_large_as_input,
     elementwise,
@@ -23,7 +23,7 @@ from ..patched_functions.shared_formulas import (
     TRANSPOSED,
     TWICE_GROUPED,
     Formula,
-    fill,
+    register_formulas,
     why_not,
 )
 from ..rule_parts import of_torch
@@ -41,7 +41,7 @@ LINES = {
 }  # fmt: skip
 """Where each formula stands."""
 
-fill(
+register_formulas(
     BOOK,
     {
         **SHARED,
@@ -62,4 +62,4 @@ fill(
     LINES,
 )
 
-bridge = partial(bridge_calls, calls=Calls("calflops", BOOK, partial(why_not, "calflops")))
+bridge = partial(bridge_calls, calls=FunctionCalls("calflops", BOOK, partial(why_not, "calflops")))

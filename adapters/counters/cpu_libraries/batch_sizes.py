@@ -49,7 +49,7 @@ def with_sizes(line: bytes, read: Any) -> bytes:
     return line + SIZES + b"%d,%d,%d,%d" % (m, n, k, batch)
 
 
-class Batches:
+class BatchSizeStream:
     """A stream that replaces standard output within ``record_sizes``, and adds the sizes of batches to the lines of MKL."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from ....core.records import Op, Sighting, Trace
 from ..bridge import Bridge, Item, View, make_item
 from . import PRODUCTS
 from .gradient_lines import AGAIN, KERNEL
-from .log_bridge import Logbook, hold
+from .log_bridge import Logbook, bridge_log
 from .log_lines import Product
 from .rules import BOOK, agrees, bias_as_product, products_of, skips_masked
 
@@ -29,7 +29,7 @@ NOT_LOGGED = "MKL and oneDNN write products alone"
 
 def bridge(view: View, trace: Trace) -> Bridge:
     """Items of every op that either run has."""
-    return hold(view, trace, LOG)
+    return bridge_log(view, trace, LOG)
 
 
 def _explain_lines(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:

@@ -46,7 +46,7 @@ def block_of(product: Product) -> Block | None:
     return (sizes["n"], sizes["m"], sizes["k"]) if rows else (sizes["m"], sizes["n"], sizes["k"])
 
 
-def pair(a: int, b: int) -> tuple[int, int]:
+def in_order(a: int, b: int) -> tuple[int, int]:
     """Both, the smaller one first."""
     return (a, b) if a < b else (b, a)
 
@@ -54,7 +54,7 @@ def pair(a: int, b: int) -> tuple[int, int]:
 def matrices(product: Product) -> Matrices | None:
     """M and N in order of size, and K, of a product of matrices; None of anything else."""
     block = block_of(product)
-    return None if block is None else (pair(block[0], block[1]), block[2])
+    return None if block is None else (in_order(block[0], block[1]), block[2])
 
 
 def batches(product: Product) -> int:
@@ -62,7 +62,7 @@ def batches(product: Product) -> int:
     return product.sizes.get("b", 1)
 
 
-def share(op: Op, lines: Lines) -> Lines:
+def lines_of_part(op: Op, lines: Lines) -> Lines:
     """Those of a call's lines that belong to this op, which is the whole call or a part of it."""
     part = op.attrs.get("part")
     if part is None or not lines:
@@ -107,10 +107,10 @@ def unfolded_matrices(op: Op, given: Sequence[int], weight: Sequence[int], out: 
     taps, places = prod(weight[2:]), prod(narrow[2:])
     wide, thin = (filters, channels) if transposed else (channels, filters)
     patch, point = wide // groups * taps, thin // groups
-    to_patch, to_point = (pair(places, patch), point), (pair(places, point), patch)
+    to_patch, to_point = (in_order(places, patch), point), (in_order(places, point), patch)
     forward, data = (to_patch, to_point) if transposed else (to_point, to_patch)
-    bias = pair(prod(out[2:]), filters // groups), 1  # some kernels add it as a product with ones
-    return {"forward": forward, "data": data, "weight": (pair(patch, point), places), "bias": bias}
+    bias = in_order(prod(out[2:]), filters // groups), 1  # some kernels add it as a product with ones
+    return {"forward": forward, "data": data, "weight": (in_order(patch, point), places), "bias": bias}
 
 
 def _of_convolution(op: Op, lines: Lines) -> dict[Any, Lines]:
@@ -180,7 +180,7 @@ def _heads(op: Op) -> list[tuple[int, ...]]:
     return shapes_of(op)[at : at + 3]
 
 
-def pairs(op: Op) -> tuple[int, int, int]:
+def attention_sizes(op: Op) -> tuple[int, int, int]:
     """Heads of all samples, queries and keys of an attention."""
     query, key, _ = _heads(op)
     return prod(query[:-2]), query[-2], key[-2]
@@ -208,7 +208,7 @@ def tiled_pairs(op: Op, lines: Sequence[Product]) -> tuple[int, dict[str, Counte
 def _tiled_pairs_of_kinds(
     op: Op, kinds: dict[str, Kind], lines: Counter[Block]
 ) -> tuple[int, dict[str, Counter[Block]]] | None:
-    _, asked, held = pairs(op)
+    _, asked, held = attention_sizes(op)
     left, area, wide = lines.copy(), 0, _heads(op)[2][-1]
     found: dict[str, Counter[Block]] = {part: Counter() for part in kinds}
     scores = next(iter(kinds.values()))
@@ -226,7 +226,7 @@ def _tiled_pairs_of_kinds(
 
 def _whole(op: Op, kinds: dict[str, Kind], lines: Counter[Block]) -> tuple[int, dict[str, Counter[Block]]] | None:
     """The same of products that are made one by one, of all heads: each may be transposed, and a small one has no line."""
-    heads, asked, held = pairs(op)
+    heads, asked, held = attention_sizes(op)
     left = lines.copy()
     found: dict[str, Counter[Block]] = {part: Counter() for part in kinds}
     for part, kind in kinds.items():

@@ -12,15 +12,27 @@ from dataclasses import dataclass, replace
 
 from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
-from ....work import COMPONENTS, MASKED, ZERO
+from ....work import COMPONENTS, MASKED, ZERO, Work
 from ..bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from ..rulebook import RuleBook
+from . import PRODUCTS
 from .log_lines import Product
 
 LOG_SAYS_OTHER_SIZES = (
     "the log says other sizes at {layer}: {op} asks for {mac:,} multiply-adds, and {lines} stand in the log"
 )
 REST = tuple(name for name in COMPONENTS if name != "mac")
+
+
+def log_book(name: str, package: str, libraries: str, products_of: Callable[[Op], list[Product]]) -> RuleBook:
+    """The rules of a counter that reads a log: one, by which an op counts the multiply-adds of its lines."""
+    book = RuleBook(name, package, {"onednn": "src/common/verbose.cpp"})
+    formula = f"M N K of each line that {libraries} wrote"
+    rule = book.pattern(
+        "an op with lines in the log", lambda op: PRODUCTS in op.attrs, source="onednn:1", formula=formula
+    )
+    rule(lambda op: Work(mac=sum(p.macs for p in products_of(op))))
+    return book
 
 
 def nothing_beside(_sighting: Sighting) -> list[Item]:
@@ -55,7 +67,7 @@ class Logbook:
     beside: Callable[[Sighting], list[Item]] = nothing_beside
 
 
-def hold(view: View, trace: Trace, log: Logbook) -> Bridge:
+def bridge_log(view: View, trace: Trace, log: Logbook) -> Bridge:
     """Items of every op that either run has."""
     met: dict[Hashable, list[Sighting]] = {}
     for sighting in view.sightings:
@@ -92,11 +104,8 @@ def _same(view: View, met: Sequence[Sighting], ran: Sequence[Op], log: Logbook) 
 
 def unread_item(op: Op, entry: str, log: Logbook, gap: str) -> Item:
     """The lines of an op that no cause explains: a residual."""
-    rule = log.book.of(op, {})
-    counted = rule.compute(op) if rule else ZERO
-    return make_item(
-        op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls, times=op.calls, entry=entry, gap=gap
-    )  # fmt: skip
+    rule, counted = log.book.of(op, {}), log.book.counts(op, {})
+    return make_item(op, rule, counted=counted, seen=op.calls, times=op.calls, entry=entry, gap=gap)
 
 
 def _judge_sighting(sighting: Sighting, ids: tuple[str, ...], log: Logbook) -> list[Item]:
@@ -108,8 +117,7 @@ def _judge_sighting(sighting: Sighting, ids: tuple[str, ...], log: Logbook) -> l
             gap = f"the work of {op.op} is unknown, and {_lines(products)} stand in the log"
             return [unread_item(op, sighting.entry, log, gap)]
         return [unmet(op, ZERO, Cause.CALL_NOT_SEEN, log.silent(op))]
-    rule = log.book.of(op, {})
-    counted = rule.compute(op) if rule else ZERO
+    rule, counted = log.book.of(op, {}), log.book.counts(op, {})
     gap, cause, reason = "", None, ""
     if products and not all(p.sizes for p in products):
         cause = Cause.CALL_NOT_SEEN
@@ -126,8 +134,8 @@ def _judge_sighting(sighting: Sighting, ids: tuple[str, ...], log: Logbook) -> l
     items = log.beside(sighting)
     if products or ran:
         item = make_item(
-            op, rule, layer=op.layer, op=op.op, counted=counted, seen=op.calls if products else 0, ran=ran, times=op.calls,
-            cause=cause, entry=sighting.entry if products else "", ops=ids, reason=reason, gap=gap, only=("mac",),
+            op, rule, counted=counted, seen=op.calls if products else 0, ran=ran, times=op.calls, cause=cause,
+            entry=sighting.entry if products else "", ops=ids, reason=reason, gap=gap, only=("mac",),
         )  # fmt: skip
         items.append(replace(item, formula=reason) if reason else item)
     return items
@@ -139,7 +147,7 @@ def _rest(op: Op, calls: int, ids: tuple[str, ...], log: Logbook) -> list[Item]:
     if work is None or "mac" in unknown or not (work.only((*REST, MASKED)) or unknown):
         return []
     item = make_item(
-        op, None, layer=op.layer, op=op.op, ran=work.only((*REST, MASKED)), times=calls, cause=Cause.OP_NOT_COUNTED, ops=ids,
+        op, None, ran=work.only((*REST, MASKED)), times=calls, cause=Cause.OP_NOT_COUNTED, ops=ids,
         reason=log.products_alone, only=(*REST, MASKED), unknown=unknown,
     )  # fmt: skip
     return [item]

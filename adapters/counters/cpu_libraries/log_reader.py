@@ -17,7 +17,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ...shared.refusal import BeyondCounter
-from .batch_sizes import Batches
+from .batch_sizes import BatchSizeStream
 from .log_lines import Product, is_of_library, product_of
 
 NOTHING_WRITTEN_HERE = (
@@ -42,7 +42,7 @@ class Listening:
         self._libc.fflush(None)
         self._file = tempfile.TemporaryFile()
         self._out = os.dup(1)
-        self.batches = Batches()
+        self.batches = BatchSizeStream()
         os.dup2(self._file.fileno(), 1)
         self._at, self._rest = 0, b""
         self._logs = [torch.backends.mkl.verbose(1), torch.backends.mkldnn.verbose(1)]

@@ -10,44 +10,32 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from ....core.records import Op
-from ....work import Work
 from ....work.attention import count_discarded
-from ..rulebook import RuleBook
 from . import PRODUCTS
 from .gradient_lines import ATTENTION as GRADIENTS_OF_ATTENTION
 from .gradient_lines import (
     Matrices,
+    attention_sizes,
     batches,
     block_of,
+    in_order,
+    lines_of_part,
     matrices,
-    pair,
-    pairs,
     result_of,
     shapes_of,
-    share,
     tiled_pairs,
     unfolded_matrices,
 )
+from .log_bridge import log_book
 from .log_lines import BOTH_GRADIENTS, Product
-
-BOOK = RuleBook("cpu_libraries", "torch", {"onednn": "src/common/verbose.cpp"})
 
 
 def products_of(op: Op) -> list[Product]:
     """The products that were written while this op ran; of a gradient that is one of several, its share of them."""
-    return share(op, [Product(*written) for written in op.attrs.get(PRODUCTS, ())])
+    return lines_of_part(op, [Product(*written) for written in op.attrs.get(PRODUCTS, ())])
 
 
-@BOOK.pattern(
-    "an op with lines in the log",
-    lambda op: PRODUCTS in op.attrs,
-    source="onednn:1",
-    formula="M N K of each line that MKL or oneDNN wrote",
-)
-def written_work(op: Op) -> Work:
-    """Multiply-adds of the lines."""
-    return Work(mac=sum(p.macs for p in products_of(op)))
-
+BOOK = log_book("cpu_libraries", "torch", "MKL or oneDNN", products_of)
 
 Sizes = dict[str, int]
 Agrees = Callable[[Op, Sequence[Product]], bool]
@@ -71,7 +59,7 @@ def _matrices(first: int) -> Agrees:
         left, right = shapes_of(op)[first : first + 2]
         wide = (*right, 1) if len(right) == 1 else right
         tall = (1, *left) if len(left) == 1 else left
-        return _once(products, (pair(tall[-2], wide[-1]), tall[-1]), prod(tall[:-2]))
+        return _once(products, (in_order(tall[-2], wide[-1]), tall[-1]), prod(tall[:-2]))
 
     return check
 
@@ -150,7 +138,7 @@ def _has(product: Product, wanted: Sizes, groups: int) -> bool:
 def _packed_linear(op: Op, products: Sequence[Product]) -> bool:
     """Rows of the data by a packed weight (N, K)."""
     data, weight = shapes_of(op)[0], shapes_of(op)[-1]
-    return _once(products, (pair(prod(data[:-1]), weight[0]), weight[1]), 1)
+    return _once(products, (in_order(prod(data[:-1]), weight[0]), weight[1]), 1)
 
 
 def _packed_convolution(op: Op, products: Sequence[Product]) -> bool:
@@ -202,7 +190,7 @@ def _layer(op: Op, products: Sequence[Product]) -> bool:
 
 def _attention(op: Op, products: Sequence[Product]) -> bool:
     """All queries by all keys, in blocks."""
-    heads, asked, held = pairs(op)
+    heads, asked, held = attention_sizes(op)
     return attended_pairs(op) == heads * asked * held
 
 
@@ -216,7 +204,7 @@ def skips_masked(op: Op, products: Sequence[Product]) -> bool:
     """Whether a causal kernel multiplied all pairs that its mask keeps, and left out blocks that it discards whole."""
     if op.op not in ATTENTION or not op.attrs.get("is_causal") or not all(p.sizes for p in products):
         return False
-    heads, asked, held = pairs(op)
+    heads, asked, held = attention_sizes(op)
     kept = heads * (asked * held - count_discarded(asked, held))
     return kept <= (attended_pairs(op) or 0) < heads * asked * held
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..patched_functions.bridge import Calls, bridge_calls
+from ..patched_functions.bridge import FunctionCalls, bridge_calls
 from ..patched_functions.rules import (
     attention,
     broadcast,
@@ -28,7 +28,7 @@ from ..patched_functions.shared_formulas import (
     TRANSPOSED,
     TWICE_GROUPED,
     Formula,
-    fill,
+    register_formulas,
     why_not,
 )
 from ..rulebook import RuleBook
@@ -56,7 +56,7 @@ LINES = {
 }  # fmt: skip
 """Where each formula stands."""
 
-fill(
+register_formulas(
     BOOK,
     {
         **SHARED,
@@ -93,4 +93,4 @@ fill(
     LINES,
 )
 
-bridge = partial(bridge_calls, calls=Calls("deepspeed", BOOK, partial(why_not, "deepspeed")))
+bridge = partial(bridge_calls, calls=FunctionCalls("deepspeed", BOOK, partial(why_not, "deepspeed")))

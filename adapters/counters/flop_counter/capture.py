@@ -24,7 +24,7 @@ from ...pytorch.tracing.recorder import Recorder
 from ...pytorch.tracing.threads import record_new_threads
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
-from ..added_amounts import Added
+from ..added_amounts import AddedAmounts
 from ..limits import Limit, explain_limits
 
 COUNTER = "flop_counter"
@@ -54,7 +54,7 @@ class Watched(FlopCounterMode):
 
     def __init__(self, where: Callable[[], str]) -> None:
         super().__init__(display=False)
-        self.added = Added(where, self.so_far)
+        self.added = AddedAmounts(where, self.so_far)
 
     if hasattr(FlopCounterMode, "_count_flops"):
 

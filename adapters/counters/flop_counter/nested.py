@@ -21,7 +21,7 @@ from ....core.records import FLOP, Ledger
 from ...pytorch.steps.recorder import StepRecorder
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
-from ..added_amounts import Added
+from ..added_amounts import AddedAmounts
 from ..limits import reason_of
 from ..step_counter import StepCounter
 from .capture import COUNTER, LIMITS, packet_name
@@ -34,7 +34,7 @@ class Nested(StepCounter, FlopCounterMode):
     def __init__(self, recorder: StepRecorder) -> None:
         FlopCounterMode.__init__(self, display=False)
         self.mod_tracker: Any = SimpleNamespace(parents=("Global",))
-        self.added = Added(lambda: recorder.last, self._of_packet)
+        self.added = AddedAmounts(lambda: recorder.last, self._of_packet)
         self._packet: Any = None
         self._tracked = watch_tracker(self.withhold)
 

@@ -16,7 +16,7 @@ from ...pytorch.model import TorchModel, versions
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
-from .configured.image_models import Pictured, Pictures
+from .configured.image_models import ModelOfPictures, Pictures
 from .configured.packed_documents import WHOLE_TYPE, Documents
 from .model_facts import (
     FIELDS,
@@ -29,8 +29,8 @@ from .model_facts import (
     linear_layers,
     matrices,
     other_matrix,
-    own,
     parameters,
+    parameters_of_layer,
     read_configuration,
     stacks,
 )
@@ -107,7 +107,7 @@ def _read_model(model: TorchModel) -> Read:
         facts["lengths"] = list(module.lengths)
     if isinstance(module, Pictures):
         facts.update(pictures=True, text=module.text)
-    if isinstance(module, Pictured):
+    if isinstance(module, ModelOfPictures):
         layout = module.layout
         facts.update(vision=list(module.vision), pixels=list(layout.pixels))
         facts.update(images=layout.images, taken=layout.images * layout.tokens)
@@ -115,13 +115,13 @@ def _read_model(model: TorchModel) -> Read:
     facts["evenly"] = any(getattr(child, "evenly", False) for child in module.modules())
     layers = stacks(module, config) if facts["sides"] else layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)
-    last = own(weights, layers[-1]) if layers else []
+    last = parameters_of_layer(weights, layers[-1]) if layers else []
     facts["unshared"] = find_unshared_parameter(weights)
     facts.update(
         tied=has_tied_table(weights), beyond=other_matrix(weights, facts), last=any(weight["routed"] for weight in last)
     )
     if layers and {"h", "f"} <= set(facts):
-        facts["m"] = matrices(own(weights, layers[0]), dict(facts))
+        facts["m"] = matrices(parameters_of_layer(weights, layers[0]), dict(facts))
     windows, linear = layer_windows(config, len(layers)), linear_layers(config, len(layers))
     return Read(model.device, versions(module), facts, layers, weights, windows, linear, head_path(weights, facts))
 
@@ -144,7 +144,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     }
     inside: list[Place] = []
     for i, layer in enumerate(layers):
-        mine = own(weights, layer)
+        mine = parameters_of_layer(weights, layer)
         moe, chooses = any(weight["routed"] for weight in mine), has_indexer(mine)
         own_facts = dict(facts, layer=layer, index=i, window=read.windows[i], linear=read.linear[i])
         inside.append((layer, dict(own_facts, moe=moe, indexed=chooses)))

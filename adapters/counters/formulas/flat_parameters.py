@@ -16,7 +16,7 @@ WRAPPERS = ("_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod")
 FLAT = "_param_infos"
 
 
-class Held(NamedTuple):
+class FlatParameter(NamedTuple):
     """A parameter of a flat tensor: the modules that hold it under a name, its shape, and how many elements this rank has."""
 
     owners: list[tuple[torch.nn.Module, str]]
@@ -34,7 +34,7 @@ def is_flat(value: Any) -> bool:
     return hasattr(value, FLAT) and hasattr(value, "_shapes")
 
 
-def pieces(value: Any) -> list[Held]:
+def pieces(value: Any) -> list[FlatParameter]:
     """The parameters of a flat tensor. A tensor that has all of them gives the whole of each."""
     shapes = [[int(n) for n in shape] for shape in value._shapes]
     parts = list(getattr(value, "_shard_param_infos", ()))
@@ -47,7 +47,7 @@ def pieces(value: Any) -> list[Held]:
         for other in getattr(value, "_shared_param_infos", ()):
             if (other.prim_module, other.prim_param_name) == owners[0]:
                 owners.append((other.module, other.param_name))
-        found.append(Held(owners, shape, size))
+        found.append(FlatParameter(owners, shape, size))
     return found
 
 

@@ -65,17 +65,17 @@ TEACHER = Term(
 )  # fmt: skip
 
 
-def wide(facts: Facts) -> bool:
+def exceeds_window(facts: Facts) -> bool:
     """Whether a sequence is longer than the layer's window."""
     return bool(facts.get("window")) and int(facts["window"]) < int(facts["T"])
 
 
 BRIDGE_SEQUENCE = ONE_SEQUENCE._replace(
-    facts=lambda f: ONE_SEQUENCE.facts(f) if wide(f) else {},
+    facts=lambda f: ONE_SEQUENCE.facts(f) if exceeds_window(f) else {},
     formula="the whole sequence, where it is longer than a layer's window",
 )
 BRIDGE_HALF = HALF._replace(
-    facts=lambda f: (EXACT_HALF if wide(f) or f.get("topk") else HALF).facts(f),
+    facts=lambda f: (EXACT_HALF if exceeds_window(f) or f.get("topk") else HALF).facts(f),
     formula="attention on T^2 / 2 of the T^2 pairs; with a window of w < T, or w keys chosen, w (w + 1) / 2 + (T - w) w",
 )
 

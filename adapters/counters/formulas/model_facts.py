@@ -223,7 +223,7 @@ def _positions(rows: int, facts: dict[str, Any]) -> bool:
     return "positions" in facts and 0 <= rows - facts["positions"] <= OFFSET and rows != facts.get("V")
 
 
-def own(weights: list[dict[str, Any]], layer: str) -> list[dict[str, Any]]:
+def parameters_of_layer(weights: list[dict[str, Any]], layer: str) -> list[dict[str, Any]]:
     """The parameters of a layer."""
     return [weight for weight in weights if weight["name"].startswith(layer + ".")]
 

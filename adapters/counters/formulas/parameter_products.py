@@ -65,7 +65,7 @@ def _scopes(facts: Facts) -> Iterable[str]:
     return (*owners, *(owner.rpartition(".")[0] for owner in owners))
 
 
-def reads(op: Op, facts: Facts) -> bool:
+def reads_parameter(op: Op, facts: Facts) -> bool:
     """Whether an op reads this parameter, or makes its gradient."""
     tensors = {WEIGHT_GRADIENT: op.outputs, BACKWARD: (*op.inputs, *op.outputs)}.get(op.phase, op.inputs)
     shapes = _shapes(facts)
@@ -127,10 +127,10 @@ def tied_products(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]
             continue
         own = [op for scope in facts["owners"] for op in ran.get(scope, ())]
         near = own or [op for scope in _scopes(facts) for op in ran.get(scope, ())]
-        if facts["name"].endswith(IN_PROJECTION) and not any(reads(op, facts) for op in near):
+        if facts["name"].endswith(IN_PROJECTION) and not any(reads_parameter(op, facts) for op in near):
             facts = dict(facts, apart=True)
         for op in near:
-            if op.id not in taken and reads(op, facts):
+            if op.id not in taken and reads_parameter(op, facts):
                 ops[facts["name"]].append(_set_phase(op, facts))
                 taken.add(op.id)
     return ops
@@ -180,7 +180,7 @@ def is_shared(facts: Facts, ops: Mapping[str, list[Op]]) -> bool:
     """Whether products of this weight, attention's output, are with those of the queries: both are as large, and read apart."""
     before, found, _ = facts["name"].partition("out_proj.weight")
     near = ops.get(before + IN_PROJECTION, ()) if found else ()
-    return any(reads(op, facts) for op in near)
+    return any(reads_parameter(op, facts) for op in near)
 
 
 def was_read(facts: Facts, layers: Mapping[str, list[Op]]) -> bool:

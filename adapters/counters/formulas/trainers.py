@@ -83,7 +83,7 @@ def maxtext_refuses(facts: Facts) -> str:
 PATTERNS = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gpt_oss": 2}
 
 
-def local(facts: Facts) -> Facts:
+def local_windows(facts: Facts) -> Facts:
     """MaxText's windows: each layer has one except the last of a pattern (its length depends on the model); others have none."""
     pattern = PATTERNS.get(str(facts["model_type"]), 1)
     own = dict(facts, window=facts["sliding"] if (int(facts["index"]) + 1) % pattern else 0)
@@ -91,7 +91,7 @@ def local(facts: Facts) -> Facts:
 
 
 LOCAL = WINDOW._replace(
-    facts=local, formula="min(window, T) keys in the layers that Gemma 2, Gemma 3 and gpt-oss have local"
+    facts=local_windows, formula="min(window, T) keys in the layers that Gemma 2, Gemma 3 and gpt-oss have local"
 )
 
 

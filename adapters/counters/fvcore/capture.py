@@ -20,7 +20,7 @@ from ...shared.refusal import CannotCount
 from .. import make_ledger
 from ..limits import explain_limits
 from .graph_nodes import dropped_ops, is_seen, iterate_made, node_record
-from .is_tracing import Asked, find_differences
+from .is_tracing import TracingQuestions, find_differences
 from .limits import limits
 
 BOOKED_ON_MODEL = (
@@ -62,7 +62,7 @@ class Scopes(ModulePath):
             self.made = [(node.scopeName(), node_record(node, "", "")) for node in iterate_made(state.graph())]
 
 
-class Seen:
+class NodeInOwnScopes:
     """A node of the trace as fvcore sees it, without the scopes that are not its own."""
 
     def __init__(self, node: Any) -> None:
@@ -76,29 +76,29 @@ class Seen:
         return "/".join(part for part in self._node.scopeName().split("/") if not part.startswith(OURS))
 
 
-class Walked:
+class WalkedGraph:
     """The trace as fvcore walks it, node by node; ``at`` is the current node."""
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph
         self.at: Any = None
 
-    def nodes(self) -> Iterator[Seen]:
+    def nodes(self) -> Iterator[NodeInOwnScopes]:
         """Its nodes, in order."""
         for node in self.graph.nodes():
             self.at = node
-            yield Seen(node)
+            yield NodeInOwnScopes(node)
 
 
 @contextmanager
-def _keep_graphs(jit_analysis: Any, scopes: Scopes) -> Iterator[List[Walked]]:
+def _keep_graphs(jit_analysis: Any, scopes: Scopes) -> Iterator[List[WalkedGraph]]:
     """Within it, the graphs that fvcore makes are kept, with a scope for every module."""
-    walked: List[Walked] = []
+    walked: List[WalkedGraph] = []
     original = jit_analysis._get_scoped_trace_graph
 
-    def make_graph(*args: Any) -> Walked:
+    def make_graph(*args: Any) -> WalkedGraph:
         with scopes:
-            walked.append(Walked(original(*args)))
+            walked.append(WalkedGraph(original(*args)))
         return walked[-1]
 
     jit_analysis._get_scoped_trace_graph = make_graph
@@ -165,7 +165,7 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
     smallest = analyze(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))
     with _keep_graphs(jit_analysis, scopes) as walked, torch.no_grad(), explain_limits(
         limits(counter), smallest.total
-    ), traceable_on(model.device), Asked() as asked:
+    ), traceable_on(model.device), TracingQuestions() as asked:
         analysis = _quiet(analyze(module, inputs))
         analysis.set_op_handle(**{kind: note_handle(kind, handle) for kind, handle in analysis._op_handles.items()})
         total = _whole(counter, analysis.total())
@@ -210,7 +210,9 @@ def _untold(model: TorchModel, analyze: Any, jit_analysis: Any) -> Optional[List
     module = model.build(model.device)
     scopes: Scopes = Scopes(module)
     try:
-        with _keep_graphs(jit_analysis, scopes) as walked, torch.no_grad(), traceable_on(model.device), Asked(False):
+        with _keep_graphs(jit_analysis, scopes) as walked, torch.no_grad(), traceable_on(
+            model.device
+        ), TracingQuestions(False):
             analysis = _quiet(analyze(module, tuple(model.example(model.device))))
             analysis.total()
     except Exception:  # their code may know why it asks

@@ -17,7 +17,7 @@ from .graph_nodes import kind_of, take
 TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
-class Asked:
+class TracingQuestions:
     """Within it, calls of torch.jit.is_tracing() by code outside of PyTorch are counted.
 
     They return ``answer``, or the true answer if that is None.
@@ -27,7 +27,7 @@ class Asked:
         self.answer = answer
         self.times = 0
 
-    def __enter__(self) -> "Asked":
+    def __enter__(self) -> "TracingQuestions":
         self._real: Callable[[], bool] = torch.jit.is_tracing
         torch.jit.is_tracing = self._is_tracing
         return self

@@ -32,7 +32,7 @@ NO_GRAPH = "torch.compile gave inductor no graph of this model; TORCH_LOGS=graph
 COUNTS_SYMBOLS = "it counts symbols where torch.compile takes a size for one that changes, as here in %s"
 
 
-class Nodes:
+class NotedNodes:
     """The nodes of every graph that inductor is given, by what ``layers`` says of the modules, and what it counts of each."""
 
     def __init__(self, module: torch.nn.Module) -> None:
@@ -69,10 +69,10 @@ class Nodes:
         return ""
 
 
-def _compile_module(module: torch.nn.Module, positional: Any, named: Any) -> Nodes:
+def _compile_module(module: torch.nn.Module, positional: Any, named: Any) -> NotedNodes:
     from torch._inductor.compile_fx import compile_fx
 
-    nodes = Nodes(module)
+    nodes = NotedNodes(module)
     adapter = getattr(module.forward, "__self__", None)
     if isinstance(adapter, CallAdapter):  # the compiler would compile it, too
         module.forward = adapter.forward

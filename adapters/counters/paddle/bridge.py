@@ -45,7 +45,7 @@ def sizes(op: Op) -> list[int | None]:
     return [size for size in shape or () if size != 1]
 
 
-def same(layer: Op, op: Op) -> bool:
+def same_sizes(layer: Op, op: Op) -> bool:
     """Whether both have one size of output and, if it is a convolution, one weight: PyTorch and paddle lay it out alike."""
     weights = kind_of(layer) != "conv" or list(op.inputs[1].shape or ()) == layer.attrs["weight"]
     return weights and sizes(op) == sizes(layer)
@@ -69,7 +69,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
             silent.setdefault(sighting.op.layer, []).append((sighting.op, missed.cause, missed.reason))
             continue
         alike = (op for op in ran.get(sighting.op.layer, ()) if op.id not in taken and does(sighting.op, op))
-        ops = [op for op in alike if same(sighting.op, op) and known_work(op)]
+        ops = [op for op in alike if same_sizes(sighting.op, op) and known_work(op)]
         taken |= {op.id for op in ops}
         items.append(_of_layer(view, sighting, ops))
     for op in trace.ops:

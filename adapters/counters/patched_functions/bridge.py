@@ -37,7 +37,7 @@ Key = tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class FunctionCalls:
     """How a counter counts calls.
 
     ``name`` is the counter's name in sentences.  ``book`` has a rule for every function and class that it counts.
@@ -49,7 +49,7 @@ class Calls:
     why_not: Callable[[Op], tuple[Cause, str]]
 
 
-def bridge_calls(view: View, trace: Trace, calls: Calls) -> Bridge:
+def bridge_calls(view: View, trace: Trace, calls: FunctionCalls) -> Bridge:
     """One item per call and the ops in it; ops outside all calls are booked one by one."""
     made = [s for s in view.sightings if s.entry and s.role != ALIAS]
     by_id = {s.op.id: s for s in made}
@@ -88,7 +88,7 @@ class _Bridging:
     """A view, how its counter counts, its calls by id, and the module to whose ops each call is booked."""
 
     view: View
-    counter: Calls
+    counter: FunctionCalls
     calls: Mapping[str, Sighting]
     homes: Mapping[str, str]
 

@@ -29,7 +29,7 @@ class Formula:
     versions: str = ""
 
 
-def fill(book: RuleBook, formulas: Mapping[str, Formula], lines: Mapping[str, str]) -> None:
+def register_formulas(book: RuleBook, formulas: Mapping[str, Formula], lines: Mapping[str, str]) -> None:
     """Register each formula with its source."""
     for name, formula in formulas.items():
         book.rule(*formula.ops, source=lines[name], formula=formula.text, versions=formula.versions)(

@@ -8,7 +8,7 @@ from ....core.causes import Cause
 from ....core.records import Op, Sighting, Trace
 from ..bridge import Bridge, Item, View, make_item
 from ..op_bridge import bridge_ops
-from ..patched_functions.bridge import Calls, bridge_calls
+from ..patched_functions.bridge import FunctionCalls, bridge_calls
 from . import AVERAGE
 from .rules import BOOK
 
@@ -23,7 +23,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
     if view.counter == "ptflops@aten":
         return bridge_ops(view, trace, BOOK, lambda op: f"{op.op} is not among the six ops of ptflops/aten_ops.py:109")
     calls = replace(view, sightings=tuple(s for s in view.sightings if s.op.op != AVERAGE))
-    items = bridge_calls(calls, trace, Calls("ptflops", BOOK, _why_not)).items
+    items = bridge_calls(calls, trace, FunctionCalls("ptflops", BOOK, _why_not)).items
     return Bridge((*items, *(_division(s, calls) for s in view.sightings if s.op.op == AVERAGE)))
 
 

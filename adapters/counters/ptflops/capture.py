@@ -26,7 +26,7 @@ from ...pytorch.tracing.records import tensor_record, tensors_in
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter, CannotCount
 from .. import ROOT
-from ..added_amounts import Added
+from ..added_amounts import AddedAmounts
 from ..limits import PACKED, SCRIPTED
 from ..module_calls import class_name, visits
 from ..patched_functions.capture import CallRecorder, ledger_of, public_names, replace_attributes, watch_fused_calls
@@ -127,7 +127,7 @@ def _aten(engine: Any, module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
     path = ModulePath(module)
     recorder = Recorder(path)
     modes: list[Any] = []
-    added = Added(lambda: path.current, lambda: sum(modes[-1].flop_counts["Global"].values()))
+    added = AddedAmounts(lambda: path.current, lambda: sum(modes[-1].flop_counts["Global"].values()))
 
     class Watched(engine.FlopCounterMode):
         """The counter itself, noting by module what it adds."""

@@ -10,7 +10,7 @@ from functools import partial
 
 from ....core.records import Op
 from ....work import Work, prod
-from ..patched_functions.bridge import Calls, bridge_calls, of_weights_alone
+from ..patched_functions.bridge import FunctionCalls, bridge_calls, of_weights_alone
 from ..rule_parts import average_pool, classes, elements_in, elements_out, max_pool, per_output, shape_in, shape_out
 from ..rulebook import Compute, RuleBook
 from . import COUNTERS
@@ -68,4 +68,4 @@ for _kind in ("add", "mul"):
     rule(f"function.{_kind}", source="P:136", formula="O for each positional argument")(_arguments(_kind))
 
 
-bridge = partial(bridge_calls, calls=Calls("pthflops", BOOK, of_weights_alone))
+bridge = partial(bridge_calls, calls=FunctionCalls("pthflops", BOOK, of_weights_alone))

@@ -9,7 +9,7 @@ from ....core.records import Op, Trace
 from ...tensorflow.graphs.graph import CALLS
 from ..bridge import Bridge, View
 from ..cpu_libraries import PRODUCTS
-from ..cpu_libraries.log_bridge import Logbook, hold
+from ..cpu_libraries.log_bridge import Logbook, bridge_log
 from ..cpu_libraries.log_lines import Product
 from .convolution_sizes import UNPADDED
 from .logged_products import REMOVED, agrees, products_of, with_zeros
@@ -32,7 +32,7 @@ NOT_LOGGED = "oneDNN's log is read for products alone"
 
 def bridge(view: View, trace: Trace) -> Bridge:
     """Items of every op that the trace or the run beside the log has."""
-    return hold(view, trace, LOG)
+    return bridge_log(view, trace, LOG)
 
 
 def _explain_lines(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:

@@ -24,9 +24,9 @@ from ..cpu_libraries import PRODUCTS
 from ..cpu_libraries.algorithm_notes import notes_of
 from ..cpu_libraries.log_lines import Product
 from . import COUNTERS
-from .executor_log import Ran, nodes_in
+from .executor_log import ExecutedNode, nodes_in
 from .logged_products import products_of
-from .node_mapping import Graph, InferenceWalk, Placed, TrainingWalk
+from .node_mapping import Graph, InferenceWalk, MappedNodes, TrainingWalk
 
 LOG_CAME_LATE = (
     "oneDNN's log has to be on before TensorFlow starts: run it as `reconcile run --witness`, or with isolated=True, which give "
@@ -47,7 +47,7 @@ def capture(counter: str, model: TfModel) -> Ledger:
     if not _talks():
         raise BeyondCounter(NOTHING_WRITTEN_HERE)
     ops, edges = _walk_graph(model)
-    placed = Placed(ops, edges, _execute_model(model))
+    placed = MappedNodes(ops, edges, _execute_model(model))
     ran = list(placed.ops())
     entries, total = entries_of(ran, placed.strays, model.layers())
     sightings = tuple(Sighting(op, _entry(op.layer, op.op)) for op in ran)
@@ -68,7 +68,7 @@ def _walk_graph(model: TfModel) -> tuple[list[Op], Graph]:
     return walk.ops, walk.edges
 
 
-def _execute_model(model: TfModel) -> list[Ran]:
+def _execute_model(model: TfModel) -> list[ExecutedNode]:
     import tensorflow as tf
 
     function = model.concrete
@@ -76,7 +76,7 @@ def _execute_model(model: TfModel) -> list[Ran]:
     return _collect_lines(lambda: function(*given))
 
 
-def _collect_lines(run: Callable[[], Any]) -> list[Ran]:
+def _collect_lines(run: Callable[[], Any]) -> list[ExecutedNode]:
     """What the second of two runs writes. Both logs go to one file: oneDNN's is standard output, TensorFlow's standard error."""
     with tempfile.TemporaryFile() as file:
         with _written_to(file.fileno()):
@@ -128,7 +128,7 @@ def _entry(layer: str, op: str) -> str:
     return f"{layer}|{op}"
 
 
-def entries_of(ran: Sequence[Op], strays: Sequence[Ran], layers: Any) -> tuple[tuple[Entry, ...], int]:
+def entries_of(ran: Sequence[Op], strays: Sequence[ExecutedNode], layers: Any) -> tuple[tuple[Entry, ...], int]:
     """An entry for each layer and op with lines, and for each node with lines that is no op of the walk; and their sum."""
     amounts: dict[tuple[str, str], list[int]] = {}
     for op in ran:

@@ -29,7 +29,7 @@ UNPADDED = "tag:unpadded"
 positions that are added before the first one of each axis."""
 
 
-class Sides(NamedTuple):
+class ConvolutionSides(NamedTuple):
     """Samples, channels and filters, groups, and the sizes of the kernel, of the wide side and of the narrow one, by axis."""
 
     samples: int
@@ -41,7 +41,7 @@ class Sides(NamedTuple):
     narrow: tuple[int, ...]
 
 
-def sides_of(op: Op) -> Sides:
+def sides_of(op: Op) -> ConvolutionSides:
     """The sizes of a convolution, whichever of its gradients it is."""
     shapes, out, kind = shapes_of(op), result_of(op), CONVOLUTIONS[op.op]
     wide, kernel, narrow = {
@@ -52,7 +52,7 @@ def sides_of(op: Op) -> Sides:
     samples, channels, large = _apart(op, wide)
     _, filters, small = _apart(op, narrow)
     groups = channels if op.op.startswith("Depthwise") else channels // (kernel[-2] or 1)
-    return Sides(samples, channels, filters, groups, kernel[:-2], large, small)
+    return ConvolutionSides(samples, channels, filters, groups, kernel[:-2], large, small)
 
 
 def _apart(op: Op, shape: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
@@ -71,7 +71,7 @@ def _axes(op: Op, name: str, rank: int) -> list[int]:
     return values[2:] if _channels_first(op) else values[1:-1]
 
 
-def _before(op: Op, axis: int, sides: Sides, stride: int, dilation: int) -> int:
+def _before(op: Op, axis: int, sides: ConvolutionSides, stride: int, dilation: int) -> int:
     """Positions of padding before the first one of an axis, as TensorFlow defines SAME: an odd one comes after the last."""
     way = op.attrs.get("padding")
     if way == "EXPLICIT":

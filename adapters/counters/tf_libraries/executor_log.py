@@ -21,7 +21,7 @@ SEVERAL_THREADS_RAN = "TensorFlow's executor ran in %d threads, so which op a li
 PRODUCT_BEFORE_NODE = "oneDNN wrote a product before TensorFlow's executor named a node"
 
 
-class Ran(NamedTuple):
+class ExecutedNode(NamedTuple):
     """A node: its type after all rewriting, how often it was computed, and how many of these times it left which products.
 
     ``lines`` has the text of the products, ``products`` what each text stands for, as records of the log's Product in lists.
@@ -48,7 +48,7 @@ class _Node:
             self.products[text] = products
 
 
-def nodes_in(lines: Iterable[str]) -> list[Ran]:
+def nodes_in(lines: Iterable[str]) -> list[ExecutedNode]:
     """The nodes of a log, in the order in which they first ran. Raises CannotCount where lines cannot be placed."""
     nodes: dict[str, _Node] = {}
     threads: set[str] = set()
@@ -74,4 +74,4 @@ def nodes_in(lines: Iterable[str]) -> list[Ran]:
         node.wrote(open_)
     if len(threads) > 1:
         raise CannotCount(SEVERAL_THREADS_RAN % len(threads))
-    return [Ran(name, n.kind, n.calls, dict(n.lines), n.products) for name, n in nodes.items()]
+    return [ExecutedNode(name, n.kind, n.calls, dict(n.lines), n.products) for name, n in nodes.items()]

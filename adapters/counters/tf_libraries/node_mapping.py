@@ -19,7 +19,7 @@ from ...tensorflow.training import TrainingTracer
 from ..cpu_libraries import PRODUCTS
 from ..cpu_libraries.log_lines import Product
 from .convolution_sizes import UNPADDED
-from .executor_log import Ran
+from .executor_log import ExecutedNode
 from .logged_products import REMOVED, agrees, is_product, products_of, with_zeros
 
 _REWRITTEN = re.compile(r"(?:ArithmeticOptimizer|ConstantFolding)/\w+?_")
@@ -82,20 +82,20 @@ class TrainingWalk(TrainingTracer):
         return super().layer_and_phase(graph, name, id, layer, within)
 
 
-class Placed:
+class MappedNodes:
     """What was written, at the ops of the walk; ``strays`` are nodes with products that no op of the walk is."""
 
-    def __init__(self, ops: Sequence[Op], edges: Graph, nodes: Sequence[Ran]) -> None:
+    def __init__(self, ops: Sequence[Op], edges: Graph, nodes: Sequence[ExecutedNode]) -> None:
         self._ops = {op.id: op for op in ops}
         self._edges = edges
         self._nodes = nodes
-        self._own: dict[str, Ran] = {}
+        self._own: dict[str, ExecutedNode] = {}
         self._inside: dict[str, list[Op]] = {}
         for op in ops:
             for call in op.within if is_product(op) else ():
                 self._inside.setdefault(call, []).append(op)
-        self.strays: list[Ran] = []
-        self._runs: dict[str, list[Ran]] = {}
+        self.strays: list[ExecutedNode] = []
+        self._runs: dict[str, list[ExecutedNode]] = {}
         self._unpadded: dict[str, list[list[int]]] = {}
         self._compiled: set[str] = set()
         self._place()
@@ -124,7 +124,7 @@ class Placed:
         id = canonical(name)
         return self._ops.get(id) or self._ops.get(_REWRITTEN.sub("", id))
 
-    def _find_product(self, node: Ran, op: Op | None) -> Op | None:
+    def _find_product(self, node: ExecutedNode, op: Op | None) -> Op | None:
         """The product before the op whose name a fused node has: the nearest one of its type that no other node is."""
         if op is None or op.op in CALLS:
             return None
@@ -140,7 +140,7 @@ class Placed:
                 return found
         return None
 
-    def _pads(self, node: Ran, op: Op) -> None:
+    def _pads(self, node: ExecutedNode, op: Op) -> None:
         """A node that pads its data, too, has the shape before that."""
         found = _KIND.match(node.kind)
         if found is not None and found[1]:
@@ -150,7 +150,7 @@ class Placed:
             if pad is not None and first is not None:
                 self._unpadded[op.id] = [[size or 0 for size in pad.inputs[0].shape or ()], first]
 
-    def _place_compiled(self, node: Ran, inside: list[Op]) -> None:
+    def _place_compiled(self, node: ExecutedNode, inside: list[Op]) -> None:
         """Products of a call that is compiled as a whole: each is of the op that it can be of, and the rest is of none."""
         self._compiled.update(op.id for op in inside if node.calls)
         rest: dict[str, list[Any]] = dict(node.products)
@@ -179,7 +179,7 @@ class Placed:
                 yield from _runs(op, node)
 
 
-def _runs(op: Op, node: Ran) -> Iterator[Op]:
+def _runs(op: Op, node: ExecutedNode) -> Iterator[Op]:
     for text, calls in node.lines.items():
         yield op._replace(calls=calls, attrs=dict(op.attrs, **{PRODUCTS: node.products[text]}))
     silent = node.calls - sum(node.lines.values())

@@ -16,7 +16,7 @@ from ...shared.refusal import CannotCount
 from .. import ROOT as ROOT_ENTRY
 from .. import SUM, make_ledger
 from ..limits import Limit, explain_limits
-from ..module_calls import Calls, class_name, visits
+from ..module_calls import ModuleCalls, class_name, visits
 
 COUNTER = "thop"
 LIMITS = (
@@ -68,7 +68,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     hooks = Counter(m for _, m in visits(module))  # model.apply reaches it so often, and thop puts as many hooks on it
     own_hooks = {m: len(m._forward_hooks) for m in module.modules() if m._forward_hooks}
     with explain_limits(LIMITS, lambda: None):
-        calls = Calls(module)
+        calls = ModuleCalls(module)
     values: Dict[str, float] = {}
 
     def is_hooked(m: torch.nn.Module) -> bool:

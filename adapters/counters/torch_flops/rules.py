@@ -12,7 +12,7 @@ from functools import partial
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
-from ..patched_functions.bridge import Calls, bridge_calls, of_weights_alone
+from ..patched_functions.bridge import FunctionCalls, bridge_calls, of_weights_alone
 from ..rule_parts import (
     AXES,
     average_pool,
@@ -190,4 +190,4 @@ def _attention(op: Op) -> Work:
     )
 
 
-bridge = partial(bridge_calls, calls=Calls("torch_flops", BOOK, of_weights_alone))
+bridge = partial(bridge_calls, calls=FunctionCalls("torch_flops", BOOK, of_weights_alone))

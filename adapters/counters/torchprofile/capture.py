@@ -23,7 +23,7 @@ from ...shared.refusal import CannotCount
 from .. import make_ledger
 from ..fvcore.capture import OURS, Scopes, compare_untold, traceable_on
 from ..fvcore.graph_nodes import dropped_ops, is_seen, node_record
-from ..fvcore.is_tracing import Asked
+from ..fvcore.is_tracing import TracingQuestions
 from ..fvcore.limits import limits
 from ..limits import Limit, explain_limits
 from ..patched_functions.capture import replace_attributes
@@ -69,7 +69,13 @@ class Profiled:
         self.module = model.build(model.device)
         inputs = tuple(model.example(model.device))
         self.scopes = Layers(self.module)
-        with torch.no_grad(), traceable_on(model.device), Asked(answer) as asked, _keep_graph() as kept, self.scopes:
+        with (
+            torch.no_grad(),
+            traceable_on(model.device),
+            TracingQuestions(answer) as asked,
+            _keep_graph() as kept,
+            self.scopes,
+        ):
             counts = _profile(self.module, inputs)
         self.asked = asked.times
         self.counts = [(node, counts.get(own)) for node, own in zip(kept[0].nodes(), kept[1].nodes, strict=True)]

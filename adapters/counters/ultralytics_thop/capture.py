@@ -19,7 +19,7 @@ from ...pytorch.tracing.records import plain, tensor_record, tensors_in
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from ..limits import explain_limits
-from ..module_calls import Calls, in_order, module_ledger
+from ..module_calls import ModuleCalls, in_order, module_ledger
 from ..thop.capture import EXACT, LIMITS
 from . import COUNTERS, FUNCTIONS, GET_FLOPS, entry_of
 from .get_flops import multiply_ledger, proxy_of
@@ -41,14 +41,14 @@ OPERANDS = {"multi_head_attention_forward": 3}
 """How many of a function's tensors are inputs of its record, if not all are."""
 
 
-class KeywordCalls(Calls):
+class KeywordCalls(ModuleCalls):
     """Notes the arguments that a module was given by name, too."""
 
     def _note_named(self, module: Any, inputs: Any, named: dict[str, Any], outputs: Any) -> None:
         self._note(module, in_order(module, inputs, named) if named else inputs, outputs)
 
 
-class Functions:
+class CountedFunctions:
     """The calls of functions that a rule counted, by module, and their amounts."""
 
     def __init__(self, path: ModulePath) -> None:
@@ -126,7 +126,7 @@ def profile_model(counter: str, model: TorchModel, proxy: tuple[Any, ...] = ()) 
 
     table = importlib.import_module("thop.profile")  # the package's attribute of that name is the function
     number = version_of(COUNTERS[0].distribution, table)
-    functions: list[Functions] = []
+    functions: list[CountedFunctions] = []
     originals = [(rules, dict(rules)) for rules in (table.register_hooks, table.functional_hooks)]
 
     def count(module: torch.nn.Module, inputs: Any) -> tuple[int, dict[str, int]]:
@@ -141,7 +141,7 @@ def profile_model(counter: str, model: TorchModel, proxy: tuple[Any, ...] = ()) 
             return run_rule
 
         path = ModulePath(module)
-        functions.append(Functions(path))
+        functions.append(CountedFunctions(path))
         (_, hooks), (_, rules) = originals
         # A module whose rule is zero_ops is told apart by that very function: functions inside of it are counted.
         table.register_hooks.update({k: note_rule(rule) for k, rule in hooks.items() if rule is not table.zero_ops})

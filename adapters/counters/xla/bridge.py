@@ -27,9 +27,9 @@ from ..bridge import Bridge, Item, View, known_work, make_item, unknown_of, unme
 from ..op_bridge import whole_of
 from ..rulebook import apply
 from . import DROPPED, LOWERED, TARGET
-from .instructions import Before, Key, Wanted, equations, meet, rename, why_not
+from .instructions import EarlierCounts, Key, RequiredPrimitives, equations, group_instructions, rename, why_not
 from .lowerings import parts
-from .primitive_matching import COMPILED, book, book_rest, hold, match
+from .primitive_matching import COMPILED, make_rest_items, make_shared_item, make_unmatched_item, match_primitives
 from .rules import BOOK, FLOAT32
 
 PLACED = (
@@ -47,30 +47,30 @@ def bridge(view: View, trace: Trace) -> Bridge:
     dropped = [one for one in view.sightings if one.op.attrs.get(DROPPED)]
     counted = [one for one in view.sightings if not one.op.attrs.get(LOWERED) and not one.op.attrs.get(DROPPED)]
     placed = [one for one in counted if _places(one.op)]
-    met, whole = meet([one for one in counted if not _places(one.op)], view, wanted)
+    met, whole = group_instructions([one for one in counted if not _places(one.op)], view, wanted)
 
     def count(sightings: list[Sighting]) -> Callable[[Key], int]:
-        has = meet(sightings, view, wanted)[0]
+        has = group_instructions(sightings, view, wanted)[0]
         return lambda key: sum(has[each].times for each in wanted.uncut.get(key, {key}) if each in has)
 
-    before = Before(count(handed) if compiled and handed else None, count(dropped))
-    items = [*left_out, *(book(found, found.times, Cause.INTEGER_OP) for found in whole)]
-    marks = meet(placed, view, Wanted({}, {}, {}, {}))[0].values()
-    items += [book(found, found.times, Cause.FORMULA_DIFFERS) for found in marks]
+    before = EarlierCounts(count(handed) if compiled and handed else None, count(dropped))
+    items = [*left_out, *(make_unmatched_item(found, found.times, Cause.INTEGER_OP) for found in whole)]
+    marks = group_instructions(placed, view, RequiredPrimitives({}, {}, {}, {}))[0].values()
+    items += [make_unmatched_item(found, found.times, Cause.FORMULA_DIFFERS) for found in marks]
     if compiled:
         rename(met, wanted, before)
     for key, ops in wanted.at.items():
         found, routine = met.pop(key, None), wanted.routines.get(key[0])
         if routine is not None and found is not None and not found.counted.mac and found.times > equations(ops):
-            items.append(hold(found, found.times - equations(ops), [routine]))
+            items.append(make_shared_item(found, found.times - equations(ops), [routine]))
             found.times = equations(ops)
-        items += match(key, found, ops, view, before)
+        items += match_primitives(key, found, ops, view, before)
     for key, found in met.items():
         if found.counted:
             named = [wanted.unstated.get((key[0], name)) for name in sorted(found.primitives)]
             routine = wanted.routines.get(key[0])
             holders: list[Op | None] = [routine] if None in named and routine and not found.counted.mac else named
-            items += book_rest(found, holders, before.count_made(key, found.times))
+            items += make_rest_items(found, holders, before.count_made(key, found.times))
     return Bridge((*items, *rounding_items(counted, view, why_not)))
 
 
@@ -78,10 +78,10 @@ def _places(op: Op) -> bool:
     return op.attrs.get(TARGET) in PLACED and not is_integer_op(op)
 
 
-def _wanted_instructions(trace: Trace, *, uncut: bool) -> tuple[Wanted, list[Item]]:
+def _wanted_instructions(trace: Trace, *, uncut: bool) -> tuple[RequiredPrimitives, list[Item]]:
     """The instructions that the trace needs, and items for the work of primitives whose instructions are not stated. A program
     that is ``uncut`` has the whole of what the trace has one device's part of."""
-    wanted, left_out = Wanted({}, {}, {}, {}), list[Item]()
+    wanted, left_out = RequiredPrimitives({}, {}, {}, {}), list[Item]()
     for op in trace.ops:
         if is_integer_op(op):
             continue

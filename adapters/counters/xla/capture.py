@@ -105,7 +105,7 @@ def _zeros(leaf: Any) -> Any:
 
 def find_sightings(module: Any, root: str) -> list[Sighting]:
     """The instructions that the analysis of this module visits."""
-    walk = Walk(hlo.parse_module(module.to_string(options())), root)
+    walk = ComputationWalk(hlo.parse_module(module.to_string(options())), root)
     walk.through(walk.module.entry, (), ())
     return walk.sightings
 
@@ -116,7 +116,7 @@ def _before(sighting: Sighting) -> Sighting:
     return sighting._replace(op=op._replace(id=f"{LOWERED}/{op.id}", attrs={**op.attrs, LOWERED: True}))
 
 
-class Walk:
+class ComputationWalk:
     """Goes through the computations as the analysis does: each call again, a loop's body and condition once."""
 
     def __init__(self, module: hlo.Module, root: str) -> None:

@@ -21,7 +21,7 @@ Key = tuple[str, Place]
 """The layer and the place of instructions that are alike."""
 
 
-class Wanted(NamedTuple):
+class RequiredPrimitives(NamedTuple):
     """What the trace requires of a program: the primitives at each key, and those of a layer whose instructions are not stated.
 
     ``routines`` are those of each layer whose single operations are unknown. ``uncut`` are the keys of the same instructions
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
     uncut: dict[Key, set[Key]]
 
 
-class Before(NamedTuple):
+class EarlierCounts(NamedTuple):
     """How many instructions of a key there are before XLA counts: ``compiled``, in the program that is compiled, None for a
     counter of just that program; ``dropped``, in JAX's text and no longer in XLA's program."""
 
@@ -54,7 +54,7 @@ def why_not(op: Op) -> str:
     return f"XLA's cost analysis counts 0 for {op.op.partition('.')[2]}"
 
 
-class Met:
+class MetInstructions:
     """Instructions of one layer, kind and size: what the rules count for one, and how often XLA met one."""
 
     def __init__(self, op: Op, rule: Rule | None, counted: Work, missed: NotCounted | None) -> None:
@@ -62,9 +62,9 @@ class Met:
         self.times = 0
         self.primitives = Counter[str]()
 
-    def split(self, times: int) -> Met:
+    def split(self, times: int) -> MetInstructions:
         """That number of these, which are taken from here, those with the commonest name first."""
-        taken = Met(self.op, self.rule, self.counted, self.missed)
+        taken = MetInstructions(self.op, self.rule, self.counted, self.missed)
         taken.times = times
         for name, has in self.primitives.most_common():
             taken.primitives[name] = min(has, times - taken.primitives.total())
@@ -72,24 +72,26 @@ class Met:
         self.primitives -= taken.primitives
         return taken
 
-    def join(self, other: Met) -> Met:
+    def join(self, other: MetInstructions) -> MetInstructions:
         """These with others of the same kind and size."""
         self.times += other.times
         self.primitives += other.primitives
         return self
 
 
-def meet(sightings: Iterable[Sighting], view: View, wanted: Wanted) -> tuple[dict[Key, Met], list[Met]]:
+def group_instructions(
+    sightings: Iterable[Sighting], view: View, wanted: RequiredPrimitives
+) -> tuple[dict[Key, MetInstructions], list[MetInstructions]]:
     """The instructions of a program by layer and place, and those on integers alone.
 
     The parts of a primitive whose instructions are not stated have places of their own.
     """
-    met: dict[Key, Met] = {}
-    whole: list[Met] = []
+    met: dict[Key, MetInstructions] = {}
+    whole: list[MetInstructions] = []
     for op in _one_by_one((sighting.op for sighting in sightings), wanted):
         rule = BOOK.find(op.op, view.versions)
         counted, missed = apply(rule, op, why_not)
-        one = Met(op, rule, counted, missed)
+        one = MetInstructions(op, rule, counted, missed)
         one.times = op.calls
         if is_integer_op(op) and not counted.mac:  # a product of integers is the work of a quantised layer
             whole += [one] if counted else []
@@ -106,7 +108,7 @@ def meet(sightings: Iterable[Sighting], view: View, wanted: Wanted) -> tuple[dic
     return met, whole
 
 
-def _one_by_one(ops: Iterable[Op], wanted: Wanted) -> Iterator[Op]:
+def _one_by_one(ops: Iterable[Op], wanted: RequiredPrimitives) -> Iterator[Op]:
     """Instructions, and the steps in the place of a reduction by a user's own function, of which a trace has the steps alone."""
     for op in ops:
         reduces = op.op.partition(".")[2] in ("reduce", "reduce-window") and op.attrs.get("primitive") in STEPWISE
@@ -118,7 +120,7 @@ def equations(ops: Iterable[tuple[Op, Part]]) -> int:
     return sum(int(op.attrs.get(EQUATIONS, 1)) * part.times for op, part in ops)
 
 
-def rename(met: dict[Key, Met], wanted: Wanted, before: Before) -> None:
+def rename(met: dict[Key, MetInstructions], wanted: RequiredPrimitives, before: EarlierCounts) -> None:
     """Move instructions of a compiled program to the keys that need them: those that lost their layer's name, by their kind and
     size, and products that lost their padding within a layer. Only as many as are needed are moved."""
     for key, ops in wanted.at.items():

@@ -13,7 +13,7 @@ from .. import SUM
 from ..bridge import Item, View, make_item, unknown_of, unmet
 from ..op_bridge import whole_of
 from ..rulebook import apply
-from .instructions import Before, Key, Met, equations, why_not
+from .instructions import EarlierCounts, Key, MetInstructions, equations, why_not
 from .lowerings import ALL_REDUCE, PRODUCTS, Part, place
 from .rules import TRANSCENDENTAL, TRANSCENDENTALS_COUNTED_APART
 
@@ -24,7 +24,7 @@ REST = tuple(name for name in COMPONENTS if name != "mac")
 COMPILED = "xla@compiled"
 
 
-def another(layer: str, difference: str) -> str:
+def other_instructions(layer: str, difference: str) -> str:
     """The reason why nothing can be booked: JAX keeps no state between two calls, so that is not the model's."""
     where = f"at {layer}" if layer else "at the root"
     return (
@@ -33,7 +33,9 @@ def another(layer: str, difference: str) -> str:
     )
 
 
-def match(key: Key, found: Met | None, wanted: list[tuple[Op, Part]], view: View, before: Before) -> Iterable[Item]:
+def match_primitives(
+    key: Key, found: MetInstructions | None, wanted: list[tuple[Op, Part]], view: View, before: EarlierCounts
+) -> Iterable[Item]:
     """The items of primitives that share instructions of one kind and size.
 
     As many as there are of both are the model's own. Of those that are missing, the compiler removed some, and XLA others as it
@@ -45,7 +47,7 @@ def match(key: Key, found: Met | None, wanted: list[tuple[Op, Part]], view: View
         yield from (unmet(op, part.ran, Cause.OP_NOT_COUNTED, AT_THE_CUT) for op, part in wanted)
         return
     names = ", ".join(dict.fromkeys(op.op for op, _ in wanted))
-    gap = another(key[0], f"{names} are {needed:,} of {key[1][0]}, and XLA has {has:,}")
+    gap = other_instructions(key[0], f"{names} are {needed:,} of {key[1][0]}, and XLA has {has:,}")
     removed, dropped = before.count_removed(key, has), before.dropped(key)
     if view.counter == COMPILED and {op.op for op, _ in wanted} == {ALL_REDUCE}:
         removed = max(needed - has, 0)  # the compiler adds them as it cuts the program, and joins several into one
@@ -58,7 +60,7 @@ def match(key: Key, found: Met | None, wanted: list[tuple[Op, Part]], view: View
         missing = equations([(op, part)]) - seen
         if not op.calls:
             if seen and found is not None:
-                yield replace(book(found, seen, Cause.UNTAKEN_BRANCH), ops=(op.id,))
+                yield replace(make_unmatched_item(found, seen, Cause.UNTAKEN_BRANCH), ops=(op.id,))
             continue
         by_compiler = min(missing, removed)
         as_read = min(missing - by_compiler, dropped)
@@ -76,12 +78,12 @@ def match(key: Key, found: Met | None, wanted: list[tuple[Op, Part]], view: View
     if found is not None and found.counted and has > needed:
         made = min(has - needed, before.count_made(key, has))
         if made:
-            yield book(found, made, Cause.COMPILER_REWROTE)
+            yield make_unmatched_item(found, made, Cause.COMPILER_REWROTE)
         if has - needed > made:
-            yield book(found, has - needed - made, None, gap)
+            yield make_unmatched_item(found, has - needed - made, None, gap)
 
 
-def _shares(found: Met | None, wanted: list[tuple[Op, Part]]) -> list[int]:
+def _shares(found: MetInstructions | None, wanted: list[tuple[Op, Part]]) -> list[int]:
     """How many of the instructions are those of each primitive: by the name that JAX gave them as far as they have it, then in
     order."""
     needs = [equations([each]) for each in wanted]
@@ -101,13 +103,16 @@ def _shares(found: Met | None, wanted: list[tuple[Op, Part]]) -> list[int]:
     return shares
 
 
-def _own(found: Met, op: Op, part: Part, seen: int, times: int, view: View) -> Iterable[Item]:
+def _own(found: MetInstructions, op: Op, part: Part, seen: int, times: int, view: View) -> Iterable[Item]:
     """Instructions of a primitive that ran ``times`` times."""
     if WHOLE in op.attrs and view.counter != COMPILED:
         mine = of_one(found, op)
         if place(mine.op, mine.counted) != part.place:
-            gap = another(op.layer, f"one device's part of {op.op} is not a part of {found.op.op}")
-            yield from (replace(unmet(op, part.ran, None, "", gap=gap), times=times), book(found, seen, None, gap))
+            gap = other_instructions(op.layer, f"one device's part of {op.op} is not a part of {found.op.op}")
+            yield from (
+                replace(unmet(op, part.ran, None, "", gap=gap), times=times),
+                make_unmatched_item(found, seen, None, gap),
+            )
             return
         yield of_others(found, mine, op, seen)
     else:
@@ -143,27 +148,31 @@ def _missing_items(op: Op, part: Part, times: int, cause: Cause | None, reason: 
         yield replace(missed, times=times, ops=(), sightings=(op._replace(calls=1),))
 
 
-def book_rest(found: Met, holders: list[Op | None], made: int) -> Iterable[Item]:
+def make_rest_items(found: MetInstructions, holders: list[Op | None], made: int) -> Iterable[Item]:
     """Instructions that no stated primitive needs: those that the compiler ``made``, parts of the primitives by whose names JAX
     calls them, or unexplained."""
     if made:
-        yield book(found, made, Cause.COMPILER_REWROTE)
+        yield make_unmatched_item(found, made, Cause.COMPILER_REWROTE)
     rest = found.times - made
     if rest and (None in holders or found.op.op.partition(".")[2] in PRODUCTS):
-        yield book(found, rest, None, another(found.op.layer, f"{found.op.op} of {found.op.id} is not in the trace"))
+        yield make_unmatched_item(
+            found, rest, None, other_instructions(found.op.layer, f"{found.op.op} of {found.op.id} is not in the trace")
+        )
     elif rest:
-        yield hold(found, rest, holders)
+        yield make_shared_item(found, rest, holders)
 
 
-def hold(found: Met, times: int, holders: Sequence[Op | None]) -> Item:
+def make_shared_item(found: MetInstructions, times: int, holders: Sequence[Op | None]) -> Item:
     """The item of instructions that are parts of these primitives; nothing is booked for what is unknown of their work."""
     own = tuple(name for name in COMPONENTS if found.counted.only((name,)))
     unknown = unknown_of([holder for holder in holders if holder])
-    item = replace(book(found, times, None), ops=tuple(holder.id for holder in holders if holder), only=own)
+    item = replace(
+        make_unmatched_item(found, times, None), ops=tuple(holder.id for holder in holders if holder), only=own
+    )
     return replace(item, unknown=unknown)
 
 
-def book(found: Met, times: int, cause: Cause | None, gap: str = "") -> Item:
+def make_unmatched_item(found: MetInstructions, times: int, cause: Cause | None, gap: str = "") -> Item:
     """Instructions that count, and of which nothing ran."""
     return make_item(
         found.op, found.rule, counted=found.counted, seen=times, times=times if cause is None else 0, cause=cause, entry=SUM,
@@ -175,13 +184,13 @@ AT_THE_CUT = "XLA adds it when it cuts the program for its devices"
 """Why the program has no collective before that."""
 
 
-def of_one(found: Met, op: Op) -> Met:
+def of_one(found: MetInstructions, op: Op) -> MetInstructions:
     """What XLA would count for the part of an instruction that one device has."""
     part = _with_shapes(found.op, op)
-    return Met(part, found.rule, apply(found.rule, part, why_not)[0], found.missed)
+    return MetInstructions(part, found.rule, apply(found.rule, part, why_not)[0], found.missed)
 
 
-def of_others(found: Met, mine: Met, op: Op, seen: int) -> Item:
+def of_others(found: MetInstructions, mine: MetInstructions, op: Op, seen: int) -> Item:
     """What XLA counts of the parts that other devices have."""
     whole = _with_shapes(found.op, whole_of(op)) if found.op.op == "hlo.dot" else found.op
     parts = whole._replace(calls=1), mine.op._replace(calls=-1)

@@ -67,7 +67,7 @@ def _dot(op: Op) -> Work:
     return Work(mac=size(op.outputs[0].shape) * size(tuple(sizes[axis] for axis in op.attrs["contracting"])))
 
 
-def inside(size: int, out: int, taps: int, stride: int, low: int, dilations: tuple[int, int]) -> int:
+def pairs_inside(size: int, out: int, taps: int, stride: int, low: int, dilations: tuple[int, int]) -> int:
     """Pairs of an output and a tap along an axis whose element of the input is there: no padding, and no zero between two."""
     of_input, of_kernel = dilations
     found = 0
@@ -92,7 +92,7 @@ def convolution_macs(
     products = lhs[places[0][1]] // features * out[places[2][1]] * (lhs[places[0][0]] // batches)
     for axis, stride in enumerate(strides):
         read, taps, written = (tensor[place[axis + 2]] for tensor, place in zip(shapes, places, strict=True))
-        products *= inside(read, written, taps, stride, pads[axis][0], dilations[axis])
+        products *= pairs_inside(read, written, taps, stride, pads[axis][0], dilations[axis])
     return products
 
 
@@ -219,16 +219,16 @@ def _custom_call(op: Op) -> Work:
     FLOAT32, source="H:Postprocess", formula="the sum in float32, computation by computation, less the exact sum"
 )
 def _float32(op: Op) -> Work:
-    return Work(add=sum_in_float32(op.attrs["addends"]) - exact(op.attrs["addends"]))
+    return Work(add=sum_in_float32(op.attrs["addends"]) - exact_sum(op.attrs["addends"]))
 
 
-def exact(addends: Sequence[Any]) -> int:
+def exact_sum(addends: Sequence[Any]) -> int:
     """The sum of numbers, and of lists of them."""
-    return sum(exact(item) if isinstance(item, list) else int(item) for item in addends)
+    return sum(exact_sum(item) if isinstance(item, list) else int(item) for item in addends)
 
 
 def sum_in_float32(addends: Sequence[Any]) -> int:
     """The same sum in float32, where the sum of each list is taken first."""
-    if exact(addends) <= EXACT:
-        return exact(addends)
+    if exact_sum(addends) <= EXACT:
+        return exact_sum(addends)
     return int(float32_sum((sum_in_float32(item) if isinstance(item, list) else int(item), 1) for item in addends))

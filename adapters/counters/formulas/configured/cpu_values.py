@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 
-def values() -> AbstractContextManager[Any]:
+def values_on_cpu() -> AbstractContextManager[Any]:
     """Within it, token ids, sizes of images, positions and masks are computed on the CPU, also where a model asks for the device
     of its weights; they go to meta where they meet a number of the model.
 

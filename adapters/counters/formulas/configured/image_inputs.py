@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from .....core.errors import UsageError
 from .config_source import SEQ, Sizes
-from .cpu_values import values
+from .cpu_values import values_on_cpu
 from .image_encoder import shape_of
 
 if TYPE_CHECKING:
-    from .image_models import Layout
+    from .image_models import ImageLayout
 
 GRID, PIXELS = "image_grid_thw", "image_sizes"
 """What a model of transformers may take beside the pixels of images that differ in size: patches, or pixels, of each side."""
@@ -26,7 +26,7 @@ Beside = dict[str, list[list[int]]]
 """Numbers that stand beside the pixels, a row for each image."""
 
 
-def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, Layout]:
+def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, ImageLayout]:
     """The pixels of all images, bfloat16 on meta, and where they stand in the sequences.
 
     Beside them stand, for each image, the patches of its time, height and width, or the pixels of its height and width, as the
@@ -65,24 +65,24 @@ def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, La
     return _lay_out(model, last, sizes, beside)
 
 
-def _lay_out(model: Any, shape: tuple[int, ...], sizes: Sizes, beside: Beside) -> tuple[Any, Layout]:
+def _lay_out(model: Any, shape: tuple[int, ...], sizes: Sizes, beside: Beside) -> tuple[Any, ImageLayout]:
     """Pixels of this shape, and where their tokens stand. Raises ValueError if images have different numbers of tokens."""
     import torch
 
-    from .image_models import Layout
+    from .image_models import ImageLayout
 
     pixels = torch.zeros(*shape, dtype=torch.bfloat16, device="meta")
     tokens, rest = divmod(_tokens(model, pixels, beside), sizes.batch * sizes.images)
     if rest:
         raise ValueError("images of one size have different numbers of tokens")
-    return pixels, Layout(sizes.batch, sizes.seq or SEQ, sizes.images, tokens, beside, sizes.pixels)
+    return pixels, ImageLayout(sizes.batch, sizes.seq or SEQ, sizes.images, tokens, beside, sizes.pixels)
 
 
 def _tokens(model: Any, pixels: Any, beside: Beside) -> int:
     """How many tokens a model of transformers makes of all images."""
     import torch
 
-    with torch.device("cpu"), values():
+    with torch.device("cpu"), values_on_cpu():
         made = model.get_image_features(pixel_values=pixels, **beside_pixels(beside))
     if not isinstance(made, (torch.Tensor, list, tuple)):
         made = made.last_hidden_state if made.pooler_output is None else made.pooler_output
@@ -97,7 +97,7 @@ def beside_pixels(beside: Beside) -> dict[str, Any]:
     return {name: torch.tensor(rows, device="cpu") for name, rows in beside.items()}
 
 
-def call_with_images(image: int, layout: Layout, model: Any, pixels: Any) -> Any:
+def call_with_images(image: int, layout: ImageLayout, model: Any, pixels: Any) -> Any:
     """What a model of transformers returns for sequences with images in them; ``image`` is the id of a token of an image.
 
     Each image has a token of text behind it, as its end has in the models' own templates.
@@ -111,5 +111,5 @@ def call_with_images(image: int, layout: Layout, model: Any, pixels: Any) -> Any
     given = beside_pixels(layout.beside)
     asked = inspect.signature(model.forward).parameters
     given.update({name: (ids == image).long() for name in KINDS if name in asked})
-    with torch.device("cpu"), values():
+    with torch.device("cpu"), values_on_cpu():
         return model(input_ids=ids, pixel_values=pixels, **given)

@@ -25,7 +25,7 @@ class Pictures(torch.nn.Module):
         return self.model(**inputs)
 
 
-class Layout(NamedTuple):
+class ImageLayout(NamedTuple):
     """Sequences, the tokens of one, the images in it, the tokens of an image, the numbers that stand beside all pixels, and the
     height and width in pixels that were asked for."""
 
@@ -37,7 +37,7 @@ class Layout(NamedTuple):
     pixels: tuple[int, ...] = ()
 
 
-class Pictured(torch.nn.Module):
+class ModelOfPictures(torch.nn.Module):
     """A language model with images in each of its sequences, and how it is called with their pixels.
 
     ``vision`` are the paths of the modules that images alone go through.
@@ -46,7 +46,7 @@ class Pictured(torch.nn.Module):
     def __init__(
         self,
         model: torch.nn.Module,
-        layout: Layout,
+        layout: ImageLayout,
         vision: Sequence[str],
         config: Any,
         call: Callable[[torch.nn.Module, Any], Any],

@@ -28,7 +28,7 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     from transformers import AutoModelForImageTextToText
 
     from .image_inputs import call_with_images, images_of
-    from .image_models import Pictured
+    from .image_models import ModelOfPictures
     from .lora import add_adapters
     from .packed_documents import WHOLE_TYPE
 
@@ -61,7 +61,9 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
             within = "model." if hasattr(model, "model") else ""
             parts = getattr(model, "model", model).named_children()
             paths = [within + path for path, _ in parts if path not in LANGUAGE]
-            held = Pictured(model, layout, paths, config.get_text_config(), partial(call_with_images, image, layout))
+            held = ModelOfPictures(
+                model, layout, paths, config.get_text_config(), partial(call_with_images, image, layout)
+            )
             setattr(held, WHOLE_TYPE, config.model_type)
             inputs = {"input_ids": torch.zeros(sizes.batch, layout.seq, dtype=torch.int64), "pixel_values": pixels}
         held.train()(**inputs)

@@ -14,7 +14,7 @@ import torch
 from ....shared.refusal import FactoryError
 
 
-class Adapted(torch.nn.Module):
+class AdaptedLinear(torch.nn.Module):
     """A frozen Linear and its adapter."""
 
     def __init__(self, base: torch.nn.Linear, rank: int) -> None:
@@ -57,5 +57,5 @@ def add_adapters(model: Any, rank: int, targets: Sequence[str] = ()) -> Any:
     for path in chosen:
         parent, _, name = path.rpartition(".")
         owner = model.get_submodule(parent)
-        setattr(owner, name, Adapted(getattr(owner, name), rank))
+        setattr(owner, name, AdaptedLinear(getattr(owner, name), rank))
     return model

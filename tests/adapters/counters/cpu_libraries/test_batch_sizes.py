@@ -69,7 +69,7 @@ def test_batches_of_each_type(dtype, threads):
 
 
 def test_where_sizes_cannot_be_read_the_call_is_named(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(reading.Batches, "record_sizes", lambda _: nullcontext())
+    monkeypatch.setattr(reading.BatchSizeStream, "record_sizes", lambda _: nullcontext())
     ledger, trace = both(Batches(), torch.randn(6, 40, 50), torch.randn(6, 50, 30))
     assert ledger.total == 0
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], ["aten.bmm"])

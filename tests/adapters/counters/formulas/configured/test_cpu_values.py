@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.configured.cpu_values import values  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.cpu_values import values_on_cpu  # noqa: E402
 from reconcile.adapters.pytorch.tracing.numpy_crossings import keep_numbers  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
@@ -40,7 +40,7 @@ def test_a_model_on_meta_is_told_what_a_real_one_is(device: str) -> None:
     with torch.device(device):
         model, rows = Reader(), torch.zeros(TOKENS.count(IMAGE), WIDTH)
     ids = torch.tensor(TOKENS)
-    with values():
+    with values_on_cpu():
         parts, places, read = model(ids, rows)
     assert places == [i for i, token in enumerate(TOKENS) if token == IMAGE]
     assert [tuple(part.shape) for part in (*parts, read)] == [(2, WIDTH), (len(TOKENS) - 2, WIDTH), tuple(rows.shape)]
@@ -51,7 +51,7 @@ def test_a_recorder_may_stand_in_the_place_of_functions() -> None:
     """As it does on meta: PyTorch's function is called by another one of its name."""
     with torch.device("meta"):
         model, rows = Reader(), torch.zeros(TOKENS.count(IMAGE), WIDTH)
-    with keep_numbers(), values():
+    with keep_numbers(), values_on_cpu():
         _, places, _ = model(torch.tensor(TOKENS), rows)
     assert places == [i for i, token in enumerate(TOKENS) if token == IMAGE]
 
@@ -59,7 +59,7 @@ def test_a_recorder_may_stand_in_the_place_of_functions() -> None:
 def test_a_gradient_goes_through_what_met_on_meta() -> None:
     with torch.device("meta"):
         model, rows = Reader(), torch.zeros(TOKENS.count(IMAGE), WIDTH, requires_grad=True)
-    with values():
+    with values_on_cpu():
         parts, *_ = model(torch.tensor(TOKENS), rows)
     torch.cat(parts).sum().backward()
     assert (rows.grad.shape, model.table.weight.grad.shape) == (rows.shape, (8, WIDTH))
