@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 JOBS ?= 2
 SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 
-.PHONY: demo test removals measure proofs slow keras keras-backends llm transformers diffusers audit mfu libraries matrix pairs fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
+.PHONY: demo test removals measure proofs slow keras keras-backends llm transformers diffusers small-models audit mfu libraries matrix pairs fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -157,6 +157,11 @@ transformers:
 DIFFUSERS ?= $(BIN)/python
 diffusers:
 	PYTHONPATH=. $(DIFFUSERS) tests/products/sweep/coverage.py diffusers --out reports/diffusers
+
+# The tables from which those sweeps make their models, for the releases that are installed: an hour or two.
+small-models:
+	PYTHONPATH=. $(TRANSFORMERS) -m tools.small_models transformers --found build/transformers.jsonl
+	PYTHONPATH=. $(DIFFUSERS) -m tools.small_models diffusers --found build/diffusers.jsonl
 
 # What published figures count: the committed pages and their tables; 40 minutes, go on where they were interrupted.
 # An exit of 1 says that some figures are not explained: the pages list them.

@@ -107,7 +107,7 @@ def test_an_editable_install_exposes_reconcile_alone(tree: Path, tmp_path: Path)
         "import site, sys; from importlib.util import find_spec\n"
         f"site.addsitedir({str(tmp_path / 'site')!r})\n"
         "import reconcile.adapters.counters.thop, reconcile.model_zoo\n"
-        "assert [n for n in ('adapters', 'model_zoo', 'tests', 'benchmarks', 'docs') if find_spec(n)] == []\n"
+        "assert [n for n in ('adapters', 'model_zoo', 'tests', 'benchmarks', 'docs', 'tools') if find_spec(n)] == []\n"
         "print(reconcile.adapters.counters.thop.__file__)\n"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True)

@@ -31,11 +31,11 @@ from .provision import cache_root, folder_of
 
 @cache
 def source_digest() -> str:
-    """SHA-256 over every Python file of this package, adapters and zoo included."""
+    """SHA-256 over every module and table (.jsonl) of this package, adapters and zoo included."""
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for folder in (root, root / "adapters", root / "model_zoo"):
-        for file in sorted(folder.rglob("*.py")):
+        for file in sorted([*folder.rglob("*.py"), *folder.rglob("*.jsonl")]):
             digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 

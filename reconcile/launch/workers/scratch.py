@@ -67,8 +67,8 @@ def _is_left(entry: os.DirEntry[str]) -> bool:
 def pack(folder: Path) -> Path:
     """Write the tool into ``folder`` as one file that any Python can run, also where nothing may be installed.
 
-    It has every module of the package, adapters and zoo included, as source. It contains no bytecode, so it is the same for every
-    version of Python.
+    It has every module of the package, adapters and zoo included, as source, and the tables that modules read (.jsonl). It
+    contains no bytecode, so it is the same for every version of Python.
     """
     package = Path(__file__).resolve().parents[2]
     path = folder / TOOL
@@ -77,7 +77,7 @@ def pack(folder: Path) -> Path:
         for parent, folders, names in os.walk(package, followlinks=True):
             folders[:] = sorted(name for name in folders if name != "__pycache__")
             for name in sorted(names):
-                if name.endswith(".py"):
+                if name.endswith((".py", ".jsonl")):
                     module = Path(parent, name)
                     file.writestr(f"reconcile/{module.relative_to(package).as_posix()}", module.read_bytes())
     return path

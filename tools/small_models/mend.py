@@ -14,8 +14,10 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
 
+from reconcile.products.sweep.small_models.transformers import is_configuration, values_of
+
 from . import shrink
-from .shrink import is_configuration, is_integer, values_of
+from .shrink import is_integer
 
 Mends = dict[type, dict[str, Any]]
 """The attributes of each kind of part."""

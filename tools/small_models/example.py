@@ -14,8 +14,10 @@ from typing import Any
 
 import torch
 
+from reconcile.products.sweep.small_models.transformers import is_configuration
+
 from . import mend
-from .shrink import is_configuration, is_integer
+from .shrink import is_integer
 
 TEXT, TARGET, IMAGE, SOUND, SPECTRUM = 16, 8, 64, 7680, 128
 """Tokens of a text and of a decoder's text, the side of an image, samples of a recording, and steps of a spectrum.
@@ -137,7 +139,7 @@ def _sounds(c: Any) -> list[Any]:
 
 def _past(c: Any) -> int:
     lags = getattr(c, "lags_sequence", None) or [0]
-    return number(c, "context_length", "history_length", "prediction_length", default=32) + max(lags)
+    return number(c, "context_length", "history_length", "prediction_length", default=32) + int(max(lags))
 
 
 def _series(c: Any) -> list[Any]:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reconcile.products.sweep.small_models.transformers import is_configuration, values_of
+
 EQUAL, SCALED, KEPT = "equal", "scaled", "kept"
 
 
@@ -87,7 +89,6 @@ NO_WIDTH = re.compile(
     r"|temperature|kl_|loss|cost|eps|points|level"
 )
 """Names of integers that are no width of a layer: sizes of data, hyperparameters, positions."""
-NOT_READ = ("transformers_version", "architectures", "dtype", "id2label", "label2id", "problem_type")
 
 
 @dataclass
@@ -105,18 +106,8 @@ class Shared:
         return self.tokens.setdefault(number, vocabulary - 1 - len(self.tokens))
 
 
-def is_configuration(value: Any) -> bool:
-    """Whether a value is a configuration of its own."""
-    return hasattr(value, "to_dict") and hasattr(value, "model_type")
-
-
-def values_of(configuration: Any) -> dict[str, Any]:
-    """The attributes that a configuration is made of."""
-    return {k: v for k, v in vars(configuration).items() if not k.startswith("_") and k not in NOT_READ}
-
-
 def shrunk(configuration: Any, rung: Rung, shared: Shared | None = None) -> dict[str, Any]:
-    """The named arguments with which its class makes a smaller configuration."""
+    """The values that differ in a smaller configuration; those of a part of it are a mapping of their own."""
     values, shared = values_of(configuration), shared or Shared()
     lengths = dict(_layers(values, rung))
     changes: dict[str, Any] = {name: lengths[values[name]] for name in values if _is_layers(name, values[name])}
@@ -125,7 +116,7 @@ def shrunk(configuration: Any, rung: Rung, shared: Shared | None = None) -> dict
         if name in changes:
             continue
         if is_configuration(value):
-            changes[name] = type(value)(**shrunk(value, rung, shared))
+            changes[name] = shrunk(value, rung, shared)
         elif name == "use_cache":
             changes[name] = False
         elif isinstance(value, float) and LEFT_OUT.search(name):
@@ -136,7 +127,7 @@ def shrunk(configuration: Any, rung: Rung, shared: Shared | None = None) -> dict
             changes[name] = _integer(name, value, rung, heads, shared)
         elif value is None and rung.filled and (size := _open(name, values, rung, heads)):
             changes[name] = size
-    changes = {name: value for name, value in changes.items() if is_configuration(value) or value != values[name]}
+    changes = {name: value for name, value in changes.items() if value != values[name]}
     return {**changes, **shared.added.get(type(configuration), {})}
 
 
