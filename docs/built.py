@@ -44,7 +44,9 @@ def built() -> dict[Path, str | bytes]:
         REPORTS / "README.md": to_markdown(gallery.describe_gallery(rows, {})),
         REPORTS / f"{gallery.PICTURE}.svg": gallery.to_svg(rows),
         REPORTS / "formulas.md": every_formula.page(every_formula.read()),
-        MFU / "README.md": to_markdown(table_report.describe_table(found, "reconcile mfu --table claims.csv --out mfu")),
+        MFU / "README.md": to_markdown(
+            table_report.describe_table(found, "reconcile mfu --table claims.csv --out mfu")
+        ),
         MFU / "mfu.csv": table_report.to_csv(found),
         MFU / "trainers.md": to_markdown(peaks_report.describe_trainers()),
         SCORECARD / f"{scorecard.PAGE}.md": to_markdown(scorecard.describe_scorecard(board)),

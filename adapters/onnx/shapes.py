@@ -1,4 +1,4 @@
-"""Shape inference of an ONNX model with its inputs fixed: ONNX's own, with constants for nodes that compute sizes.
+"""Shape inference of an ONNX model whose inputs load.py has fixed: ONNX's own, with constants for nodes that compute sizes.
 
 Exporters compute paddings and sizes with nodes (Shape, Slice, Concat, ...) that inference does not follow to the end. In a
 copy of the model, ONNX's reference implementation evaluates such nodes and constants replace them; the model itself keeps

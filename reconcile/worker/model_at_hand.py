@@ -1,6 +1,6 @@
 """Base of pairs for model objects in a process that continues afterwards, and contexts that restore its random state.
 
-For ``reconcile.run(torch=model)`` and the pytest fixture (launch/in_process.py), and for ``reconcile.count``
+For ``reconcile.run(torch=model)`` and the pytest fixture (launch/in_process.py), and for steps that are counted before they run
 (products/steps/pending_step.py).
 """
 

@@ -1,4 +1,7 @@
-"""Runs mmengine's FlopAnalyzer, whose total is the ``flops`` of get_model_complexity_info, and returns its ledger."""
+"""Runs mmengine's FlopAnalyzer, a fork of fvcore's, whose total is the ``flops`` of get_model_complexity_info.
+
+``graph_ledger`` of fvcore/capture.py makes the ledger.
+"""
 
 from ....core.records import Ledger
 from ...pytorch.model import TorchModel

@@ -1,4 +1,4 @@
-"""``reconcile formula``: finds the counts of a model as polynomials of its sizes."""
+"""``reconcile formula`` on the command line; fit.py finds the counts of a model as polynomials of its sizes; report.py shows them."""
 
 from __future__ import annotations
 

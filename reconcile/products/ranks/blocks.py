@@ -17,7 +17,7 @@ from ...core.records import BACKWARD, FORWARD
 from ...core.results import TraceRow
 from ...core.work import COMPONENTS, MASKED, ZERO, Work, prod
 from ...work import attention
-from .moved import Cell
+from .rank_calls import Cell
 
 NAME = "aten._scaled_dot_product_"
 GRADIENT = "_backward"

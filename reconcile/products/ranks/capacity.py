@@ -17,7 +17,7 @@ from math import gcd
 from ...core.records import FORWARD
 from ...core.results import TraceRow
 from ...core.work import ZERO, Work, prod
-from .moved import Cell, Shapes, shapes_of
+from .rank_calls import Cell, Shapes, shapes_of
 
 CHOICE = "aten.topk"
 Sizes = tuple[int | None, ...]

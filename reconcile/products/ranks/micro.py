@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from ...core.records import WEIGHT_GRADIENT, Tensor
 from ...core.results import TraceRow
-from .moved import Cell, is_kept_part
+from .rank_calls import Cell, is_kept_part
 
 ADDED = "aten.add of gradients"
 """An op name that tells these from the other additions of a layer."""

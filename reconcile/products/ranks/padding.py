@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import zip_longest
 
 from ...core.results import TraceRow
-from .moved import Cell
+from .rank_calls import Cell
 
 
 def padding_flops(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from ...core.results import TraceRow
-from .moved import Cell, Place, Shapes, parts_of, shapes_of
+from .rank_calls import Cell, Place, Shapes, parts_of, shapes_of
 
 Flops = Callable[[TraceRow], int]
 

@@ -19,7 +19,7 @@ from ...core.causes import Cause
 from ...core.records import BACKWARD, WEIGHT_GRADIENT, Tensor
 from ...core.results import TraceRow
 from ...core.work import COMPONENTS, ZERO, Work
-from .moved import Cell, phase_of
+from .rank_calls import Cell, phase_of
 from .sent_bytes import is_collective
 
 SUMS = "aten.sum"

@@ -31,8 +31,8 @@ from ...core.results import Adjustment, Residual, Statement, TraceResult, TraceR
 from ...engine.statements import close
 from . import capacity, micro, parts, split_reductions
 from .blocks import in_blocks
-from .moved import Cell, Place, Shapes, alike, are_parts_copied, match_cells, phase_of, shapes_of
 from .padding import padding_flops
+from .rank_calls import Cell, Place, Shapes, alike, are_parts_copied, match_cells, phase_of, shapes_of
 from .sent_bytes import is_collective
 
 SUM = "sum of ranks"

@@ -1,7 +1,7 @@
-"""Trace and ledgers of a step that has not run yet, from a live model and its batch, or from a function and its arguments.
+"""Traces and counts a step before it runs: for ``reconcile watch`` on TensorFlow and JAX, and for Keras' ``fit`` on TensorFlow.
 
-``reconcile watch`` and ``fit`` on TensorFlow take steps so. The captures read graphs and run copies of them, so the model is as
-before, and the program can go on.
+The captures of counters read graphs and run copies of them, so the model is as before, and the program can go on. PyTorch's steps
+do not pass here: they are recorded while they run (``Framework.steps``).
 """
 
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""``reconcile sweep``: runs every model of a list or a package, and writes a page with the results."""
+"""``reconcile sweep``: its command line, and the cells (a model in an environment each) that its arguments name.
+
+executors.py runs the cells, and page.py makes the Markdown page and the CSV tables.
+"""
 
 from __future__ import annotations
 

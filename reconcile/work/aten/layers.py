@@ -1,4 +1,7 @@
-"""Formulas of ATen softmax, normalisations, pooling, interpolation and attention."""
+"""Work of ATen's forward softmax, norms, pooling, interpolation, attention, embedding bags and encoder layers.
+
+The arithmetic is in work/normalization.py, pooling.py and attention.py; backward operators are in gradients.py.
+"""
 
 from __future__ import annotations
 

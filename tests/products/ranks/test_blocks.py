@@ -11,7 +11,7 @@ from reconcile.core.records import BACKWARD, FORWARD, Tensor
 from reconcile.core.results import TraceRow
 from reconcile.core.work import Work
 from reconcile.products.ranks.blocks import in_blocks
-from reconcile.products.ranks.moved import Cell
+from reconcile.products.ranks.rank_calls import Cell
 from reconcile.work import attention
 
 OP = "aten._scaled_dot_product_flash_attention_for_cpu"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcile.products.ranks.moved import alike
+from reconcile.products.ranks.rank_calls import alike
 
 
 def test_experts_of_a_rank_are_of_one_device_s_list() -> None:

@@ -1,4 +1,7 @@
-"""Reads the config.json of ``reconcile llm``; records of the requested input sizes and adapters; the model's name in messages."""
+"""Reads and checks the config.json of ``reconcile llm`` (a local file or its content), and names its model in messages.
+
+``Sizes`` and ``Lora`` are the requested input sizes and LoRA matrices; lora.py puts the matrices into the model.
+"""
 
 from __future__ import annotations
 

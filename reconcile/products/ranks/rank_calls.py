@@ -1,9 +1,12 @@
-"""A layer's ops on the ranks and on one device (``Cell``), and a match of ops that each rank runs whole but in another layer.
+"""Compares the calls of a layer on the ranks with those on one device: both are in a ``Cell``, equal parts of shapes included.
+
+``match_cells`` finds ops that each rank runs whole, but in another layer; ``alike`` pairs layers that ranks number otherwise.
 
 Where a DTensor meets a plain tensor, autograd adds its gradients in another module than it does on one device
 (torch/distributed/tensor/_api.py, ``_ToTorchTensor``), and an optimizer updates parts of some weights and the whole of others.
 So ops that a layer alone does not explain are compared call by call, in the layer, then in the module around it, and so on: each
-call of one device has to be a call of each rank, of the same shapes or of an equal part of one dimension.  sums.py uses it.
+call of one device has to be a call of each rank, of the same shapes or of an equal part of one dimension. The modules of
+``added-between-ranks`` and of padded or split work import the shapes and parts that are compared here.
 """
 
 from __future__ import annotations
