@@ -1,4 +1,4 @@
-"""``reconcile formula`` on the command line; fit.py finds the counts of a model as polynomials of its sizes; report.py shows them."""
+"""``reconcile formula``, its command line: fit.py finds the counts of a model as polynomials of its sizes."""
 
 from __future__ import annotations
 
