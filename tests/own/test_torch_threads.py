@@ -75,7 +75,7 @@ def test_a_recurrent_layer_of_a_thread_is_one_op_untrained(followed: bool) -> No
 
 def test_what_runs_on_threads_is_added_under_one_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads that meet the same op each count their call: under a lock of its own each, one of the calls may be lost."""
-    from reconcile.adapters.pytorch import trace as tracing
+    from reconcile.adapters.pytorch.tracing import recorder as tracing
 
     entered = []
 

@@ -40,11 +40,12 @@ def booked(left: dict[str, Any]) -> dict[str, Any]:
     from reconcile.core.conventions import BUILT_IN
     from reconcile.engine.settle import settle
     from reconcile.launch.in_process import collect_live
+    from reconcile.launch.request import RunRequest
     from reconcile.work import load
 
     load()
     framework = "tf" if "tf" in left else "torch"
-    collected = collect_live({framework: left["net"]}, left["x"], (), "cpu", lambda _event: None)
+    collected = collect_live({framework: left["net"]}, left["x"], RunRequest(), lambda _event: None)
     statements = [s for c in BUILT_IN.values() for s in settle(collected, Conventions(c)).statements]
     return {
         "causes": sorted({a.cause.value for s in statements for a in s.adjustments}),

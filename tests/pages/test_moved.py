@@ -36,5 +36,7 @@ RE_EXPORTED = {
     "reconcile.launch.request.OPTIONS",
     "reconcile.launch.request.by_parameter",
     "reconcile.launch.request.Option",
+    "reconcile.adapters.pytorch.trace.Recorder",
+    "reconcile.adapters.pytorch.trace.FusedCalls",
 }
-"""Names that ``launch.request`` imports for its own use."""
+"""Names that their old modules import for their own use."""

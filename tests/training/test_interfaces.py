@@ -143,9 +143,8 @@ def test_what_is_no_pass(asked, said, tmp_path):
 
 @functools.cache
 def collected(training):
-    return collect_live(
-        {"torch": net()}, torch.ones(BATCH, 1, 5, 5), ("flop_counter",), "cpu", lambda _: None, training
-    )
+    asked = RunRequest(counters=("flop_counter",), training=training)
+    return collect_live({"torch": net()}, torch.ones(BATCH, 1, 5, 5), asked, lambda _: None)
 
 
 def take(request, _progress):

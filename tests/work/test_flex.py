@@ -48,7 +48,7 @@ def call(shapes: tuple[tuple[int, ...], ...], score_mod: Any = identity) -> tupl
 
 def recorded(shapes: tuple[tuple[int, ...], ...], score_mod: Any = identity) -> Op:
     args = call(shapes, score_mod)
-    return higher_order.record(kernels.flex_attention_backward, args, args[:3], "x", "")
+    return higher_order.record(kernels.flex_attention_backward, args, args[:3], "")
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -37,7 +37,7 @@ def one_op(module, data):
         args = (data.data, data.batch_sizes, state, module._flat_weights, *common)
     else:
         args = (data, state, module._flat_weights, *common, module.batch_first)
-    return recurrent(kind, args, hidden, "x", "")
+    return recurrent(kind, args, hidden, "")
 
 
 @settings(max_examples=10, deadline=None)

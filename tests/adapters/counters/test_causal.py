@@ -18,6 +18,7 @@ from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import settle
 from reconcile.engine.traces import differences
 from reconcile.launch.in_process import collect_live
+from reconcile.launch.request import RunRequest
 from reconcile.report.json import to_dict
 from reconcile.report.schema import schema
 
@@ -103,7 +104,7 @@ COUNTERS = ("thop", "fvcore", "flop_counter", "formula:kaplan", "formula:levante
 
 
 def test_every_amount_follows_from_its_evidence() -> None:
-    collected = collect_live({"torch": Decoder()}, IDS, COUNTERS, "cpu", lambda _event: None)
+    collected = collect_live({"torch": Decoder()}, IDS, RunRequest(counters=COUNTERS), lambda _event: None)
     ops = {f"torch:{op.id}": op for op in collected.traces[0].ops}
     versions = {ledger.counter: ledger.versions for ledger in collected.ledgers}
     result = settle(collected, Conventions(CAUSAL, {**BUILT_IN, "causal": CAUSAL}))

@@ -16,6 +16,7 @@ from reconcile.engine.ledger import beyond
 from reconcile.engine.settle import Collected, settle
 from reconcile.engine.verdict import counters_of
 from reconcile.launch.in_process import collect_live
+from reconcile.launch.request import RunRequest
 from reconcile.report.view import describe_closing
 
 torch = pytest.importorskip("torch")
@@ -46,7 +47,7 @@ class Attention(nn.Module):  # type: ignore[name-defined, misc]
 
 
 def counted(model: Any, x: Any) -> Collected:
-    return collect_live({"torch": model}, (x,), ("flop_counter",), "cpu", lambda _event: None)
+    return collect_live({"torch": model}, (x,), RunRequest(counters=("flop_counter",)), lambda _event: None)
 
 
 @pytest.fixture(scope="module")

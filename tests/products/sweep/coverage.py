@@ -119,7 +119,7 @@ def here(text: str) -> str:
             answer = cell.answer(
                 request,
                 Path(folder),
-                lambda r, tell: in_time(lambda: collect_live(models, None, r.counters, r.device, tell, r.training)),
+                lambda r, tell: in_time(lambda: collect_live(models, None, r, tell)),
             )
     finally:
         gc.collect()  # models refer to themselves

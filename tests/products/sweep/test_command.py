@@ -45,13 +45,13 @@ def test_a_page_two_tables_and_a_report_each(sweep: Callable[..., Result], tmp_p
 def test_the_page_says_which_options_made_it(sweep: Callable[..., Result], tmp_path: Path) -> None:
     sweep("gru_demo", "--device", "meta", "--counter", "thop", "--fresh")
     page = (tmp_path / "sweep" / "README.md").read_text()
-    assert "Written by `reconcile sweep gru_demo --counter thop --device meta`." in page
+    assert "`reconcile sweep gru_demo --counter thop --device meta`" in page
 
 
 def test_one_definition_in_the_frameworks_of_the_command(sweep: Callable[..., Result], tmp_path: Path) -> None:
     assert sweep("net:make", "--frameworks", "torch, jax", "--jobs", "1").exit_code == 0
     page = (tmp_path / "sweep" / "README.md").read_text()
-    assert "Written by `reconcile sweep net:make --frameworks 'torch, jax'`." in page
+    assert "`reconcile sweep net:make --frameworks 'torch, jax'`" in page
     for wrong in ("tf,keras", "tf,", "onnx"):
         done = sweep("net:make", "--frameworks", wrong)
         assert (done.exit_code, done.stdout) == (2, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -166,7 +167,7 @@ def test_a_number_added_to_any_entry_changes_no_explanation(formula: str) -> Non
     request = run_request(counters=(f"formula:{formula}",), pass_="training")
     ids = torch.zeros(B, T, dtype=torch.int64)
     model = Decoder("LlamaConfig", experts=A)
-    collected = collect_live({"torch": model}, ids, request.counters, "cpu", lambda _: None, "sgd", None)
+    collected = collect_live({"torch": model}, ids, replace(request, training="sgd"), lambda _: None)
     (ledger,), (trace,) = collected.ledgers, collected.traces
     assert isinstance(ledger, Ledger)
     assert isinstance(trace, Trace)
