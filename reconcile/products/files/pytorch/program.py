@@ -122,8 +122,6 @@ def _check_text(where: str, key: str, text: str) -> None:
 
 def is_operator(target: str) -> bool:
     """Whether a node calls an overload of an operator, or arithmetic of sizes, and not another function of Python."""
-    import torch
-
     parts = target.split(".")
     if parts[:2] != ["torch", "ops"]:
         return target in SIZES
@@ -131,6 +129,8 @@ def is_operator(target: str) -> bool:
         return len(parts) == 4 and parts[3] in HIGHER_ORDER
     if len(parts) != 5:
         return False
+    import torch
+
     packet = getattr(getattr(torch.ops, parts[2]), parts[3], None)
     return isinstance(packet, torch._ops.OpOverloadPacket) and parts[4] in packet.overloads()
 

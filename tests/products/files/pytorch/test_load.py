@@ -198,8 +198,6 @@ def spec(context: Any, kind: str = "builtins.dict") -> str:
         at(*NODES, "outputs", value=[{"as_tensor": {"name": HARM}}]),
         at(*NODES, "metadata", value={"nn_module_stack": 'a,b"),__import__("os"),'}),
         at(*NODES, "target", value="torch.hub.load"),
-        at(*NODES, "target", value="torch.ops.aten.no_such_operator.default"),
-        at(*NODES, "target", value="torch.ops.load_library.a.b"),
         at(*NODES, "target", value="#a:b"),
         at(*GRAPH, "tensor_values", value={"x": {"sizes": [{"as_expr": {"expr_str": "print()"}}]}}),
         at(*GRAPH, "tensor_values", value={'x"': {}}),
@@ -223,6 +221,16 @@ def spec(context: Any, kind: str = "builtins.dict") -> str:
 def test_what_no_program_says(program: Any) -> None:
     with pytest.raises(FileError, match=r"^m\.pt2 (calls|has|takes|cannot be loaded: its) .*\.$"):
         loaded(program)
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(
+    "target", ["aten.no_such_operator.default", "aten.add.no_such_overload", "load_library.a.b", "aten"]
+)
+def test_what_is_no_operator_is_not_called(target: str) -> None:
+    with pytest.raises(FileError, match=r"^m\.pt2 calls torch\.ops\..*, which is no operator of the installed PyTorch"):
+        loaded(at(*NODES, "target", value=f"torch.ops.{target}"))
+    assert loaded(at(*NODES, "target", value="torch.ops.aten.add.Tensor"))
 
 
 def test_a_program_nested_without_end() -> None:
