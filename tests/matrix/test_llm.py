@@ -80,7 +80,7 @@ def test_what_ran_is_a_closed_form_of_the_configuration(case: Case) -> None:
 def test_a_section_made_again_is_the_same(case: Case, llm: Commands) -> None:
     pass_, name, seq = case
     done = llm(*words(pass_, CONFIGURATIONS / f"{name}.json", seq))
-    assert (done.returncode, done.stdout.strip()) == (0, SECTIONS[case].strip()), STALE + done.stderr
+    assert (done.returncode, f"#{done.stdout.strip()}") == (0, SECTIONS[case].strip()), STALE + done.stderr
 
 
 POSITIONS = 16

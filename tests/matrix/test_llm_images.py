@@ -108,7 +108,7 @@ def test_adapters_are_of_the_encoder_as_well(count_llm: Callable[..., Done]) -> 
 def test_a_tower_beside_a_text_is_the_vision_config(count_llm: Callable[..., Done]) -> None:
     both = {"model_type": "clip", "vision_config": CASES["clip"].stated}
     page = json.loads(count_llm(both, "--format", "json").stdout)
-    assert (page["model"], page["ran"]) == ("net (its vision_config)", CASES["clip"].flops("training"))
+    assert (page["model"], page["ran"]) == ("clip (its vision_config)", CASES["clip"].flops("training"))
 
 
 @pytest.mark.parametrize(
