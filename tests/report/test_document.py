@@ -150,6 +150,12 @@ def test_a_table_without_titles_has_no_head() -> None:
     assert to_text(document) == "t\n\n 2 x  a\n30 x  b\n\n"
 
 
+@given(st.text("`a b", min_size=1, max_size=8).filter(str.strip))
+def test_code_in_a_line_ends_where_it_ends(text: str) -> None:
+    body = MarkdownIt("commonmark").render(to_markdown(Document("t", "", (), command=f"x{text}x")).partition("\n\n")[2])
+    assert body == f"<p><code>x{text}x</code></p>\n"
+
+
 def test_a_section_without_content_has_no_heading() -> None:
     assert section("Part", Items(()), Table((Column("a"),), ()), None) == ()
     assert list(section("Part", Items(("x",)))) == [Heading("Part"), Items(("x",))]

@@ -62,6 +62,17 @@ def batches(product: Product) -> int:
     return product.sizes.get("b", 1)
 
 
+def count_blocks(products: Sequence[Product]) -> Counter[Block] | None:
+    """How often each block was multiplied; None if a product is none."""
+    blocks: Counter[Block] = Counter()
+    for product in products:
+        block = block_of(product)
+        if block is None:
+            return None
+        blocks[block] += batches(product)
+    return blocks
+
+
 def lines_of_part(op: Op, lines: Lines) -> Lines:
     """Those of a call's lines that belong to this op, which is the whole call or a part of it."""
     part = op.attrs.get("part")
@@ -192,12 +203,9 @@ def tiled_pairs(op: Op, lines: Sequence[Product]) -> tuple[int, dict[str, Counte
     A block of scores has K = the head's width, M keys and N queries. Threads write in any order, so blocks are put together by
     their sizes. Of shorter types a kernel may make those gradients that are not of the scores itself, without a line.
     """
-    left: Counter[Block] = Counter()
-    for line in lines:
-        block = block_of(line)
-        if block is None:
-            return None
-        left[block] += batches(line)
+    left = count_blocks(lines)
+    if left is None:
+        return None
     kinds = kinds_of(op)
     if op.op == KERNEL:
         scores = {part: kind for part, kind in kinds.items() if part in (AGAIN, "scores")}

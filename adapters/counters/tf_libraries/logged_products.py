@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from ....core.records import Op
 from ..cpu_libraries import PRODUCTS
-from ..cpu_libraries.gradient_lines import batches, block_of
+from ..cpu_libraries.gradient_lines import count_blocks
 from ..cpu_libraries.log_lines import Product
 from .convolution_sizes import CONVOLUTIONS, is_described, matrices_of_convolution, matrices_of_xla
 from .matrix_sizes import Matrices, Ways, contraction_sizes, matrices_of_product
@@ -51,13 +51,10 @@ def with_zeros(op: Op, products: Sequence[Product]) -> bool:
 
 def covers(products: Sequence[Product], m: int, n: int, k: int, times: int) -> bool:
     """Whether these are products (m, k) x (k, n), ``times`` of them, each whole or in blocks that a grid cuts out of it."""
-    blocks: Counter[Matrices] = Counter()
-    for product in products:
-        block = block_of(product)
-        if block is None:
-            return False
-        blocks[block] += batches(product)
-    return any(_are_covered(blocks, rows, columns, k, times) for rows, columns in {(m, n), (n, m)})
+    blocks = count_blocks(products)
+    return blocks is not None and any(
+        _are_covered(blocks, rows, columns, k, times) for rows, columns in {(m, n), (n, m)}
+    )
 
 
 def _are_covered(blocks: Counter[Matrices], rows: int, columns: int, k: int, times: int) -> bool:

@@ -45,7 +45,7 @@ munlockall munmap pkey_alloc pkey_free pkey_mprotect set_mempolicy
 """
 
 PROCESSES = """
-" arch_prctl capget execve execveat exit exit_group fork futex futex_waitv get_robust_list get_thread_area getcpu getegid
+arch_prctl capget execve execveat exit exit_group fork futex futex_waitv get_robust_list get_thread_area getcpu getegid
 geteuid getgid getgroups getpgid getpgrp getpid getppid getpriority getresgid getresuid getrlimit getrusage getsid gettid getuid
 prctl restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait
 sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler
@@ -86,6 +86,8 @@ SYSTEM = """
 """
 """Folders and files of the system that any confined process may read: programs, libraries and facts of the machine. Folders of
 users, those of services and other processes are not among them."""
+OF_PYTHON = ("bin", "include", "lib", "lib64", "nvvm", "pyvenv.cfg", "share", "targets")
+"""What is read of the folder that an interpreter is installed in, which may be a user's home or the root of all files."""
 LARGEST = 4 << 30
 """Bytes of the largest file that a confined process may write, such as its log."""
 
@@ -127,27 +129,32 @@ def describe_late() -> str:
 
 
 def list_readable(python: Path, *others: str) -> list[str]:
-    """What a worker with this interpreter reads beside the system's own files: the interpreter's folders, this package, Keras'
-    settings, and ``others``."""
+    """What a worker with this interpreter reads beside the system's own files: the interpreter's programs and packages, those of
+    the user (``~/.local/lib``), Keras' settings, and ``others``."""
     found = [Path(path) for path in others if path]
-    for program in (python, Path(os.path.realpath(python))):
-        found.append(program.parents[1])
-        for line in _read_paths(program.parents[1]):
-            found.append(Path(line))
-    found += [Path(__file__).parents[3], Path.home() / ".local" / "lib"]
+    for program in (python.absolute(), Path(os.path.realpath(python))):
+        prefix = program.parent.parent
+        homes = (prefix, *_read_homes(prefix))
+        found += [home / name for home in homes for name in OF_PYTHON]
+        found += _read_paths(prefix)
+    found.append(Path.home() / ".local" / "lib")
     found.append(Path(os.environ.get("KERAS_HOME", Path.home() / ".keras"), "keras.json"))
     return [str(path) for path in dict.fromkeys(found) if path.exists()]
 
 
-def _read_paths(prefix: Path) -> Iterator[str]:
-    """The folders that an environment's ``*.pth`` files name, and the home of the interpreter that it was made with."""
+def _read_paths(prefix: Path) -> Iterator[Path]:
+    """The folders that an environment's ``*.pth`` files name."""
     for file in prefix.glob("lib/python*/site-packages/*.pth"):
-        yield from (line for line in file.read_text("utf-8", "replace").splitlines() if line.startswith("/"))
+        yield from (Path(line) for line in file.read_text("utf-8", "replace").splitlines() if line.startswith("/"))
+
+
+def _read_homes(prefix: Path) -> Iterator[Path]:
+    """Where the interpreter is installed that a virtual environment was made with."""
     if (settings := prefix / "pyvenv.cfg").is_file():
         for line in settings.read_text("utf-8", "replace").splitlines():
             name, _, value = line.partition("=")
             if name.strip() == "home":
-                yield str(Path(os.path.realpath(value.strip())).parent)
+                yield Path(os.path.realpath(value.strip())).parent
 
 
 def confine(folder: str, readable: Sequence[str], accelerators: bool) -> dict[str, str]:
@@ -187,23 +194,26 @@ def sentence(reasons: Mapping[str, str]) -> str:
 
 def _files(folder: str, readable: Sequence[str], accelerators: bool) -> None:
     """Landlock: files and folders can be made, changed and removed only below ``folder``; no links, devices, pipes or sockets.
-    Only ``readable``, the system's files and the folder can be read."""
+    Only ``readable``, the system's files and the folder can be read. No file grows beyond ``LARGEST``."""
+    import resource
+
     from landlock import FSAccess, Ruleset
 
     reading = FSAccess.READ_FILE | FSAccess.READ_DIR | FSAccess.EXECUTE
-    writing = FSAccess.all() & ~reading
     special = FSAccess.MAKE_SYM | FSAccess.MAKE_CHAR | FSAccess.MAKE_BLOCK | FSAccess.MAKE_FIFO | FSAccess.MAKE_SOCK
-    device = (writing | FSAccess.READ_FILE) & (
-        FSAccess.READ_FILE | FSAccess.WRITE_FILE | FSAccess.TRUNCATE | FSAccess.IOCTL_DEV
-    )
-    rules = Ruleset(FSAccess.all())
+    all_ = FSAccess.all()  # that the kernel knows
+    device = all_ & (FSAccess.READ_FILE | FSAccess.WRITE_FILE | FSAccess.TRUNCATE | FSAccess.IOCTL_DEV)
+    rules = Ruleset(all_)
     for path in filter(os.path.exists, (*SYSTEM.split(), *readable)):
         rules.allow(path, rules=reading if os.path.isdir(path) else reading & ~FSAccess.READ_DIR)
-    rules.allow(folder, rules=FSAccess.all() & ~special & ~FSAccess.IOCTL_DEV)
+    rules.allow(folder, rules=all_ & ~special & ~FSAccess.IOCTL_DEV)
     rules.allow(*_find_existing(DEVICES), rules=device & ~FSAccess.IOCTL_DEV)
     if accelerators:
         rules.allow(*_find_existing(ACCELERATORS), rules=device)
     rules.apply()
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    largest = LARGEST if hard == resource.RLIM_INFINITY else min(LARGEST, hard)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
 
 def _find_existing(patterns: Sequence[str]) -> Iterator[str]:
@@ -211,14 +221,9 @@ def _find_existing(patterns: Sequence[str]) -> Iterator[str]:
 
 
 def _calls() -> None:
-    """seccomp: the calls of the lists, some of them only in their harmless forms; no file larger than ``LARGEST``."""
-    import resource
-
+    """seccomp: the calls of the lists, some of them only in their harmless forms."""
     from pyseccomp import ALLOW, ERRNO, MASKED_EQ, Arch, Arg, SyscallFilter, resolve_syscall
 
-    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    largest = LARGEST if hard == resource.RLIM_INFINITY else min(LARGEST, hard)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     commands = SyscallFilter(ALLOW)
     for name, numbers in COMMANDS.items():
         for number in numbers:

@@ -122,9 +122,11 @@ def describe_reports(found: Together) -> Document:
 def tabulate_ranks(totals: Sequence[tuple[str, int | None]], sums: Sequence[tuple[str, int | None]]) -> Table:
     """A row per fold with FLOPs of one of its ranks and a bar, then the sums without one."""
     most = max((total for _, total in totals if total), default=0)
-    rows = []
-    for label, total in [*totals, *sums]:
-        amount = ("unknown", "") if total is None else (number(total), si(total))
-        bar = "█" * round(BAR * total / most) if total and most and (label, total) in totals else ""
-        rows.append((label, *amount, bar))
-    return Table(RANKS, tuple(rows))
+    bars = ["█" * round(BAR * total / most) if total else "" for _, total in totals]
+    return Table(
+        RANKS,
+        tuple(
+            (label, *(("unknown", "") if total is None else (number(total), si(total))), bar)
+            for (label, total), bar in zip((*totals, *sums), (*bars, *("" for _ in sums)), strict=True)
+        ),
+    )

@@ -26,7 +26,7 @@ from . import (
     strong,
 )
 
-MARKS = {"strong": "**", "emphasis": "*", "code": "`"}
+MARKS = {"strong": "**", "emphasis": "*"}
 STATEMENT = (Column("line"), Column("layer"), Column("op"), Column("of which", "right"), Column("FLOP", "right"))
 
 
@@ -36,7 +36,7 @@ def to_markdown(document: Document) -> str:
     parts += [f"<!-- {document.comment} -->"] if document.comment else []
     parts += [_render_line(document.summary)] if document.summary else []
     parts += render_blocks(document.blocks)
-    parts += [f"`{document.command}`"] if document.command else []
+    parts += [_render_code(document.command)] if document.command else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -53,16 +53,26 @@ def _render_line(inline: Inline) -> str:
 
 def fence(text: str, language: str) -> str:
     """Code between fences that are longer than any in it."""
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    mark = "`" * max(3, longest + 1)
+    mark = "`" * max(3, _longest_ticks(text) + 1)
     return f"{mark}{language}\n{plain(text)}\n{mark}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+def _render_code(text: str) -> str:
+    """Code in a line, between more backticks than stand together in it."""
+    mark = "`" * (_longest_ticks(text) + 1)
+    edge = " " if "`" in (text[:1], text[-1:]) else ""
+    return f"{mark}{edge}{clean(text)}{edge}{mark}"
 
 
 def _render_span(span: Inline) -> str:
     (span,) = spans_of(span)
-    text = span.text if span.style == "code" else "<br>".join(map(markdown, span.text.split("\n")))
     mark = MARKS.get(span.style, "")
-    text = f"{mark}{text}{mark}"
+    text = mark + "<br>".join(map(markdown, span.text.split("\n"))) + mark
+    text = _render_code(span.text) if span.style == "code" else text
     return f"[{text}]({span.link})" if span.link else text
 
 

@@ -111,6 +111,18 @@ def test_a_worker_that_loads_an_untrusted_file_is_confined(
     assert [event.task for event in events] == [confine.sentence(HOLDS)] * confined
 
 
+def test_an_interpreter_in_a_home_opens_neither_that_home_nor_the_root(tmp_path: Path) -> None:
+    """As ``~/bin/python``, and as ``/bin/python`` of a system."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "secret").touch()
+    for python in (tmp_path / "bin" / "python", Path("/bin/python3")):
+        readable = confine.list_readable(python)
+        above = {*tmp_path.parents, tmp_path, tmp_path / "secret", Path.home()}
+        assert [path for path in readable if Path(path) in above] == []
+    assert str(tmp_path / "bin") in confine.list_readable(tmp_path / "bin" / "python")
+
+
 def test_a_layer_that_a_system_lacks_leaves_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def lacking(*_given: object) -> None:
         raise OSError(38, "Function not implemented")
