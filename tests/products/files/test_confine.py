@@ -142,6 +142,18 @@ def test_what_does_not_hold_is_said() -> None:
     assert "--trust-file" in confine.refusal(reasons)
 
 
+def test_without_a_layer_the_worker_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the reaper itself, whatever home then does."""
+    monkeypatch.setattr(confine, "find_libraries", lambda: [])
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    worker = [sys.executable, "-c", f"open({str(inside / 'started')!r}, 'w').close()"]
+    command = reaper.command(worker, tmp_path, inside, confine, confine.list_readable(Path(sys.executable)))
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        assert process.wait(300) != 0
+    assert [path.name for path in inside.iterdir()] == [reaper.CONFINED]
+
+
 def test_without_a_layer_an_untrusted_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The layer's package cannot be imported by the reaper, as on a system without it."""
     monkeypatch.setattr(confine, "find_libraries", list)
