@@ -144,7 +144,7 @@ def test_what_does_not_hold_is_said() -> None:
 
 def test_without_a_layer_the_worker_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the reaper itself, whatever home then does."""
-    monkeypatch.setattr(confine, "find_libraries", lambda: [])
+    monkeypatch.setattr(confine, "find_libraries", list)
     inside = tmp_path / "inside"
     inside.mkdir()
     worker = [sys.executable, "-c", f"open({str(inside / 'started')!r}, 'w').close()"]
