@@ -111,8 +111,11 @@ def match_sequences(value: Any, default: Any) -> Any:
     return tuple(items) if isinstance(default, tuple) else items
 
 
-def describe(changed: str) -> str:
-    """A note on a small model: which values of its configuration differ from the default ones."""
+def describe(changed: str, own: bool) -> str:
+    """A note on a small model: which values of its configuration differ from the default ones. Only the table's ``own`` classes
+    were made smaller until their code refused."""
+    if not own:
+        return f"made from the small configuration of another class of its architecture: {changed or 'the default one'}"
     if not changed:
         return "made from its default configuration: none of the smaller ones that were tried fits its code"
     return f"made from the smallest configuration that its code allows: {changed}"

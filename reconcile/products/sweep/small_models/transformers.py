@@ -102,7 +102,8 @@ class SmallModel:
             configuration = self.configure(row, named)
             torch.manual_seed(0)
             model = self.build(configuration).eval()
-        self.notes = (table.describe(", ".join(self.changes(configuration))),)
+        own = self.model.__name__ in table.load(self.library).rows
+        self.notes = (table.describe(", ".join(self.changes(configuration)), own),)
         torch.manual_seed(0)
         return model, (), {name: table.make_input(value) for name, value in row.inputs.items()}
 

@@ -75,8 +75,12 @@ def test_another_class_of_an_architecture_has_its_row() -> None:
         def forward(self, input_ids: Any) -> Any:
             return super().forward(input_ids)
 
-    model, _, inputs = transformers.maker(Text)()
+    make = transformers.maker(Text)
+    model, _, inputs = make()
     assert (type(model), model.config.hidden_size, list(inputs)) == (Text, WIDTH, ["input_ids"])
+    assert make.notes[0].startswith(
+        "made from the small configuration of another class"
+    )  # nobody made this one smaller
 
 
 def test_a_class_without_a_row_says_what_to_give() -> None:
