@@ -9,7 +9,9 @@ removed again, not even by another program that this process becomes.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import importlib
 import importlib.util
 import os
 import sys
@@ -162,6 +164,9 @@ def confine(folder: str, readable: Sequence[str], accelerators: bool) -> dict[st
     is not in force, or '' if it is."""
     if sys.platform != "linux":
         return dict.fromkeys((FILES, CALLS), "only Linux can prevent it")
+    for name in LIBRARIES:  # while they can be read: they stand beside home's Python, and the worker's may be another
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     reasons = {}
     layers: dict[str, Callable[[], None]] = {FILES: partial(_files, folder, readable, accelerators), CALLS: _calls}
     for layer, put in layers.items():
