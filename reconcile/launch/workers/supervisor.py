@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
-import os
 import signal
 import subprocess
 import threading
@@ -213,9 +212,9 @@ class Supervisor:
         """What a confined worker may read beside the system's files."""
         if not self._confinement or self.request.file is None:
             return []
-        paths = self.python.environ().get("PYTHONPATH", "").split(os.pathsep)
+        python = self.python
         found: list[str] = self._confinement.list_readable(
-            self.python.path, self.request.file.path, str(self.tool), *paths
+            python.path, python.environ(), self.request.file.path, str(self.tool)
         )
         return found
 

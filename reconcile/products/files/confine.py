@@ -13,7 +13,9 @@ import contextlib
 import errno
 import importlib
 import importlib.util
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -90,6 +92,8 @@ SYSTEM = """
 users, those of services and other processes are not among them."""
 OF_PYTHON = ("bin", "include", "lib", "lib64", "nvvm", "pyvenv.cfg", "share", "targets")
 """What is read of the folder that an interpreter is installed in, which may be a user's home or the root of all files."""
+LOCATIONS = "import json, sys; print(json.dumps([[sys.prefix, sys.base_prefix, sys.base_exec_prefix], sys.path]))"
+"""A program that prints where its interpreter is installed and imports from; ``*.pth`` files and PYTHONPATH add to these."""
 LARGEST = 4 << 30
 """Bytes of the largest file that a confined process may write, such as its log."""
 
@@ -130,33 +134,17 @@ def describe_late() -> str:
     )
 
 
-def list_readable(python: Path, *others: str) -> list[str]:
-    """What a worker with this interpreter reads beside the system's own files: the interpreter's programs and packages, those of
-    the user (``~/.local/lib``), Keras' settings, and ``others``."""
-    found = [Path(path) for path in others if path]
-    for program in (python.absolute(), Path(os.path.realpath(python))):
-        prefix = program.parent.parent
-        homes = (prefix, *_read_homes(prefix))
-        found += [home / name for home in homes for name in OF_PYTHON]
-        found += _read_paths(prefix)
-    found.append(Path.home() / ".local" / "lib")
+def list_readable(python: Path, variables: Mapping[str, str], *others: str) -> list[str]:
+    """What a worker with this interpreter and these environment variables reads beside the system's own files: the interpreter's
+    programs, the folders that it imports from, Keras' settings, and ``others``."""
+    answer = subprocess.run(
+        [str(python), "-c", LOCATIONS], env=variables, cwd=os.sep, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )  # fmt: skip
+    prefixes, imported = json.loads(answer.stdout or "[[], []]")
+    found = [python.absolute().parent, *(Path(prefix, name) for prefix in prefixes for name in OF_PYTHON)]
+    found += [Path(path) for path in (*imported, *others) if path]
     found.append(Path(os.environ.get("KERAS_HOME", Path.home() / ".keras"), "keras.json"))
     return [str(path) for path in dict.fromkeys(found) if path.exists()]
-
-
-def _read_paths(prefix: Path) -> Iterator[Path]:
-    """The folders that an environment's ``*.pth`` files name."""
-    for file in prefix.glob("lib/python*/site-packages/*.pth"):
-        yield from (Path(line) for line in file.read_text("utf-8", "replace").splitlines() if line.startswith("/"))
-
-
-def _read_homes(prefix: Path) -> Iterator[Path]:
-    """Where the interpreter is installed that a virtual environment was made with."""
-    if (settings := prefix / "pyvenv.cfg").is_file():
-        for line in settings.read_text("utf-8", "replace").splitlines():
-            name, _, value = line.partition("=")
-            if name.strip() == "home":
-                yield Path(os.path.realpath(value.strip())).parent
 
 
 def confine(folder: str, readable: Sequence[str], accelerators: bool) -> dict[str, str]:

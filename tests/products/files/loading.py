@@ -52,7 +52,7 @@ def main(framework: str, *paths: str) -> None:
     own = tempfile.mkdtemp()
     os.environ.update(TMPDIR=own, TORCHINDUCTOR_CACHE_DIR=own)
     tempfile.tempdir = own
-    readable = confine.list_readable(Path(sys.executable), os.getcwd(), *os.environ["PYTHONPATH"].split(os.pathsep))
+    readable = confine.list_readable(Path(sys.executable), os.environ, os.getcwd())
     assert confine.holds(confine.confine(own, readable, False))
     found = {}
     for path in paths:

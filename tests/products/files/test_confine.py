@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def attempts(tmp_path: Path, confined: bool) -> tuple[dict[str, str], dict[str, 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         worker = [sys.executable, str(ATTEMPTS), str(inside), str(outside), str(port), str(os.getpid())]
-        readable = confine.list_readable(Path(sys.executable), str(ATTEMPTS))
+        readable = confine.list_readable(Path(sys.executable), os.environ, str(ATTEMPTS))
         command = reaper.command(worker, tmp_path / "run", inside, confine if confined else None, readable)
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=outside) as process:
             assert process.stdout is not None
@@ -117,10 +118,24 @@ def test_an_interpreter_in_a_home_opens_neither_that_home_nor_the_root(tmp_path:
     (tmp_path / "bin" / "python").symlink_to(sys.executable)
     (tmp_path / "secret").touch()
     for python in (tmp_path / "bin" / "python", Path("/bin/python3")):
-        readable = confine.list_readable(python)
+        readable = confine.list_readable(python, os.environ)
         above = {*tmp_path.parents, tmp_path, tmp_path / "secret", Path.home()}
         assert [path for path in readable if Path(path) in above] == []
-    assert str(tmp_path / "bin") in confine.list_readable(tmp_path / "bin" / "python")
+    assert str(tmp_path / "bin") in confine.list_readable(tmp_path / "bin" / "python", os.environ)
+
+
+def test_what_an_environment_imports_from_is_read(tmp_path: Path) -> None:
+    """A ``.pth`` file may name a folder, or run a statement that adds one; PYTHONPATH names others."""
+    venv.create(tmp_path / "own", with_pip=False)
+    (site,) = (tmp_path / "own" / "lib").glob("python*/site-packages")
+    folders = [tmp_path / name for name in ("named", "added", "variable")]
+    for folder in folders:
+        folder.mkdir()
+    (site / "a.pth").write_text(f"{folders[0]}\n")
+    (site / "b.pth").write_text(f"import site; site.addsitedir({str(folders[1])!r})\n")
+    variables = {**os.environ, "PYTHONPATH": str(folders[2])}
+    readable = confine.list_readable(tmp_path / "own" / "bin" / "python", variables)
+    assert {str(folder) for folder in folders} <= set(readable)
 
 
 def test_a_layer_that_a_system_lacks_leaves_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +163,7 @@ def test_without_a_layer_the_worker_is_not_started(tmp_path: Path, monkeypatch: 
     inside = tmp_path / "inside"
     inside.mkdir()
     worker = [sys.executable, "-c", f"open({str(inside / 'started')!r}, 'w').close()"]
-    command = reaper.command(worker, tmp_path, inside, confine, confine.list_readable(Path(sys.executable)))
+    command = reaper.command(worker, tmp_path, inside, confine, confine.list_readable(Path(sys.executable), os.environ))
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         assert process.wait(300) != 0
     assert [path.name for path in inside.iterdir()] == [reaper.CONFINED]
