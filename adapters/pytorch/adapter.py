@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, Optional, Tuple
 from ...core.message import first_line
 from ..shared import adapter, keras_model
 from ..shared.refusal import FactoryError
-from . import caches, memory, torchvision
+from . import caches, memory_estimate as memory, torchvision
 
 FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 """The variable with the folder of what torch.compile made."""

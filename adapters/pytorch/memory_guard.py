@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from ..shared.refusal import OutOfMemory
-from . import memory
+from . import memory_estimate as memory
 from .tracing.records import tensors_in
 
 SMALL = 1 << 24

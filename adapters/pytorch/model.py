@@ -8,7 +8,7 @@ import torch
 
 from ..shared import keras_model, nested
 from ..shared.refusal import FactoryError, OutOfMemory
-from . import caches, compiled, decoding, exported, memory
+from . import caches, compiled, decoding, exported, memory_estimate as memory
 from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf, tensors_out
 from .inputs import Inputs, dtype_of
 from .tracing.module_path import HAS_META, module_paths

@@ -18,7 +18,7 @@ import torch
 from ....core.message import text_of
 from ....core.records import FORWARD, Op, Shape
 from ...shared.refusal import CannotCount, FactoryError, OutOfMemory
-from ..memory import weight_of
+from ..memory_estimate import weight_of
 from .call_records import RECURRENT
 
 if TYPE_CHECKING:

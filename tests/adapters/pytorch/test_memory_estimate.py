@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.adapters.pytorch import memory
+from reconcile.adapters.pytorch import memory_estimate as memory
 from reconcile.adapters.shared.refusal import OutOfMemory
 from reconcile.core.framework import adapter_of
 from reconcile.core.registry import frameworks
