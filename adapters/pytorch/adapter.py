@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, Optional, Tuple
 from ...core.message import first_line
 from ..shared import adapter, keras_model
 from ..shared.refusal import FactoryError
-from . import caches, memory_estimate as memory, torchvision
+from . import caches, memory_estimate, module_tensors, torchvision
 
 FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 """The variable with the folder of what torch.compile made."""
@@ -233,5 +233,7 @@ class Capture(adapter.Capture):
 
             here = self.pair.here
             made = here and isinstance(self.pair.model, torch.nn.Module)
-            self._memory = memory.MemoryNeed(here, memory.weight_of(self.pair.model) if made else None)
+            self._memory = memory_estimate.MemoryNeed(
+                here, module_tensors.parameter_bytes(self.pair.model) if made else None
+            )
         return self._memory

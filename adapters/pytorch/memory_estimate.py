@@ -1,4 +1,5 @@
-"""Whether a PyTorch model fits into memory, determined before its weights are allocated: it is first made on ``meta``.
+"""Estimates a PyTorch model's memory (weights, gradients, optimizer state) in a forked process on ``meta``, and compares it with
+the free memory of system, cgroup and ulimit.
 
 A model that does not fit is counted on meta, where tensors have shapes and no elements; traces and counters need no more.  If
 it cannot be made on meta, memory_guard.py checks each allocation on the CPU and ends the run before the system is out of
@@ -8,7 +9,7 @@ memory.  Python 3.8, torch 1.x and later.
 import os
 import select
 import signal
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Callable, List, Optional, Tuple
 
 from ...core.message import text_of
 
@@ -18,14 +19,14 @@ COUNTED_ON_META = (
 )
 """Note of a ledger whose counter ran on meta though the CPU was asked for."""
 
-KEPT = {
+COPIES_OF_WEIGHTS = {
     "": (1, "weights"),
     "sgd": (2, "weights and their gradients"),
     "adam": (4, "weights, their gradients and Adam's two moments"),
     "adamw": (4, "weights, their gradients and AdamW's two moments"),
 }
 """What is kept in memory, as copies of the weights and by name, by the optimiser of a training step ('' for a call)."""
-LEAST = (2, "weights, their gradients and what the optimizer keeps")
+COPIES_BY_DEFAULT = (2, "weights, their gradients and what the optimizer keeps")
 """The same of any other optimizer: it keeps these two at least."""
 
 GROUPS = "/sys/fs/cgroup"
@@ -35,35 +36,35 @@ class MemoryNeed:
     """The memory that one model takes, as far as it is known: ``weights`` bytes of parameters and buffers, None before it was
     weighed; ``why`` it cannot be made on meta, '' if it can.
 
-    ``here`` says that this process is the caller's own: there, no model is made on meta, because what its libraries keep from
-    one call to the next would be on meta too.
+    ``in_caller_process`` says that this process is the caller's own: there, no model is made on meta, because what its libraries
+    keep from one call to the next would be on meta too.
     """
 
-    def __init__(self, here: bool = False, weights: Optional[int] = None) -> None:
+    def __init__(self, in_caller_process: bool = False, weights: Optional[int] = None) -> None:
         self.weights = weights
-        self.here = here
+        self.in_caller_process = in_caller_process
         self.why = ""
 
     def weigh(self, weigh: Callable[[], int]) -> None:
         """Make the model on meta, once, to see what it takes; in a process of its own, so that nothing of that stays."""
-        if self.weights is None and not self.why and not self.here:
-            self.weights, self.why = apart(weigh)
+        if self.weights is None and not self.why and not self.in_caller_process:
+            self.weights, self.why = run_in_fork(weigh)
 
     def takes(self, training: str = "") -> Optional[int]:
         """Bytes of the weights, and of what a training step with this optimiser keeps beside them; None if not known."""
-        return None if self.weights is None else self.weights * KEPT.get(training, LEAST)[0]
+        return None if self.weights is None else self.weights * COPIES_OF_WEIGHTS.get(training, COPIES_BY_DEFAULT)[0]
 
     def note(self, training: str = "") -> str:
         """The note of a ledger whose counter ran on meta because the model does not fit."""
-        return COUNTED_ON_META % (KEPT.get(training, LEAST)[1], f"{self.takes(training):,}")
+        return COUNTED_ON_META % (COPIES_OF_WEIGHTS.get(training, COPIES_BY_DEFAULT)[1], f"{self.takes(training):,}")
 
-    def lack(self, training: str = "") -> str:
+    def shortage_message(self, training: str = "") -> str:
         """The memory that it takes, and the memory that is free."""
-        return f"it takes at least {gib(self.takes(training) or 0)} and {gib(free() or 0)} of memory are free"
+        return f"it takes at least {gib(self.takes(training) or 0)} and {gib(free_memory() or 0)} of memory are free"
 
-    def lacks(self, training: str = "") -> bool:
+    def exceeds_free(self, training: str = "") -> bool:
         """Whether it is known to take more than is free."""
-        takes, left = self.takes(training), free()
+        takes, left = self.takes(training), free_memory()
         return takes is not None and left is not None and takes > left
 
 
@@ -71,8 +72,8 @@ PATIENCE = 120
 """Seconds that a model may take to be made on meta."""
 
 
-def apart(weigh: Callable[[], int]) -> Tuple[Optional[int], str]:
-    """What ``weigh()`` returns in a copy of this process, or None and why there is none."""
+def run_in_fork(weigh: Callable[[], int]) -> Tuple[Optional[int], str]:
+    """Call ``weigh`` in a fork of this process: what it returns, or None and why there is none."""
     if not hasattr(os, "fork"):
         return None, "this system copies no processes"
     reading, writing = os.pipe()
@@ -107,28 +108,12 @@ def _weigh_text(weigh: Callable[[], int]) -> str:
         return f"{type(error).__name__}: {first[:120]}"
 
 
-def weight_of(module: Any) -> int:
-    """Bytes of a module's parameters and buffers, each counted once, as far as they have a size."""
-    held = {id(t): t for t in tensors_of(module) if not is_lazy(t)}
-    return sum(t.numel() * t.element_size() for t in held.values())
-
-
-def is_lazy(tensor: Any) -> bool:
-    """Whether it is a parameter or buffer of a lazy module that has not been called."""
-    return hasattr(tensor, "materialize")
-
-
-def tensors_of(module: Any) -> List[Any]:
-    """A module's parameters and buffers."""
-    return list(module.parameters()) + list(module.buffers())
-
-
 def gib(amount: int) -> str:
     """``240.0 GiB``."""
     return f"{amount / (1 << 30):.1f} GiB"
 
 
-def free() -> Optional[int]:
+def free_memory() -> Optional[int]:
     """Bytes that this process may still take: what the system, its control group and its own limit leave of theirs, the
     least of them; None where nothing says."""
     known = [left for left in (_of_system(), _of_group(), _of_limit()) if left is not None]

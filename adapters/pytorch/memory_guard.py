@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from ..shared.refusal import OutOfMemory
-from . import memory_estimate as memory
+from . import memory_estimate
 from .tracing.records import tensors_in
 
 SMALL = 1 << 24
@@ -38,9 +38,11 @@ class MemoryGuard(TorchDispatchMode):
         )
         self.made += wanted
         if self.made > SMALL:
-            self.made, left = 0, memory.free()
+            self.made, left = 0, memory_estimate.free_memory()
             if left is not None and wanted > left - RESERVE:
-                asks = f"it asks for {memory.gib(wanted)} more and {memory.gib(left)} of memory are free"
+                asks = (
+                    f"it asks for {memory_estimate.gib(wanted)} more and {memory_estimate.gib(left)} of memory are free"
+                )
                 raise OutOfMemory(asks + self.advice)
         return func(*args, **kwargs)
 

@@ -8,9 +8,11 @@ import torch
 
 from ..shared import keras_model, nested
 from ..shared.refusal import FactoryError, OutOfMemory
-from . import caches, compiled, decoding, exported, memory_estimate as memory
+from . import caches, compiled, decoding, exported
 from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf, tensors_out
 from .inputs import Inputs, dtype_of
+from .memory_estimate import MemoryNeed
+from .module_tensors import is_lazy, parameter_bytes, tensors_of
 from .tracing.module_path import HAS_META, module_paths
 from .tracing.wrappers import MODEL_HAS_FAKE_TENSORS, is_fake
 
@@ -25,7 +27,7 @@ def versions(module: Any = None) -> Dict[str, str]:
 
 def unbuilt(module: torch.nn.Module) -> bool:
     """Whether a part of it has weights that get their sizes at its first call."""
-    return any(map(memory.is_lazy, memory.tensors_of(module))) or any(
+    return any(map(is_lazy, tensors_of(module))) or any(
         not layer.built for layer in module_paths(module) if keras_model.keras_of(layer, "Layer")
     )
 
@@ -50,9 +52,7 @@ class Readable:
 class TorchModel(Readable):
     """A pair's PyTorch side, built from a pair module and its parameters."""
 
-    def __init__(
-        self, pair: Any, params: Any, device: str = "cpu", memory_need: Optional[memory.MemoryNeed] = None
-    ) -> None:
+    def __init__(self, pair: Any, params: Any, device: str = "cpu", memory_need: Optional[MemoryNeed] = None) -> None:
         self.pair = pair
         self.memory_need = memory_need  # none: it may take what memory it asks for
         self.params = params
@@ -74,7 +74,7 @@ class TorchModel(Readable):
         forget_compiled()
         module, self.compiled = compiled.unwrap_module(self._make_module(device))
         exported.follow_mode(module)
-        if any(is_fake(type(tensor)) for tensor in memory.tensors_of(module)):
+        if any(is_fake(type(tensor)) for tensor in tensors_of(module)):
             raise FactoryError(MODEL_HAS_FAKE_TENSORS)
         self.weightless = device != "meta" and not self.trial and lacks_values(module, self._try_on_cpu)
         if self.weightless:  # it runs where it is
@@ -105,7 +105,7 @@ class TorchModel(Readable):
     def _make_module(self, device: str) -> torch.nn.Module:
         # first of all: to find out, it may have to be made elsewhere
         if device == "cpu" and self.memory_need is not None and self.lacks_memory():
-            raise OutOfMemory(self.memory_need.lack(self.training))
+            raise OutOfMemory(self.memory_need.shortage_message(self.training))
         placed = keras_model.set_device(device)
         module = self._made_on(device)
         if not placed and keras_model.set_device(device):  # Keras came with the model and did not know where to
@@ -129,7 +129,7 @@ class TorchModel(Readable):
                     raise
                 return self._made_on("cpu")  # it takes values to make it; ``build`` moves it
             if self.memory_need is not None and self.memory_need.weights is None:
-                self.memory_need.weights = memory.weight_of(module)
+                self.memory_need.weights = parameter_bytes(module)
             return module
         if device != "cpu" or self.memory_need is None or self.memory_need.weights is not None or not HAS_META:
             return self.pair.build_torch(self.params)
@@ -139,26 +139,26 @@ class TorchModel(Readable):
     def _is_theirs(self) -> bool:
         """Whether a function of the caller's, in their own process, makes it: what their libraries keep from one call to the
         next, and what they import, is not to be on meta."""
-        return self.memory_need is not None and self.memory_need.here and self.memory_need.weights is None
+        return self.memory_need is not None and self.memory_need.in_caller_process and self.memory_need.weights is None
 
     def lacks_memory(self) -> bool:
         """Whether the model is known not to fit into memory; it is made on meta to find out."""
         if self.memory_need is None or not HAS_META:
             return False
         self.memory_need.weigh(self._weight)
-        return self.memory_need.lacks(self.training)
+        return self.memory_need.exceeds_free(self.training)
 
     def _weight(self) -> int:
         """Bytes of the weights, of a module on meta that is made for nothing else."""
         from .memory_guard import SkipInitOnMeta
 
         with SkipInitOnMeta():
-            return memory.weight_of(self._make_module("meta"))
+            return parameter_bytes(self._make_module("meta"))
 
     def too_large(self) -> str:
         """Why the model cannot run on its device: its weights do not fit into memory; '' if nothing is known against it."""
         lacks = self.device == "cpu" and self.memory_need is not None and self.lacks_memory()
-        return self.memory_need.lack(self.training) if lacks and self.memory_need is not None else ""
+        return self.memory_need.shortage_message(self.training) if lacks and self.memory_need is not None else ""
 
     def guard_memory(self) -> Any:
         """Within this, OutOfMemory is raised before a tensor is made that does not fit into the CPU's memory."""

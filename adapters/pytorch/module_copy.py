@@ -13,7 +13,7 @@ from weakref import ref
 
 import torch
 
-from .memory_estimate import tensors_of
+from .module_tensors import tensors_of
 
 DEPTH = 4
 """Containers within containers through which a function's references are followed."""

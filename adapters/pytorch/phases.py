@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core.records import BACKWARD, FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
 from ..shared.refusal import CannotCount, FactoryError
-from .memory_estimate import is_lazy
+from .module_tensors import is_lazy
 from .tracing.dispatched_calls import DispatchedCall
 from .tracing.followed_calls import is_transformed
 from .tracing.nodes import (

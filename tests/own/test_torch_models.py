@@ -124,12 +124,12 @@ def test_lazy_modules_get_their_weights_before_they_are_counted() -> None:
 
 
 def test_a_weight_without_a_size_has_no_shape_and_no_room() -> None:
-    from reconcile.adapters.pytorch.memory_estimate import weight_of
+    from reconcile.adapters.pytorch.module_tensors import parameter_bytes
     from reconcile.adapters.pytorch.tracing.records import tensor_record
 
     module = nn.Sequential(nn.LazyLinear(4), nn.Linear(2, 3))
     assert tensor_record(module[0].weight) == (None, "float32")
-    assert weight_of(module) == 4 * (2 * 3 + 3)
+    assert parameter_bytes(module) == 4 * (2 * 3 + 3)
 
 
 class Queries(nn.Module):  # type: ignore[name-defined, misc]

@@ -34,7 +34,7 @@ from ....core.records import (
     Op,
 )
 from ..lazy import find_unbegun, is_unbegun
-from ..memory_estimate import is_lazy
+from ..module_tensors import is_lazy
 from ..phases import Pass, TrainingRecorder
 from ..tracing.dispatched_calls import DispatchedCall
 from ..tracing.nodes import TrainingPath, is_leaf, newest, storage_of

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ....core.records import IN_HOOK, Op
-from ..memory_estimate import is_lazy
+from ..module_tensors import is_lazy
 from .call_records import operator, record_dispatch
 from .module_path import AfterForward
 from .records import tensors_in

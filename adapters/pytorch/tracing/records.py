@@ -10,7 +10,7 @@ from typing import Any, List, Optional
 import torch
 
 from ....core.records import Shape, Tensor
-from ..memory_estimate import is_lazy
+from ..module_tensors import is_lazy
 
 
 def tensor_record(tensor: torch.Tensor) -> Tensor:

@@ -18,7 +18,7 @@ import torch
 from ....core.message import text_of
 from ....core.records import FORWARD, Op, Shape
 from ...shared.refusal import CannotCount, FactoryError, OutOfMemory
-from ..memory_estimate import weight_of
+from ..module_tensors import parameter_bytes
 from .call_records import RECURRENT
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def is_cheap(module: torch.nn.Module, ops: Iterable[Op]) -> bool:
         if op.op.rpartition(".")[2] in RECURRENT:
             steps += max((size or 0 for size in op.inputs[0].shape or ()), default=0) * op.calls
     within = products <= PRODUCTS and elements <= ELEMENTS and steps <= most
-    return within and weight_of(module) <= BYTES
+    return within and parameter_bytes(module) <= BYTES
 
 
 def compare_runs(ops: Iterable[Op], others: Iterable[Op]) -> str:

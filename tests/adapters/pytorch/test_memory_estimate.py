@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from reconcile.adapters.pytorch import memory_estimate as memory
+from reconcile.adapters.pytorch import memory_estimate
+from reconcile.adapters.pytorch.module_tensors import parameter_bytes
 from reconcile.adapters.shared.refusal import OutOfMemory
 from reconcile.core.framework import adapter_of
 from reconcile.core.registry import frameworks
@@ -51,7 +52,7 @@ def test_it_is_counted_on_meta_where_it_does_not_fit(repository: Repository) -> 
         "fvcore": products,
         "flop_counter": 2 * products,
     }
-    note = memory.COUNTED_ON_META % ("weights", f"{4 * (products + WIDTH):,}")
+    note = memory_estimate.COUNTED_ON_META % ("weights", f"{4 * (products + WIDTH):,}")
     assert [(x["device"], x["notes"]) for x in data["ledgers"]] == [("meta", [note])] * 3
     assert data["traces"][0]["device"] == "meta"
 
@@ -96,7 +97,7 @@ def linear(size: int) -> Any:
 def of(pair: Any, training: str = "") -> Any:
     from reconcile.adapters.pytorch.model import TorchModel
 
-    model = TorchModel(pair, None, memory_need=memory.MemoryNeed())
+    model = TorchModel(pair, None, memory_need=memory_estimate.MemoryNeed())
     model.training = training
     return model
 
@@ -105,7 +106,7 @@ def of(pair: Any, training: str = "") -> Any:
 def left(monkeypatch: pytest.MonkeyPatch) -> dict[str, int | None]:
     """What is free, to be set by the test."""
     held: dict[str, int | None] = {"bytes": None}
-    monkeypatch.setattr(memory, "free", lambda: held["bytes"])
+    monkeypatch.setattr(memory_estimate, "free_memory", lambda: held["bytes"])
     return held
 
 
@@ -125,7 +126,7 @@ def test_what_it_takes_is_its_weights_and_what_training_keeps(
         left["bytes"] = bytes_
         pair = linear(50)
         model = of(pair, training)
-        said = (memory.COUNTED_ON_META % (kept, f"{takes:,}"),) if device == "meta" else ()
+        said = (memory_estimate.COUNTED_ON_META % (kept, f"{takes:,}"),) if device == "meta" else ()
         assert model.spare() == said
         assert model.device == device
         assert pair.made == [], "it is weighed in a process of its own"
@@ -152,7 +153,7 @@ def test_it_is_weighed_without_first_values(monkeypatch: pytest.MonkeyPatch) -> 
         bare = made()
         torch.nn.init.normal_(torch.empty(2, device="cpu"))
     assert filled == ["cpu"]
-    assert memory.weight_of(bare) == memory.weight_of(made()) == 4 * (3 * 5 + 5 + 7 * 3)
+    assert parameter_bytes(bare) == parameter_bytes(made()) == 4 * (3 * 5 + 5 + 7 * 3)
     assert filled == ["cpu", "meta"]
 
 
@@ -160,7 +161,7 @@ def test_tied_weights_take_their_room_once() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
     module.append(module[0])
     # weight, bias; scale, shift, mean, variance, and the number of batches as int64
-    assert memory.weight_of(module) == 4 * (16 + 4 + 4 * 4) + 8
+    assert parameter_bytes(module) == 4 * (16 + 4 + 4 * 4) + 8
 
 
 def test_what_cannot_be_made_on_meta_is_watched(left: dict[str, int | None]) -> None:
@@ -245,16 +246,16 @@ def test_the_least_of_what_system_group_and_limit_leave(monkeypatch: pytest.Monk
         "/proc/meminfo": ["MemTotal: 90 kB\n", "MemAvailable: 4 kB\n"],
         "/proc/self/cgroup": ["5:memory:/job\n", "3:cpu:/job\n", "0::/\n"],
     }
-    real = memory._lines
-    monkeypatch.setattr(memory, "GROUPS", str(tmp_path))
-    monkeypatch.setattr(memory, "_lines", lambda path: texts.get(path) or real(path))
-    assert memory._of_system() == 4096
-    assert memory._of_group() == 5000 - 3000 + 500
-    assert memory.free() == 2500
+    real = memory_estimate._lines
+    monkeypatch.setattr(memory_estimate, "GROUPS", str(tmp_path))
+    monkeypatch.setattr(memory_estimate, "_lines", lambda path: texts.get(path) or real(path))
+    assert memory_estimate._of_system() == 4096
+    assert memory_estimate._of_group() == 5000 - 3000 + 500
+    assert memory_estimate.free_memory() == 2500
     (inner / "memory.limit_in_bytes").write_text("100")
-    assert memory.free() == 0
-    monkeypatch.setattr(memory, "_lines", lambda _path: [])
-    assert memory.free() is None
+    assert memory_estimate.free_memory() == 0
+    monkeypatch.setattr(memory_estimate, "_lines", lambda _path: [])
+    assert memory_estimate.free_memory() is None
 
 
 def test_a_copy_for_meta_copies_no_weights() -> None:
