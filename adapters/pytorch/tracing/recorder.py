@@ -21,8 +21,6 @@ from .fused_calls import FusedCalls
 from .launches import see, unsee
 from .module_path import ModulePath
 from .numpy_crossings import Crossings
-from .seal import Seal
-from .records import tensors_in
 from .threads import record_new_threads
 from .unrecorded_work import note_unrecorded
 from .unrecorded_writes import MarkedMemory
@@ -59,7 +57,6 @@ class Recorder(TorchDispatchMode):
         self.elsewhere: list[Problem] = []
         self.remarks: list[str] = []
         self.memory = MarkedMemory(self.where)
-        self.seal: Seal | None = None  # looks for values that no operator computed, if the call can be made twice
         self._records, self._tally, self._lock = SharedRecords(), Tally(), Lock()
         self._kinds: dict[Any, int] = {}  # by operator
 
@@ -97,17 +94,12 @@ class Recorder(TorchDispatchMode):
         if kind == COMPOSITE:
             with self:
                 return func.decompose(*args, **kwargs)
-        seal = self.seal if kind else None
-        if seal is not None:
-            seal.check_call(func, args, kwargs, self.paused)
-        elif self.memory.made:
+        if self.memory.made:
             self.memory.check_marks(func, args, kwargs)
         call = self.around if kind else None
         out = func(*args, **kwargs) if call is None else call(func, args, kwargs)
-        if seal is not None:
-            seal.keep_call(func, args, kwargs, out, self.paused)
         byte = self.memory.making.get(func)
-        if byte is not None and seal is None:
+        if byte is not None:
             self.memory.mark(out, byte)
         if kind:
             self.skip_call() if self.paused else self.place(DispatchedCall(func, args, kwargs, out))
@@ -154,8 +146,6 @@ class Recorder(TorchDispatchMode):
             with self:
                 return run()
         out = func(*args, **kwargs)
-        if self.seal is not None:
-            self.seal.hold(tensors_in(out), later=True)
         if not self.paused:
             self.add(higher_order.record(func, args, out, self.path.current))
         return out
@@ -182,6 +172,6 @@ class Recorder(TorchDispatchMode):
         """On a thread of the model's own, started in that layer: what it runs is recorded here, too."""
         twin = Recorder(self.path)
         twin._tally, twin._lock, twin.crossings, twin.on_thread = self._tally, self._lock, self.crossings, True
-        twin.memory, twin.seal = self.memory, self.seal
+        twin.memory = self.memory
         with FusedCalls(twin), twin, self.path.within(layer):
             yield
