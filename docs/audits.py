@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from reconcile.core.causes import Cause
-from reconcile.core.text import number, percent
+from reconcile.core.number_format import number, percent
 
 AUDITS = Path(__file__).resolve().parents[1] / "reports" / "audit"
 SOURCES = {

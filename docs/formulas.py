@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from reconcile.core.text import markdown
+from reconcile.core.escaping import markdown
 from reconcile.core.work import Formula
 from reconcile.work import load, registered_formulas, registered_variants
 

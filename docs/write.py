@@ -14,7 +14,7 @@ import click
 
 from docs.formulas import formulas
 from reconcile.cli import CONTEXT, cli
-from reconcile.core.text import markdown, prose
+from reconcile.core.escaping import markdown, prose
 from reconcile.model_zoo.loading import pair_path, zoo_names
 from reconcile.pages import LETTERS_OF_FORMULAS, Page, pages, short
 

@@ -228,9 +228,9 @@ class Flops:
 
 def _fail(text: str) -> NoReturn:
     """Fail the test; escape sequences in names of layers do not reach the terminal."""
-    from .core.text import plain
+    from .core.escaping import escape_lines
 
-    raise pytest.fail.Exception(plain(text), pytrace=False) from None  # an error that is said needs no context
+    raise pytest.fail.Exception(escape_lines(text), pytrace=False) from None  # an error that is said needs no context
 
 
 def _key(request: RunRequest) -> tuple[str, ...]:

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from ..core import table, user_files
 from ..core.errors import UsageError, brief, reason, short
+from ..core.escaping import escape_line
 from ..core.records import Trace
 from ..core.registry import title
 from ..core.results import Match
-from ..core.text import clean
 from .alignment import ROOT, enclosing, name_row
 
 LAYER, REMARKS = "layer", ("by", "comment")
@@ -37,7 +37,7 @@ def format_mapping(rows: Sequence[Match], model: str) -> str:
     sides = list(rows[0].paths)
     names = model.split("+") if model.count("+") == 1 else [f"the {title(side)} model" for side in sides]
     lines = (line for row in rows for line in _format_row(row))
-    return HEAD_OF_FILE.format(*map(clean, names)) + table.format_csv([_columns(sides), *lines])
+    return HEAD_OF_FILE.format(*map(escape_line, names)) + table.format_csv([_columns(sides), *lines])
 
 
 def _columns(sides: Sequence[str]) -> tuple[str, ...]:

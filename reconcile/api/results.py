@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.text import clean
+from ..core.escaping import escape_line
 from ..engine.answer import Answer
 
 if TYPE_CHECKING:
@@ -171,10 +171,10 @@ class Found:
     def __str__(self) -> str:
         from ..report.view import summary
 
-        return clean(summary(self.result))
+        return escape_line(summary(self.result))
 
     def __repr__(self) -> str:
-        return f"<reconcile.{type(self).__name__} of {clean(self.result.model)}: {self}>"
+        return f"<reconcile.{type(self).__name__} of {escape_line(self.result.model)}: {self}>"
 
     def _repr_html_(self) -> str:
         from ..report.document.html import to_fragment

@@ -14,8 +14,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..core.errors import UsageError
+from ..core.escaping import quote_words
 from ..core.option import Group, Kind, Option, words
-from ..core.text import quote_words
 from ..launch.options import OPTIONS, PASSES, flags, known_options, model_options, taken_by
 from ..launch.options import TABLES as TABLES
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..core.escaping import escape_line
 from ..core.registry import title
-from ..core.text import clean
 from .streams import say
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class _Line:
     def text(self) -> str:
         counted = f"{self.done} done" if self.done else ""
         doing = ", ".join(self.running) or ("loading" if self.loading else "")
-        return clean(f"{self.name:<10}  " + ("; ".join(part for part in (doing, counted) if part) or "waiting"))
+        return escape_line(f"{self.name:<10}  " + ("; ".join(part for part in (doing, counted) if part) or "waiting"))
 
 
 def _make_progress(*columns: ProgressColumn) -> Progress:
@@ -105,7 +105,7 @@ def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
                 for line in lines.values():  # those that have nothing left to do make room
                     bar.update(line.task, visible=bool(line.running) or line.loading)
                 name = title(event.framework)
-                lines[event.framework] = _Line(name, bar.add_task(clean(f"{name:<10}  loading"), total=None))
+                lines[event.framework] = _Line(name, bar.add_task(escape_line(f"{name:<10}  loading"), total=None))
             line = lines[event.framework]
             if event.phase in ("done", "failed"):
                 line.running.pop(event.task, None)
@@ -147,11 +147,11 @@ def bar(total: int, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callab
 
         def start_model(model: str) -> None:
             running[model] = None
-            shown.update(task, description=clean(", ".join(running)))
+            shown.update(task, description=escape_line(", ".join(running)))
 
         def finish_model(model: str, verdict: str) -> None:
             running.pop(model, None)
             shown.console.print(Text(f"{model}: {verdict}", style="" if verdict.startswith(CLEAN) else "yellow"))
-            shown.update(task, advance=1, description=clean(", ".join(running)))
+            shown.update(task, advance=1, description=escape_line(", ".join(running)))
 
         yield start_model, finish_model

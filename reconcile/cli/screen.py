@@ -1,6 +1,6 @@
 """Prints a result to stdout with rich: names cannot act as markup or escape sequences, and a closed pipe is no error.
 
-Text that is laid out in columns is escaped before that (``clean`` in core/text.py), so that its width is the one that shows; the
+Text that is laid out in columns is escaped before that (core/escaping.py), so that its width is the one that shows; the
 console escapes every text again, in case one was forgotten.
 """
 
@@ -15,8 +15,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from ..core.errors import UsageError
+from ..core.escaping import escape_line, escape_lines
 from ..core.results import Statement
-from ..core.text import clean, plain
 from ..engine.answer import Answer
 from ..report import view
 from ..report.terminal import screen as terminal
@@ -32,7 +32,7 @@ class PlainConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """See Console.render; rich's own control codes, with which it draws lines again, pass."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(plain(segment.text), segment.style)
+            yield segment if segment.control else Segment(escape_lines(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
         """Discard the remaining output, so that the exit code of the run is kept."""
@@ -43,7 +43,7 @@ class PlainConsole(Console):
 def show(result: Answer, statement: Statement | None, files: Sequence[Path], *, quiet: bool, verbose: bool) -> None:
     """Print the run. With ``quiet``, what could not run and why goes to stderr."""
     for line in view.list_failed_counters(result) if quiet else ():
-        say(clean(line), err=True)
+        say(escape_line(line), err=True)
     print_safely(lambda console: terminal.show(result, console, statement, files, quiet=quiet, verbose=verbose))
 
 

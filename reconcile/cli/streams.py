@@ -18,8 +18,8 @@ from typing import Any, TextIO
 import click
 
 from ..core.errors import EXIT_CRASHED, EXIT_OK, EXIT_USAGE, ReconcileError, UsageError, of_system, reason
+from ..core.escaping import escape_lines
 from ..core.signals import catch_signals
-from ..core.text import plain
 
 BY_SIGNAL = 128
 """What a shell adds to a signal's number for the exit status of what it ended."""
@@ -31,7 +31,7 @@ def say(text: str, *, err: bool = False, nl: bool = True, styled: bool = False) 
     A closed pipe (``| head``) is no error, nor is a stderr that cannot be written to.
     """
     try:
-        click.echo(text if styled else plain(text), err=err, nl=nl)
+        click.echo(text if styled else escape_lines(text), err=err, nl=nl)
     except OSError as error:
         if not err and not isinstance(error, BrokenPipeError):
             raise

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import user_files
 from .errors import UsageError, brief, short
-from .text import clean
+from .escaping import escape_line
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _ESCAPED = re.compile(rf"'{_FORMULA.pattern}")
@@ -30,7 +30,7 @@ def format_csv(rows: Iterable[Iterable[object]]) -> str:
 
 def format_report_csv(rows: Iterable[Iterable[object]]) -> str:
     """The rows as the CSV text of a report: names show as written, and do nothing to a terminal or to the lines of the file."""
-    return _lines(rows, _Cells(lambda text: _safe(clean(text))))
+    return _lines(rows, _Cells(lambda text: _safe(escape_line(text))))
 
 
 def _lines(rows: Iterable[Iterable[object]], cells: Mapping[str, str]) -> str:

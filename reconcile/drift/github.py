@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..core.text import clean, deaden, plain
+from ..core.escaping import disable_github_links, escape_line, escape_lines
 from ..report.document import Block, Code, Fold, Items, Table, Text, strong, tabulate
 from ..report.document.markdown import render_blocks
 from . import work_changes
@@ -65,7 +65,7 @@ def _render(blocks: Iterable[Block]) -> str:
             lines = text.split("\n")
             if isinstance(block, Table):
                 text = "\n".join([*lines[:2], *_cut_lines(lines[2:], TABLE, "rows")])
-            texts.append(text if isinstance(block, Code | Fold) else deaden(text))
+            texts.append(text if isinstance(block, Code | Fold) else disable_github_links(text))
     return "\n\n".join(texts) + "\n"
 
 
@@ -128,7 +128,7 @@ def _cut_lines(lines: Sequence[str], room: int, what: str) -> list[str]:
 
 def _verdict(done: Checked) -> str:
     if done.drift is None:
-        return clean(f"{_model(done)}: {'a new baseline' if done.written else 'nothing was accepted'}")
+        return escape_line(f"{_model(done)}: {'a new baseline' if done.written else 'nothing was accepted'}")
     return _brief(verdict(done.drift, str(done.path)))
 
 
@@ -143,7 +143,7 @@ def _model(done: Checked) -> str:
 
 def _data(text: str) -> str:
     """A message of a workflow command (docs.github.com, workflow commands; actions/toolkit, command.ts)."""
-    return plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return escape_lines(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..core.errors import EXIT_UNEXPLAINED
-from ..core.text import clean, format_signed, number
+from ..core.escaping import escape_line
+from ..core.number_format import format_signed, number
 from ..work import Work
 from . import work_changes
 from .changes import Change, CounterDrift, Drift, TraceDrift
@@ -27,7 +28,7 @@ def verdict(drift: Drift, against: str) -> str:
         upgraded = "; ".join(_versions(*drift.versions))
         upgraded = f"; {upgraded}" if upgraded else ""
         noted = "".join(f"; {note}" for note in _notes(drift))
-        return clean(f"{model}: unchanged: {' and '.join(compared)} as in {against}{renamed}{upgraded}{noted}")
+        return escape_line(f"{model}: unchanged: {' and '.join(compared)} as in {against}{renamed}{upgraded}{noted}")
     parts = []
     once = work_changes.traces_in_flops(drift)
     parts += work_changes.change_sentences(drift)
@@ -38,7 +39,7 @@ def verdict(drift: Drift, against: str) -> str:
         layers = ", ".join(_layers(rest)) or "no layer of its own"
         parts.append(f"{', '.join(names)} moved, at {layers}")
     parts += [f"{missing.name} ({missing.framework}) is missing" for missing in drift.failed]
-    return clean(f"{model}: not as in {against}: {'; '.join(parts)}")
+    return escape_line(f"{model}: not as in {against}: {'; '.join(parts)}")
 
 
 def details(drift: Drift, *, verbose: bool = False) -> list[str]:
@@ -67,7 +68,7 @@ def details(drift: Drift, *, verbose: bool = False) -> list[str]:
         lines += [f"note: renamed: {old} is {new} now" for old, new in dict.fromkeys(pairs)]
     while lines and not lines[-1]:
         lines.pop()
-    return [clean(line) for line in lines]
+    return [escape_line(line) for line in lines]
 
 
 def describe_check(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..core.text import number, percent, si
+from ..core.number_format import number, percent, si
 from .changes import Change, CounterDrift, Drift, TraceDrift
 
 WEIGHTS = 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..core.conventions import Convention
+from ..core.number_format import format_signed, number, si
 from ..core.records import DECODE, MAC, PREFILL, TRAINING
 from ..core.registry import known_counters, title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
-from ..core.text import format_signed, number, si
 from ..core.work import COMPONENTS
 from ..work.attention_masks import is_taken_whole
 

@@ -13,6 +13,7 @@ from ..core.causes import State
 from ..core.conventions import Convention, Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from ..core.framework import pause_garbage_collection
+from ..core.number_format import number
 from ..core.records import (
     CALLED_WITH,
     DECODE,
@@ -29,7 +30,6 @@ from ..core.records import (
     Trace,
 )
 from ..core.results import LedgerResult, Match
-from ..core.text import number
 from .answer import Answer
 from .reconcile import Books, Facts, Missing, books_of, facts
 

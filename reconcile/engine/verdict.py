@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.causes import State
+from ..core.number_format import number, percent
 from ..core.records import CALLED_WITH, OWN_STEP
 from ..core.registry import known_counters, title
 from ..core.results import LedgerResult, RunResult, Statement, TraceResult
-from ..core.text import number, percent
 from . import citation
 from .breakdown import RESIDUAL
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.causes import State
+from ..core.number_format import number
 from ..core.results import LedgerResult, Statement, TraceResult
-from ..core.text import number
 from ..engine.answer import Answer
 from ..engine.settle import blind
 from ..engine.verdict import CounterVerdict

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..align.automatic import count_matches, lone
+from ..core.number_format import number
 from ..core.results import Match
-from ..core.text import number
 
 SHOWN = 3
 HOW_TO_PAIR_ROWS = (

@@ -13,9 +13,9 @@ from typing import Any
 
 from ..core.conventions import BUILT_IN
 from ..core.errors import UsageError
+from ..core.escaping import escape_line
 from ..core.records import TRAINING
 from ..core.results import TraceResult
-from ..core.text import clean
 from ..engine import citation
 from ..engine.answer import Answer
 from ..engine.verdict import Verdict, Withheld
@@ -158,7 +158,7 @@ def _withheld(one: Withheld) -> dict[str, str]:
 def _escape_texts(value: Any) -> Any:
     """The data with users' texts escaped, so that they show as written."""
     if isinstance(value, Mapping):
-        return {clean(str(key)): _escape_texts(item) for key, item in value.items()}
+        return {escape_line(str(key)): _escape_texts(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_escape_texts(item) for item in value]
-    return clean(value) if isinstance(value, str) else value
+    return escape_line(value) if isinstance(value, str) else value

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.causes import ORDER
 from ..core.errors import PackageMissing
+from ..core.number_format import format_signed
 from ..core.records import BACKWARD, PHASES
 from ..core.results import LayerRow, Statement
-from ..core.text import format_signed
 from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, to_the_work
 

@@ -12,9 +12,10 @@ from urllib.parse import quote
 import jinja2
 
 from ..core.conventions import ALL, Convention
+from ..core.escaping import markdown, prose
+from ..core.number_format import format_signed, number
 from ..core.records import Tensor
 from ..core.results import Evidence, LayerRow, Statement
-from ..core.text import format_signed, markdown, number, prose
 from ..engine.answer import Answer
 from ..engine.breakdown import blocks, to_the_work
 from ..engine.phases import PhaseTable

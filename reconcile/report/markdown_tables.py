@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
+from ..core.number_format import format_signed, number
 from ..core.results import Adjustment, LayerRow
-from ..core.text import format_signed, number
 from ..engine.answer import Answer
 from ..engine.breakdown import Part, differing_components, sum_rows, to_the_work
 from ..engine.phases import PhaseRow

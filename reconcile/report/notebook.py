@@ -4,7 +4,7 @@ the counter that is furthest off."""
 from __future__ import annotations
 
 from ..core.causes import State
-from ..core.text import format_signed, number, ratio
+from ..core.number_format import format_signed, number, ratio
 from ..engine.answer import Answer
 from ..engine.verdict import CounterVerdict, Verdict
 from . import document, view

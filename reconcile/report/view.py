@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
+from ..core.number_format import format_signed, multiple, number
 from ..core.records import LOSS, TRAINING
 from ..core.registry import choose_leading, known_counters
 from ..core.results import LedgerResult, Mismatch, Statement, TraceResult, Unknown
-from ..core.text import format_signed, multiple, number
 from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, known_work
 from ..engine.phases import PhaseRow, PhaseTable

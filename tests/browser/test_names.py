@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconcile.core.text import clean
+from reconcile.core.escaping import escape_line
 from reconcile.engine.answer import Answer
 from tests.browser.page import ESCAPE, NARROW, Page
 from tests.report import parts, samples
@@ -69,10 +69,10 @@ def test_a_name_is_shown_as_written_and_does_nothing_else(show: Show, kind: str)
     page = show(everywhere(name), command=f"reconcile run --model {name!r}")
     page.pick(from_="thop", to=samples.FROZEN)
     layers = {part["name"] for step in page.waterfall() for part in step["parts"]}
-    assert (clean(name) or "(no layer)") in layers
+    assert (escape_line(name) or "(no layer)") in layers
     page.filter()
-    assert (clean(name) or "(no layer)") in {row[0] for row in page.rows("#table")}
-    assert page.run("return document.querySelector('h1 bdi').textContent") == clean(name)
+    assert (escape_line(name) or "(no layer)") in {row[0] for row in page.rows("#table")}
+    assert page.run("return document.querySelector('h1 bdi').textContent") == escape_line(name)
     for opener in ("#waterfall .line button", "#tree .body > .vrow", "#table .body > .vrow"):
         page.run("document.querySelector(arguments[0]).click()", opener)
         if page.run("return document.getElementById('detail').open"):
@@ -98,7 +98,7 @@ def test_no_name_makes_a_phone_scroll_sideways(show: Show, kind: str) -> None:
 
 def test_two_names_that_look_alike_stay_two(show: Show) -> None:
     written, escape = "a\u202eb", "a\\u202eb"
-    assert clean(written) == clean(escape)
+    assert escape_line(written) == escape_line(escape)
     result = samples.renamed(samples.renamed(samples.clean(), "loop", written), "dense", escape)
     page = show(result)
     assert len(page.rows("#tree")) == 2

@@ -9,8 +9,8 @@ from itertools import permutations
 import pytest
 
 from reconcile.core.causes import State
+from reconcile.core.escaping import escape_line
 from reconcile.core.results import Residual, Statement
-from reconcile.core.text import clean
 from reconcile.engine.answer import Answer
 from reconcile.engine.statements import statement_between, turn
 from reconcile.report import foot
@@ -66,7 +66,7 @@ def sums(statement: Statement) -> dict[tuple[str, str], int]:
     lines += [("residual", r.layer, r.amount) for r in statement.residuals]
     found: dict[tuple[str, str], int] = {}
     for what, layer, amount in lines:
-        key = (what, clean(layer) or "(no layer)")
+        key = (what, escape_line(layer) or "(no layer)")
         found[key] = found.get(key, 0) + amount
     return found
 
@@ -207,8 +207,8 @@ def test_a_run_without_anything_says_so(show: Show) -> None:
 def test_a_convention_of_ones_own_with_any_name_can_be_chosen(show: Show) -> None:
     own = replace(samples.clean(), convention=replace(samples.BUILT_IN["matmul"], name="<b>\u202e mine", meaning=""))
     page = show(replace(samples.clean(), others=(own,)))
-    page.pick(convention=clean(own.convention.name))
-    assert page.text("header .note:not([hidden])") == f"A FLOP here is {clean(own.convention.name)}: mac 2"
+    page.pick(convention=escape_line(own.convention.name))
+    assert page.text("header .note:not([hidden])") == f"A FLOP here is {escape_line(own.convention.name)}: mac 2"
     assert page.text("#reading .chip") == "explained"
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from reconcile.cli.screen import PlainConsole
 from reconcile.cli.streams import say
 from reconcile.core.conventions import BUILT_IN
-from reconcile.core.text import clean, plain
+from reconcile.core.escaping import escape_line, escape_lines
 from reconcile.core.work import Work
 from reconcile.drift import github
 from reconcile.drift.changes import Change, Drift, TraceDrift
@@ -129,7 +129,7 @@ def test_no_name_is_a_command_to_the_workflow(name: str, capsys: pytest.CaptureF
     done = many(1, name)
     drift = done.drift
     assert drift is not None
-    for text in (github.comment(done, [name]), *details(drift, verbose=True), clean(name), plain(name)):
+    for text in (github.comment(done, [name]), *details(drift, verbose=True), escape_line(name), escape_lines(name)):
         say(text)
     PlainConsole(sys.stdout).print(Group(Text(name), name))
     heard = [line for line in capsys.readouterr().out.splitlines() if line.lstrip().startswith("::") or "##[" in line]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import MATMUL
+from reconcile.core.escaping import markdown
+from reconcile.core.number_format import format_signed, number
 from reconcile.core.results import Statement
-from reconcile.core.text import format_signed, markdown, number
 from reconcile.engine.answer import Answer
 
 NAMED = 3

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reconcile.core.causes import Cause
-from reconcile.core.text import number
+from reconcile.core.number_format import number
 from tests.matrix.pairs_page import NAMED, Row, finding, page, residual, summary
 from tests.matrix.transformers_models import ENCODER, TWINS
 from tests.matrix.transformers_pairs import COUNTERS, PAGE, environment

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from reconcile.api.results import Run
-from reconcile.core.text import clean
+from reconcile.core.escaping import escape_line
 from reconcile.engine.answer import Answer
 from reconcile.engine.verdict import verdict
 from reconcile.report.document.html import to_fragment
@@ -76,7 +76,7 @@ def test_hostile_names_are_text() -> None:
     result = samples.renamed(samples.unexplained(), "loop", samples.NASTY)
     nasty = replace(result, model=samples.NASTY, params={samples.NASTY: samples.NASTY})
     html = to_fragment(describe_run(nasty))
-    assert clean(samples.NASTY) in " ".join(Words(f"<body>{html}").found)
+    assert escape_line(samples.NASTY) in " ".join(Words(f"<body>{html}").found)
     assert not set("\x1b\u202e") & set(html)
     assert "<script" not in html
 

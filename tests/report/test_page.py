@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.core.text import clean
+from reconcile.core.escaping import escape_line
 from reconcile.engine.answer import Answer
 from reconcile.engine.verdict import verdict
 from reconcile.report.page import SCRIPTS, to_html
@@ -107,9 +107,9 @@ def test_names_stay_text(name: str) -> None:
     assert [attrs.get("type") for attrs, _ in page.all("script")] == ["application/json", None]
     plain = Document(to_html(samples.unexplained(), command="x"))
     assert {tag for tag, _, _ in page.elements} == {tag for tag, _, _ in plain.elements}
-    assert page.all("bdi")[0][1] == clean(name)
+    assert page.all("bdi")[0][1] == escape_line(name)
     data = books(html)
-    assert clean(name) in [data["strings"][place] for place in data["layers"]]
+    assert escape_line(name) in [data["strings"][place] for place in data["layers"]]
 
 
 def test_it_is_the_same_every_time() -> None:

@@ -17,10 +17,10 @@ from pathlib import Path
 from reconcile.core.atomic import write_file
 from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
 from reconcile.core.errors import UsageError
+from reconcile.core.escaping import markdown
 from reconcile.core.records import Ledger
 from reconcile.core.registry import every_counter, known_counters
 from reconcile.core.results import LedgerResult
-from reconcile.core.text import markdown
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.launch.environments import definitions as environments

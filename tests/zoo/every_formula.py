@@ -15,7 +15,7 @@ from pathlib import Path
 from reconcile.core import table
 from reconcile.core.atomic import write_file
 from reconcile.core.errors import UsageError
-from reconcile.core.text import markdown
+from reconcile.core.escaping import markdown
 from reconcile.launch.request import run_request
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.products.formula.formula import Formula, formula

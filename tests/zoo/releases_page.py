@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reconcile.core.text import markdown, number
+from reconcile.core.escaping import markdown
+from reconcile.core.number_format import number
 
 HEAD = (
     "# The day your number changed",

@@ -73,7 +73,7 @@ def audit(
     from ...cli.options import again
     from ...core import atomic
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, unknown
-    from ...core.text import quote_words
+    from ...core.escaping import quote_words
     from ...launch.environments.definitions import load
     from ...launch.environments.interpreters import python_path
     from ...report.document.markdown import to_markdown

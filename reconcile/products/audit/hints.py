@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...core.text import number, probability
+from ...core.number_format import number, probability
 from ...engine.settle import Collected
 from ...launch.environments.runs import collect_at_in
 from ...launch.request import Point, RunRequest

@@ -8,7 +8,7 @@ from importlib import resources
 from markupsafe import Markup
 
 from ...core import table
-from ...core.text import number, probability
+from ...core.number_format import number, probability
 from ...report.document import (
     Block,
     Document,

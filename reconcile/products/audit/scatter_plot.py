@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from ...core.text import multiple, si
+from ...core.number_format import multiple, si
 from ..decode.printed_figure import figure
 from .verdict import State, Verdict
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...core.causes import Cause
+from ...core.number_format import number, percent
 from ...core.records import FLOP, MAC
-from ...core.text import number, percent
 from ..decode.printed_figure import figure
 from .source_inference import Found
 from .verdict import State, Verdict

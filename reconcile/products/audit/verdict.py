@@ -11,8 +11,8 @@ from typing import Any
 
 from ...core.causes import Cause
 from ...core.errors import UsageError
+from ...core.number_format import number
 from ...core.records import FLOP, MAC
-from ...core.text import number
 from ..decode.false_positives import SPAN, covered_share
 from ..decode.grammar import Candidate
 from ..decode.nearest_reading import nearest

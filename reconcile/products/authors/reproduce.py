@@ -20,10 +20,10 @@ from ...core.causes import Cause
 from ...core.conventions import MATMUL, Conventions
 from ...core.counter import Counter
 from ...core.errors import UsageError, check_names
+from ...core.number_format import number
 from ...core.records import MAC, Tensor
 from ...core.registry import frameworks, known_counters, title
 from ...core.results import Adjustment, TraceRow
-from ...core.text import number
 from ...engine.answer import Answer
 from ...engine.settle import Collected, settle
 from ...launch.environments.interpreters import clean_environ

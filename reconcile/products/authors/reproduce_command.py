@@ -35,8 +35,8 @@ def reproduce(
     """
     from ...cli.environment import choose_environment
     from ...core.errors import check_names
+    from ...core.number_format import number
     from ...core.registry import known_counters
-    from ...core.text import number
     from ...launch.environments.runs import collect_in
     from ...work import load
     from . import reproduce as cases

@@ -154,7 +154,8 @@ def _hints(
 ) -> list[str]:
     """The command that runs the counter whose saved total is the figure, or that searches another environment."""
     from ...cli.options import again
-    from ...core.text import number, quote_words
+    from ...core.escaping import quote_words
+    from ...core.number_format import number
     from ...launch.options import flags
     from .hints import find_reading, find_sibling, origin, unseen
     from .readings import LAYER

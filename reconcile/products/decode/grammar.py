@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from ...align.alignment import Alignment
 from ...core.conventions import BUILT_IN, MATMUL, Convention
+from ...core.number_format import number
 from ...core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Layer, Ledger, Trace
 from ...core.registry import known_counters
-from ...core.text import number
 from ...engine.settle import Collected
 from .readings import DERIVED, LAYER, PART, REPORTED, WORK, list_names
 from .trace_readings import of_trace, product_layers, same

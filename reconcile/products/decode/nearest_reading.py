@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...core.text import si
+from ...core.number_format import si
 from .grammar import Candidate
 from .printed_figure import PrintedFigure
 

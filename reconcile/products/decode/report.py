@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from ...core.number_format import number, probability
 from ...core.records import FLOP, MAC
-from ...core.text import number, probability
 from .grammar import Candidate
 from .printed_figure import PrintedFigure
 from .search import Decoded

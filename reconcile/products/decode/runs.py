@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ...core.causes import State
 from ...core.errors import UsageError
+from ...core.number_format import number
 from ...core.records import Ledger, Trace
 from ...core.registry import every_counter, known_counters
-from ...core.text import number
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
 from ...launch.choose import choose_counters

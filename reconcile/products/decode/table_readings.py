@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from ...adapters.counters.fvcore.rules import BOOK
 from ...core.causes import Cause
+from ...core.number_format import number
 from ...core.records import FLOP, FORWARD, MAC, Op
-from ...core.text import number
 from ...work import Work
 from .readings import DERIVED, PART, Reading, list_names
 

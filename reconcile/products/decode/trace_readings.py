@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ...align.alignment import Alignment
 from ...core.conventions import BUILT_IN, Convention
+from ...core.number_format import number
 from ...core.records import FLOP, FORWARD, MAC, Op, Trace
-from ...core.text import number
 from ...core.work import SINGLE
 from ...work import COMPONENTS, ZERO, UnknownWork, Work, known_part, numel
 from .readings import DERIVED, LAYER, PART, WORK, Reading, list_names

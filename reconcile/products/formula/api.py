@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core.escaping import escape_line
 from ...core.option import PYTHON, Group
-from ...core.text import clean
 from ...launch.keywords import keywords_of, speaks_python
 from ...launch.options import keywords_taken_by
 
@@ -60,7 +60,7 @@ class Formula:
         return to_text(describe_formula(self.result, layers=False), WIDTH).rstrip("\n")
 
     def __repr__(self) -> str:
-        return f"<reconcile.Formula of {clean(self.result.model)}>"
+        return f"<reconcile.Formula of {escape_line(self.result.model)}>"
 
 
 @speaks_python(*PASSED_ON)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from ...core.text import number
+from ...core.number_format import number
 
 Powers = tuple[int, ...]
 """An exponent per variable."""

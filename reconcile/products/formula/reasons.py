@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 
+from ...core.number_format import number
 from ...core.registry import frameworks, known_counters
-from ...core.text import number
 from .amounts import CAUSE
 from .check_sizes import MOST, of_traces, size
 from .counts_table import Key, Table

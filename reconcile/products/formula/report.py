@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ...core.number_format import number
 from ...core.registry import known_counters
-from ...core.text import number
 from ...report import reports
 from ...report.document import Document, Items, Text, section, tabulate, terminal
 from ...report.json_text import layout

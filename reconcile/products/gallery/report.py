@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...core.text import number, ratio
+from ...core.number_format import number, ratio
 from ...model_zoo.loading import zoo_names
 from ...report.document import (
     Block,

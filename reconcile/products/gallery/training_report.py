@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from ...core.causes import State
 from ...core.conventions import ALL, MATMUL
+from ...core.number_format import multiple, number
 from ...core.records import FORWARD, INPUT_GRADIENT, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
 from ...core.registry import choose_leading, frameworks, known_counters, title
 from ...core.results import Statement
-from ...core.text import multiple, number
 from ...engine.answer import Answer
 from ...report import folds
 from ...report.document import Column, Document, Heading, Inline, Span, Table, Text, mark_up

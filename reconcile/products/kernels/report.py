@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ...core.text import format_signed, number, percent
+from ...core.number_format import format_signed, number, percent
 from ...report.document import Column, Document, Heading, Items, Statement, Table, section
 from ...report.document.html import to_html
 from ...report.document.markdown import to_markdown

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.text import clean
+from ...core.escaping import escape_line
 from ...launch.keywords import speaks_python
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class LanguageModel:
         """The sentence to publish: FLOPs per token, the step, the convention and the versions."""
         from .report import cite
 
-        return clean(cite(self.result))
+        return escape_line(cite(self.result))
 
     def write(self, folder: str | Path, formats: Sequence[str] = ("md", "json"), name: str = "") -> list[Path]:
         """Write the page as ``<name>.<format>`` ("md", "json" or "text"), by default named like the model. Returns the files.
@@ -103,7 +103,7 @@ class LanguageModel:
     def __repr__(self) -> str:
         from .report import choice
 
-        return f"<reconcile.{type(self).__name__} {clean(self.result.model)}: {clean(choice(self.result))}>"
+        return f"<reconcile.{type(self).__name__} {escape_line(self.result.model)}: {escape_line(choice(self.result))}>"
 
     def _repr_markdown_(self) -> str:
         from .report import to_markdown

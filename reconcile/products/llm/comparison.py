@@ -9,9 +9,9 @@ from typing import Any
 
 from ...core.causes import ORDER, Cause
 from ...core.conventions import CAUSAL, Convention
+from ...core.number_format import number
 from ...core.records import FORWARD, RECOMPUTATION, Ledger, Op, Trace
 from ...core.results import TraceResult
-from ...core.text import number
 from ...engine.answer import Answer
 from ...engine.citation import masks
 from ...engine.settle import Collected

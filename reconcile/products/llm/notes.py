@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ...core.text import multiple, number
+from ...core.number_format import multiple, number
 from .comparison import Comparison
 
 ELEMENTS = "hf-trainer"

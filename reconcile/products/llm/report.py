@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
+from ...core.number_format import format_signed, number
 from ...core.registry import known_counters
-from ...core.text import format_signed, number
 from ...report.document import Document, Inline, Items, Span, Text, markdown, strong, tabulate, terminal
 from .comparison import AGAIN, PREFIX, Comparison, Quote
 from .notes import notes, per_token, ratio

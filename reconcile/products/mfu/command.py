@@ -143,7 +143,7 @@ def _table(claims: Path, out: Path | None) -> int:
     """Write the page and the table of a file of claims. Returns the exit code."""
     from ...core import atomic
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
-    from ...core.text import quote_words
+    from ...core.escaping import quote_words
     from ...report.document.markdown import to_markdown
     from . import table_report, table_verdicts
     from .claims import read_claims

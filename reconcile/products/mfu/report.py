@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ...core.text import probability
+from ...core.number_format import probability
 from ...report.document import Document, Items, Table, tabulate
 from .peaks import TERA, tera
 from .readings import cite_device

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...core import table
-from ...core.text import number, percent, probability
+from ...core.number_format import number, percent, probability
 from ...report.document import Block, Document, Inline, Items, Span, Text, mark_code, section, tabulate
 from .claims import COLUMNS
 from .report import decimal

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from markupsafe import Markup
 
-from ...core.text import clean, number, percent
+from ...core.escaping import escape_line
+from ...core.number_format import number, percent
 from ...report.document import Picture
 from . import words
 from .ranked import Ranked
@@ -72,7 +73,7 @@ def _picture(title: str, rows: list[tuple[str, int]], mean: Fraction) -> Picture
     amounts = [f"{number(total)}, {_off(total, mean)}" for _, total in rows]
     bars = Markup().join(
         SVG_BAR.format(
-            left=LABEL - 8, line=HEAD + ROW * place + 17, label=clean(label), start=LABEL, top=HEAD + ROW * place + 4,
+            left=LABEL - 8, line=HEAD + ROW * place + 17, label=escape_line(label), start=LABEL, top=HEAD + ROW * place + 4,
             width=round(BAR * total / most, 1), height=ROW - 8, tail=LABEL + BAR + 12, amount=amount,
         )
         for place, ((label, total), amount) in enumerate(zip(rows, amounts, strict=True))
@@ -80,7 +81,7 @@ def _picture(title: str, rows: list[tuple[str, int]], mean: Fraction) -> Picture
     said = "; ".join(f"{label}: {amount}" for (label, _), amount in zip(rows, amounts, strict=True))
     text = f"{title}. Mean {flops} FLOPs. {said}"
     svg = SVG.format(
-        text=clean(text), width=LABEL + BAR + TAIL, height=HEAD + ROW * len(rows), bars=bars,
+        text=escape_line(text), width=LABEL + BAR + TAIL, height=HEAD + ROW * len(rows), bars=bars,
         mean=round(LABEL + BAR * float(mean) / most, 1), above=HEAD - 4, flops=flops,
     )  # fmt: skip
     return Picture(title, text, svg)

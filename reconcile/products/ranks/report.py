@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.text import number, si
+from ...core.number_format import number, si
 from ...report import document, reports, view
 from ...report.document import Column, Document, Heading, Items, Table
 from ...report.document.html import to_html

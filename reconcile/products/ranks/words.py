@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...core.causes import State
+from ...core.number_format import format_signed, number, percent
 from ...core.records import CALLED_WITH
-from ...core.text import format_signed, number, percent
 from ...engine.citation import META
 from ...report import view
 from .files import Together, describe_missing, describe_mixed

@@ -18,8 +18,8 @@ from ...adapters.counters.bridge import Bridge, Item, view
 from ...align.alignment import Alignment
 from ...core.causes import ORDER, Cause, Effect, State
 from ...core.conventions import MATMUL
+from ...core.number_format import number
 from ...core.records import Layer, Ledger, Trace
-from ...core.text import number
 from ...core.work import PRODUCTS
 from ...engine.booking import book, own_value, scale
 from ...engine.ledger import build, reconcile_ledger

@@ -6,7 +6,7 @@ from importlib import resources
 
 from markupsafe import Markup
 
-from ...core.text import clean
+from ...core.escaping import escape_line
 from ...report.page import finalize, hash_of, style_page
 from ...report.rendering import environment
 from .cells import Verdict, text
@@ -38,10 +38,10 @@ def _cell(board: Board, family: str, layer: str, pass_: str, counter: str) -> Ma
     kind = cell.verdict.name.lower()
     if not opens(cell):
         return Markup('<td class="{}">{}</td>').format(kind, text(cell))
-    inside = Markup("<p>{}</p>").format(clean(counted_text(cell)))
+    inside = Markup("<p>{}</p>").format(escape_line(counted_text(cell)))
     if cell.rules:
-        inside += Markup("<p>{}</p>").format(clean("; ".join(cell.rules)))
+        inside += Markup("<p>{}</p>").format(escape_line("; ".join(cell.rules)))
     for line in commands(card, layer, cell):
-        inside += Markup("<code>{}</code>").format(clean(line))
+        inside += Markup("<code>{}</code>").format(escape_line(line))
     opened = '<td class="{}"><details name="cell"><summary>{}</summary><div>{}</div></details></td>'
     return Markup(opened).format(kind, text(cell), inside)

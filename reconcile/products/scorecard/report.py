@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from ...core import table
+from ...core.number_format import format_signed, number
 from ...core.registry import known_counters, title
-from ...core.text import format_signed, number
 from ...launch.environments.definitions import CURRENT
 from ...launch.request import PASSES
 from ...report.document import (

@@ -10,9 +10,10 @@ from ...adapters.shared.refusal import BeyondCounter, FactoryError
 from ...api.results import Run
 from ...core.causes import State
 from ...core.errors import UsageError, unknown
+from ...core.escaping import escape_lines
+from ...core.number_format import format_signed, number
 from ...core.records import Ledger
 from ...core.registry import known_counters
-from ...core.text import format_signed, number, plain
 from ...engine.breakdown import RESIDUAL
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
@@ -36,7 +37,7 @@ class Against(Run):
             rows += [("what ran", number(statement.to_total))]
             width = max(len(amount) for _, amount in rows)
             lines += [*(f"{name:<36} {amount:>{width}}" for name, amount in rows), ""]
-        return plain("\n".join(lines).rstrip("\n"))
+        return escape_lines("\n".join(lines).rstrip("\n"))
 
 
 def statements(base: Collected, recorded_model: Callable[[], Any], names: Sequence[str]) -> Collected:

@@ -14,7 +14,7 @@ from ...api.results import Run
 from ...core.errors import NotInResult
 from ...core.framework import Framework, adapter_of
 from ...core.message import text_of
-from ...core.text import number
+from ...core.number_format import number
 from ...engine.settle import Collected
 from ...launch.request import run_request
 from .count import flops_of

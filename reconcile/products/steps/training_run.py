@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 from ...api.results import Found
 from ...core.errors import NotInResult
 from ...core.framework import adapter_of
-from ...core.text import number
+from ...core.number_format import number
 from .count import Step, count, framework_of
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from typing import Any
 
 from ...core.defects import summary
 from ...core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
+from ...core.escaping import quote_words
 from ...core.option import words
-from ...core.text import quote_words
 from ...engine.answer import Answer
 from ...engine.settle import Collected
 from ...launch import user_models

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from ...core.errors import UsageError, short
-from ...core.text import clean
+from ...core.escaping import escape_line
 
 ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss|ucx)://)?[^/\s]+:\d+")
 SECURED = ("tls", "wss")
@@ -63,7 +63,7 @@ def connect_cluster(address: str) -> Iterator[Cluster]:
     except ImportError as error:
         raise UsageError("--dask needs dask.distributed: pip install 'flop-reconcile[dask]'") from error
     if not ADDRESS.fullmatch(address):
-        raise UsageError(f"--dask takes an address such as tcp://10.0.0.1:8786, not {short(clean(address))}.")
+        raise UsageError(f"--dask takes an address such as tcp://10.0.0.1:8786, not {short(escape_line(address))}.")
     scheme = address.partition("://")[0]
     if scheme in SECURED and not _has_certificates():
         raise UsageError(
@@ -110,13 +110,13 @@ def _connect(address: str) -> Any:
         raise _none_at(address, f"no answer within {PATIENCE:g} s") from error
     except (OSError, TypeError, ValueError) as error:
         said = next(iter(str(error).strip().splitlines()), "")
-        raise _none_at(address, clean(said[:300]).rstrip(".") or type(error).__name__) from error
+        raise _none_at(address, escape_line(said[:300]).rstrip(".") or type(error).__name__) from error
     except Exception as error:  # bytes that mean something else, such as a length that no memory has
         raise _none_at(address, NOT_A_SCHEDULER) from error
 
 
 def _none_at(address: str, why: str) -> UsageError:
-    return UsageError(f"there is no Dask scheduler at {clean(address)}: {why}.")
+    return UsageError(f"there is no Dask scheduler at {escape_line(address)}: {why}.")
 
 
 def _hush() -> None:

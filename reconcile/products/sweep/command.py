@@ -95,7 +95,7 @@ def sweep(
     """
     from ...cli.options import again
     from ...core import atomic
-    from ...core.text import quote_words
+    from ...core.escaping import quote_words
     from ...launch.environments.interpreters import python_path
     from ...report.document.markdown import to_markdown
     from . import engine, page, store

@@ -72,10 +72,10 @@ def before(finished: Sequence[Finished]) -> str:
 
 def _show_words(tell: Callable[..., None], *words: str) -> None:
     """Call ``tell`` with these words, escaped; a closed terminal is ignored."""
-    from ...core.text import clean
+    from ...core.escaping import escape_line
 
     with suppress(OSError):
-        tell(*map(clean, words))
+        tell(*map(escape_line, words))
 
 
 def _warn(sentence: str) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 from ...core import table
 from ...core.atomic import safe
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ...core.number_format import number, percent, ratio
 from ...core.registry import title
-from ...core.text import number, percent, ratio
 from ...report.document import Block, Column, Document, Inline, Items, Span, Table, Text, mark_code
 from .engine import Finished
 

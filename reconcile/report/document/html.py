@@ -9,7 +9,7 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup, escape
 
-from ...core.text import clean, plain
+from ...core.escaping import escape_line, escape_lines
 from ..page import finalize, hash_of, style_page
 from ..rendering import environment
 from . import Block, Document, Inline, Statement, spans_of
@@ -45,7 +45,7 @@ def _read_file(name: str) -> str:
 def _environment() -> jinja2.Environment:
     made = environment(finalize, autoescape=True, package=__package__, folder=".")
     made.filters.update(
-        inline=render_inline, rows=_rows, kind=lambda block: type(block).__name__, svg=Markup, plain=plain
+        inline=render_inline, rows=_rows, kind=lambda block: type(block).__name__, svg=Markup, escape_lines=escape_lines
     )
     made.globals.update(statement_columns=STATEMENT, why_open=why_open)
     return made
@@ -60,7 +60,7 @@ def render_inline(inline: Inline) -> Markup:
     """Words of a line; a line break is ``<br>``."""
     made = Markup()
     for span in spans_of(inline):
-        text = Markup("<br>").join(escape(clean(line)) for line in span.text.split("\n"))
+        text = Markup("<br>").join(escape(escape_line(line)) for line in span.text.split("\n"))
         if tag := TAGS.get(span.style):
             text = Markup("<{0}>{1}</{0}>").format(Markup(tag), text)
         elif span.style:

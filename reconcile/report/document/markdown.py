@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from ...core.escaping import escape_line, escape_lines, guard_start, markdown
+from ...core.number_format import format_signed, number
 from ...core.results import Statement as BridgeStatement
-from ...core.text import clean, format_signed, guard_start, markdown, number, plain
 from ...engine.breakdown import blocks as blocks_of
 from .. import markdown_tables, view
 from . import (
@@ -54,7 +55,7 @@ def _render_line(inline: Inline) -> str:
 def fence(text: str, language: str) -> str:
     """Code between fences that are longer than any in it."""
     mark = "`" * max(3, _longest_ticks(text) + 1)
-    return f"{mark}{language}\n{plain(text)}\n{mark}"
+    return f"{mark}{language}\n{escape_lines(text)}\n{mark}"
 
 
 def _longest_ticks(text: str) -> int:
@@ -65,7 +66,7 @@ def _render_code(text: str) -> str:
     """Code in a line, between more backticks than stand together in it."""
     mark = "`" * (_longest_ticks(text) + 1)
     edge = " " if "`" in (text[:1], text[-1:]) else ""
-    return f"{mark}{edge}{clean(text)}{edge}{mark}"
+    return f"{mark}{edge}{escape_line(text)}{edge}{mark}"
 
 
 def _render_span(span: Inline) -> str:
@@ -139,7 +140,7 @@ def statement_rows(
             yield (block.cause, "", "", "", format_signed(block.amount))
         for share in shares:
             part = "" if alone and share.count == 1 else times(share.amount, share.count)
-            name, what = clean(share.name) or "(no layer)", clean(share.reason or ", ".join(share.ops))
+            name, what = escape_line(share.name) or "(no layer)", escape_line(share.reason or ", ".join(share.ops))
             yield (block.cause if alone else "", name, what, part,
                    format_signed(block.amount) if alone else "")  # fmt: skip
     if not statement.residuals:

@@ -10,7 +10,7 @@ import rich.text
 from rich.console import Console, Group, RenderableType
 
 from ...core.causes import State
-from ...core.text import clean, plain
+from ...core.escaping import escape_line, escape_lines
 from ..terminal import columns
 from ..terminal.tables import STYLE, statement_table
 from . import Block, Code, Document, Fold, Heading, Inline, Items, Picture, Statement, Table, Text, spans_of
@@ -29,11 +29,11 @@ def show(document: Document, console: Console, files: Sequence[Path] = (), *, qu
             rich.text.Text(),
             *render_blocks(document.blocks, console.width),
         ]
-    parts += [rich.text.Text(clean(problem), style=STYLES["bad"]) for problem in document.problems]
+    parts += [rich.text.Text(escape_line(problem), style=STYLES["bad"]) for problem in document.problems]
     if document.summary:
-        parts.append(rich.text.Text(clean(document.summary), style="bold green" if document.good else "bold red"))
+        parts.append(rich.text.Text(escape_line(document.summary), style="bold green" if document.good else "bold red"))
     if files and not quiet:
-        parts.append(rich.text.Text("wrote " + ", ".join(clean(str(file)) for file in files), style="dim"))
+        parts.append(rich.text.Text("wrote " + ", ".join(escape_line(str(file)) for file in files), style="dim"))
     console.print(Group(*parts), highlight=False, soft_wrap=False)
 
 
@@ -48,7 +48,7 @@ def render_inline(inline: Inline, style: str = "") -> rich.text.Text:
     """Words of a line, without the addresses of links."""
     made = rich.text.Text(style=style)
     for span in spans_of(inline):
-        made.append("\n".join(map(clean, span.text.split("\n"))), style=STYLES.get(span.style, ""))
+        made.append("\n".join(map(escape_line, span.text.split("\n"))), style=STYLES.get(span.style, ""))
     return made
 
 
@@ -69,7 +69,7 @@ def render_blocks(blocks: Iterable[Block], width: int) -> Iterator[RenderableTyp
         elif isinstance(block, Statement):
             yield statement_table(block.statement, block.layers, block.limit, width)
         elif isinstance(block, Code):
-            yield rich.text.Text(plain(block.text))
+            yield rich.text.Text(escape_lines(block.text))
         elif isinstance(block, Picture | Fold):
             continue
         yield rich.text.Text()

@@ -19,8 +19,9 @@ import jinja2
 from markupsafe import Markup, escape
 
 from ...core.errors import EXIT_FAILED, EXIT_OK
+from ...core.escaping import escape_line
+from ...core.number_format import number, ratio
 from ...core.results import Statement
-from ...core.text import clean, number, ratio
 from ...engine.answer import Answer
 from ...engine.phases import PhaseRow, PhaseTable
 from ...engine.verdict import GIVE_FORMULAS, CounterVerdict
@@ -97,14 +98,14 @@ def finalize(value: Any) -> Any:
         return "yes" if value else "no"
     if isinstance(value, int):
         return number(value)
-    return value if isinstance(value, Markup) else clean(str(value))
+    return value if isinstance(value, Markup) else escape_line(str(value))
 
 
 def _spans(text: str) -> Markup:
     """An author's text on one line, with its `code spans` as code."""
     pieces = re.split(r"`+([^`]+)`+", " ".join(text.split()))
     return Markup().join(
-        Markup("<code>{}</code>").format(clean(piece)) if i % 2 else escape(clean(piece))
+        Markup("<code>{}</code>").format(escape_line(piece)) if i % 2 else escape(escape_line(piece))
         for i, piece in enumerate(pieces)
     )
 

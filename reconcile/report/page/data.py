@@ -13,9 +13,9 @@ from itertools import combinations, permutations
 from typing import Any
 
 from ...core.causes import Cause
+from ...core.escaping import escape_line
 from ...core.records import Op, Tensor
 from ...core.results import Adjustment, Evidence, LedgerResult, Statement, TraceResult
-from ...core.text import clean
 from ...core.work import COMPONENTS, MASKED
 from ...engine.answer import Answer
 from ...engine.statements import statement_between
@@ -118,7 +118,7 @@ class _Books:
             "evidence": self._evidence.rows,
             "views": shown,
             "layers": self._layers.rows,
-            "strings": [clean(text) for text in self._strings.rows],
+            "strings": [escape_line(text) for text in self._strings.rows],
         }
 
     def _string(self, text: str) -> int:
@@ -173,7 +173,7 @@ class _Books:
         between = [(i, j, by_ends.get((view.traces[i].name, view.traces[j].name))) for i, j in pairs]
         known = [(i, j, held) for i, j, s in between if (held := self._statement(s)) is not None]
         return {
-            "convention": clean(view.convention.name),
+            "convention": escape_line(view.convention.name),
             "weights": [view.convention.weight(name) for name in self._components],
             "bridges": [self._statement(s) for s in bridges],
             "between": [{"ends": [i, j], **held} for i, j, held in known],
@@ -212,7 +212,7 @@ class _Books:
 
     def _proof(self, e: Evidence) -> int:
         home = self._homes.get(e.counter, "")
-        refs = [self._rows.get(id if e.side == "between" else f"{home}:{id}", clean(id)) for id in e.ops]
+        refs = [self._rows.get(id if e.side == "between" else f"{home}:{id}", escape_line(id)) for id in e.ops]
         ground = (
             self._string(e.counter),
             self._string(e.rule),

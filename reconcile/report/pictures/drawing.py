@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...core.text import clean, format_signed, percent, si
+from ...core.escaping import escape_line
+from ...core.number_format import format_signed, percent, si
 from .bars import Bar, Layers
 
 INK, MUTED, GRID, PAPER = "#1f2328", "#59636e", "#d8dee4", "#ffffff"
@@ -286,6 +287,6 @@ def _shorten_text(text: str, limit: int = NAME) -> str:
     from matplotlib.font_manager import fontManager, get_font
 
     glyphs = get_font(fontManager.findfont("DejaVu Sans")).get_charmap()
-    text = "".join(c if ord(c) in glyphs else "\N{WHITE SQUARE}" for c in clean(text))
+    text = "".join(c if ord(c) in glyphs else "\N{WHITE SQUARE}" for c in escape_line(text))
     half = (limit - 1) // 2
     return text if len(text) <= limit else f"{text[:half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}"

@@ -13,8 +13,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from ...core.causes import State
+from ...core.escaping import escape_line
+from ...core.number_format import format_signed, number
 from ...core.results import LayerRow
-from ...core.text import clean, format_signed, number
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, sum_rows, to_the_work
 from .. import folds, view
@@ -94,7 +95,7 @@ def _amounts(rows: Sequence[LayerRow], homes: dict[str, str], width: int) -> Ren
         amounts = [number(row.work.get(alike[0], 0)) for alike in works]
         amounts += [format_signed(amount) if (amount := to_add(row, alike[0])) else "=" for alike in off]
         bold = "bold" if row is rows[-1] else ""
-        cells.append([Text(text, style=bold) for text in (clean(row.layer) or "(no layer)", *amounts)])
+        cells.append([Text(text, style=bold) for text in (escape_line(row.layer) or "(no layer)", *amounts)])
     table = laid_out(columns, cells, width)
     exact = [counter for alike in counters if alike not in off for counter in alike]
     return table and Group(table, *([Text("= everywhere: " + ", ".join(exact), style="green")] if exact else []))
@@ -166,7 +167,7 @@ def _layer(
             label, counted = ("", "") if index else (name, number(value))
             to_add, why = Text(format_signed(amount), style=style), Text(cause, style=style)
             counters.append(LayerLine(Text(label), Text(counted), to_add, why, indent=2))
-    title = Text(clean(row.layer) or "(no layer)", style="bold")
+    title = Text(escape_line(row.layer) or "(no layer)", style="bold")
     note = Text(_equal(exact, len(homes), together), style="green")
     if len(set(row.work.values())) > 1:
         for framework, work in row.work.items():

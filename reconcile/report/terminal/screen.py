@@ -12,9 +12,10 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from ...core.causes import State
+from ...core.escaping import escape_line
+from ...core.number_format import number, si
 from ...core.records import CALLED_WITH
 from ...core.results import Statement
-from ...core.text import clean, number, si
 from ...engine.answer import Answer
 from ...engine.verdict import CounterVerdict, Verdict
 from .. import view
@@ -54,7 +55,9 @@ def show(
     if not quiet:
         above += [_headline(result, None if brief else chosen), Text(), totals(result, width, brief), Text()]
         above += (
-            [*(Text(clean(line), style="dim") for line in ways), Text()] if (ways := view.list_variants(result)) else []
+            [*(Text(escape_line(line), style="dim") for line in ways), Text()]
+            if (ways := view.list_variants(result))
+            else []
         )
         if chosen is not None:
             above += _section(
@@ -75,7 +78,7 @@ def show(
             below += [*_verdict(run_verdict), Text()]
     below += [*_problems(result), _summary(result)]
     if files and not quiet:
-        below.append(Text("wrote " + ", ".join(map(clean, _names(files, brief))), style="dim"))
+        below.append(Text("wrote " + ", ".join(map(escape_line, _names(files, brief))), style="dim"))
     _print(console, *above)
     if result.layers and not quiet:
         title = "Layer by layer: what each counter missed (+) or counted too much (-)"
@@ -121,11 +124,13 @@ def _print(console: Console, *parts: RenderableType) -> None:
 
 
 def _section(title: str, body: RenderableType) -> list[RenderableType]:
-    return [Text(clean(title), style="bold"), body, Text()]
+    return [Text(escape_line(title), style="bold"), body, Text()]
 
 
 def _headline(result: Answer, statement: Statement | None) -> Text:
-    text = Text(f"{clean(result.model)}, {result.pass_}, convention {clean(result.convention.name)}: normalised totals")
+    text = Text(
+        f"{escape_line(result.model)}, {result.pass_}, convention {escape_line(result.convention.name)}: normalised totals"
+    )
     text.stylize("bold")
     if statement is not None:
         for name, total in ((statement.from_, statement.from_total), (statement.to, statement.to_total)):
@@ -140,7 +145,7 @@ def _closings(counters: Sequence[CounterVerdict], brief: bool) -> list[Renderabl
     lines: list[RenderableType] = []
     for alike in group_same(counters, lambda c: (c.state, view.describe_closing(c, brief)), brief):
         text = Text(", ".join(shorten_variants([c.ledger.counter for c in alike])) + ": ", style="bold")
-        text.append(clean(view.describe_closing(alike[0], brief)), style=f"not bold {STYLE[alike[0].state]}")
+        text.append(escape_line(view.describe_closing(alike[0], brief)), style=f"not bold {STYLE[alike[0].state]}")
         lines.append(text)
     return lines
 
@@ -158,28 +163,28 @@ def _notes(result: Answer, run_verdict: Verdict) -> list[RenderableType]:
     lines += [f"{ledger.counter}: {view.as_sentence(note)}" for ledger in result.ledgers for note in ledger.notes]
     lines += [f"Published: {sentence}" for sentence in view.list_published(result)]
     lines += sentences(result.alignment) if result.alignment else []
-    return [Text(clean(text), style="dim") for text in lines]
+    return [Text(escape_line(text), style="dim") for text in lines]
 
 
 def _verdict(run_verdict: Verdict) -> list[RenderableType]:
     """The numbers to publish, each as a sentence to cite."""
     lines: list[RenderableType] = [
-        Text.assemble(("To publish: ", "bold"), clean(f.sentence)) for f in run_verdict.figures
+        Text.assemble(("To publish: ", "bold"), escape_line(f.sentence)) for f in run_verdict.figures
     ]
     lines += [Text(sentence, style=STYLE[State.NOT_COMPARABLE]) for sentence in run_verdict.cautions]
     if run_verdict.difference:
-        lines.append(Text(clean(run_verdict.difference)))
+        lines.append(Text(escape_line(run_verdict.difference)))
     return lines
 
 
 def _problems(result: Answer) -> list[RenderableType]:
     red = STYLE[State.UNEXPLAINED]
     lines: list[RenderableType] = [
-        Text(clean(view.broken_sentence(*pair)), style=red) for pair in view.list_broken_rules(result)
+        Text(escape_line(view.broken_sentence(*pair)), style=red) for pair in view.list_broken_rules(result)
     ]
-    lines += [Text(clean(sentence), style=red) for sentence in view.list_missing_traces(result)]
-    lines += [Text(clean(sentence), style=red) for sentence in view.unknown_sentences(result)]
-    lines += [Text(clean(item.sentence)) for item in result.verdict.withheld]
+    lines += [Text(escape_line(sentence), style=red) for sentence in view.list_missing_traces(result)]
+    lines += [Text(escape_line(sentence), style=red) for sentence in view.unknown_sentences(result)]
+    lines += [Text(escape_line(item.sentence)) for item in result.verdict.withheld]
     return lines
 
 

@@ -11,8 +11,9 @@ from rich.rule import Rule
 from rich.text import Text
 
 from ...core.causes import State
+from ...core.escaping import escape_line
+from ...core.number_format import format_signed, number, si
 from ...core.results import Statement
-from ...core.text import clean, format_signed, number, si
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, blocks
 from ...engine.phases import PhaseRow, PhaseTable
@@ -69,7 +70,7 @@ def _list_totals(result: Answer, brief: bool) -> Iterator[list[Text]]:
         label = "what ran" if brief and trace.complete else view.trace_label(trace)
         yield row(trace.name, "", total, "", label, "dim" if trace.complete else STYLE[trace.state], "unknown")
         for phase, flops in result.by_phase(trace).items():
-            yield row(f"  {clean(phase)}", "", flops, "", "of it", "dim")
+            yield row(f"  {escape_line(phase)}", "", flops, "", "of it", "dim")
     for counter in result.verdict.counters:
         ledger = counter.ledger
         reported = "" if ledger.total is None else f"{number(ledger.total)} {ledger.unit:<4}"
@@ -100,7 +101,7 @@ def statement_table(
     """
     if statement.from_total is None or statement.to_total is None or statement.residual is None:
         return Text(
-            f"{statement.state.value.replace('_', ' ')}: {clean(statement.reason)}", style=STYLE[statement.state]
+            f"{statement.state.value.replace('_', ' ')}: {escape_line(statement.reason)}", style=STYLE[statement.state]
         )
     opening = StatementLine(Text(statement.from_, style="bold"), Text(number(statement.from_total), style="bold"))
     closing = StatementLine(Text(statement.to, style="bold"), Text(number(statement.to_total), style="bold"))
@@ -127,13 +128,15 @@ def _statement_lines(
         every = folds.shares(block.parts, limit)
         shares, rest = folds.largest(every, limit, lambda share: abs(share.count * share.amount))
         cause = Text(block.cause, style=style)
-        beside = f"  {clean(shares[0].name)}{_why(shares[0])}" if len(shares) == 1 and shares[0].count == 1 else ""
+        beside = (
+            f"  {escape_line(shares[0].name)}{_why(shares[0])}" if len(shares) == 1 and shares[0].count == 1 else ""
+        )
         if brief and beside and len(cause.plain + beside) <= LABEL:
             yield StatementLine(cause.append(beside, style="dim"), Text(format_signed(block.amount), style=style))
             continue
         yield StatementLine(cause, Text(format_signed(block.amount), style=style))
         for share in shares:
-            where, why = Text(clean(share.name) or "(no layer)"), _why(share)
+            where, why = Text(escape_line(share.name) or "(no layer)"), _why(share)
             if share.count > 1:
                 where.append(f" ({number(share.count)} × {format_signed(share.amount)})")
             if not brief or block.cause == RESIDUAL or len(where.plain) + len(why) + 2 <= LABEL:
@@ -154,7 +157,7 @@ def _why(share: folds.Share) -> str:
     if share.count > 1:
         ops = list(dict.fromkeys(name for op in ops for name in op.split("; ")))
         ops = ops if len(ops) <= OPS + 1 else [*ops[:OPS], f"{len(ops) - OPS} more"]
-    return "  " + clean(", ".join(ops))
+    return "  " + escape_line(", ".join(ops))
 
 
 def _statement_cells(line: StatementLine) -> tuple[Cell, Cell, Cell]:
@@ -199,7 +202,7 @@ def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -
         return [name, *(Text(cell, style=style) for cell in [*amounts, view.phase_ratio(row)])]
 
     shown_rows, rest = folds.largest(_phase_rows(table, limit), limit, lambda named: sum(named[1].flops.values()))
-    rows = [cells(Text(clean(name) or "(no layer)"), row) for name, row in shown_rows]
+    rows = [cells(Text(escape_line(name) or "(no layer)"), row) for name, row in shown_rows]
     if rest:
         rows.append([more(rest), *(Text() for _ in titles)])
     rows.append(cells(Text("total", style="bold"), table.total, "bold"))

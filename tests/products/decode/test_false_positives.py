@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from reconcile.core.number_format import probability
 from reconcile.core.records import FLOP, MAC
-from reconcile.core.text import probability
 from reconcile.products.decode import search as searching
 from reconcile.products.decode.false_positives import by_chance
 from reconcile.products.decode.grammar import Candidate, Source

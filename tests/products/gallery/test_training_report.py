@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reconcile.cli import cli
 from reconcile.core.causes import State
-from reconcile.core.text import multiple
+from reconcile.core.number_format import multiple
 from reconcile.engine.obstacles import list_obstacles
 from reconcile.model_zoo import loading
 from reconcile.products.gallery import training
