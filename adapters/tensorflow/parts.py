@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ...core.records import BACKWARD, FORWARD, LOSS, OPTIMIZER
-from .flow import METRICS
+from .dependencies import METRICS
 from .gradients import Call, size
 
 TAKES = ("gradient", "jacobian", "batch_jacobian")

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
-from .flow import GIVEN, METRICS, TRAINED, Flow, Key, Step, bodies, identity, key
+from .dependencies import GIVEN, METRICS, TRAINED, Flow, Key, Step, bodies, identity, key
 from .gradients import Call
 from .graphs import graph as tf_graph
 

@@ -18,12 +18,12 @@ from ..shared import nested
 from ..shared.keras_model import STANDARD_STEP, is_compiled, keras_of, layer_paths
 from ..shared.refusal import BeyondCounter, FactoryError
 from .fit import Batch
-from .flow import Step
+from .dependencies import Step
 from .gradients import noted_gradients, parts, size
 from .graphs import graph as tf_graph
 from .graphs.layer_scopes import recorded_scopes
 from .model import TfModel, _dtype_name, is_leaf
-from .own_step import OwnStep
+from .keras_train_step import OwnStep
 from .phases import Places
 from .trace import Tracer, finish_trace
 

@@ -13,7 +13,7 @@ from ..shared import nested
 from ..shared.keras_model import as_taken
 from ..shared.refusal import CannotCount
 from .fit import Batch
-from .flow import Step
+from .dependencies import Step
 from .gradients import Calls, noted_gradients
 from .graphs.layer_scopes import recorded_scopes
 from .model import _dtype_name, is_leaf
