@@ -23,7 +23,7 @@ SEVERAL_REPLICAS = "%s trains on %d replicas at once, and only a step on one dev
 class Batch:
     """One batch as the program's step took it: ``x``, the ``rest`` of the tuple that it came in, and which step it was."""
 
-    name = note = ""  # its model has a name, and own_step.py describes it
+    name = note = ""  # its model has a name, and keras_train_step.py describes it
 
     def __init__(self, data: Any, number: int = 1, by: str = "fit") -> None:
         self.number, self.by = number, by

@@ -1,7 +1,8 @@
-"""The graph of a compiled Keras model's own training step: one call of its ``train_step`` on one batch, as ``fit`` makes it.
+"""Traces one call of a compiled Keras model's ``train_step`` as a graph, and describes it for the report (loss, optimizer,
+targets).
 
-Its loss and optimizer are the compiled ones, or those of a ``train_step`` that the user wrote. ``x`` are the model's inputs;
-``y`` are the targets that the factory gives, else zeros in the shape that the compiled loss takes (targets.py).
+The targets are those of a batch that ``fit`` used, those that the model factory gives, or zeros in the shape that the compiled
+loss takes (targets.py).
 """
 
 from __future__ import annotations
@@ -13,23 +14,23 @@ from ..shared import nested
 from ..shared.keras_model import as_taken
 from ..shared.refusal import CannotCount
 from .fit import Batch
-from .dependencies import Step
 from .gradients import Calls, noted_gradients
 from .graphs.layer_scopes import recorded_scopes
 from .model import _dtype_name, is_leaf
 from .parts import Parts, noted_parts
+from .step_graph import Step
 from .targets import made_for, name_of, of_floats
 
 RANDOM = ("Random", "Truncated", "Multinomial")
 """In the types of ops that draw numbers: what they draw depends on no variable, as an input does."""
 
 
-class OwnStep:
+class KerasTrainStep:
     """A compiled model's step: ``concrete`` is its function of ``specs``, ``step`` its parts, ``targets`` arrays of ``y``."""
 
     def __init__(self, model: Any, arguments: nested.Arguments, given: tuple[Any, ...] | Batch | None) -> None:
         self.model = model
-        self.x = given.x if isinstance(given, Batch) else _one(model, arguments)
+        self.x = given.x if isinstance(given, Batch) else _single_input(model, arguments)
         self.given = given
         self.targets: list[Any] = []
         self.concrete: Any = None
@@ -37,9 +38,11 @@ class OwnStep:
         self._y: tuple[Any, ...] = ()
 
     def build(self, scopes: dict[str, str], owner: Callable[[Any], str], handles: Callable[[Any], Any]) -> Step:
-        """The step, noted. ``owner`` gives a variable's layer, and ``handles`` the handles of variables in a graph."""
+        """The step's graph with its parts. ``owner`` gives a variable's layer, ``handles`` those of variables in a graph."""
         specs = self._specs()
-        self.plain(specs)  # makes what is made at the first step: variables of the optimizer, the metrics, the loss
+        self.trace_unrecorded(
+            specs
+        )  # makes what the first step makes: variables of the optimizer, the metrics, the loss
         parts = Parts(owner)
         inputs: list[Any] = []
 
@@ -54,8 +57,8 @@ class OwnStep:
             self.concrete = _function(step, specs)
         return self._assign_parts(parts, inputs, calls, handles)
 
-    def plain(self, specs: Sequence[Any] | None = None) -> Any:
-        """The function of the step with nothing noted."""
+    def trace_unrecorded(self, specs: Sequence[Any] | None = None) -> Any:
+        """The step's function, traced without a record of its parts."""
         return _function(lambda *tensors: self._call_train_step(tensors), self._specs() if specs is None else specs)
 
     def _assign_parts(self, parts: Parts, inputs: list[Any], calls: Calls, handles: Callable[[Any], Any]) -> Step:
@@ -101,12 +104,12 @@ class OwnStep:
         batch = self.given if isinstance(self.given, Batch) else None
         which, how = (f"step {batch.number} of {batch.by}", "") if batch else ("one training step", ", as fit makes it")
         return (
-            f"{which}: a call of {_whose(self.model)} on one batch{how}; loss: {_loss(self.model)}; "
-            f"{_optimizers(self._optimizers)}; metrics are counted with the loss; "
-            + (f"batch: {self._batch()}" if batch else f"targets: {self._describe_targets()}")
+            f"{which}: a call of {_describe_train_step(self.model)} on one batch{how}; loss: {_describe_loss(self.model)}; "
+            f"{_describe_optimizers(self._optimizers)}; metrics are counted with the loss; "
+            + (f"batch: {self._describe_batch()}" if batch else f"targets: {self._describe_targets()}")
         )
 
-    def _batch(self) -> str:
+    def _describe_batch(self) -> str:
         """The shapes of a batch that fit took."""
         x, *rest = (nested.describe_arguments(((value,), {}), is_leaf, _shape) for value in (self.x, *self._y))
         names = ["y", "sample_weight"] if len(rest) < 3 else [f"part {number}" for number in range(2, len(rest) + 2)]
@@ -114,9 +117,9 @@ class OwnStep:
             [f"x {x}", *(f"{name} {told}" for name, told in zip(names, rest, strict=False) if told != "None")]
         )
 
-    def called(self) -> str:
+    def describe_call(self) -> str:
         """The step and its targets, for a message."""
-        return f"{_whose(self.model).rstrip(',')} with targets: {self._describe_targets()}"
+        return f"{_describe_train_step(self.model).rstrip(',')} with targets: {self._describe_targets()}"
 
     def _describe_targets(self) -> str:
         if not self._y:
@@ -143,7 +146,7 @@ def _spec(leaf: Any, name: str) -> Any:
     return tf.TensorSpec(tuple(leaf.shape), _dtype_name(leaf), name=getattr(leaf, "name", None) or name)
 
 
-def _one(model: Any, arguments: nested.Arguments) -> Any:
+def _single_input(model: Any, arguments: nested.Arguments) -> Any:
     """The inputs as fit takes them: one tensor or one structure. Raises CannotCount."""
     positional, named = as_taken(model, *arguments)
     values = [*positional, *named.values()]
@@ -155,14 +158,14 @@ def _one(model: Any, arguments: nested.Arguments) -> Any:
     return values[0]
 
 
-def _whose(model: Any) -> str:
+def _describe_train_step(model: Any) -> str:
     """``its own train_step``, with the class that has it if that is the user's."""
     made = next(base for base in type(model).__mro__ if "train_step" in vars(base))
     own = made.__module__.partition(".")[0] not in ("keras", "tf_keras", "tensorflow")
     return f"its own train_step, which {made.__name__} overrides," if own else "its own train_step"
 
 
-def _loss(model: Any) -> str:
+def _describe_loss(model: Any) -> str:
     """The compiled loss in one line; the regularizers and add_loss come on top of it."""
     import tensorflow as tf
 
@@ -170,13 +173,13 @@ def _loss(model: Any) -> str:
     return ", ".join(names) or "its own, none is compiled"
 
 
-def _optimizers(stepped: Sequence[Any]) -> str:
+def _describe_optimizers(stepped: Sequence[Any]) -> str:
     """The optimizers that stepped: not one that ``compile`` made and that no step applies, such as a GAN's default."""
-    told = list(dict.fromkeys(map(_settings, stepped)))
+    told = list(dict.fromkeys(map(_describe_optimizer, stepped)))
     return "optimizer: " + (", ".join(told) or "none that Keras made")
 
 
-def _settings(optimizer: Any) -> str:
+def _describe_optimizer(optimizer: Any) -> str:
     """An optimizer with the settings that are not its class's own: ``keras.optimizers.SGD(momentum=0.9)``."""
     kind = type(optimizer)
     name = f"{kind.__module__.partition('.')[0]}.optimizers.{kind.__name__}"

@@ -13,8 +13,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ...core.records import BACKWARD, FORWARD, LOSS, OPTIMIZER
-from .dependencies import METRICS
 from .gradients import Call, size
+from .step_graph import METRICS
 
 TAKES = ("gradient", "jacobian", "batch_jacobian")
 """The methods of a tape that take gradients."""

@@ -17,9 +17,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.records import FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
-from .dependencies import GIVEN, METRICS, TRAINED, Flow, Key, Step, bodies, identity, key
+from .dependencies import FROM_INPUT, TRAINED, Dependencies
 from .gradients import Call
 from .graphs import graph as tf_graph
+from .step_graph import METRICS, Key, Step, bodies, identity, key
 
 WEIGHT, INPUT, UNASKED = 1, 2, 4
 """The target of a gradient; an op may serve several. UNASKED: an activation that leads to no variable."""
@@ -35,7 +36,7 @@ class Goals:
     """The goals that each op of the backward pass serves, graph by graph."""
 
     def __init__(self, step: Step) -> None:
-        self.flow = Flow(step)
+        self.dependencies = Dependencies(step)
         self.by_op: dict[tuple[int, str], int] = {}
         self.recomputed: set[tuple[int, str]] = set()
         self.owners: dict[tuple[int, str], list[Call]] = {}  # innermost last
@@ -59,8 +60,8 @@ class Goals:
         if op is not None and op.type in ("While", "StatelessWhile"):
             inside = bodies(op)
             if inside:
-                return [self.flow.of(tensor) for tensor in inside[1].inputs]
-        return [self.flow.of(tensor) for tensor in call.inputs]
+                return [self.dependencies.flags_of(tensor) for tensor in inside[1].inputs]
+        return [self.dependencies.flags_of(tensor) for tensor in call.inputs]
 
     def _graph(self, graph: Any, spans: Sequence[tuple[int, int]], given: dict[Key, int], default: int) -> None:
         here = identity(graph)
@@ -106,7 +107,7 @@ class Goals:
 
     def _of(self, call: Call) -> int:
         """The goal of a gradient that arrives at a call: its target is the result of the forward op."""
-        return _goal(max((self.flow.of(t) for t in call.outputs), default=0))
+        return _goal(max((self.dependencies.flags_of(t) for t in call.outputs), default=0))
 
     def _default(self, call: Call | None, default: int) -> int:
         if call is None:
@@ -134,7 +135,7 @@ class Goals:
 
 
 def _goal(flags: int) -> int:
-    if not flags & GIVEN:
+    if not flags & FROM_INPUT:
         return WEIGHT
     return INPUT if flags & TRAINED else UNASKED
 

@@ -1,6 +1,6 @@
 """The graph and trace of one training step of a TensorFlow model: forward, loss, gradients, and the optimiser's step.
 
-A compiled Keras model takes its own step (own_step.py). Any other model takes the standard one: the loss is the mean of
+A compiled Keras model takes its own step (keras_train_step.py). Any other model takes the standard one: the loss is the mean of
 squares of every floating output, summed over the outputs. Gradients come from a tape: only those of trained variables are
 taken, none with respect to the model's input. The optimiser is the one of Keras with its default settings; its own variables
 are made before the step.
@@ -18,13 +18,13 @@ from ..shared import nested
 from ..shared.keras_model import STANDARD_STEP, is_compiled, keras_of, layer_paths
 from ..shared.refusal import BeyondCounter, FactoryError
 from .fit import Batch
-from .dependencies import Step
 from .gradients import noted_gradients, parts, size
 from .graphs import graph as tf_graph
 from .graphs.layer_scopes import recorded_scopes
+from .keras_train_step import KerasTrainStep
 from .model import TfModel, _dtype_name, is_leaf
-from .keras_train_step import OwnStep
 from .phases import Places
+from .step_graph import Step
 from .trace import Tracer, finish_trace
 
 NOTHING_TO_TRAIN = (
@@ -44,7 +44,7 @@ class TrainingModel(TfModel):
         super().__init__(pair, params)
         self.training = training
         self.standard = standard
-        self.own: OwnStep | None = None
+        self.own: KerasTrainStep | None = None
         self.optimizer: Any = None
         self.trains = True  # known when the step has been built
         self._step: Step | None = None
@@ -72,22 +72,22 @@ class TrainingModel(TfModel):
         if not built and not fitted:
             self.invoke(self.example())
         if self.own is None and is_compiled(model) and not self.standard:
-            self.own = OwnStep(model, self.arguments, self.pair.targets)
+            self.own = KerasTrainStep(model, self.arguments, self.pair.targets)
             if not built and fitted:
-                self.own.plain()  # such a model may have no call: its first step makes its variables
+                self.own.trace_unrecorded()  # such a model may have no call: its first step makes its variables
         return model
 
-    def plain(self) -> None:
+    def run_unrecorded(self) -> None:
         """The step without a counter: the function of the model's own, else a call of the model."""
         self._ready()
         if self.own is not None:
-            self.own.plain()
+            self.own.trace_unrecorded()
         else:
             self.invoke(self.example())
 
     def stepped_with(self) -> str:
         """The arguments of the model's call, and what its own step takes besides, in one line."""
-        return self.called_with() + (f", in {self.own.called()}" if self.own is not None else "")
+        return self.called_with() + (f", in {self.own.describe_call()}" if self.own is not None else "")
 
     def feeds(self) -> dict[str, Any]:
         """The example input and the targets by the names of the concrete function's inputs."""
