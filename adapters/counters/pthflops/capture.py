@@ -17,7 +17,7 @@ from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
 from ..module_calls import class_name
 from ..patched_functions.capture import replace_attributes
-from ..torch_flops.fx_nodes import INNER, Counted, NodeCalls, around, ledger, names_by, spell_arguments
+from ..torch_flops.fx_capture import INNER, Counted, NodeCalls, around, ledger, names_by, spell_arguments
 from . import COUNTERS
 
 TUPLE_TAKEN_FOR_COUNTS = (

@@ -23,7 +23,7 @@ from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
 from ..patched_functions.capture import replace_attributes
 from . import COUNTERS
-from .fx_nodes import Counted, NodeCalls, ledger, names_by, spell_arguments
+from .fx_capture import Counted, NodeCalls, ledger, names_by, spell_arguments
 
 WITHOUT_WEIGHTS = (
     "it takes the device from the first weight (torch_flops/flops_engine.py:156), and this model's graph has none"
