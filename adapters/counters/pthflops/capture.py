@@ -17,7 +17,7 @@ from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
 from ..module_calls import class_name
 from ..patched_functions.capture import replace_attributes
-from ..torch_flops.fx_capture import INNER, Counted, NodeCalls, around, ledger, names_by, spell_arguments
+from ..torch_flops.fx_capture import INNER, Counted, NodeCalls, fix_arity, ledger, names_by, wrap_with_forward
 from . import COUNTERS
 
 TUPLE_TAKEN_FOR_COUNTS = (
@@ -37,9 +37,9 @@ def capture(counter: str, model: TorchModel) -> Ledger:
 
 def _run_pthflops(engine: Any, module: torch.nn.Module, inputs: list[Any]) -> Counted:
     calls = NodeCalls(module, NAMES)
-    whole, given = _of_one(module, inputs)
-    watched = calls.record_calls(engine.ProfilingInterpreter)
-    interpreter = calls.trace(lambda: watched(whole))
+    whole, given = _take_one_input(module, inputs)
+    recording_interpreter = calls.record_calls(engine.ProfilingInterpreter)
+    interpreter = calls.trace(lambda: recording_interpreter(whole))
     made = replace_attributes(engine, ProfilingInterpreter=lambda _module, custom_ops: interpreter)
     try:
         with torch.no_grad(), made, calls:
@@ -51,15 +51,15 @@ def _run_pthflops(engine: Any, module: torch.nn.Module, inputs: list[Any]) -> Co
     return Counted(int(total), dict(interpreter.flops), calls)
 
 
-def _of_one(module: torch.nn.Module, inputs: list[Any]) -> tuple[torch.nn.Module, Any]:
+def _take_one_input(module: torch.nn.Module, inputs: list[Any]) -> tuple[torch.nn.Module, Any]:
     """The module and its input; it gives a model one argument (pthflops/ops_fx.py:255), so several are in a list, which a module
     around it takes apart, and which returns a tuple as a list."""
     if len(inputs) == 1:
-        if spell_arguments(module, inputs) is module:
+        if fix_arity(module, inputs) is module:
             return module, inputs[0]
-        return around(module, lambda self, given: _list_outputs(getattr(self, INNER)(given))), inputs[0]
+        return wrap_with_forward(module, lambda self, given: _list_outputs(getattr(self, INNER)(given))), inputs[0]
     places = range(len(inputs))
-    return around(
+    return wrap_with_forward(
         module, lambda self, given: _list_outputs(getattr(self, INNER)(*(given[at] for at in places)))
     ), inputs
 

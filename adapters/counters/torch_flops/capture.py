@@ -23,7 +23,7 @@ from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
 from ..patched_functions.capture import replace_attributes
 from . import COUNTERS
-from .fx_capture import Counted, NodeCalls, ledger, names_by, spell_arguments
+from .fx_capture import Counted, NodeCalls, fix_arity, ledger, names_by
 
 WITHOUT_WEIGHTS = (
     "it takes the device from the first weight (torch_flops/flops_engine.py:156), and this model's graph has none"
@@ -40,7 +40,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
 
 
 def _run_torch_flops(engine: Any, module: torch.nn.Module, inputs: list[Any]) -> Counted:
-    calls, whole_module = NodeCalls(module, NAMES), spell_arguments(module, inputs)
+    calls, whole_module = NodeCalls(module, NAMES), fix_arity(module, inputs)
     whole = calls.trace(lambda: _quietly(lambda: engine.TorchFLOPsByFX(whole_module, mem_func_name="memory_allocated")))
     graph = whole.graph_model
     if next(graph.parameters(), None) is None:

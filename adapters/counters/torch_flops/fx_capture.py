@@ -1,4 +1,5 @@
-"""Records what an interpreter of a torch.fx graph runs, node by node, for torch_flops and pthflops. PyTorch 2.0 and later.
+"""What torch_flops and pthflops share: makes a model traceable by torch.fx, records each node that its interpreter runs, and
+builds the ledger. PyTorch 2.0 and later.
 
 ``torch.fx.symbolic_trace`` calls the model's own ``forward`` with proxies for its tensors: a leaf module (of torch.nn, but no
 Sequential) is one node, and everything around it is traced.  A node is a call: of a module, of a function, or of a tensor's
@@ -51,7 +52,7 @@ def names_by(module: Callable[[Any], str]) -> Names:
     }
 
 
-def called_with(module: torch.nn.Module, model: TorchModel, tensors: list[Any]) -> list[Any]:
+def ordered_arguments(module: torch.nn.Module, model: TorchModel, tensors: list[Any]) -> list[Any]:
     """The arguments of one call of the module in the order of its forward's parameters: the graph knows no others."""
     positional, named = nested.fill_leaves(model.arguments, is_leaf, tensors)
     taken = _forward_signature(module)
@@ -77,23 +78,22 @@ def _forward_signature(module: torch.nn.Module) -> inspect.Signature | None:
         return None
 
 
-def spell_arguments(module: torch.nn.Module, inputs: list[Any]) -> torch.nn.Module:
-    """The module; if its forward takes ``*args``, which symbolic_trace cannot take apart, one around it that names each."""
+def fix_arity(module: torch.nn.Module, inputs: list[Any]) -> torch.nn.Module:
+    """The module; if its forward takes ``*args``, which symbolic_trace cannot unpack, a wrapper of it with as many named
+    parameters as there are inputs."""
     taken = _forward_signature(module)
     kinds = [parameter.kind for parameter in taken.parameters.values()] if taken is not None else []
     if inspect.Parameter.VAR_POSITIONAL not in kinds or len(inputs) not in FORWARDS:
         return module
-    return around(module, FORWARDS[len(inputs)])
+    return wrap_with_forward(module, FORWARDS[len(inputs)])
 
 
-def around(module: torch.nn.Module, forward: Callable[..., Any]) -> torch.nn.Module:
-    """A module that holds this one as INNER, whose paths stay what they are, and calls it by this ``forward``."""
+def wrap_with_forward(module: torch.nn.Module, forward: Callable[..., Any]) -> torch.nn.Module:
+    """A module with this ``forward``, which calls the given one; that one is its INNER, and paths in it stay as they are."""
     adapter = getattr(module.forward, "__self__", None)
-    if isinstance(
-        adapter, CallAdapter
-    ):  # it would look for tensors among what stands for them, and the arguments are in order
+    if isinstance(adapter, CallAdapter):  # it would look for tensors among proxies, and the arguments are in order
         module.forward = adapter.forward
-    outer: torch.nn.Module = type("Around", (torch.nn.Module,), {"forward": forward})()
+    outer: torch.nn.Module = type("Wrapper", (torch.nn.Module,), {"forward": forward})()
     setattr(outer, INNER, module)
     return outer
 
@@ -138,7 +138,7 @@ def ledger(
 ) -> Ledger:
     """The ledger of a counter that ``run`` runs on a fresh module and the arguments of its call."""
     module = model.build(model.device)
-    given = called_with(module, model, model.example(model.device))
+    given = ordered_arguments(module, model, model.example(model.device))
     with explain_limits((), lambda: run(torch.nn.Linear(1, 1), [torch.zeros(1, 1)])):
         counted = run(module, given)
     entries, sightings = counted.calls.entries(counted.amounts), counted.calls.recorder.sightings()
@@ -178,7 +178,7 @@ class NodeCalls:
         """A subclass of this interpreter that records each of its calls."""
         calls = self
 
-        class Watched(interpreter):
+        class RecordingInterpreter(interpreter):
             def run_node(self, n: Any) -> Any:
                 layer = layer_of(n)
                 with calls.path.within(layer):
@@ -191,7 +191,7 @@ class NodeCalls:
                     calls.recorder.end(result)
                     return result
 
-        return Watched
+        return RecordingInterpreter
 
     def _begin(self, key: tuple[str, str], module: Any, args: Any, kwargs: Any) -> None:
         tensors = tensors_in([*args, *kwargs.values()])
