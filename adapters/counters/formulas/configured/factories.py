@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from .....core.errors import UsageError, describe_error
 from . import causal_lm, diffusion, image_text
-from . import image_encoder as vision
+from . import vision_model as vision
 from .config_source import Lora, Made, Sizes, Source, settings_of, title
 
 

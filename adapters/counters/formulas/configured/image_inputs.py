@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .....core.errors import UsageError
 from .config_source import SEQ, Sizes
 from .cpu_values import values_on_cpu
-from .image_encoder import shape_of
+from .vision_model import shape_of
 
 if TYPE_CHECKING:
     from .image_models import ImageLayout
