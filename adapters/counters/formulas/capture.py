@@ -16,7 +16,7 @@ from ...pytorch.model import TorchModel, versions
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
-from .configured.image_models import ModelOfPictures, Pictures
+from .configured.image_models import ImageModel, ImageTextModel
 from .configured.packed_documents import WHOLE_TYPE, Documents
 from .model_facts import (
     FIELDS,
@@ -96,7 +96,7 @@ class Read(NamedTuple):
 
 def _read_model(model: TorchModel) -> Read:
     module = model.build(model.device)
-    sizes = (module.images, module.tokens) if isinstance(module, Pictures) else None
+    sizes = (module.images, module.tokens) if isinstance(module, ImageModel) else None
     inputs = list(model.example(model.device))
     batch, steps = sizes or size_of(inputs)
     config = getattr(module, "config", None)
@@ -105,9 +105,9 @@ def _read_model(model: TorchModel) -> Read:
     facts["elements"] = elements_of(module, model, inputs)
     if isinstance(module, Documents):
         facts["lengths"] = list(module.lengths)
-    if isinstance(module, Pictures):
+    if isinstance(module, ImageModel):
         facts.update(pictures=True, text=module.text)
-    if isinstance(module, ModelOfPictures):
+    if isinstance(module, ImageTextModel):
         layout = module.layout
         facts.update(vision=list(module.vision), pixels=list(layout.pixels))
         facts.update(images=layout.images, taken=layout.images * layout.tokens)

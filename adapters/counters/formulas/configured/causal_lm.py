@@ -6,7 +6,7 @@ from typing import Any
 
 from .....core.errors import UsageError, describe_error
 from ....shared.refusal import FactoryError
-from .config_source import SEQ, Lora, Made, Sizes, Source, at_hand, name_of, title
+from .config_source import SEQ, Lora, Made, Sizes, Source, factory_of, name_of, title
 
 OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
@@ -58,4 +58,4 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
         told = "documents of as many tokens" if lengths else f"--seq {longest}"
         raise UsageError(f"the model of {file} has a table of {longest:,} positions: give {told}, or fewer.")
     inputs = dict(zip(("input_ids", "decoder_input_ids"), ids, strict=True)) if sides else tuple(ids)
-    return at_hand(name_of(source) + ("" if config is whole else " (its text_config)"), model, inputs)
+    return factory_of(name_of(source) + ("" if config is whole else " (its text_config)"), model, inputs)

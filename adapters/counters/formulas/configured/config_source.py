@@ -56,9 +56,9 @@ def name_of(source: Source) -> str:
     return model_kind(source)
 
 
-def at_hand(name: str, model: Any, inputs: Any) -> Made:
-    """A function of that name that returns the model and its inputs. The model has no values that a step could change: the trace
-    and every formula read one."""
+def factory_of(name: str, model: Any, inputs: Any) -> Made:
+    """A factory of that name that returns this model and these inputs. The model has no values that a step could change: the
+    trace and every formula read one."""
 
     def make() -> tuple[Any, Any]:
         return model, inputs

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .....core.errors import UsageError, describe_error
-from .config_source import Made, Sizes, Source, at_hand, name_of, title
+from .config_source import Made, Sizes, Source, factory_of, name_of, title
 
 PIXELS, PATCH = (1024, 1024), 16
 """Height and width of an image whose transformer states no sample_size, and the pixels along a side of one of its patches:
@@ -36,7 +36,7 @@ def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Ma
         raise UsageError(
             f"{file} describes a model of diffusers, which cannot be imported here ({error}): install diffusers."
         ) from error
-    from .image_models import Pictures
+    from .image_models import ImageModel
 
     kind: Any = getattr(diffusers, named, None)
     if "hidden_states" not in inspect.signature(getattr(kind, "forward", len)).parameters:
@@ -69,7 +69,7 @@ def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Ma
             f"no inputs are known for the model of {file} ({describe_error(error)}): count it with "
             "reconcile run --torch module:function."
         ) from error
-    return at_hand(name_of(source), Pictures(model, sizes.batch, tokens, sizes.seq), inputs)
+    return factory_of(name_of(source), ImageModel(model, sizes.batch, tokens, sizes.seq), inputs)
 
 
 def _width(config: Mapping[str, Any]) -> int:

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from .....core.errors import UsageError, describe_error
 from . import causal_lm, diffusion, image_text
-from . import vision_model as vision
 from .config_source import Lora, Made, Sizes, Source, settings_of, title
+from .vision_model import vision_config_of, vision_model
 
 
 def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
     """A function that makes the model of a configuration and its inputs. No weight is allocated.
 
     A language model gets token ids; one that reads images as well gets them with ``sizes.images`` and is its text_config without;
-    an encoder of images gets images alone; a model of diffusers (``_class_name``) gets latents, a timestep and a text. Raises
+    a vision model gets images alone; a model of diffusers (``_class_name``) gets latents, a timestep and a text. Raises
     UsageError, with one sentence, for a configuration that describes no such model, and for sizes that it does not have.
     """
     settings, file = settings_of(source), title(source)
@@ -34,16 +34,16 @@ def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
         raise UsageError(f"{file} is not a configuration that transformers reads: {describe_error(error)}.") from error
     if sizes.images:
         return image_text.image_reader(source, config, sizes, lora)
-    tower = vision.tower(config)
-    if sizes.pixels and tower is None:
+    vision_config = vision_config_of(config)
+    if sizes.pixels and vision_config is None:
         raise UsageError("--image-size is that of --images: give both, or leave --image-size out.")
-    if tower is not None:
+    if vision_config is not None:
         _none_of(file, "reads images alone", sizes, lora)
         if sizes.seq:
             raise UsageError(
                 f"{file} describes a model that reads images alone, whose sizes it states: leave --seq out."
             )
-        return vision.encoder(source, tower, sizes, "" if tower is config else " (its vision_config)")
+        return vision_model(source, vision_config, sizes, "" if vision_config is config else " (its vision_config)")
     return causal_lm.language_model(source, config, sizes, lora)
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import torch
 
 
-class Pictures(torch.nn.Module):
-    """A model that is called by name: of ``images`` in all, and ``tokens`` of each in a layer.
+class ImageModel(torch.nn.Module):
+    """A model of images that is called by name: of ``images`` in all, and ``tokens`` of each in a layer.
 
     ``text`` is the number of tokens of a text beside each image, 0 without one.
     """
@@ -37,7 +37,7 @@ class ImageLayout(NamedTuple):
     pixels: tuple[int, ...] = ()
 
 
-class ModelOfPictures(torch.nn.Module):
+class ImageTextModel(torch.nn.Module):
     """A language model with images in each of its sequences, and how it is called with their pixels.
 
     ``vision`` are the paths of the modules that images alone go through.

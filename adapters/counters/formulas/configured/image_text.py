@@ -10,7 +10,7 @@ from typing import Any
 
 from .....core.errors import UsageError, describe_error
 from ....shared.refusal import FactoryError
-from .config_source import Lora, Made, Sizes, Source, at_hand, name_of, title
+from .config_source import Lora, Made, Sizes, Source, factory_of, name_of, title
 
 IMAGE = ("image_token_id", "image_token_index")
 """The fields of a configuration that may say which id stands for a token of an image."""
@@ -28,7 +28,7 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     from transformers import AutoModelForImageTextToText
 
     from .image_inputs import call_with_images, images_of
-    from .image_models import ModelOfPictures
+    from .image_models import ImageTextModel
     from .lora import add_adapters
     from .packed_documents import WHOLE_TYPE
 
@@ -61,7 +61,7 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
             within = "model." if hasattr(model, "model") else ""
             parts = getattr(model, "model", model).named_children()
             paths = [within + path for path, _ in parts if path not in LANGUAGE]
-            held = ModelOfPictures(
+            held = ImageTextModel(
                 model, layout, paths, config.get_text_config(), partial(call_with_images, image, layout)
             )
             setattr(held, WHOLE_TYPE, config.model_type)
@@ -71,4 +71,4 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
         raise UsageError(str(error)) from error
     except Exception as error:
         raise UsageError(f"the model of {file} cannot be called with images here: {describe_error(error)}.") from error
-    return at_hand(name_of(source), held, inputs)
+    return factory_of(name_of(source), held, inputs)

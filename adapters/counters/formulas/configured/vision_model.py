@@ -1,17 +1,18 @@
-"""A transformers image encoder and its pixels from its config.json alone, on the meta device, for ``reconcile llm``."""
+"""Builds a transformers vision model (encoder or image classifier; of CLIP and SigLIP the vision part) and a batch of images from
+config.json alone, on meta, for ``reconcile llm``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .....core.errors import UsageError, describe_error
-from .config_source import Made, Sizes, Source, at_hand, name_of, title
+from .config_source import Made, Sizes, Source, factory_of, name_of, title
 
 CLASSIFIES = "ForImageClassification"
 """How the name of a class with a head for labels ends: the configuration's ``architectures`` names it."""
 
 
-def tower(config: Any) -> Any:
+def vision_config_of(config: Any) -> Any:
     """The configuration of a model whose one input is images: this one, or the vision_config beside a text that no language model
     reads (CLIP, SigLIP); None for a language model's."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, MODEL_MAPPING
@@ -24,7 +25,7 @@ def tower(config: Any) -> Any:
     return config if known and getattr(MODEL_MAPPING[type(config)], "main_input_name", "") == "pixel_values" else None
 
 
-def encoder(source: Source, config: Any, sizes: Sizes, of: str = "") -> Made:
+def vision_model(source: Source, config: Any, sizes: Sizes, of: str = "") -> Made:
     """A function that makes the model and its pixels, bfloat16 (batch, channels, side, side).
 
     With ``architectures`` of a classifier it has that head, else it is the encoder. A token is what the model has one of in its
@@ -34,7 +35,7 @@ def encoder(source: Source, config: Any, sizes: Sizes, of: str = "") -> Made:
     import torch
     from transformers import AutoModel, AutoModelForImageClassification
 
-    from .image_models import Pictures
+    from .image_models import ImageModel
 
     named = any(str(name).endswith(CLASSIFIES) for name in getattr(config, "architectures", None) or ())
     auto = AutoModelForImageClassification if named else AutoModel
@@ -53,8 +54,8 @@ def encoder(source: Source, config: Any, sizes: Sizes, of: str = "") -> Made:
             f"the layers of {file} do not share one sequence of tokens: count it with reconcile run --torch module:function."
         )
     tokens = next(iter(shapes))[1]
-    held = Pictures(model, sizes.batch, tokens, config=config)
-    return at_hand(name_of(source) + of, held, {"pixel_values": pixels})
+    held = ImageModel(model, sizes.batch, tokens, config=config)
+    return factory_of(name_of(source) + of, held, {"pixel_values": pixels})
 
 
 def shape_of(config: Any) -> tuple[int, int, int]:

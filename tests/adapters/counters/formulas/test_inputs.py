@@ -12,7 +12,7 @@ import reconcile
 from reconcile.core.causes import Cause
 
 torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.configured.image_models import Pictures  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.image_models import ImageModel  # noqa: E402
 from reconcile.adapters.counters.formulas.configured.packed_documents import WHOLE_TYPE  # noqa: E402
 from tests.adapters.counters.formula_decoders import TOKENS, A, B, D, Decoder, E, F, H, K, L, N, T, V  # noqa: E402
 from tests.adapters.counters.formulas.test_trainers import counted, decoder  # noqa: E402
@@ -49,7 +49,7 @@ class Seer(Eye):
 
 
 def test_the_trainer_takes_the_elements_of_pixels_for_tokens() -> None:
-    model, pixels = Pictures(Eye(), B, PATCHES), {"pixel_values": torch.zeros(B, 3, SIDE, SIDE)}
+    model, pixels = ImageModel(Eye(), B, PATCHES), {"pixel_values": torch.zeros(B, 3, SIDE, SIDE)}
     first, weights = 3 * WIDE * PATCH**2, 3 * WIDE * PATCH**2 + 2 * WIDE**2
     elements, tokens = B * 3 * SIDE**2, B * PATCHES
     total, causes = causes_of(model, "hf-trainer", pixels)
@@ -63,7 +63,7 @@ def test_the_trainer_takes_the_elements_of_pixels_for_tokens() -> None:
 
 def test_the_trainer_gives_nothing_for_a_model_that_names_no_input() -> None:
     pixels = {"pixel_values": torch.zeros(B, 3, SIDE, SIDE)}
-    check_reasons(Pictures(Seer(), B, PATCHES), {"hf-trainer": "elements of input_ids"}, pixels)
+    check_reasons(ImageModel(Seer(), B, PATCHES), {"hf-trainer": "elements of input_ids"}, pixels)
 
 
 # experts whose share nothing states
