@@ -209,9 +209,9 @@ def build_jax(p: Any) -> Any:
 
 def arrays_for(weights: Any, p: Any) -> Any:
     """The Flax model's weights: its modules have the names of Keras' layers."""
-    from reconcile.model_zoo.bricks.flax_modules import arrays
+    from reconcile.model_zoo.bricks.flax_modules import rename_weights
 
-    return arrays(weights)
+    return rename_weights(weights)
 
 
 def copy_weights(tf_model: Any, torch_model: Any) -> None:

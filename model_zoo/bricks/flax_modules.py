@@ -1,4 +1,5 @@
-"""Parts of the JAX sides in Flax, and its names for the weights of Keras' layers."""
+"""Small Flax modules for the zoo's language models (named sum, position embedding, tied head), and the conversion of Keras weight
+names to Flax."""
 
 from __future__ import annotations
 
@@ -47,10 +48,10 @@ class Tied(nnx.Module):
         return x @ embedding.T
 
 
-def arrays(weights: Mapping[str, Any]) -> dict[str, Any]:
+def rename_weights(weights: Mapping[str, Any]) -> dict[str, Any]:
     """The weights of a Keras model by the paths of a Flax model whose modules have the names of its layers.
 
-    >>> arrays({"block_0_norm/gamma": 1})
+    >>> rename_weights({"block_0_norm/gamma": 1})
     {'block_0_norm.scale': 1}
     """
     return {".".join(NAMES.get(name, name) for name in path.split("/")): array for path, array in weights.items()}

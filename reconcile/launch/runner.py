@@ -18,7 +18,7 @@ from ..core.framework import Framework, relative
 from ..core.protocol import TRACE, WorkerRequest, at_point
 from ..core.records import Ledger, Trace
 from ..core.registry import find_packages, frameworks, known_counters, title
-from ..core.signals import passed_on
+from ..core.signals import reraise_signals
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from .choose import choose_counters, find_models
@@ -39,7 +39,7 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
     """Run the workers and read the files that they write. Raises UsageError as ``run`` does."""
     counters = choose_counters(request)
     models = find_models(request)
-    with passed_on(), scratch() as folder:
+    with reraise_signals(), scratch() as folder:
         meta, outcomes = start_workers(request, models, counters, folder, progress)
     traces, ledgers = read_records(meta, counters, outcomes, request)
     return Collected({**meta, "training": request.training, "context": request.context}, tuple(traces), tuple(ledgers))
@@ -51,7 +51,7 @@ def collect_at(
     """Run a model at several points, in one worker per framework. Raises UsageError as ``run`` does."""
     counters = choose_counters(request)
     models = find_models(replace(request, overrides=points[0].overrides, inputs=points[0].inputs))
-    with passed_on(), scratch() as folder:
+    with reraise_signals(), scratch() as folder:
         meta, outcomes = start_workers(request, models, counters, folder, progress, points, counting)
     collected = []
     for index, described in enumerate(worker_files.points(meta, len(points))):

@@ -88,7 +88,7 @@ def test_what_is_ignored_or_heard_already_stays(put_back: None) -> None:
     signal.signal(term, lambda *_: None)
     signal.signal(hup, signal.SIG_IGN)
     held = handlers()
-    with signals.catch_signals() as came, signals.passed_on():
+    with signals.catch_signals() as came, signals.reraise_signals():
         assert handlers() == held
         signal.raise_signal(term)
         signal.raise_signal(hup)
@@ -102,7 +102,7 @@ def test_the_first_is_heard_and_all_is_put_back(number: int, put_back: None) -> 
         signal.signal(each, signal.SIG_DFL)
     before = handlers()
     with signals.catch_signals() as came:
-        with pytest.raises(signals.Ended):
+        with pytest.raises(signals.TerminatedBySignal):
             signal.raise_signal(number)
         signal.raise_signal(number)
     assert came == [number]
@@ -113,7 +113,7 @@ def test_other_threads_hear_nothing() -> None:
     before, found = handlers(), []
 
     def hear() -> None:
-        with signals.catch_signals(), signals.passed_on():
+        with signals.catch_signals(), signals.reraise_signals():
             found.append(handlers())
 
     thread = threading.Thread(target=hear)

@@ -13,7 +13,7 @@ from ...core.errors import ReconcileError, UsageError
 from ...core.framework import Framework
 from ...core.protocol import TRACE, WorkerRequest, to_text
 from ...core.registry import frameworks, known_counters
-from ...core.signals import passed_on
+from ...core.signals import reraise_signals
 from ...engine.settle import Collected
 from ...launch.choose import find_models
 from ...launch.request import RunRequest
@@ -78,7 +78,7 @@ def _framework(request: RunRequest) -> Framework:
 def _run_world(
     request: RunRequest, framework: Framework, counters: Sequence[str], world: int, ranks: list[int]
 ) -> tuple[dict[str, Any], list[Rank]]:
-    with passed_on(), scratch() as folder:
+    with reraise_signals(), scratch() as folder:
         out = folder / "ranks"
         out.mkdir()
         body = WorkerRequest(

@@ -11,7 +11,7 @@ from ...core.counter import Counter
 from ...core.errors import UsageError
 from ...core.framework import Framework
 from ...core.registry import frameworks, known_counters
-from ...core.signals import passed_on
+from ...core.signals import reraise_signals
 from ...engine.answer import Answer
 from ...engine.settle import Collected
 from ...launch.request import RunRequest
@@ -83,7 +83,7 @@ def _run_script(script: Script, request: RunRequest) -> tuple[Collected, str]:
         raise UsageError(f"--python is Python {script.version}, and a step is watched in Python {oldest} or later.")
     recording = [record for record in frameworks().values() if record.watched and (record.steps or not script.marks)]
     counters = _counters([record.name for record in recording], request.counters)
-    with passed_on(), scratch() as folder:
+    with reraise_signals(), scratch() as folder:
         asked = {
             "frameworks": [_read_record(record, counters[record.name]) for record in recording],
             "out": str(folder),
