@@ -16,11 +16,11 @@ from .tracing import higher_order
 from .tracing.fused_calls import FusedCalls
 from .tracing.module_path import ModulePath
 from .tracing.numpy_crossings import VALUES_LEFT_PYTORCH, keep_numbers
-from .tracing.recorder import Recorder
+from .tracing.recorder import Recorder, record_sealed
+from .tracing.seal import Seal, StepSeal
 from .tracing.trace_device import record_model
 from .tracing.trace_notes import depends_on, keep_fast_path, of_ways
 from .tracing.unrecorded_work import THREAD
-from .tracing.unrecorded_writes import MEMORY, WRITTEN_BY_NO_OPERATOR
 
 
 def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
@@ -36,13 +36,14 @@ def finish_trace(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Tra
     """The trace of what was recorded; layers in order of execution."""
     ops = tuple(recorder.ops.values())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
-    problems = [Problem(layer, THREAD, layer, recorder.unfollowed) for layer in dict.fromkeys(recorder.path.unseen)]
-    problems += recorder.elsewhere
-    problems += [
-        Problem(layer, MEMORY, layer, WRITTEN_BY_NO_OPERATOR) for layer in dict.fromkeys(recorder.memory.unseen)
+    kernels = {layer: kind_of_kernel(module) for module, layer in recorder.path.scripts.items()}
+    problems = [
+        Problem(layer, SCRIPT, layer, TORCHSCRIPT_RUNS_KERNELS % kind) for layer, kind in kernels.items() if kind
     ]
-    fused = [(layer, kind_of_kernel(module)) for module, layer in recorder.path.scripts.items()]
-    problems += [Problem(layer, SCRIPT, layer, TORCHSCRIPT_RUNS_KERNELS % kind) for layer, kind in fused if kind]
+    problems += [Problem(layer, THREAD, layer, recorder.unfollowed) for layer in dict.fromkeys(recorder.path.unseen)]
+    outside = recorder.seal.problems() if isinstance(recorder.seal, StepSeal) else recorder.outside
+    named = {problem.layer for problem in problems}
+    problems += recorder.elsewhere + [problem for problem in outside if problem.layer not in named]
     problems += [
         Problem(layer, "(numpy)", layer, VALUES_LEFT_PYTORCH) for layer in dict.fromkeys(recorder.crossings.back)
     ]
@@ -51,12 +52,15 @@ def finish_trace(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Tra
 
 
 def _record(model: TorchModel, device: str) -> Recorder:
-    module = model.build(device)
-    inputs = model.example(device)
-    path = ModulePath(module)
-    recorder = Recorder(path)
-    calls, uncompiled = FusedCalls(recorder), higher_order.disable_compilation()
-    surroundings, fast_path = recorder.watch_surroundings(), keep_fast_path()
-    with surroundings, keep_numbers(), torch.no_grad(), uncompiled, calls, recorder, path, fast_path:
-        take_lazy(module(*inputs))
-    return recorder
+    def call(module: torch.nn.Module, seal: Seal | None, shaken: str) -> Recorder:
+        inputs = model.example(device)
+        path = ModulePath(module)
+        recorder = Recorder(path)
+        calls, uncompiled = FusedCalls(recorder), higher_order.disable_compilation()
+        with recorder.follow_seal(seal, module, inputs, shaken), keep_numbers(), torch.no_grad():
+            with recorder.watch_surroundings(), uncompiled, calls, recorder, path, keep_fast_path():
+                result = take_lazy(module(*inputs))
+            recorder.check_result(result)
+        return recorder
+
+    return record_sealed(call, lambda: model.build(device), device)

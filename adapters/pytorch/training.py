@@ -23,6 +23,8 @@ from .trace import finish_trace
 from .tracing.fused_gradients import TrainedFusedCalls
 from .tracing.nodes import TrainingPath
 from .tracing.numpy_crossings import keep_numbers
+from .tracing.recorder import record_sealed
+from .tracing.seal import Seal
 from .tracing.trace_device import record_model
 
 
@@ -45,7 +47,9 @@ def step(
         return nullcontext() if calls is None else calls  # PyTorch leaves modes before a checkpoint recomputes
 
     with recorder.follow_passes(around):
-        outputs = [t for t in tensors_out(_call_module(module, inputs, recorder)) if t.is_floating_point()]
+        result = _call_module(module, inputs, recorder)
+        recorder.check_result(result)
+        outputs = [t for t in tensors_out(result) if t.is_floating_point()]
         recorder.begin(LOSS, LOSS_LAYER)
         loss, recorder.trains = _loss(outputs)
         if loss is not None and recorder.trains:
@@ -117,12 +121,16 @@ def note(model: TorchModel) -> str:
 
 def record(model: TorchModel, device: str) -> TrainingRecorder:
     """What a training step of a fresh module dispatches."""
-    module = model.build(device)
-    module.train()
-    inputs = model.example(device)
-    path = TrainingPath(module)
-    recorder = TrainingRecorder(path, module)
-    calls = TrainedFusedCalls(recorder)
-    with recorder.watch_surroundings(), keep_numbers(), torch.enable_grad(), calls, recorder, path:
-        step(module, inputs, update_of(model), recorder, calls)
-    return recorder
+
+    def call(module: torch.nn.Module, seal: Seal | None, shaken: str) -> TrainingRecorder:
+        inputs = model.example(device)
+        module.zero_grad(set_to_none=True)
+        path = TrainingPath(module)
+        recorder = TrainingRecorder(path, module)
+        calls = TrainedFusedCalls(recorder)
+        sealed, surroundings = recorder.follow_seal(seal, module, inputs, shaken), recorder.watch_surroundings
+        with sealed, surroundings(), keep_numbers(), torch.enable_grad(), calls, recorder, path:
+            step(module, inputs, update_of(model), recorder, calls)
+        return recorder
+
+    return record_sealed(call, lambda: model.build(device).train(), device)

@@ -39,6 +39,7 @@ from ..phases import Pass, TrainingRecorder
 from ..tracing.dispatched_calls import DispatchedCall
 from ..tracing.nodes import TrainingPath, is_leaf, newest, storage_of
 from ..tracing.recorder import COMPOSITE, LIFTED, OPERATOR, Recorder, is_work
+from ..tracing.seal import StepSeal
 from ..tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_wrapper
 from .frames import called_function, runs
 from .path import StepPath
@@ -85,6 +86,7 @@ class StepRecorder(TrainingRecorder):
         self._unbegun: list[ref[Any]] = []
         self._whole: DTensorCall | None = None  # the call on whole tensors that a part of is computed now
         super().__init__(TrainingPath(torch.nn.Module()), torch.nn.Module())
+        self.seal: StepSeal = StepSeal(self.where)
         self.path = StepPath(models, self._meet_modules, self._note_call, self._note_return)
 
     # Names and calls of models.
@@ -108,6 +110,7 @@ class StepRecorder(TrainingRecorder):
             return  # it is left out, or a checkpoint calls it again
         self.calls.append((module, shapes_of(given)))
         tensors = given_tensors(given)
+        self.seal.hold_inputs(tensors)
         learns = torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *module.parameters()))
         self._of_call = FORWARD if learns else INFERENCE
         leaves = [t for t in tensors if t.requires_grad and t.is_leaf and id(t) not in self._owners]

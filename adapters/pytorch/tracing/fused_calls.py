@@ -45,7 +45,8 @@ class FusedCalls(TorchFunctionMode):
 
     def _concerns(self, func: Any) -> bool:
         attends = func is torch.nn.functional.scaled_dot_product_attention
-        return attends or func in self.recurrent or self.recorder.crossings.concerns(func)
+        leaves = self.recorder.seal is None and self.recorder.crossings.concerns(func)
+        return attends or func in self.recurrent or leaves
 
     @property
     def is_own_call(self) -> bool:
@@ -58,6 +59,8 @@ class FusedCalls(TorchFunctionMode):
 
     def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
         """Let a call on these tensors through and record it, made of its result, as one op; ``compute(*tensors)`` calls."""
+        if self.recorder.seal is not None:
+            self.recorder.seal.check(tensors, "a fused call")
         self.recorder.paused = True
         try:
             out = compute(*tensors)

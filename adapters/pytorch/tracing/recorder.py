@@ -7,10 +7,11 @@ steps/recorder.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ....core.records import ON_THREAD, TANGENT, Op, Problem
@@ -21,9 +22,10 @@ from .fused_calls import FusedCalls
 from .launches import see, unsee
 from .module_path import ModulePath
 from .numpy_crossings import Crossings
+from .records import tensors_in
+from .seal import SAME, Seal, StepSeal, is_shared, prove_sealed, random_state, shake
 from .threads import record_new_threads
 from .unrecorded_work import note_unrecorded
-from .unrecorded_writes import MarkedMemory
 from .wrappers import is_fake, is_wrapper
 
 RAN_ON_EARLIER_THREAD = (
@@ -55,8 +57,9 @@ class Recorder(TorchDispatchMode):
         self.crossings = Crossings()
         self.tangents = Tangents()
         self.elsewhere: list[Problem] = []
+        self.outside: list[Problem] = []  # what a second call shows to be computed by no operator
         self.remarks: list[str] = []
-        self.memory = MarkedMemory(self.where)
+        self.seal: Seal | None = None  # looks for values that no operator computed, where there are values
         self._records, self._tally, self._lock = SharedRecords(), Tally(), Lock()
         self._kinds: dict[Any, int] = {}  # by operator
 
@@ -94,13 +97,13 @@ class Recorder(TorchDispatchMode):
         if kind == COMPOSITE:
             with self:
                 return func.decompose(*args, **kwargs)
-        if self.memory.made:
-            self.memory.check_marks(func, args, kwargs)
+        seal = self.seal if kind else None
+        if seal is not None:
+            seal.check_call(func, args, kwargs, self.paused)
         call = self.around if kind else None
         out = func(*args, **kwargs) if call is None else call(func, args, kwargs)
-        byte = self.memory.making.get(func)
-        if byte is not None:
-            self.memory.mark(out, byte)
+        if seal is not None:
+            seal.keep_call(func, args, kwargs, out, self.paused)
         if kind:
             self.skip_call() if self.paused else self.place(DispatchedCall(func, args, kwargs, out))
         return out
@@ -146,6 +149,8 @@ class Recorder(TorchDispatchMode):
             with self:
                 return run()
         out = func(*args, **kwargs)
+        if self.seal is not None:
+            self.seal.hold(tensors_in(out), later=True)
         if not self.paused:
             self.add(higher_order.record(func, args, out, self.path.current))
         return out
@@ -158,13 +163,32 @@ class Recorder(TorchDispatchMode):
             self._tally.add(op)
 
     @contextmanager
+    def follow_seal(self, seal: Seal | None, module: torch.nn.Module, inputs: list[Any], shaken: str) -> Iterator[None]:
+        """Within this, a seal follows a call of the module; ``shaken`` says which other values inputs get."""
+        if shaken != SAME:
+            shake(inputs, shaken)
+        has_values = not any(tensor.is_meta for tensor in tensors_in(inputs))
+        self.seal = seal if has_values else None
+        if self.seal is not None:
+            self.seal.begin(module, inputs, self.where)
+        yield
+        if self.seal is not None:
+            self.seal.check_state()
+
+    def check_result(self, result: Any) -> None:
+        """The call returned this."""
+        if self.seal is not None:
+            self.seal.check_result(result)
+
+    @contextmanager
     def watch_surroundings(self, is_apart: Callable[[], bool] = lambda: False) -> Iterator[None]:
         """Within this, threads that start are followed, and what no mode sees becomes a problem or a note of the trace.
 
         ``is_apart()`` says that what a process does now is no part of the call.
         """
-        unseen = note_unrecorded(self.path, self.elsewhere, self.remarks, is_apart)
-        with unseen, self.memory.forget_freed(), record_new_threads(lambda: self.beside(self.path.current)):
+        twice = self.seal is not None and not isinstance(self.seal, StepSeal)
+        unseen = nullcontext() if twice else note_unrecorded(self.path, self.elsewhere, self.remarks, is_apart)
+        with unseen, record_new_threads(lambda: self.beside(self.path.current)):
             yield
 
     @contextmanager
@@ -172,6 +196,24 @@ class Recorder(TorchDispatchMode):
         """On a thread of the model's own, started in that layer: what it runs is recorded here, too."""
         twin = Recorder(self.path)
         twin._tally, twin._lock, twin.crossings, twin.on_thread = self._tally, self._lock, self.crossings, True
-        twin.memory = self.memory
+        twin.seal = self.seal
         with FusedCalls(twin), twin, self.path.within(layer):
             yield
+
+
+R = TypeVar("R", bound=Recorder)
+
+
+def record_sealed(
+    call: Callable[[torch.nn.Module, Seal | None, str], R], make: Callable[[], torch.nn.Module], device: str
+) -> R:
+    """The recorder of ``call(make(), seal, shaken)``, and what it lacks where tensors have values: see ``seal.prove_sealed``."""
+    module = make()
+    if device == "meta" or is_shared():
+        return call(module, None, SAME)
+    state, seal = random_state(), Seal()
+    recorder = call(module, seal, SAME)
+    problems, notes = prove_sealed(seal, state, module, make, call)
+    recorder.outside += problems
+    recorder.remarks += notes
+    return recorder

@@ -198,7 +198,7 @@ WITHHELD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a thread": (on_a_thread, "it ran on another thread"),
     "a backward pass on a thread": (back_on_a_thread, "it ran on another thread"),
     "numpy between tensors": (through_numpy, "its values left PyTorch here"),
-    "a kernel of an extension": (by_a_kernel, "memory that was made here had values before"),
+    "a kernel of an extension": (by_a_kernel, "something else wrote memory that an operator had left"),
     "a process": (in_a_process, "a process was started here"),
     "nothing": (lambda net: None, "nothing ran in the step"),
 }

@@ -1,0 +1,418 @@
+"""Seal: finds values that reached a call's result and that no recorded operator computed, whatever way they took.
+
+What each operator leaves in memory is digested. Where the next operator reads it, where the model returns it and at the end of
+the call, it must still have that digest, and must be memory that an operator, or the state before the call, gave. What is not,
+and every number that the program passes to an operator, is an *entry*. A second call has other values of inputs and weights and
+the same random numbers: entries that it shares with the first are constants of the program, and those that differ were computed
+from the values, outside of what is recorded (``find_computed``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_leaves
+
+from ....core.message import text_of
+from ....core.records import Problem
+from .call_records import operator
+from .groups import PROCESSES
+from .nodes import storage_of
+from .records import tensors_in
+from .wrappers import is_fake, is_wrapper
+
+SMALL, LARGE = 1 << 14, 1 << 22
+"""Bytes up to which a checksum is faster than the sum of the words, and up to which all words are added."""
+SAMPLES, SAMPLE = 64, 1 << 12
+"""How many pieces of a larger storage are looked at, and the bytes of each: a cache that is never used whole stays untouched."""
+SHAKE = 1 - 2**-10
+"""Factor of floating values in the second call: small enough that a program takes the same branches, and numbers between 0 and 1
+stay there."""
+SAME, SCALED, REORDERED = "", "scaled", "reordered"
+"""What the second call is given for inputs; an order is looked for where whole numbers came in that may be indices."""
+FEW = 8
+"""Numbers that may leave by ``item()`` and come back changed: arithmetic on so few is a decision of the program, and no layer."""
+FILL = 0x2D
+"""Each byte of memory that was made without values: 0.08 in float16 and near 1e-11 in wider floats, so that a program goes on."""
+ITEM = "aten::_local_scalar_dense"
+"""The operator by which a number leaves."""
+VALUES = ("number", "Tensor", "float", "complex", "Scalar")
+"""Types of a schema's arguments that hold values; a whole number elsewhere is a size or an index."""
+RETURNED = "(returned)"
+STATE = "(state)"
+"""Readers of values that are no operators: who calls the model, and the next call of the model."""
+
+COMPUTED = "(outside)"
+"""The operator of a problem: what computed a value is none."""
+NOT_CALLED_AGAIN = (
+    "nothing shows that values from outside of PyTorch are constants: a second call, with other inputs, ended by %s"
+)
+CHANGED_MEMORY = (
+    "something else wrote memory that an operator had left, before %s read it: what computed the values is not recorded"
+)
+OTHER_MEMORY = (
+    "a tensor that no operator made came in at %s, and its values depend on inputs or weights: what computed them is not "
+    "recorded"
+)
+OTHER_NUMBER = (
+    "a number came in at %s that depends on inputs or weights and is none that left by item(): what computed it is not "
+    "recorded"
+)
+
+
+class Entry(NamedTuple):
+    """A value that came in from outside of the operators.
+
+    Attributes:
+        layer: The layer that ran.
+        reader: The operator that read it first.
+        reason: What to say of it if it was computed, with a place for the reader.
+        value: A number, or the digest of an array's elements.
+    """
+
+    layer: str
+    reader: str
+    reason: str
+    value: Any
+
+
+class Held(NamedTuple):
+    """What an operator left in a storage.
+
+    Attributes:
+        reference: A weak reference, which keeps the storage's key from being another one's.
+        place: Address and size.
+        digest: Of what is there; None where nothing of the program ran since, and it is taken at the next look.
+        layer: The layer that left it.
+    """
+
+    reference: Any
+    place: tuple[int, int]
+    digest: int | None
+    layer: str
+
+
+class Seal:
+    """What the operators of one call left in memory, and what came in otherwise; without ``memory``, numbers alone."""
+
+    def __init__(self, memory: bool = True) -> None:
+        self.memory = memory
+        self.layer: Callable[[], str] = str  # the layer that runs now
+        self.entries: list[Entry] = []
+        self.numbers: set[Any] = set()  # that the program passed to an operator
+        self.left: list[Any] = []  # numbers that left by item()
+        self._state: list[torch.Tensor] = []
+        self._held: dict[int, Held] = {}  # by storage
+        self._seen: set[tuple[int, int]] = set()  # size and digest of all memory that was held: a copy of it is no work
+
+    def begin(self, module: torch.nn.Module, inputs: Any, layer: Callable[[], str]) -> None:
+        """The state before the call: tensors of the model, in its attributes too, and of its inputs."""
+        self.layer = layer
+        held = [value for part in module.modules() for value in vars(part).values()]
+        values = [*module.parameters(), *module.buffers(), *tree_leaves(held), *tree_leaves(inputs)]
+        self._state = [tensor for value in values for tensor in plain_tensors(value)]
+        self.hold(self._state)
+
+    def check_state(self) -> None:
+        """The call is over: what the next one finds."""
+        self.check(self._state, STATE)
+        self.check([tensor.grad for tensor in self._state if tensor.grad is not None], STATE)
+
+    def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
+        """An operator is about to read these. ``within`` says that it is a part of a call that is recorded whole: nothing of the
+        program ran since that began."""
+        known = operator(func)
+        for position, values in _value_arguments(func):
+            value = args[position] if position < len(args) else kwargs.get(known.arguments[position][0])
+            if value is not None:
+                self._enter_numbers(value, func, values)
+        if not within:
+            self.check(tensors_in([*args, *kwargs.values()]), func)
+
+    def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> None:
+        """The operator has returned ``out``."""
+        if func._schema.name == ITEM:
+            self.left.append(out)
+        if not self.memory:
+            return
+        tensors = tensors_in([out, *args, *kwargs.values()])
+        if "empty" in func._schema.name and not within:
+            self._fill(out)
+        # what other processes send may arrive later
+        self.hold(tensors, later=within or func.namespace in PROCESSES)
+
+    def check(self, tensors: Iterable[torch.Tensor], reader: Any) -> None:
+        """Enter those of the tensors that hold what no operator left there."""
+        for part, key, storage in self._memory_of(tensors):
+            held, place = self._held.get(key), place_of(storage)
+            found = digest(*place, storage)
+            if held is not None and held.place != place:
+                held = held._replace(digest=None)  # it was given back and taken again
+            if held is None and (place[1], found) not in self._seen:
+                self._enter(part, self.layer(), reader, OTHER_MEMORY)
+            elif held is not None and held.digest not in (None, found):
+                self._enter(part, held.layer or self.layer(), reader, CHANGED_MEMORY)
+            if held is None or held.digest != found:
+                self._hold(key, storage, found, held.layer if held is not None else self.layer())
+
+    def check_result(self, result: Any) -> None:
+        """The model returns this."""
+        for value in tree_leaves(result):
+            if isinstance(value, torch.Tensor):
+                self.check([value], RETURNED)
+            elif type(value).__module__ == "numpy":
+                self.check([torch.as_tensor(value)], RETURNED)
+            else:
+                self._enter_numbers(value, RETURNED, (int, float, complex))
+
+    def hold(self, tensors: Iterable[torch.Tensor], later: bool = False) -> None:
+        """An operator left these; ``later`` says that the digest is taken at the next look."""
+        layer = self.layer()
+        for _, key, storage in self._memory_of(tensors):
+            self._hold(key, storage, None if later else digest(*place_of(storage), storage), layer)
+
+    def _memory_of(self, tensors: Iterable[torch.Tensor]) -> Iterator[tuple[torch.Tensor, int, Any]]:
+        """The parts of tensors that have memory, with what tells their storage from others, and the storage."""
+        for tensor in tensors if self.memory else ():
+            for part in _parts(tensor):
+                key, storage = storage_of(part)
+                if key is not None:
+                    yield part, key, storage
+
+    def _hold(self, key: int, storage: Any, found: int | None, layer: str) -> None:
+        held, place = self._held.get(key), place_of(storage)
+        if held is None:
+            from torch.multiprocessing.reductions import StorageWeakRef
+
+            reference = StorageWeakRef(storage)
+        else:
+            reference = held.reference
+        self._held[key] = Held(reference, place, found, layer)
+        if found is not None:
+            self._seen.add((place[1], found))
+
+    def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str) -> None:
+        with _disable_current_modes(), torch.no_grad():
+            elements = tensor.detach().cpu().contiguous().clone()
+        storage = elements.untyped_storage()
+        value = (str(tensor.dtype), tuple(tensor.shape), digest(*place_of(storage), storage))
+        self.entries.append(Entry(layer, _name(reader), reason, value))
+
+    def _enter_numbers(self, value: Any, reader: Any, kinds: tuple[type, ...]) -> None:
+        if type(value) in kinds:
+            if value not in self.numbers:
+                self.numbers.add(value)
+                self.entries.append(Entry(self.layer(), _name(reader), OTHER_NUMBER, value))
+        elif isinstance(value, (list, tuple)):
+            for each in value:
+                self._enter_numbers(each, reader, kinds)
+
+    def _fill(self, out: Any) -> None:
+        """Give memory that was made without values the same ones in every call."""
+        with _disable_current_modes():
+            for part in (part for tensor in tensors_in(out) for part in _parts(tensor)):
+                storage = part.untyped_storage()
+                size = min(storage.nbytes(), LARGE)
+                torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, 0, (size,), (1,)).fill_(FILL)
+
+
+class StepSeal(Seal):
+    """Of a program's step, which cannot be made twice: memory that changed holds no constant, and all else may be one."""
+
+    def __init__(self, layer: Callable[[], str]) -> None:
+        super().__init__(memory=not is_shared())
+        self.layer = layer
+        self._inputs: set[int] = set()  # storages that models were called with
+
+    def hold_inputs(self, tensors: Iterable[torch.Tensor]) -> None:
+        """A model is called with these: a program may fill the memory of one batch with the next."""
+        inputs = [
+            (part, key) for part, key, _ in self._memory_of(tensors) if key not in self._held or key in self._inputs
+        ]
+        self._inputs.update(key for _, key in inputs)
+        self.hold([part for part, _ in inputs])
+
+    def problems(self) -> list[Problem]:
+        """What was computed outside."""
+        found = {(entry.layer, entry.reader): entry for entry in self.entries if entry.reason == CHANGED_MEMORY}
+        return [Problem(entry.layer, COMPUTED, entry.layer, entry.reason % entry.reader) for entry in found.values()]
+
+    def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str) -> None:
+        self.entries.append(Entry(layer, _name(reader), reason, None))
+
+    def _enter_numbers(self, value: Any, reader: Any, kinds: tuple[type, ...]) -> None:
+        pass
+
+
+def find_computed(first: Seal, second: Seal) -> list[Entry]:
+    """The entries of the second call, on other values, that the first does not have: what was computed outside.
+
+    Few numbers that left by item() may come back changed. An entry that the second call lacks was kept by the program from the
+    first, so it depends on no values.
+    """
+    constants = {entry.value for entry in first.entries}
+    left = set(second.left)
+    computed = [entry for entry in second.entries if entry.value not in constants and entry.value not in left]
+    arrays = [entry for entry in computed if entry.reason != OTHER_NUMBER]
+    few = len(computed) - len(arrays) <= FEW and 0 < len(second.left) <= FEW
+    return arrays if few else computed
+
+
+def shake(tensors: Iterable[Any], how: str = SCALED) -> None:
+    """Give floating tensors other values, in place."""
+    with torch.no_grad():
+        found = {id(tensor): tensor for value in tensors for tensor in plain_tensors(value)}
+        for tensor in found.values():
+            if tensor.is_floating_point() or tensor.is_complex():
+                with suppress(RuntimeError, NotImplementedError):  # tensors of inference, numbers without products
+                    tensor.mul_(SHAKE)
+                    if how == REORDERED:
+                        tensor.copy_(tensor.roll(1))
+
+
+def plain_tensors(value: Any) -> list[torch.Tensor]:
+    """A tensor, or those that it holds if its class takes operators apart; none of another value."""
+    if not isinstance(value, torch.Tensor):
+        return []
+    if not is_wrapper(type(value)):
+        return [value]
+    return [tensor for held in tree_leaves(list(vars(value).values())) for tensor in plain_tensors(held)]
+
+
+def is_shared() -> bool:
+    """Whether other processes take part: what they send, PyTorch writes into memory past its operators."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def random_state() -> tuple[Any, ...]:
+    """The state of the random numbers of PyTorch, Python and numpy, for ``set_random_state``."""
+    numpy = sys.modules.get("numpy")
+    return torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy else None
+
+
+def set_random_state(state: tuple[Any, ...]) -> None:
+    """Random numbers go on as they did from that state."""
+    torch.set_rng_state(state[0])
+    random.setstate(state[1])
+    if state[2] is not None:
+        sys.modules["numpy"].random.set_state(state[2])
+
+
+def place_of(storage: Any) -> tuple[int, int]:
+    """Address and size of a storage's memory; size 0 where there is none, as of the zeros that forward mode makes."""
+    try:
+        return storage.data_ptr(), storage.nbytes()
+    except RuntimeError:
+        return 0, 0
+
+
+def digest(address: int, size: int, storage: Any) -> int:
+    """A number that tells what a storage holds in this place."""
+    if not size:
+        return 0
+    if storage.device.type != "cpu":
+        return _digest_on_device(storage, size)
+    if size <= LARGE:
+        return _digest_memory(address, size)
+    pieces = range(0, size - SAMPLE, (size - SAMPLE) // SAMPLES)
+    return hash(tuple(_digest_memory(address + start, SAMPLE) for start in pieces))
+
+
+def _digest_memory(address: int, size: int) -> int:
+    memory: Any = (ctypes.c_char * size).from_address(address)
+    if size <= SMALL or "numpy" not in sys.modules:
+        return zlib.crc32(memory)
+    import numpy
+
+    words = numpy.frombuffer(memory, numpy.uint64, size // 8)
+    return int(numpy.add.reduce(words)) ^ zlib.crc32(memory[:64]) ^ zlib.crc32(memory[-64:])
+
+
+def _digest_on_device(storage: Any, size: int) -> int:
+    with _disable_current_modes():
+        held = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, 0, (min(size, LARGE),), (1,))
+        words = held.numel() // 8 * 8
+        return int(held[:words].view(torch.int64).sum()) ^ int(held[words:].sum()) << 1
+
+
+def _parts(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """The tensors with memory of their own that a tensor consists of."""
+    kind = type(tensor)
+    if tensor.is_meta or is_wrapper(kind) or is_fake(kind):
+        return []
+    if tensor.layout is torch.strided:
+        return [tensor]
+    with _disable_current_modes():
+        if tensor.layout is torch.sparse_coo:
+            return [tensor._indices(), tensor._values()]
+        if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+            return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+        if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+            return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+    return []
+
+
+@cache
+def _value_arguments(func: Any) -> tuple[tuple[int, tuple[type, ...]], ...]:
+    """The positions of arguments that hold numbers, and which types of Python are values there."""
+    found = []
+    for position, argument in enumerate(func._schema.arguments):
+        text = str(argument.type)
+        if any(kind in text for kind in VALUES):
+            found.append((position, (float, complex, int) if "float" not in text else (float, complex)))
+    return tuple(found)
+
+
+def _name(reader: Any) -> str:
+    return reader if isinstance(reader, str) else str(reader._schema.name).replace("::", ".")
+
+
+def prove_sealed(
+    first: Seal,
+    state: tuple[Any, ...],
+    module: torch.nn.Module,
+    make: Callable[[], torch.nn.Module],
+    call: Callable[[torch.nn.Module, Seal, str], Any],
+) -> tuple[list[Problem], list[str]]:
+    """What was computed outside of the call of ``module`` that ``first`` followed, by a second call; and a note if that fails.
+
+    Random numbers go on from ``state``. ``call(module, seal, shaken)`` calls, with inputs that are ``SCALED``, ``REORDERED`` or
+    ``SAME``. The first call may have changed the module: what seems to be computed has to be found in a fresh one, too.
+    """
+    if not first.entries:
+        return [], []
+    arrays = [entry for entry in first.entries if entry.reason != OTHER_NUMBER]
+    how = REORDERED if any("int" in entry.value[0] for entry in arrays) else SCALED
+
+    def call_again(make: Callable[[], torch.nn.Module]) -> list[Entry] | str:
+        """What was computed, or why that cannot be told."""
+        why = ""
+        for shaken in (how, SAME):  # the model's code may refuse other inputs
+            seal = Seal(bool(arrays))
+            try:
+                called = make()
+                shake([*called.parameters(), *called.buffers()])
+                set_random_state(state)
+                call(called, seal, shaken)
+                return find_computed(first, seal)
+            except Exception as error:  # whatever that code does
+                why = why or f"{type(error).__name__}: {text_of(error).strip().splitlines()[0][:120]}"
+        return why
+
+    found = call_again(lambda: module)
+    if found:
+        again = call_again(make)
+        found = again if isinstance(found, str) or not isinstance(again, str) else found
+    if isinstance(found, str):
+        why = NOT_CALLED_AGAIN % found
+        return [Problem(entry.layer, COMPUTED, entry.layer, why) for entry in arrays], [why]
+    return [Problem(entry.layer, COMPUTED, entry.layer, entry.reason % entry.reader) for entry in found], []

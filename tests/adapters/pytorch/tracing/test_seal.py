@@ -1,0 +1,328 @@
+"""Values that no recorded operator computed make a trace incomplete, whatever way they took; constants and decisions do not."""
+
+from __future__ import annotations
+
+import _thread
+import array
+import copy
+import ctypes
+import io
+import random
+
+import pytest
+
+torch = pytest.importorskip("torch")
+np = pytest.importorskip("numpy")
+
+from reconcile.adapters.pytorch import trace as inference  # noqa: E402
+from reconcile.adapters.pytorch import training  # noqa: E402
+from reconcile.adapters.pytorch.tracing.seal import COMPUTED, FEW, LARGE, Seal  # noqa: E402
+from tests.adapters.pytorch.training_models import Model  # noqa: E402
+
+WEIGHT = np.linspace(-1, 1, 16, dtype=np.float32).reshape(4, 4)
+
+
+class Rows(Model):
+    """Of which no two input rows are equal, and whose first is not the least."""
+
+    def example(self, device):
+        rows = torch.arange(float(torch.Size(self.shape).numel())).reshape(self.shape).roll(1, 0)
+        return [rows.to(device) / rows.numel()]
+
+
+class Middle(torch.nn.Module):
+    """With memory of its own, which is there before the call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("held", torch.zeros(10, 4))
+        self.kept = torch.zeros(10, 4)
+
+
+def net(compute):
+    """Two linear layers, with ``compute(layer, x)`` in a layer ``middle`` between them."""
+    middle = type("Computing", (Middle,), {"forward": compute})
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.middle, self.last = torch.nn.Linear(4, 4), middle(), torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.last(self.middle(self.first(x)))
+
+    return Net
+
+
+PASSES = {"call": inference.trace, "step": training.trace}
+
+
+def problems(compute, of="call", make=net):
+    return [(p.op, p.layer) for p in PASSES[of](Rows(make(compute), 10, 4, device="cpu")).problems]
+
+
+def product(x):
+    """The product that no operator computes."""
+    return x.detach().numpy() @ WEIGHT
+
+
+def kernel(values, target):
+    """What an extension does: it writes at an address, and PyTorch sees nothing of it."""
+    values = np.ascontiguousarray(values, np.float32)
+    ctypes.memmove(target.data_ptr(), values.ctypes.data, values.nbytes)
+    return target
+
+
+def each_set(x):
+    out = torch.empty(10, 4)
+    for at, value in np.ndenumerate(product(x)):
+        out[at] = float(value)
+    return out
+
+
+def of_numbers(x):
+    rows, columns = range(len(x)), WEIGHT.T.tolist()
+    return torch.tensor([[sum(x[r, i].item() * c[i] for i in range(4)) for c in columns] for r in rows])
+
+
+def of_lists(x):
+    return torch.tensor([[sum(map(float.__mul__, row, column)) for column in WEIGHT.T.tolist()] for row in x.tolist()])
+
+
+def on_thread(x):
+    """Which threading did not start."""
+    done, found = _thread.allocate_lock(), []
+    done.acquire()
+
+    def run():
+        found.append(x.detach() @ torch.from_numpy(WEIGHT))
+        done.release()
+
+    _thread.start_new_thread(run, ())
+    done.acquire()
+    return found[0]
+
+
+def without_functions(x):
+    with torch._C.DisableTorchFunction():
+        return torch.from_numpy(product(x))
+
+
+def as_storage(layer, x):
+    layer.held.untyped_storage().copy_(torch.frombuffer(bytearray(product(x)), dtype=torch.float32).untyped_storage())
+    return layer.held
+
+
+def saved(x):
+    file = io.BytesIO()
+    torch.save(torch.from_numpy(product(x)), file)
+    file.seek(0)
+    return torch.load(file)
+
+
+WAYS = {
+    "an array": lambda _, x: torch.from_numpy(product(x)),
+    "a copy of it": lambda _, x: torch.tensor(product(x)),
+    "asarray": lambda _, x: torch.asarray(product(x)),
+    "complex": lambda _, x: torch.from_numpy(np.abs(torch.complex(x, x).detach().numpy())),
+    "dlpack": lambda _, x: torch.from_dlpack(np.from_dlpack(x.detach()) @ WEIGHT),
+    "a buffer": lambda _, x: torch.frombuffer(bytearray(product(x)), dtype=torch.float32).reshape(10, 4),
+    "a list": lambda _, x: torch.tensor(product(x).tolist()),
+    "an array of Python's": lambda _, x: torch.tensor(array.array("f", product(x).ravel())).reshape(10, 4),
+    "whole numbers": lambda _, x: torch.tensor((product(x) * 1000).astype(int).tolist()) / 1000,
+    "elements": lambda _, x: each_set(x),
+    "one number": lambda _, x: x + float(product(x).sum()),
+    "one number that fills": lambda _, x: x + torch.zeros(1).fill_(float(product(x).sum())),
+    "Python's own arithmetic": lambda _, x: of_lists(x),
+    "arithmetic on items": lambda _, x: of_numbers(x),
+    "memory of a buffer": lambda layer, x: (np.matmul(x.detach().numpy(), WEIGHT, out=layer.held.numpy()), layer.held)[
+        1
+    ],
+    "memory of an attribute": lambda layer, x: kernel(product(x), layer.kept),
+    "memory that is empty": lambda _, x: kernel(product(x), torch.empty(10, 4)),
+    "memory of zeros": lambda _, x: kernel(product(x), torch.zeros_like(x)),
+    "a view": lambda _, x: kernel(product(x), torch.empty(2, 10, 4)[1]),
+    "an activation": lambda _, x: (kernel(product(x), x), x)[1],
+    "added to": lambda _, x: kernel(product(x), torch.empty_like(x)).add_(1),
+    "a thread": lambda _, x: on_thread(x),
+    "no functions": lambda _, x: without_functions(x),
+    "bytes of a storage": as_storage,
+    "a file": lambda _, x: saved(x),
+    "an order": lambda _, x: x[torch.from_numpy(np.argsort(product(x)[:, 0]))],
+}
+"""How the product gets back to the network."""
+
+
+@pytest.mark.parametrize("of", PASSES)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_computed_elsewhere_withholds_the_number(way, of):
+    found = problems(WAYS[way], of)
+    assert found
+    assert {op for op, _ in found} == {COMPUTED}
+
+
+@pytest.mark.parametrize("way", ["an array", "elements", "one number", "memory that is empty", "a list"])
+def test_the_layer_is_that_where_the_value_came_in(way):
+    assert (COMPUTED, "middle") in problems(WAYS[way])
+
+
+class DoublesGradient(torch.autograd.Function):
+    """Whose backward is a kernel alone."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return kernel(2 * gradient.contiguous().numpy(), torch.empty_like(gradient))
+
+
+def test_a_kernel_of_the_backward_pass_is_found():
+    assert problems(lambda _, x: DoublesGradient.apply(x), "step") == [(COMPUTED, "middle")]
+    assert problems(lambda _, x: DoublesGradient.apply(x), "call") == []
+
+
+def test_what_is_returned_or_stays_counts_as_what_is_read():
+    def outside(compute):
+        class Net(Middle):
+            forward = compute
+
+        return Net
+
+    assert problems(lambda _, x: product(x), make=outside) == [(COMPUTED, "")]
+    assert problems(lambda layer, x: (kernel(product(x), layer.held), x)[1], make=outside) == [(COMPUTED, "")]
+    assert problems(lambda layer, x: (float(product(x).sum()), x), make=outside) == [(COMPUTED, "")]
+    assert problems(lambda layer, x: (x.sum().item(), x), make=outside) == []
+
+
+def branch(_, x):
+    return x * 2 if x.sum().item() > 0 else x
+
+
+def cached(layer, x):
+    if not hasattr(layer, "table"):
+        layer.table = torch.from_numpy(np.ones((1, 4), np.float32))
+    return x + layer.table
+
+
+def filled(_, x):
+    out = torch.empty(10, 4)
+    for row in range(10):
+        out[row] = x[row]
+    return out
+
+
+def taken_again(between):
+    """Memory that is given back and taken again has what whoever had it left there, at the same address or at another."""
+
+    def compute(_, x):
+        out = torch.empty(3, 4)
+        storage, size = out.untyped_storage(), out.nbytes
+        storage.resize_(0)
+        kept = between()
+        storage.resize_(size)
+        ctypes.memset(storage.data_ptr(), 7, size)
+        return x + out[0] * 0 + kept
+
+    return compute
+
+
+HARMLESS = {
+    "a number": lambda _, x: x * x.sum().item(),
+    "arithmetic on one": lambda _, x: x * (2 * x.sum().item() + 1),
+    "a branch": branch,
+    "a list that comes back": lambda _, x: x + torch.tensor(x.mean(0).tolist()),
+    "a shape": lambda _, x: x.reshape(tuple(np.array(x.shape))) / float(np.prod(x.shape)),
+    "constants": lambda _, x: x * torch.tensor([1.0, 2.0, 3.0, 4.0]) + torch.as_tensor(0.5) + 1e-5,
+    "a table": lambda _, x: x + torch.from_numpy(np.ones((1, 4), np.float32)),
+    "a table in a buffer": lambda _, x: x + torch.frombuffer(bytearray(16), dtype=torch.float32),
+    "a table that is kept": cached,
+    "a table of indices": lambda _, x: x[:, torch.from_numpy(np.arange(4)[::-1].copy())],
+    "noise": lambda _, x: x + torch.randn(4) + torch.from_numpy(np.random.rand(4).astype("f4")) + random.random(),
+    "dropout": lambda _, x: torch.nn.functional.dropout(x, 0.5, training=True),
+    "a copy": lambda _, x: copy.deepcopy(x.detach()) + torch.from_numpy(x.detach().numpy().copy()),
+    "a capsule": lambda _, x: torch.from_dlpack(torch.utils.dlpack.to_dlpack(x.detach())),
+    "written in parts": filled,
+    "written as out": lambda _, x: torch.mul(x.detach(), 2, out=torch.empty(10, 4)),
+    "never written": lambda _, x: x + torch.empty(10, 4) + torch.empty(10, 4, dtype=torch.bfloat16),
+    "a distribution": lambda _, x: x + torch.empty(10, 4).normal_(),
+    "nothing": lambda _, x: torch.cat([x, torch.empty(0, 4)]),
+    "given back": taken_again(lambda: torch.ones(4)),
+    "given back at once": taken_again(lambda: 0),
+}
+
+
+@pytest.mark.parametrize("of", PASSES)
+@pytest.mark.parametrize("way", HARMLESS)
+def test_constants_decisions_and_copies_are_no_work(way, of):
+    assert problems(HARMLESS[way], of) == []
+
+
+def test_few_numbers_may_come_back_changed():
+    """And not one more."""
+
+    def changed(numbers):
+        return lambda _, x: sum(x * (x[0, 0] + k).item() ** 2 for k in range(numbers))
+
+    assert problems(changed(FEW)) == []
+    assert problems(changed(FEW + 1)) != []
+
+
+def test_a_second_call_that_fails_withholds_what_came_from_outside():
+    def checked(compute):
+        calls = []
+
+        def only_once(layer, x):
+            calls.append(x)
+            if len(calls) > 1:
+                raise ValueError("once")
+            return compute(x)
+
+        return only_once
+
+    trace = inference.trace(Rows(net(checked(lambda x: x + 0.5)), 10, 4, device="cpu"))
+    assert trace.problems == ()
+    assert any("ValueError: once" in note for note in trace.notes)
+    assert problems(checked(lambda x: x + torch.tensor([1.0]))) == [(COMPUTED, "middle")]
+
+
+def test_what_a_call_changes_in_its_model_is_no_constant_of_the_second():
+    """An optimizer within the call, whose step number is in its products."""
+
+    def trained(layer, x):
+        if not hasattr(layer, "step"):
+            weight = torch.nn.Parameter(torch.ones(4))
+            layer.step = torch.optim.Adam([weight], foreach=False), weight
+        optimizer, weight = layer.step
+        weight.grad = torch.ones(4)
+        optimizer.step()
+        return x * weight.detach()
+
+    assert problems(trained) == []
+
+
+def test_a_large_cache_is_not_touched_whole():
+    large = 1 << 30  # floats: 4 GiB, which no page is allocated for until somebody writes
+
+    def compute(_, x):
+        before = _resident()
+        cache = torch.empty(large)
+        cache[:40] = x.reshape(-1)
+        assert _resident() - before < 1 << 28
+        return x
+
+    assert problems(compute) == []
+
+
+def test_of_large_memory_the_end_is_looked_at_too():
+    values, seal = torch.zeros(LARGE), Seal()
+    seal.hold([values])
+    values.numpy()[-LARGE // 2 :] = 1
+    seal.check([values], "here")
+    assert [entry.reader for entry in seal.entries] == ["here"]
+
+
+def _resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
