@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 PROPERTY = "flops accepted"
 UPDATE = "--flops-update"
 
-_Take = Callable[["RunRequest", Callable[["Event"], None]], "Collected"]
-_Takes = dict[tuple[str, ...], list[tuple[tuple[str, ...], "Collected"]]]
-_TAKES: pytest.StashKey[_Takes] = pytest.StashKey()
+_Collect = Callable[["RunRequest", Callable[["Event"], None]], "Collected"]
+_CollectedRuns = dict[tuple[str, ...], list[tuple[tuple[str, ...], "Collected"]]]
+_COLLECTED: pytest.StashKey[_CollectedRuns] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,8 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The tests of a session share the takes of a model."""
-    config.stash[_TAKES] = {}
+    """The tests of a session share what was collected of a model."""
+    config.stash[_COLLECTED] = {}
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -67,17 +67,21 @@ def flops(request: pytest.FixtureRequest) -> Flops:
     def record_acceptance(text: str) -> None:
         node.user_properties.append((PROPERTY, text))
 
-    return Flops(request.path, bool(request.config.getoption(UPDATE)), request.config.stash[_TAKES], record_acceptance)
+    return Flops(
+        request.path, bool(request.config.getoption(UPDATE)), request.config.stash[_COLLECTED], record_acceptance
+    )
 
 
 class Flops:
     """The value of the ``flops`` fixture. A model is a pair file, relative to the test's folder, a name of the zoo, or a model at
     hand, which is counted in this process."""
 
-    def __init__(self, test: Path, update: bool, takes: _Takes, record_acceptance: Callable[[str], None]) -> None:
+    def __init__(
+        self, test: Path, update: bool, collected: _CollectedRuns, record_acceptance: Callable[[str], None]
+    ) -> None:
         self.test = test
         self.update = update
-        self._takes = takes
+        self._collected = collected
         self._accepted = record_acceptance
 
     def baseline(
@@ -125,7 +129,7 @@ class Flops:
         from .launch.request import run_request
 
         remedy = f"pytest {UPDATE} {self.test.name}"
-        take: _Take
+        take: _Collect
         try:
             asked = {"convention": convention, "counters": counters, "pass_": pass_, "optimizer": optimizer}
             asked |= fixture.pop_options(params, Flops.check)
@@ -183,7 +187,7 @@ class Flops:
                 if inputs is not None:
                     raise UsageError("inputs are for a model at hand; a pair has its own.")
                 request = run_request(model=self._model(model), overrides=params, timeout=timeout, **asked)
-                found = self._take(request)
+                found = self._collect_cached(request)
             else:
                 name = type(model).__name__
                 request, take = fixture.model_at_hand(model, inputs, name, framework, params, asked)
@@ -209,15 +213,15 @@ class Flops:
             return str(self.test.parent / model)
         return model
 
-    def _take(self, request: RunRequest) -> Collected:
-        """Any take of this model with these parameters, or one with all counters."""
-        held = self._takes.get(_key(request), [])
+    def _collect_cached(self, request: RunRequest) -> Collected:
+        """What was collected of this model with these parameters, with whichever counters; else it is collected with all."""
+        held = self._collected.get(_key(request), [])
         return held[0][1] if held else self._collect(request, lambda _event: None)
 
     def _collect(self, request: RunRequest, progress: Callable[[Event], None]) -> Collected:
         from .launch.runner import collect
 
-        held = self._takes.setdefault(_key(request), [])
+        held = self._collected.setdefault(_key(request), [])
         for counters, found in held:
             if counters == request.counters:
                 return found
@@ -234,7 +238,7 @@ def _fail(text: str) -> NoReturn:
 
 
 def _key(request: RunRequest) -> tuple[str, ...]:
-    """What a take depends on, but for its counters: the fields of the options that change a baseline."""
+    """What a collected run depends on, but for its counters: the fields of the options that change a baseline."""
     from .launch.options import known_options
 
     deciding = (option.field for option in known_options().values() if option.baseline and option.field)

@@ -1,4 +1,7 @@
-"""Runs calflops.calculate_flops and returns its ledger, one entry per module. PyTorch 2.0 and later."""
+"""Runs calflops.calculate_flops and returns its ledger, one entry per module. PyTorch 2.0 and later.
+
+calflops is a fork of DeepSpeed's profiler: its settings are passed to patched_functions/flops_profiler.py, which runs both.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 mmengine copied its handles from fvcore and changed one of them. J = mmengine/analysis/jit_handles.py, C =
 mmengine/analysis/complexity_analysis.py; lines of 0.10.7. Its list of ignored operators is fvcore's.
+
+Besides the rules (``BOOK``), the module exports ``bridge``, which makes the items between the counter's ledger and the trace.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ BOOK = RuleBook(
     {"J": "mmengine/analysis/jit_handles.py", "C": "mmengine/analysis/complexity_analysis.py"},
 )
 
-FORKED = {"fvcore": "0.1.5.post20221221"}
-SAME = {
+FVCORE_VERSION = {"fvcore": "0.1.5.post20221221"}
+SAME_AS_FVCORE = {
     "aten.addmm": "J:83",
     "aten.linear": "J:98",
     "aten.bmm": "J:110",
@@ -40,8 +42,8 @@ SAME = {
 }
 """Operators whose handle does what fvcore's does, and its line."""
 
-for _op, _source in SAME.items():
-    _rule = FVCORE.find(_op, FORKED)
+for _op, _source in SAME_AS_FVCORE.items():
+    _rule = FVCORE.find(_op, FVCORE_VERSION)
     if _rule is None:
         raise LookupError(f"fvcore has no rule for {_op}")
     BOOK.rule(_op, source=_source, formula=_rule.formula)(_rule.compute)

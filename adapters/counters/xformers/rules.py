@@ -2,6 +2,8 @@
 
 A = xformers/profiler/profile_analyzer.py of 0.0.35.  An event in a counted one adds nothing (A:182), and neither does one without
 a tensor of floating numbers (A:219).
+
+Besides the rules (``BOOK``), the module exports ``bridge``, which makes the items between the counter's ledger and the trace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pages of an audit, functions of its verdicts: a Document, HTML with a searchable table of all rows, and CSV."""
+"""Renders an audit's verdicts as a Document, as HTML with a searchable table, and as CSV."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from ...report.rendering import environment
 from . import summary
 from .claims import COLUMNS, WRITTEN
 from .scatter_plot import picture
-from .source_inference import Found
+from .source_inference import SourceReading
 from .verdict import State, Verdict
 
-MOST = 200
+MAX_LISTED_ROWS = 200
 """Rows of a page that lists them."""
-SHOWN = 40
+MAX_LISTED_MODELS = 40
 """Models with several figures that a page lists."""
 WHAT_ALONE_MEANS = "`alone`: no other number that is read here has the figure's digits."
 HOW_ROWS_ARE_READ = (
@@ -58,7 +58,7 @@ def _row(verdict: Verdict) -> tuple[object, ...]:
 
 
 def describe_audit(
-    verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "", found: Sequence[Found] = ()
+    verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "", found: Sequence[SourceReading] = ()
 ) -> Document:
     """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found`` is
     what each source counts."""
@@ -73,10 +73,10 @@ def describe_audit(
             describe_words(verdicts),
             *describe_sources(found),
             *describe_readings(verdicts),
-            *_several(summary.several(verdicts)),
+            *_models_with_several_figures(summary.several(verdicts)),
             *([Text("Without an explanation:")] if rest else []),
             *_with_note(tabulate("row>|model|figure>|verdict|reason", rest)),
-            *_every(verdicts),
+            *_all_rows(verdicts),
         ),
     )
 
@@ -93,7 +93,7 @@ def describe_words(verdicts: Sequence[Verdict]) -> Items:
     return Items(tuple((strong(word), f": {meaning}") for word, meaning in summary.words(verdicts)))
 
 
-def describe_sources(found: Sequence[Found]) -> tuple[Block, ...]:
+def describe_sources(found: Sequence[SourceReading]) -> tuple[Block, ...]:
     """What each source counts, and how sure that is."""
     rows = [
         (one.source or "not named", one.what, number(one.rows), number(one.of), summary.times(one)) for one in found
@@ -131,18 +131,18 @@ def tabulate_models(groups: Sequence[summary.Group]) -> Table:
     )
 
 
-def _several(groups: Sequence[summary.Group]) -> Iterator[Block]:
+def _models_with_several_figures(groups: Sequence[summary.Group]) -> Iterator[Block]:
     if not groups:
         return
     closed = sum(all(v.best is not None for v in group.verdicts) for group in groups)
     several = f"{number(len(groups))} models have several figures for one input; of {number(closed)}, all figures are explained."
-    furthest = f" The {SHOWN} whose figures are furthest apart:" if len(groups) > SHOWN else ""
+    furthest = f" The {MAX_LISTED_MODELS} whose figures are furthest apart:" if len(groups) > MAX_LISTED_MODELS else ""
     yield Text(several + furthest)
-    yield tabulate_models(groups[:SHOWN])
+    yield tabulate_models(groups[:MAX_LISTED_MODELS])
 
 
-def _every(verdicts: Sequence[Verdict]) -> Iterator[Block]:
-    if len(verdicts) > MOST:
+def _all_rows(verdicts: Sequence[Verdict]) -> Iterator[Block]:
+    if len(verdicts) > MAX_LISTED_ROWS:
         yield Text(
             mark_code(
                 f"The {number(len(verdicts))} rows are in `audit.csv`, and in `index.html`, where you can search them."
@@ -168,7 +168,9 @@ def chance(verdict: Verdict) -> str:
     return "" if verdict.chance is None else probability(verdict.chance)
 
 
-def to_html(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "", found: Sequence[Found] = ()) -> str:
+def to_html(
+    verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "", found: Sequence[SourceReading] = ()
+) -> str:
     """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found`` is
     what each source counts."""
     template = environment(finalize, autoescape=True, package=__package__, folder=".")

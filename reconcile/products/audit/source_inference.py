@@ -53,7 +53,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SourceReading:
     """A reading of a source: ``rows`` of its ``of`` rows are read so, and their figures are 10 ** ``power`` times as likely as
     without it."""
 
@@ -79,21 +79,25 @@ def row_of(number: int, text: str, wanted: PrintedFigure, table: Sequence[Candid
     return Row(number, text, readings, min(1.0, max(LEAST, share)))
 
 
-def weigh(rows: Sequence[Row], ranks: Mapping[str, int]) -> tuple[dict[int, tuple[Known, ...]], list[Found]]:
+def weigh(rows: Sequence[Row], ranks: Mapping[str, int]) -> tuple[dict[int, tuple[Known, ...]], list[SourceReading]]:
     """The readings by which each row may be read, the likeliest first; and those of every source. ``ranks`` says how far-fetched
     a reading is: of two that fit equally well, the simpler one is taken."""
     sources: dict[str, list[Row]] = {}
     for row in rows:
         sources.setdefault(source_of(row.text), []).append(row)
     known: dict[int, tuple[Known, ...]] = {}
-    found: list[Found] = []
+    found: list[SourceReading] = []
     for name, group in sources.items():
         _weigh(name, group, ranks, known, found)
     return known, found
 
 
 def _weigh(
-    name: str, rows: list[Row], ranks: Mapping[str, int], known: dict[int, tuple[Known, ...]], found: list[Found]
+    name: str,
+    rows: list[Row],
+    ranks: Mapping[str, int],
+    known: dict[int, tuple[Known, ...]],
+    found: list[SourceReading],
 ) -> None:
     counts = Counter(what for row in rows for what in row.readings)
     tried = sorted((what for what in counts if counts[what] >= OTHERS), key=lambda what: (ranks[what], what))
@@ -121,7 +125,9 @@ def _weigh(
                 usable.append((-weight, len(usable), Known(what, others)))
         known[row.number] = tuple(one for _, _, one in sorted(usable, key=lambda item: item[:2]))
     found += [
-        Found(name, what, read[what], len(rows), total[what] / math.log(10)) for what in chosen if read[what] > OTHERS
+        SourceReading(name, what, read[what], len(rows), total[what] / math.log(10))
+        for what in chosen
+        if read[what] > OTHERS
     ]
 
 

@@ -10,7 +10,7 @@ from ...core.causes import Cause
 from ...core.number_format import number, percent
 from ...core.records import FLOP, MAC
 from ..decode.printed_figure import figure
-from .source_inference import Found
+from .source_inference import SourceReading
 from .verdict import State, Verdict
 
 HOW_SOURCES_ARE_READ = (
@@ -82,7 +82,7 @@ def words(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     return said
 
 
-def times(found: Found) -> str:
+def times(found: SourceReading) -> str:
     """How many times likelier the figures of a source are with this reading."""
     return f"10^{found.power:,.0f}"
 

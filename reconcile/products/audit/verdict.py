@@ -20,7 +20,7 @@ from ..decode.printed_figure import PrintedFigure, figure
 from ..decode.search import find_agreeing, select_comparable
 from .cell import candidates_of
 from .claims import Claim
-from .source_inference import Found, Known, Row, row_of, weigh
+from .source_inference import Known, Row, SourceReading, row_of, weigh
 
 
 class State(Enum):
@@ -76,7 +76,7 @@ class Verdict:
 
 def verdicts(
     claims: Sequence[Claim], outcomes: Mapping[int, Mapping[str, Any]], wrong: Mapping[int, str]
-) -> tuple[list[Verdict], list[Found]]:
+) -> tuple[list[Verdict], list[SourceReading]]:
     """The verdicts on the rows of a table, each read by what the others of its source are; and what each source counts.
     ``outcomes`` and ``wrong`` are by the numbers of the rows."""
     rows: list[Row] = []

@@ -1,14 +1,17 @@
 """FLOPs of a whole training run: one micro-batch of each kind is recorded, and later ones of that kind are taken to be equal.
 
 The callbacks of training libraries (``reconcile.transformers``, ``.lightning``, ``.keras``) tell ``TrainingRun`` where a
-micro-batch begins and ends.  One micro-batch is its forward and backward pass, and what follows until the next one, such as the
-step of the optimizer after the last.  Batches of several lengths come in more combinations than a run has steps, so whole steps
-would hardly ever repeat.
+micro-batch begins and ends.  A micro-batch lasts from one forward pass to the next: forward, backward, and the optimizer step
+if there is one.  Batches of several lengths come in more combinations than a run has steps, so whole steps would hardly ever
+repeat.
 
 Two micro-batches are of one kind if the model was called with the same shapes, the same weights took part and had gradients to
 add to, the same modules were in training mode, and the same optimizers stepped.  The first step of an optimizer is of a kind of
-its own, because it makes its state, and so is the first micro-batch after one.  Whether a kind is known is asked before it runs,
-from the first call of the model and from what the library says.
+its own, because it makes its state, and so is the first micro-batch after one.  Before a micro-batch runs, its kind is
+predicted from the first model call and the library's hints; only unknown kinds are recorded.
+
+With ``check_every``, known kinds are counted again.  The total is withheld if two micro-batches of one kind did different work,
+or if the work of one is not known: ``flops`` is None then, and ``withheld`` says why.
 """
 
 from __future__ import annotations
@@ -60,23 +63,23 @@ class _MicroBatch:
 
     Attributes:
         hint: Says, when the model is called, whether an optimizer will step; None where that is learnt by position.
-        given: The shapes of the batch, where the library has them; () otherwise.
+        batch_shapes: The shapes of the batch, where the library has them; () otherwise.
         position: The number of micro-batches since the last step of an optimizer.
         calls: The shapes of each call of the model.
         stepped: Each step of an optimizer: the optimizer's number, and whether it was its first one.
-        begun: What is known of it where it begins, by which it is looked up; None before that.
-        hinted: What ``hint`` said; None without one.
+        lookup_key: What is known of it where it begins, by which it is looked up; None before that.
+        will_step: Whether an optimizer will step, as ``hint`` says; None without one.
         state: The model and the modes of its modules where it begins, as a number.
         step: The count of this micro-batch; None if it is not counted.
     """
 
     hint: Callable[[], Hashable] | None
-    given: tuple[str, ...]
+    batch_shapes: tuple[str, ...]
     position: int
     calls: list[tuple[str, ...]] = field(default_factory=list)
     stepped: list[tuple[int, bool]] = field(default_factory=list)
-    begun: Hashable = None
-    hinted: Hashable = None
+    lookup_key: Hashable = None
+    will_step: Hashable = None
     state: Hashable = None
     step: Step | None = None
 
@@ -99,7 +102,7 @@ class TrainingRun:
         count(**options)  # refuses what is wrong before hours of training
         self._options = options
         self._calls: Any = None
-        self._piece: _MicroBatch | None = None
+        self._micro_batch: _MicroBatch | None = None
         self._before: Step | None = None  # counts what runs before the first call of the model
         self._optimizers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._known: dict[Hashable, _Known] = {}
@@ -127,68 +130,68 @@ class TrainingRun:
         self._models.setdefault(model, len(self._models))
         self._calls = adapter.calls(model, self._note_call, self._note_step, inner)
 
-    def begin(self, hint: Callable[[], Hashable] | None = None, given: Iterable[str] = ()) -> None:
+    def begin(self, hint: Callable[[], Hashable] | None = None, batch_shapes: Iterable[str] = ()) -> None:
         """A micro-batch begins. ``hint`` says, when the model is called, whether an optimizer will step. Without it, that is
         learnt for each position since the last step.
 
-        ``given`` are the shapes of the batch where the library has them; else they are those of the first call of the model.
+        ``batch_shapes`` are given where the library has the batch; else the shapes are those of the first call of the model.
         """
-        self._piece = piece = _MicroBatch(hint, tuple(given), self._position)
-        if piece.given:
-            self._decide(piece)
+        self._micro_batch = batch = _MicroBatch(hint, tuple(batch_shapes), self._position)
+        if batch.batch_shapes:
+            self._decide(batch)
         elif not self._known and not self._withheld:
             self._before = count(self._model, **self._options)
             self._before.enter()
 
     def end(self, error: BaseException | None = None) -> None:
         """The micro-batch is done, or ``error`` ended it."""
-        piece, self._piece = self._piece, None
-        if piece is None:
+        batch, self._micro_batch = self._micro_batch, None
+        if batch is None:
             return
         self._end_before(None)
-        if piece.step is not None:
-            piece.step.leave(error)
+        if batch.step is not None:
+            batch.step.leave(error)
         if error is not None:
             self._withheld = self._withheld or STEP_ENDED_EARLY % type(error).__name__
             return
-        if piece.begun is None:
+        if batch.lookup_key is None:
             self._withheld = self._withheld or MODEL_NOT_CALLED
             return
-        self._position = 0 if piece.stepped or piece.hinted is True else self._position + 1
-        self._warm = self._warm or bool(piece.stepped)
-        self._add(piece)
+        self._position = 0 if batch.stepped or batch.will_step is True else self._position + 1
+        self._warm = self._warm or bool(batch.stepped)
+        self._add(batch)
 
     def close(self, error: BaseException | None = None) -> None:
         """The training is done, or ``error`` ended it. Nothing is left on the model."""
-        if self._piece is not None:
+        if self._micro_batch is not None:
             self.end(error or InterruptedError())
         if self._calls is not None:
             self._calls.close()
         self._calls = None
 
     def _note_call(self, call: tuple[str, ...], inside: Callable[[Any], None]) -> None:
-        piece = self._piece
-        if piece is None:
+        batch = self._micro_batch
+        if batch is None:
             return
-        piece.calls.append(call)
-        if piece.begun is None:
-            self._end_before(piece)
-            self._decide(piece)
-            if piece.step is not None:
-                inside(piece.step.context)
+        batch.calls.append(call)
+        if batch.lookup_key is None:
+            self._end_before(batch)
+            self._decide(batch)
+            if batch.step is not None:
+                inside(batch.step.context)
 
     def _note_step(self, optimizer: Any, cold: bool) -> None:
-        if self._piece is not None:
+        if self._micro_batch is not None:
             index = self._optimizers.setdefault(optimizer, len(self._optimizers))
-            self._piece.stepped.append((index, cold))
+            self._micro_batch.stepped.append((index, cold))
 
-    def _end_before(self, piece: _MicroBatch | None) -> None:
+    def _end_before(self, batch: _MicroBatch | None) -> None:
         """The first micro-batch is recorded from its beginning: what a later one does before its call is not seen."""
         step, self._before = self._before, None
         if step is None:
             return
         step.leave()
-        if piece is None or not step.context.has_ops:
+        if batch is None or not step.context.has_ops:
             return
         try:
             flops = step.flops()["flops"]
@@ -197,36 +200,38 @@ class TrainingRun:
         else:
             self._withheld = COMPUTES_BEFORE_CALL % number(flops) if flops else ""
 
-    def _decide(self, piece: _MicroBatch) -> None:
+    def _decide(self, batch: _MicroBatch) -> None:
         """Record this micro-batch, unless each kind that it can be is known."""
-        piece.hinted = piece.hint() if piece.hint is not None else None
-        hint, first = piece.position if piece.hint is None else piece.hinted, tuple(piece.calls)
-        piece.state = self._number((self._models[self._model], self._calls.state()))
-        piece.begun = (piece.given, first, piece.state, not piece.position, hint, self._warm or piece.hinted is False)
-        known = self._known.get(piece.begun)
+        batch.will_step = batch.hint() if batch.hint is not None else None
+        hint, first = batch.position if batch.hint is None else batch.will_step, tuple(batch.calls)
+        batch.state = self._number((self._models[self._model], self._calls.state()))
+        warm = self._warm or batch.will_step is False
+        batch.lookup_key = (batch.batch_shapes, first, batch.state, not batch.position, hint, warm)
+        known = self._known.get(batch.lookup_key)
         new = known is None or any(kind.metrics is None for kind in known.kinds.values())
         due = known is not None and self.check_every and known.calls % self.check_every == 0
         if not self._withheld and (new or due):
-            piece.step = count(self._model, **self._options)
-            piece.step.enter()
+            batch.step = count(self._model, **self._options)
+            batch.step.enter()
 
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
     # Counts.
 
-    def _add(self, piece: _MicroBatch) -> None:
-        key = (piece.given, tuple(piece.calls), piece.state, not piece.position, piece.hinted, tuple(piece.stepped))
+    def _add(self, batch: _MicroBatch) -> None:
+        first, steps = not batch.position, tuple(batch.stepped)
+        key = (batch.batch_shapes, tuple(batch.calls), batch.state, first, batch.will_step, steps)
         kind = self._kinds.get(key)
         if kind is None:
-            kind = self._kinds[key] = Kind(_describe(piece))
+            kind = self._kinds[key] = Kind(_describe(batch))
             self._calls.refresh()  # modules may be made in the first call
-        known = self._known.setdefault(piece.begun, _Known())
+        known = self._known.setdefault(batch.lookup_key, _Known())
         known.kinds[key] = kind
         known.calls += 1
         kind.calls += 1
-        if piece.step is not None:
-            self._note_count(kind, piece.step)
+        if batch.step is not None:
+            self._note_count(kind, batch.step)
 
     def _note_count(self, kind: Kind, step: Step) -> None:
         self.last = step
@@ -276,10 +281,10 @@ class TrainingRun:
         return tabulate_steps((k.shapes, k.calls, k.metrics["flops"] if k.metrics else None) for k in self.kinds)
 
 
-def _describe(piece: _MicroBatch) -> str:
+def _describe(batch: _MicroBatch) -> str:
     """``input_ids int64 (2, 64), labels int64 (2, 64); optimizer step``."""
-    shapes = [", ".join(call) for call in (piece.given, *piece.calls) if call]
-    first = " (the first)" if any(cold for _, cold in piece.stepped) else ""
-    steps = f"{len(piece.stepped)} optimizer steps" if len(piece.stepped) > 1 else "optimizer step"
-    end = steps + first if piece.stepped else "accumulated" if piece.hinted is False else ""
+    shapes = [", ".join(call) for call in (batch.batch_shapes, *batch.calls) if call]
+    first = " (the first)" if any(cold for _, cold in batch.stepped) else ""
+    steps = f"{len(batch.stepped)} optimizer steps" if len(batch.stepped) > 1 else "optimizer step"
+    end = steps + first if batch.stepped else "accumulated" if batch.will_step is False else ""
     return "; ".join(filter(None, [*shapes, end]))

@@ -78,7 +78,7 @@ def test_the_page_lists_every_row_of_a_short_table_alone() -> None:
     assert "3 models have several figures for one input; of 2, all figures are explained." in text
     assert "| vit 1,3,224,224 | 16.87, 17.58 | without attention; all |" in text
     assert len(re.findall(r"^\| (vit|net) \| 1,3,224,224 ", text, re.MULTILINE)) == 5
-    many = [closed(row, "odd", "3.3") for row in range(report.MOST + 1)]
+    many = [closed(row, "odd", "3.3") for row in range(report.MAX_LISTED_ROWS + 1)]
     assert "Every row:" not in to_markdown(report.describe_audit(many, (0, 1000)))
     assert "`audit.csv`" in to_markdown(report.describe_audit(many, (0, 1000)))
 
