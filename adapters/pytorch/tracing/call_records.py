@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -88,14 +89,14 @@ def record_dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ou
         attrs[REGISTERED] = flops
     if known.in_place:
         attrs[IN_PLACE] = True
-    if known.pointwise:
+    if known.pointwise and acts_pointwise(func, args, kwargs):
         attrs[POINTWISE] = True
     return Op(id, known.name, layer, tuple(inputs), outputs, attrs)
 
 
 class Operator(NamedTuple):
     """What is the same in all calls of an operator: its name, and each argument's name, its default, and whether it is a tensor
-    or several; whether it takes packed sequences, is a product in place, or of another library and pointwise."""
+    or several; whether it takes packed sequences, is a product in place, or is of another library and tagged pointwise."""
 
     name: str
     arguments: tuple[tuple[str, Any, bool], ...]
@@ -154,6 +155,33 @@ def tagged_pointwise(func: Any) -> bool:
     """Whether an operator of another library is tagged as pointwise; PyTorch's own are listed at home."""
     tag = getattr(getattr(torch, "Tag", None), "pointwise", None)
     return func.namespace not in ("aten", "prims") and tag in func.tags if tag is not None else False
+
+
+def acts_pointwise(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether one element more changes no more elements of the result than there are places for it: a tag may be wrong.
+
+    The operator is called twice for it, on copies. On meta, where no value can tell, the tag is all there is.
+    """
+    with _python_dispatch._disable_current_modes(), torch.no_grad(), torch.random.fork_rng(devices=()):
+        copied = [value.detach().clone() if isinstance(value, torch.Tensor) else value for value in args]
+        at = next((i for i, v in enumerate(copied) if isinstance(v, torch.Tensor) and v.is_floating_point()), None)
+        if at is None or copied[at].is_meta or not copied[at].numel():
+            return True
+        results = []
+        for added in (0, 1):
+            given = list(copied)
+            given[at] = copied[at].clone()
+            given[at].view(-1)[0] += added
+            torch.manual_seed(0)
+            results.append(tensors_in([func(*given, **kwargs), *given]))
+        places = max(1, *(out.numel() // copied[at].numel() for out in results[0]))
+        return all(int((one != other).sum()) <= places for one, other in zip(*results))
+
+
+def kernel_replaced(func: Any) -> bool:
+    """Whether another kernel stands in for PyTorch's own on a device that computes: it need not do what the name says."""
+    dump = torch._C._dispatch_dump(func.name()) if func.namespace == "aten" else ""
+    return any(key != "Meta" for key in re.findall(r"^(\w+) \(inactive\)", dump, re.MULTILINE))
 
 
 def recurrent(name: str, args: tuple[Any, ...], out: Any, layer: str) -> Op:

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ....core.records import ON_THREAD, TANGENT, Op, Problem
 from . import higher_order
+from .call_records import kernel_replaced, operator
 from .dispatched_calls import DispatchedCall, SharedRecords, Tally
 from .followed_calls import Tangents
 from .fused_calls import FusedCalls
@@ -31,6 +32,7 @@ from .wrappers import is_fake, is_wrapper
 RAN_ON_EARLIER_THREAD = (
     "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
 )
+KERNEL_REPLACED = "its kernel is not PyTorch's own, and what that one computes is not recorded"
 LIFTED = "aten.lift_fresh"
 """The operator by which data of the program become a tensor."""
 NO_WORK, OPERATOR, COMPOSITE, HIGHER_ORDER = range(4)
@@ -111,8 +113,12 @@ class Recorder(TorchDispatchMode):
     __torch_dispatch__ = dispatch
 
     def kind_of(self, func: Any) -> int:
-        """The kind of what is dispatched."""
-        return HIGHER_ORDER if higher_order.is_higher_order(func) else OPERATOR if is_work(func) else NO_WORK
+        """The kind of what is dispatched, which is asked once for each operator."""
+        if higher_order.is_higher_order(func):
+            return HIGHER_ORDER
+        if is_work(func) and kernel_replaced(func):
+            self.elsewhere.append(Problem(self.where(), operator(func).name, self.where(), KERNEL_REPLACED))
+        return OPERATOR if is_work(func) else NO_WORK
 
     def meet_wrapped(self, _func: Any, _types: Any, _args: Any, _kwargs: Any) -> Any:
         """What the mode returns for a call on tensors of a class that takes it apart: what that calls is met here."""

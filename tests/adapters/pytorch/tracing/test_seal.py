@@ -17,6 +17,7 @@ np = pytest.importorskip("numpy")
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
 from reconcile.adapters.pytorch.tracing.seal import COMPUTED, FEW, LARGE, Seal  # noqa: E402
+from reconcile.core.records import POINTWISE  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
 WEIGHT = np.linspace(-1, 1, 16, dtype=np.float32).reshape(4, 4)
@@ -283,8 +284,29 @@ def test_a_second_call_that_fails_withholds_what_came_from_outside():
 
     trace = inference.trace(Rows(net(checked(lambda x: x + 0.5)), 10, 4, device="cpu"))
     assert trace.problems == ()
-    assert any("ValueError: once" in note for note in trace.notes)
+    assert [note for note in trace.notes if "ValueError: once" in note] != []
     assert problems(checked(lambda x: x + torch.tensor([1.0]))) == [(COMPUTED, "middle")]
+
+
+def test_a_tag_is_checked():
+    """An operator that its library calls pointwise, and that multiplies rows by a matrix."""
+    with torch.library._scoped_library("reconcile_tagged", "DEF") as library:
+        kernels = {"halves": lambda x: x / 2, "mixes": lambda x: x @ torch.from_numpy(WEIGHT)}
+        for name, run in kernels.items():
+            library.define(f"{name}(Tensor x) -> Tensor", tags=(torch.Tag.pointwise,))
+            library.impl(name, run, "CompositeExplicitAutograd")
+        space = torch.ops.reconcile_tagged
+        found = inference.trace(Rows(net(lambda _, x: space.mixes(space.halves(x))), 10, 4, device="cpu"))
+    marked = {op.op: op.attrs for op in found.ops if op.op.startswith("reconcile_tagged.")}
+    assert marked == {"reconcile_tagged.halves": {POINTWISE: True}, "reconcile_tagged.mixes": {}}
+
+
+@pytest.mark.filterwarnings("ignore:.*overrid")
+def test_a_kernel_in_place_of_pytorchs_withholds_the_number():
+    with torch.library._scoped_library("aten", "IMPL") as library:
+        library.impl("hardswish", lambda x: x @ torch.from_numpy(WEIGHT), "CPU")
+        assert problems(lambda _, x: torch.nn.functional.hardswish(x)) == [("aten.hardswish", "middle")]
+    assert problems(lambda _, x: torch.nn.functional.hardswish(x)) == []
 
 
 def test_what_a_call_changes_in_its_model_is_no_constant_of_the_second():
