@@ -86,7 +86,7 @@ class StepRecorder(TrainingRecorder):
         self._unbegun: list[ref[Any]] = []
         self._whole: DTensorCall | None = None  # the call on whole tensors that a part of is computed now
         super().__init__(TrainingPath(torch.nn.Module()), torch.nn.Module())
-        self.seal: StepSeal = StepSeal(self.where)
+        self.seal: StepSeal = StepSeal(self.where, self._weights.__contains__)
         self.path = StepPath(models, self._meet_modules, self._note_call, self._note_return)
 
     # Names and calls of models.

@@ -19,12 +19,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
 from ....core.message import text_of
 from ....core.records import Problem
-from .call_records import operator
+from .dispatched_calls import ATEN, DENSE
 from .groups import PROCESSES
 from .nodes import storage_of
 from .records import tensors_in
@@ -47,15 +48,15 @@ ITEM = "aten::_local_scalar_dense"
 """The operator by which a number leaves."""
 VALUES = ("number", "Tensor", "float", "complex", "Scalar")
 """Types of a schema's arguments that hold values; a whole number elsewhere is a size or an index."""
-RETURNED = "(returned)"
-STATE = "(state)"
-"""Readers of values that are no operators: who calls the model, and the next call of the model."""
+CALLED, RETURNED, STATE = "(called)", "(returned)", "(state)"
+"""Readers of values that are no operators: the model that is called, who called it, and its next call."""
 
 COMPUTED = "(outside)"
 """The operator of a problem: what computed a value is none."""
 NOT_CALLED_AGAIN = (
     "nothing shows that values from outside of PyTorch are constants: a second call, with other inputs, ended by %s"
 )
+NOT_LOOKED_AT = "nothing shows that operators alone wrote the step's memory, which cannot be read: %s"
 CHANGED_MEMORY = (
     "something else wrote memory that an operator had left, before %s read it: what computed the values is not recorded"
 )
@@ -130,39 +131,41 @@ class Seal:
     def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
         """An operator is about to read these. ``within`` says that it is a part of a call that is recorded whole: nothing of the
         program ran since that began."""
-        known = operator(func)
-        for position, values in _value_arguments(func):
-            value = args[position] if position < len(args) else kwargs.get(known.arguments[position][0])
+        for position, name, kinds in _facts(func).values:
+            value = args[position] if position < len(args) else kwargs.get(name)
             if value is not None:
-                self._enter_numbers(value, func, values)
+                self._enter_numbers(value, func, kinds)
         if not within:
             self.check(tensors_in([*args, *kwargs.values()]), func)
 
     def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> None:
         """The operator has returned ``out``."""
-        if func._schema.name == ITEM:
+        facts = _facts(func)
+        if facts.takes_number:
             self.left.append(out)
         if not self.memory:
             return
-        tensors = tensors_in([out, *args, *kwargs.values()])
-        if "empty" in func._schema.name and not within:
-            self._fill(out)
+        tensors = tensors_in(out)
+        if facts.makes_empty and not within:
+            self._fill(tensors)
+        for position, name in facts.written:
+            tensors += tensors_in(args[position] if position < len(args) else kwargs.get(name))
         # what other processes send may arrive later
         self.hold(tensors, later=within or func.namespace in PROCESSES)
 
     def check(self, tensors: Iterable[torch.Tensor], reader: Any) -> None:
         """Enter those of the tensors that hold what no operator left there."""
-        for part, key, storage in self._memory_of(tensors):
-            held, place = self._held.get(key), place_of(storage)
+        for part, key, storage, place in self._memory_of(tensors):
+            held = self._held.get(key)
             found = digest(*place, storage)
-            if held is not None and held.place != place:
-                held = held._replace(digest=None)  # it was given back and taken again
-            if held is None and (place[1], found) not in self._seen:
-                self._enter(part, self.layer(), reader, OTHER_MEMORY)
-            elif held is not None and held.digest not in (None, found):
-                self._enter(part, held.layer or self.layer(), reader, CHANGED_MEMORY)
-            if held is None or held.digest != found:
-                self._hold(key, storage, found, held.layer if held is not None else self.layer())
+            if held is None:
+                if (place[1], found) not in self._seen:
+                    self._enter(part, self.layer(), reader, OTHER_MEMORY)
+                self._hold(key, storage, place, found, self.layer())
+            elif held.digest != found:
+                if held.digest is not None and held.place == place:  # or else it was given back and taken again
+                    self._enter(part, held.layer or self.layer(), reader, CHANGED_MEMORY)
+                self._hold(key, storage, place, found, held.layer)
 
     def check_result(self, result: Any) -> None:
         """The model returns this."""
@@ -177,25 +180,20 @@ class Seal:
     def hold(self, tensors: Iterable[torch.Tensor], later: bool = False) -> None:
         """An operator left these; ``later`` says that the digest is taken at the next look."""
         layer = self.layer()
-        for _, key, storage in self._memory_of(tensors):
-            self._hold(key, storage, None if later else digest(*place_of(storage), storage), layer)
+        for _, key, storage, place in self._memory_of(tensors):
+            self._hold(key, storage, place, None if later else digest(*place, storage), layer)
 
-    def _memory_of(self, tensors: Iterable[torch.Tensor]) -> Iterator[tuple[torch.Tensor, int, Any]]:
-        """The parts of tensors that have memory, with what tells their storage from others, and the storage."""
+    def _memory_of(self, tensors: Iterable[torch.Tensor]) -> Iterator[tuple[torch.Tensor, int, Any, tuple[int, int]]]:
+        """The parts of tensors that have memory: what tells their storage from others, the storage, and its place."""
         for tensor in tensors if self.memory else ():
             for part in _parts(tensor):
                 key, storage = storage_of(part)
                 if key is not None:
-                    yield part, key, storage
+                    yield part, key, storage, place_of(storage)
 
-    def _hold(self, key: int, storage: Any, found: int | None, layer: str) -> None:
-        held, place = self._held.get(key), place_of(storage)
-        if held is None:
-            from torch.multiprocessing.reductions import StorageWeakRef
-
-            reference = StorageWeakRef(storage)
-        else:
-            reference = held.reference
+    def _hold(self, key: int, storage: Any, place: tuple[int, int], found: int | None, layer: str) -> None:
+        held = self._held.get(key)
+        reference = StorageWeakRef(storage) if held is None else held.reference
         self._held[key] = Held(reference, place, found, layer)
         if found is not None:
             self._seen.add((place[1], found))
@@ -216,41 +214,68 @@ class Seal:
             for each in value:
                 self._enter_numbers(each, reader, kinds)
 
-    def _fill(self, out: Any) -> None:
+    def _fill(self, tensors: list[torch.Tensor]) -> None:
         """Give memory that was made without values the same ones in every call."""
         with _disable_current_modes():
-            for part in (part for tensor in tensors_in(out) for part in _parts(tensor)):
-                storage = part.untyped_storage()
+            for _, _, storage, _ in self._memory_of(tensors):
                 size = min(storage.nbytes(), LARGE)
                 torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, 0, (size,), (1,)).fill_(FILL)
 
 
 class StepSeal(Seal):
-    """Of a program's step, which cannot be made twice: memory that changed holds no constant, and all else may be one."""
+    """Of a program's step, which cannot be made twice: tells memory that an operator left, or that is a model's own, and that
+    something else wrote. Other memory is the program's data, which it may load anew. It never raises into the program.
 
-    def __init__(self, layer: Callable[[], str]) -> None:
+    ``is_state(key)`` says whether a storage is of a model's weights or buffers.
+    """
+
+    def __init__(self, layer: Callable[[], str], is_state: Callable[[int], bool]) -> None:
         super().__init__(memory=not is_shared())
-        self.layer = layer
-        self._inputs: set[int] = set()  # storages that models were called with
+        self.layer, self.is_state = layer, is_state
+        self._loaded: set[int] = set()  # storages of the program's data
+        self._failed = ""
 
-    def hold_inputs(self, tensors: Iterable[torch.Tensor]) -> None:
-        """A model is called with these: a program may fill the memory of one batch with the next."""
-        inputs = [
-            (part, key) for part, key, _ in self._memory_of(tensors) if key not in self._held or key in self._inputs
-        ]
-        self._inputs.update(key for _, key in inputs)
-        self.hold([part for part, _ in inputs])
+    def hold_inputs(self, tensors: list[torch.Tensor]) -> None:
+        """A model is called with these."""
+        self._look(tensors, CALLED)
 
     def problems(self) -> list[Problem]:
-        """What was computed outside."""
-        found = {(entry.layer, entry.reader): entry for entry in self.entries if entry.reason == CHANGED_MEMORY}
+        """What was computed outside, or why that cannot be told."""
+        if self._failed:
+            return [Problem("", COMPUTED, "", self._failed)]
+        found = {(entry.layer, entry.reader): entry for entry in self.entries}
         return [Problem(entry.layer, COMPUTED, entry.layer, entry.reason % entry.reader) for entry in found.values()]
 
-    def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str) -> None:
-        self.entries.append(Entry(layer, _name(reader), reason, None))
+    def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
+        """See Seal."""
+        if not within:
+            self._look(tensors_in([*args, *kwargs.values()]), func)
 
-    def _enter_numbers(self, value: Any, reader: Any, kinds: tuple[type, ...]) -> None:
-        pass
+    def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> None:
+        """See Seal."""
+        try:
+            super().keep_call(func, args, kwargs, out, within)
+        except Exception as error:
+            self._fail(error)
+
+    def _look(self, tensors: list[torch.Tensor], reader: Any) -> None:
+        try:
+            self._loaded.update(
+                key for _, key, _, _ in self._memory_of(tensors) if key not in self._held and not self.is_state(key)
+            )
+            self.check(tensors, reader)
+        except Exception as error:
+            self._fail(error)
+
+    def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str) -> None:
+        if reason == CHANGED_MEMORY and storage_of(tensor)[0] not in self._loaded:
+            self.entries.append(Entry(layer, _name(reader), reason, None))
+
+    def _fill(self, tensors: list[torch.Tensor]) -> None:
+        """See Seal: there is no other call."""
+
+    def _fail(self, error: Exception) -> None:
+        self.memory, self._failed = False, NOT_LOOKED_AT % f"{type(error).__name__}: {text_of(error)[:120]}"
 
 
 def find_computed(first: Seal, second: Seal) -> list[Entry]:
@@ -347,6 +372,8 @@ def _digest_on_device(storage: Any, size: int) -> int:
 def _parts(tensor: torch.Tensor) -> list[torch.Tensor]:
     """The tensors with memory of their own that a tensor consists of."""
     kind = type(tensor)
+    if kind in DENSE and tensor.layout is torch.strided:
+        return [] if tensor.is_meta else [tensor]
     if tensor.is_meta or is_wrapper(kind) or is_fake(kind):
         return []
     if tensor.layout is torch.strided:
@@ -361,15 +388,35 @@ def _parts(tensor: torch.Tensor) -> list[torch.Tensor]:
     return []
 
 
+class Facts(NamedTuple):
+    """What the seal has to know of an operator.
+
+    Attributes:
+        values: The positions and names of arguments that hold numbers, and which types of Python are values there.
+        written: The positions and names of arguments that it writes.
+        takes_number: Whether a number leaves by it.
+        makes_empty: Whether it makes memory without values.
+    """
+
+    values: tuple[tuple[int, str, tuple[type, ...]], ...]
+    written: tuple[tuple[int, str], ...]
+    takes_number: bool
+    makes_empty: bool
+
+
 @cache
-def _value_arguments(func: Any) -> tuple[tuple[int, tuple[type, ...]], ...]:
-    """The positions of arguments that hold numbers, and which types of Python are values there."""
-    found = []
+def _facts(func: Any) -> Facts:
+    values, written = [], []
     for position, argument in enumerate(func._schema.arguments):
         text = str(argument.type)
         if any(kind in text for kind in VALUES):
-            found.append((position, (float, complex, int) if "float" not in text else (float, complex)))
-    return tuple(found)
+            values.append((position, argument.name, (float, complex) if "float" in text else (float, complex, int)))
+        declared = argument.alias_info is not None and argument.alias_info.is_write
+        # a batch norm does not say that it writes its statistics, and another library's operator need not say anything
+        if "Tensor" in text and (declared or argument.name.startswith("running_") or func.namespace not in ATEN):
+            written.append((position, argument.name))
+    name = func._schema.name
+    return Facts(tuple(values), tuple(written), name == ITEM, "empty" in name)
 
 
 def _name(reader: Any) -> str:

@@ -17,6 +17,7 @@ from reconcile.core.errors import NotInResult
 from reconcile.core.records import BACKWARD, FORWARD, INFERENCE, INPUT_GRADIENT, OPTIMIZER, OTHER, WEIGHT_GRADIENT
 
 torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
 from torch import nn  # noqa: E402
 
 from tests.products.steps import lies, nets  # noqa: E402
@@ -189,6 +190,28 @@ def by_a_kernel(net: nn.Module) -> None:
     train(net, out)
 
 
+def into_a_weight(net: nn.Module) -> None:
+    train(net)
+    net[0].weight.detach().numpy()[:] *= 2
+    net(rows())
+
+
+def into_a_result(net: nn.Module) -> None:
+    found = net(rows())
+    found.detach().numpy()[:] *= 2
+    found.sum().backward()
+
+
+def loaded_in_place(net: nn.Module) -> None:
+    """One batch after the other in the same memory, as an environment of reinforcement learning has it."""
+    batch = numpy.ones((ROWS, IN), numpy.float32)
+    for scale in (1, 2):
+        batch[:] = scale
+        train(net, torch.from_numpy(batch) / 2)
+        batch[:] = 3
+        net(torch.from_numpy(batch))
+
+
 def in_a_process(net: nn.Module) -> None:
     subprocess.run(["true"], check=True)
     net(rows())
@@ -199,6 +222,8 @@ WITHHELD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a backward pass on a thread": (back_on_a_thread, "it ran on another thread"),
     "numpy between tensors": (through_numpy, "its values left PyTorch here"),
     "a kernel of an extension": (by_a_kernel, "something else wrote memory that an operator had left"),
+    "numpy in a weight": (into_a_weight, "something else wrote memory that an operator had left"),
+    "numpy in a result": (into_a_result, "something else wrote memory that an operator had left"),
     "a process": (in_a_process, "a process was started here"),
     "nothing": (lambda net: None, "nothing ran in the step"),
 }
@@ -213,6 +238,11 @@ def test_what_was_not_seen_is_withheld_by_name(lie: str) -> None:
         with pytest.raises(NotInResult, match=f"No number to publish for PyTorch: .*{why}"):
             look()
     assert step.exit_code == 1
+
+
+def test_data_may_be_loaded_into_the_same_memory() -> None:
+    net = nets.mlp()
+    assert phases(counted(lambda: loaded_in_place(net), net)) == {F: 4 * CALL, I: 2 * SECOND, W: 2 * CALL}
 
 
 def test_a_thread_that_was_there_before_is_seen() -> None:
