@@ -161,7 +161,7 @@ def build_jax(p: Any) -> Any:
     import jax
     from flax import nnx
 
-    from reconcile.model_zoo.bricks.flax_modules import Function, Sum, Table
+    from reconcile.model_zoo.bricks.flax_parts import Function, Sum, Table
 
     def normal(rngs: Any) -> Any:
         return nnx.LayerNorm(p.width, epsilon=EPSILON, use_fast_variance=False, rngs=rngs)
@@ -209,9 +209,9 @@ def build_jax(p: Any) -> Any:
 
 def arrays_for(weights: Any, p: Any) -> Any:
     """The Flax model's weights: its modules have the names of Keras' layers."""
-    from reconcile.model_zoo.bricks.flax_modules import rename_weights
+    from reconcile.model_zoo.bricks.flax_parts import arrays
 
-    return rename_weights(weights)
+    return arrays(weights)
 
 
 def copy_weights(tf_model: Any, torch_model: Any) -> None:

@@ -233,7 +233,7 @@ def build_jax(p: Any) -> Any:
     import numpy
     from flax import nnx
 
-    from reconcile.model_zoo.bricks.flax_modules import Sum, Tied
+    from reconcile.model_zoo.bricks.flax_parts import Sum, Tied
 
     per_head, shared = p.width // p.heads, p.heads // p.groups
     cosine, sine = (numpy.array(table, "float32")[:, None, :] for table in rotation(p))
@@ -308,9 +308,9 @@ def build_jax(p: Any) -> Any:
 
 def arrays_for(weights: Any, p: Any) -> Any:
     """The Flax model's weights: its modules have the names of Keras' layers."""
-    from reconcile.model_zoo.bricks.flax_modules import rename_weights
+    from reconcile.model_zoo.bricks.flax_parts import arrays
 
-    return rename_weights(weights)
+    return arrays(weights)
 
 
 def copy_weights(tf_model: Any, torch_model: Any) -> None:

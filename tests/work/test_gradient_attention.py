@@ -201,7 +201,7 @@ def test_plain_products_on_the_cpu_have_values_and_stay_causal():
     model = Model(lambda: make(mine), *x.shape, device="cpu")
     model.build = lambda device: model.make()
     ops = [op for op in training.record(model, "cpu").ops.values() if "scaled_dot_product_attention" in op.op]
-    torch.testing.assert_close(mine, theirs)
+    torch.testing.assert_close(mine[:1], theirs)  # the second is of the call with other values
     pairs, away = 2 * 3 * 5 * 5 * 4, 2 * 3 * 10 * 4
     assert {op.attrs.get("part", "forward"): (work_of(op).mac, work_of(op).masked) for op in ops} == {
         "forward": (2 * pairs, 2 * away),

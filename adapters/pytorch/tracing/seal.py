@@ -19,7 +19,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
@@ -193,7 +192,7 @@ class Seal:
 
     def _hold(self, key: int, storage: Any, place: tuple[int, int], found: int | None, layer: str) -> None:
         held = self._held.get(key)
-        reference = StorageWeakRef(storage) if held is None else held.reference
+        reference = _weak_reference(storage) if held is None else held.reference
         self._held[key] = Held(reference, place, found, layer)
         if found is not None:
             self._seen.add((place[1], found))
@@ -330,6 +329,12 @@ def set_random_state(state: tuple[Any, ...]) -> None:
     random.setstate(state[1])
     if state[2] is not None:
         sys.modules["numpy"].random.set_state(state[2])
+
+
+def _weak_reference(storage: Any) -> Any:
+    from torch.multiprocessing.reductions import StorageWeakRef  # which PyTorch itself does not import
+
+    return StorageWeakRef(storage)
 
 
 def place_of(storage: Any) -> tuple[int, int]:

@@ -48,10 +48,10 @@ class Tied(nnx.Module):
         return x @ embedding.T
 
 
-def rename_weights(weights: Mapping[str, Any]) -> dict[str, Any]:
+def arrays(weights: Mapping[str, Any]) -> dict[str, Any]:
     """The weights of a Keras model by the paths of a Flax model whose modules have the names of its layers.
 
-    >>> rename_weights({"block_0_norm/gamma": 1})
+    >>> arrays({"block_0_norm/gamma": 1})
     {'block_0_norm.scale': 1}
     """
     return {".".join(NAMES.get(name, name) for name in path.split("/")): array for path, array in weights.items()}
