@@ -36,10 +36,9 @@ from .tracing.nodes import (
     is_leaf,
     is_recomputing,
     newest,
-    storage_of,
 )
 from .tracing.recorder import Recorder, is_work
-from .tracing.records import tensor_record, tensors_in
+from .tracing.records import storage_of, tensor_record, tensors_in
 from .tracing.wrapped_functions import wrap_function
 
 ENGINE = "_engine_run_backward"

@@ -1,5 +1,4 @@
-"""Small Flax modules for the zoo's language models (named sum, position embedding, tied head), and the conversion of Keras weight
-names to Flax."""
+"""Parts of the JAX sides in Flax, and its names for the weights of Keras' layers."""
 
 from __future__ import annotations
 

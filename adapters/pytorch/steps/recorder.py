@@ -37,8 +37,9 @@ from ..lazy import find_unbegun, is_unbegun
 from ..module_tensors import is_lazy
 from ..phases import Pass, TrainingRecorder
 from ..tracing.dispatched_calls import DispatchedCall
-from ..tracing.nodes import TrainingPath, is_leaf, newest, storage_of
+from ..tracing.nodes import TrainingPath, is_leaf, newest
 from ..tracing.recorder import COMPOSITE, LIFTED, OPERATOR, Recorder, is_work
+from ..tracing.records import storage_of
 from ..tracing.seal import StepSeal
 from ..tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_wrapper
 from .frames import called_function, runs

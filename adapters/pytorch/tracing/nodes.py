@@ -136,12 +136,3 @@ def behind(root: Any) -> list[Any]:
                 seen.add(other)
                 stack.append(other)
     return found
-
-
-def storage_of(tensor: torch.Tensor) -> tuple[Any, Any]:
-    """What tells one storage from another, and the storage, to keep it alive."""
-    try:
-        held = tensor.untyped_storage()
-    except (NotImplementedError, RuntimeError):  # sparse and wrapped tensors have none
-        return None, None
-    return held._cdata, held

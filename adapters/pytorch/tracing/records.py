@@ -5,7 +5,7 @@ Python 3.8, torch 1.x and later.
 
 import sys
 from functools import lru_cache
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 import torch
 
@@ -109,6 +109,15 @@ def tensors_in(value: Any) -> List[torch.Tensor]:
     if isinstance(value, (tuple, list)):
         return [t for item in value for t in tensors_in(item)]
     return []
+
+
+def storage_of(tensor: torch.Tensor) -> Tuple[Any, Any]:
+    """What tells one storage from another, and the storage, to keep it alive."""
+    try:
+        held = tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError):  # sparse and wrapped tensors have none
+        return None, None
+    return held._cdata, held
 
 
 def plain(value: Any) -> Any:

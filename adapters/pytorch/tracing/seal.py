@@ -19,15 +19,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
-from torch.utils._pytree import tree_leaves
+from torch.utils import _python_dispatch
 
 from ....core.message import text_of
 from ....core.records import Problem
 from .dispatched_calls import ATEN, DENSE
 from .groups import PROCESSES
-from .nodes import storage_of
-from .records import tensors_in
+from .records import storage_of, tensors_in
 from .wrappers import is_fake, is_wrapper
 
 SMALL, LARGE = 1 << 14, 1 << 22
@@ -118,7 +116,7 @@ class Seal:
         """The state before the call: tensors of the model, in its attributes too, and of its inputs."""
         self.layer = layer
         held = [value for part in module.modules() for value in vars(part).values()]
-        values = [*module.parameters(), *module.buffers(), *tree_leaves(held), *tree_leaves(inputs)]
+        values = [*module.parameters(), *module.buffers(), *_leaves(held), *_leaves(inputs)]
         self._state = [tensor for value in values for tensor in plain_tensors(value)]
         self.hold(self._state)
 
@@ -168,7 +166,7 @@ class Seal:
 
     def check_result(self, result: Any) -> None:
         """The model returns this."""
-        for value in tree_leaves(result):
+        for value in _leaves(result):
             if isinstance(value, torch.Tensor):
                 self.check([value], RETURNED)
             elif type(value).__module__ == "numpy":
@@ -198,7 +196,7 @@ class Seal:
             self._seen.add((place[1], found))
 
     def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str) -> None:
-        with _disable_current_modes(), torch.no_grad():
+        with _python_dispatch._disable_current_modes(), torch.no_grad():
             elements = tensor.detach().cpu().contiguous().clone()
         storage = elements.untyped_storage()
         value = (str(tensor.dtype), tuple(tensor.shape), digest(*place_of(storage), storage))
@@ -215,7 +213,7 @@ class Seal:
 
     def _fill(self, tensors: list[torch.Tensor]) -> None:
         """Give memory that was made without values the same ones in every call."""
-        with _disable_current_modes():
+        with _python_dispatch._disable_current_modes():
             for _, _, storage, _ in self._memory_of(tensors):
                 size = min(storage.nbytes(), LARGE)
                 torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, 0, (size,), (1,)).fill_(FILL)
@@ -309,7 +307,7 @@ def plain_tensors(value: Any) -> list[torch.Tensor]:
         return []
     if not is_wrapper(type(value)):
         return [value]
-    return [tensor for held in tree_leaves(list(vars(value).values())) for tensor in plain_tensors(held)]
+    return [tensor for held in _leaves(list(vars(value).values())) for tensor in plain_tensors(held)]
 
 
 def is_shared() -> bool:
@@ -331,8 +329,14 @@ def set_random_state(state: tuple[Any, ...]) -> None:
         sys.modules["numpy"].random.set_state(state[2])
 
 
+def _leaves(value: Any) -> list[Any]:
+    from torch.utils import _pytree  # which an old PyTorch has not
+
+    return _pytree.tree_leaves(value)
+
+
 def _weak_reference(storage: Any) -> Any:
-    from torch.multiprocessing.reductions import StorageWeakRef  # which PyTorch itself does not import
+    from torch.multiprocessing.reductions import StorageWeakRef  # which an old PyTorch has not
 
     return StorageWeakRef(storage)
 
@@ -368,7 +372,7 @@ def _digest_memory(address: int, size: int) -> int:
 
 
 def _digest_on_device(storage: Any, size: int) -> int:
-    with _disable_current_modes():
+    with _python_dispatch._disable_current_modes():
         held = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, 0, (min(size, LARGE),), (1,))
         words = held.numel() // 8 * 8
         return int(held[:words].view(torch.int64).sum()) ^ int(held[words:].sum()) << 1
@@ -383,7 +387,7 @@ def _parts(tensor: torch.Tensor) -> list[torch.Tensor]:
         return []
     if tensor.layout is torch.strided:
         return [tensor]
-    with _disable_current_modes():
+    with _python_dispatch._disable_current_modes():
         if tensor.layout is torch.sparse_coo:
             return [tensor._indices(), tensor._values()]
         if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
