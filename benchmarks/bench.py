@@ -17,6 +17,7 @@ import ranks
 import running
 import scale
 import scorecard
+import second_call
 import steps
 import three
 import whole
@@ -33,6 +34,7 @@ SECTIONS = {
     "capture": large.capture,
     "execution": execution.execution,
     "running": running.running,
+    "second_call": second_call.second_call,
     "steps": steps.steps,
     "growth": scale.growth,
     "scorecard": scorecard.scorecard,

@@ -223,6 +223,7 @@ class Capture(adapter.Capture):
         model = models.TorchModel(self.pair, params, self._moved_to or self.request.device, self._memory_need())
         model.training = self.request.training
         model.context = self.request.context
+        model.quick = self.request.quick
         model.kept = self._kept
         return model
 

@@ -61,6 +61,7 @@ class TorchModel(Readable):
         self.trial = False  # whether it is made to find out whether it runs on the CPU with weights on meta
         self.compiled = False  # whether torch.compile has compiled it or a part of it
         self.training = ""  # the optimiser's name, where a training step is asked for
+        self.quick = False  # whether it is called once, and values that were computed elsewhere are not looked for
         self.context: Optional[int] = None  # tokens in the cache before the call, where a cache is asked for
         self.arguments: nested.Arguments = ((), {})  # known when the model has been built
         self.kept = {}

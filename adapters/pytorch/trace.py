@@ -63,4 +63,4 @@ def _record(model: TorchModel, device: str) -> Recorder:
             recorder.check_result(result)
         return recorder
 
-    return record_sealed(call, lambda: model.build(device), device)
+    return record_sealed(call, lambda: model.build(device), device, model.quick)

@@ -133,4 +133,4 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
             step(module, inputs, update_of(model), recorder, calls)
         return recorder
 
-    return record_sealed(call, lambda: model.build(device).train(), device)
+    return record_sealed(call, lambda: model.build(device).train(), device, model.quick)

@@ -102,6 +102,7 @@ class WorkerRequest(NamedTuple):
         context: The number of tokens in the model's cache before the call: 0 for the call that fills it, None for a call without
             a
             cache.
+        quick: Whether a PyTorch model is called once.
         lacking: The message if the framework is missing.
         trial: Whether to make a plain call before anything else.
         died: How each earlier process ended that traced.
@@ -125,6 +126,7 @@ class WorkerRequest(NamedTuple):
     training: str = ""
     standard: bool = False
     context: Optional[int] = None
+    quick: bool = False
     lacking: str = ""
     trial: bool = False
     died: Tuple[str, ...] = ()

@@ -67,6 +67,11 @@ OWN_STEP = "the step of the program itself, as it ran: "
 CALLED_WITH = "called with "
 """Start of the note in a trace that lists the inputs of a user's own model."""
 
+CALLED_ONCE = (
+    "the model was called once (--quick): values that were computed outside of its operators were not looked for"
+)
+"""Note of a trace: a second call would have shown them."""
+
 POINTWISE = "tag:pointwise"
 """Attribute of an op of another library that declares itself pointwise."""
 

@@ -104,6 +104,7 @@ def _request(
         training=request.training,
         standard=request.standard,
         context=request.context,
+        quick=request.quick,
     )
 
 

@@ -53,6 +53,7 @@ class RunRequest:
         standard: Whether the user named an optimiser: a compiled model then takes the standard step in place of its own.
         context: The number of tokens in a language model's cache before the call: 0 for the call that fills it with the prompt,
             None for a call without a cache.
+        quick: Whether a PyTorch model is called once, and values that were computed elsewhere are not looked for.
         factories: The user's own models in place of ``model``, ``module:function`` by framework.
         files: Of these, the models that are files, by framework.
         inputs: What the user's own models are called with; () if their code says that.
@@ -79,6 +80,7 @@ class RunRequest:
     training: str = ""
     standard: bool = False
     context: int | None = None
+    quick: bool = False
     factories: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, ModelFile] = field(default_factory=dict)
     inputs: tuple[Input, ...] = ()
@@ -242,6 +244,10 @@ OPTIONS = {
             group=Group.MANNER, takers=(RUN, CHECK, MATRIX, PYTHON), kind=Kind.FILE,
             repeated=True, metavar="FILE.py", baseline=True,
             help="Python file with the work of ops that the tool does not know. Repeatable.",
+        ),
+        Option(
+            "quick", field="quick", read=bool, group=Group.MANNER, takers=(RUN, CHECK, PYTHON), kind=Kind.FLAG, default=False,
+            help="Call a PyTorch model once: values that were computed outside of its operators are not looked for.",
         ),
         Option(
             "quiet", group=Group.PRINT, takers=(RUN, CHECK, MATRIX), kind=Kind.FLAG, default=False, short="-q", report=False,

@@ -101,6 +101,7 @@ def start_workers(
                 training=request.training,
                 standard=request.standard,
                 context=request.context,
+                quick=request.quick,
                 lacking=describe_lacking(framework, request),
                 points=tuple(
                     (dict(p.overrides), tuple((i.name, i.shape, i.dtype) for i in p.inputs), p.fused) for p in points

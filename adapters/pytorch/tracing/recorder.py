@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ....core.records import ON_THREAD, TANGENT, Op, Problem
+from ....core.records import CALLED_ONCE, ON_THREAD, TANGENT, Op, Problem
 from . import higher_order
 from .call_records import kernel_replaced, operator
 from .dispatched_calls import DispatchedCall, SharedRecords, Tally
@@ -211,12 +211,17 @@ R = TypeVar("R", bound=Recorder)
 
 
 def record_sealed(
-    call: Callable[[torch.nn.Module, Seal | None, str], R], make: Callable[[], torch.nn.Module], device: str
+    call: Callable[[torch.nn.Module, Seal | None, str], R],
+    make: Callable[[], torch.nn.Module],
+    device: str,
+    quick: bool = False,
 ) -> R:
     """The recorder of ``call(make(), seal, shaken)``, and what it lacks where tensors have values: see ``seal.prove_sealed``."""
     module = make()
-    if device == "meta" or is_shared():
-        return call(module, None, SAME)
+    if device == "meta" or is_shared() or quick:
+        recorder = call(module, None, SAME)
+        recorder.remarks += [CALLED_ONCE] if quick else []
+        return recorder
     state, seal = random_state(), Seal()
     recorder = call(module, seal, SAME)
     problems, notes = prove_sealed(seal, state, module, make, call)

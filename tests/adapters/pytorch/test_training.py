@@ -218,7 +218,7 @@ def test_products_of_a_recurrent_layer(kind, gates, device):
 @pytest.mark.parametrize("kind", [nn.GRU, *(pytest.param(k, marks=pytest.mark.slow) for k in (nn.LSTM, nn.RNN))])
 def test_a_step_on_the_cpu_has_the_values_of_a_step(kind, monkeypatch):
     """A hook that computes more of a gradient that is not zero, and the weights after a step that is made once."""
-    monkeypatch.setattr(training, "record_sealed", lambda call, make, device: call(make(), None, SAME))
+    monkeypatch.setattr(training, "record_sealed", lambda call, make, *_: call(make(), None, SAME))
 
     def hooked():
         net = Recurrent(kind)

@@ -14,10 +14,11 @@ import pytest
 torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 
+import reconcile  # noqa: E402
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
 from reconcile.adapters.pytorch.tracing.seal import COMPUTED, FEW, LARGE, Seal  # noqa: E402
-from reconcile.core.records import POINTWISE  # noqa: E402
+from reconcile.core.records import CALLED_ONCE, POINTWISE  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
 WEIGHT = np.linspace(-1, 1, 16, dtype=np.float32).reshape(4, 4)
@@ -258,6 +259,18 @@ HARMLESS = {
 @pytest.mark.parametrize("way", HARMLESS)
 def test_constants_decisions_and_copies_are_no_work(way, of):
     assert problems(HARMLESS[way], of) == []
+
+
+def test_quick_calls_once_and_says_so():
+    model = Rows(net(WAYS["one number"]), 10, 4, device="cpu")
+    model.quick = True
+    trace = inference.trace(model)
+    assert (trace.problems, CALLED_ONCE in trace.notes) == ((), True)
+    for quick in (True, False):
+        run = reconcile.run(
+            torch=torch.nn.Linear(4, 4), inputs=torch.ones(2, 4), counters=["flop_counter"], quick=quick
+        )
+        assert ("--quick" in run.cite()) == quick
 
 
 def test_few_numbers_may_come_back_changed():
