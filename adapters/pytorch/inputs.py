@@ -28,7 +28,7 @@ class Inputs:
     def tensor(self, leaf: Any) -> torch.Tensor:
         """The tensor for a leaf: a tensor at hand, an array, or a shape and a dtype."""
         if id(leaf) not in self._made:
-            self._made[id(leaf)] = (leaf, self._new(leaf))
+            self._made[id(leaf)] = (leaf, _with_attributes(self._new(leaf), leaf))
         return self._made[id(leaf)][1]
 
     def _new(self, leaf: Any) -> torch.Tensor:
@@ -61,6 +61,16 @@ class Inputs:
         place = torch.empty((0,), dtype=leaf.dtype, device=self.device)
         with torch.no_grad():
             return place.set_(self._storages[key][1], leaf.storage_offset(), tuple(leaf.shape), leaf.stride())
+
+
+def _with_attributes(made: torch.Tensor, leaf: Any) -> torch.Tensor:
+    """The tensor with what a leaf has beside its values: its attributes, and whether it requires a gradient."""
+    if isinstance(leaf, torch.Tensor) and made is not leaf:
+        for name, value in vars(leaf).items():
+            setattr(made, name, value)
+        if leaf.requires_grad:
+            made.requires_grad_()
+    return made
 
 
 def _has_storage(leaf: torch.Tensor) -> bool:

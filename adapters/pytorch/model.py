@@ -178,6 +178,11 @@ class TorchModel(Readable):
         made = Inputs("meta" if self.weightless else device)
         return [made.tensor(leaf) for leaf in nested.leaves(self.arguments, is_leaf)]
 
+    @property
+    def trains_inputs(self) -> bool:
+        """Whether a tensor that it is called with requires a gradient."""
+        return any(getattr(leaf, "requires_grad", False) for leaf in nested.leaves(self.arguments, is_leaf))
+
     def _fill_arguments(self, arguments: nested.Arguments, device: str) -> nested.Arguments:
         """These arguments with a tensor for every leaf, as ``example`` makes them."""
         return nested.change_leaves(arguments, is_leaf, Inputs("meta" if self.weightless else device).tensor)

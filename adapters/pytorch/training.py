@@ -1,7 +1,7 @@
 """The trace of one training step of a PyTorch model: forward, loss, both kinds of gradients, and the optimiser's step.
 
 The loss is the mean of squares of every floating output, summed over the outputs.  Gradients come from
-``backward()``: the parameters that require one get theirs, and gradients of the model's input are never computed.  Recurrent
+``backward()``: the parameters that require one get theirs, and so do inputs at hand that do.  Recurrent
 layers and attention are recorded as one op each way, as in inference (tracing/fused_gradients.py).
 """
 
@@ -112,9 +112,10 @@ def trace(model: TorchModel, died: tuple[str, ...] = ()) -> Trace:
 
 def note(model: TorchModel) -> str:
     """What the step is, for the report."""
+    of_inputs = "and the inputs that require one" if model.trains_inputs else "(none with respect to the model's input)"
     return (
         "one training step: forward in train mode; loss: the mean of squares of every floating output, summed; gradients "
-        f"with respect to the parameters (none with respect to the model's input); one step of {update_of(model).title}, "
+        f"with respect to the parameters {of_inputs}; one step of {update_of(model).title}, "
         "one parameter after the other"
     )
 

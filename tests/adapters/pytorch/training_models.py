@@ -22,7 +22,7 @@ class Model:
     """What makes the network, the shape of its input, the optimiser."""
 
     def __init__(self, make, *shape, optimizer="sgd", device="meta", dtype=torch.float32):
-        self.quick = False
+        self.quick = self.trains_inputs = False
         self.make, self.shape, self.training, self.device, self.dtype = make, shape, optimizer, device, dtype
 
     def build(self, device):

@@ -1,0 +1,47 @@
+"""What an input at hand has beside its values is there in every call: whether it requires a gradient, and its attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import reconcile
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.frameworks
+SIZE, ROWS = 4, 10
+PRODUCT = 2 * ROWS * SIZE * SIZE
+
+
+class Asks(torch.nn.Module):
+    """Multiplies once more for an input that requires a gradient, and once more for one that is marked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(SIZE, SIZE)
+
+    def forward(self, x: Any) -> Any:
+        y = self.layer(x)
+        y = self.layer(y) if x.requires_grad else y
+        return self.layer(y) if getattr(x, "marked", False) else y
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("marked", [False, True])
+def test_an_input_keeps_what_a_model_may_ask_for(requires_grad: bool, marked: bool) -> None:
+    x = torch.ones(ROWS, SIZE, requires_grad=requires_grad)
+    x.marked = marked
+    run = reconcile.run(torch=Asks(), inputs=x, counters=["flop_counter"])
+    assert [figure.flops for figure in run.verdict.figures] == [PRODUCT * (1 + requires_grad + marked)]
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_an_input_that_requires_a_gradient_gets_it(requires_grad: bool) -> None:
+    """Of a layer: forward, the gradient of its weight, and that of its input where somebody wants it."""
+    x = torch.ones(ROWS, SIZE, requires_grad=requires_grad)
+    run = reconcile.run(torch=torch.nn.Linear(SIZE, SIZE), inputs=x, counters=["flop_counter"], pass_="training")
+    assert [figure.flops for figure in run.verdict.figures] == [PRODUCT * (2 + requires_grad)]
+    (trace,) = run.result.traces
+    assert [note for note in trace.notes if "and the inputs that require one" in note] != [] or not requires_grad
