@@ -1,4 +1,5 @@
-"""Helpers for the rules of PyTorch counters: names of classes and functions, sizes, counts per element, recurrent layers.
+"""Helpers that the rules of several counters share, most of them for PyTorch: names of classes and functions, sizes, products,
+convolutions, pools, norms, counts per element, recurrent layers.
 
 For a recurrent layer they give the work of one step, and the sum over all steps and layers.
 """

@@ -1,4 +1,5 @@
-"""Arguments of a language model's call with a key-value cache, for ``--pass prefill`` and ``--pass decode``.
+"""Arguments of a language model's call with a key-value cache, for ``--pass prefill`` and ``--pass decode``, and a copy of that
+cache for each call.
 
 A prefill reads the prompt and fills the cache; a decoding step reads one more token of each sequence.  A model takes part if
 its ``forward`` takes ``use_cache`` and a cache (``past_key_values`` or ``cache_params``), and returns the cache under the same

@@ -1,4 +1,5 @@
-"""Assigns the log lines of one call to the gradients that it computes, by their sizes and by the pass that oneDNN names.
+"""Matrix products that convolutions and attention consist of in the logs of MKL and oneDNN, forward and backward, and the log
+lines that belong to each gradient of a call, by their sizes and by the pass that oneDNN names.
 
 A call that computes several gradients has a record for each (``part``), and each record has all lines of the call. A line belongs
 to one part: one that no size assigns goes to the first, where it is a residual. Lines without sizes count nothing and stay with

@@ -1,4 +1,4 @@
-"""Bridge from XLA's cost analysis to the JAX trace, layer by layer.
+"""Explains the difference between XLA's cost analysis and the JAX trace, layer by layer, with a cause for each part (a bridge).
 
 A product that XLA met and one that ran are the same if they are in one layer and XLA's formula gives both the same count; there
 must be as many of them in the program as the trace has equations. Every other primitive is one instruction, or several, of known

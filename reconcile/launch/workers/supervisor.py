@@ -1,4 +1,5 @@
-"""Supervises one framework's worker process: a time limit, a crash or an out-of-memory kill fails a task, not the run."""
+"""Runs the tasks of a framework in a worker process, which is confined if it loads an untrusted file. A crash, a time limit or an
+out-of-memory kill fails one task, and a new process does the rest; a user's own model that causes it is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The runs of decode, the cheapest first: traces, then counters, then recipes, which build the model in another way."""
+"""The single runs that sources.py makes for decode: here (traces, then counters if they are needed), in another environment, or
+of a counter that builds the model in another way (a recipe). Each says what is missing."""
 
 from __future__ import annotations
 
