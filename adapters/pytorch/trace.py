@@ -15,9 +15,9 @@ from .model import TorchModel, versions
 from .tracing import higher_order
 from .tracing.fused_calls import FusedCalls
 from .tracing.module_path import ModulePath
-from .tracing.numpy_crossings import VALUES_LEFT_PYTORCH, keep_numbers
+from .tracing.numpy_crossings import keep_numbers
 from .tracing.recorder import Recorder, record_sealed
-from .tracing.seal import Seal, StepSeal
+from .tracing.seal import Seal
 from .tracing.trace_device import record_model
 from .tracing.trace_notes import depends_on, keep_fast_path, of_ways
 from .tracing.unrecorded_work import THREAD
@@ -41,12 +41,8 @@ def finish_trace(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Tra
         Problem(layer, SCRIPT, layer, TORCHSCRIPT_RUNS_KERNELS % kind) for layer, kind in kernels.items() if kind
     ]
     problems += [Problem(layer, THREAD, layer, recorder.unfollowed) for layer in dict.fromkeys(recorder.path.unseen)]
-    outside = recorder.seal.problems() if isinstance(recorder.seal, StepSeal) else recorder.outside
     named = {problem.layer for problem in problems}
-    problems += recorder.elsewhere + [problem for problem in outside if problem.layer not in named]
-    problems += [
-        Problem(layer, "(numpy)", layer, VALUES_LEFT_PYTORCH) for layer in dict.fromkeys(recorder.crossings.back)
-    ]
+    problems += recorder.elsewhere + [problem for problem in recorder.find_outside() if problem.layer not in named]
     notes += tuple(depends_on(ops)) + tuple(recorder.remarks)
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
 

@@ -21,7 +21,7 @@ from ...shared.refusal import BeyondCounter
 from ..model import versions
 from ..trace import finish_trace
 from ..tracing.higher_order import disable_compilation, run_uncompiled
-from ..tracing.numpy_crossings import LEAVING, MAKING
+from ..tracing.numpy_crossings import LEAVING
 from ..tracing.wrapped_functions import wrap_function
 from .frames import called_by
 from .recorded_model import RecordedModel
@@ -49,26 +49,20 @@ NOTHING_RAN = "nothing ran in the step: no operator of PyTorch was called on thi
 
 @contextmanager
 def crossings(recorder: StepRecorder) -> Iterator[None]:
-    """Within this, the recorder is told where values leave for numpy and come back.
+    """Within this, the recorder is told where values leave for numpy or a list."""
 
-    A mode of functions would tell the same (fused_calls.py), and be called for every attribute of a tensor that anybody reads.
-    """
+    def watch(function: Any) -> Any:
+        @wraps(function)
+        def leave_watched(value: Any, *args: Any, **kwargs: Any) -> Any:
+            recorder.crossings.note_left(value, recorder.path.current)
+            return function(value, *args, **kwargs)
 
-    def watch(leaves: bool) -> Callable[[Any], Any]:
-        def wrap(function: Any) -> Any:
-            @wraps(function)
-            def run_watched(*args: Any, **kwargs: Any) -> Any:
-                return recorder.crossings.call(function, args, kwargs, recorder.path.current, leaves=leaves)
-
-            return run_watched
-
-        return wrap
+        return leave_watched
 
     with ExitStack() as stack:
-        for owner, names in ((torch.Tensor, LEAVING), (torch, MAKING)):
-            for name in names:
-                if hasattr(owner, name):
-                    stack.enter_context(wrap_function(owner, name, watch(owner is torch.Tensor)))
+        for name in LEAVING:
+            if hasattr(torch.Tensor, name):
+                stack.enter_context(wrap_function(torch.Tensor, name, watch))
         yield
 
 

@@ -32,19 +32,23 @@ from ....core.records import (
     OTHER,
     RECOMPUTATION,
     Op,
+    Problem,
 )
 from ..lazy import find_unbegun, is_unbegun
 from ..module_tensors import is_lazy
 from ..phases import Pass, TrainingRecorder
 from ..tracing.dispatched_calls import DispatchedCall
 from ..tracing.nodes import TrainingPath, is_leaf, newest
-from ..tracing.recorder import COMPOSITE, LIFTED, OPERATOR, Recorder, is_work
+from ..tracing.numpy_crossings import VALUES_LEFT_PYTORCH, Crossings
+from ..tracing.recorder import COMPOSITE, OPERATOR, Recorder, is_work
 from ..tracing.records import storage_of
 from ..tracing.seal import StepSeal
 from ..tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_wrapper
 from .frames import called_function, runs
 from .path import StepPath
 
+LIFTED = "aten.lift_fresh"
+"""The operator by which data of the program become a tensor."""
 OPTIMIZER_LAYER = "(optimizer)"
 """Layer of what an optimiser does: it handles parameters of several layers at once."""
 AFTER_LAYER = "(after the call)"
@@ -88,6 +92,7 @@ class StepRecorder(TrainingRecorder):
         self._whole: DTensorCall | None = None  # the call on whole tensors that a part of is computed now
         super().__init__(TrainingPath(torch.nn.Module()), torch.nn.Module())
         self.seal: StepSeal = StepSeal(self.where, self._weights.__contains__)
+        self.crossings = Crossings()
         self.path = StepPath(models, self._meet_modules, self._note_call, self._note_return)
 
     # Names and calls of models.
@@ -243,6 +248,11 @@ class StepRecorder(TrainingRecorder):
         if op.op == LIFTED:
             self.crossings.note_lifted(call.out)
         return op
+
+    def find_outside(self) -> list[Problem]:
+        """See Recorder."""
+        layers = dict.fromkeys(self.crossings.back)
+        return self.seal.problems() + [Problem(layer, "(numpy)", layer, VALUES_LEFT_PYTORCH) for layer in layers]
 
     def add(self, op: Op) -> None:
         """See Recorder."""

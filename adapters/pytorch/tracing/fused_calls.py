@@ -33,8 +33,6 @@ class FusedCalls(TorchFunctionMode):
         # PyTorch asks for every attribute of a tensor that anybody reads, too
         if type(func).__hash__ is None or not self._concerns(func) or not self.is_own_call:
             return func(*args, **kwargs)
-        if self.recorder.crossings.concerns(func):
-            return self.recorder.crossings.call(func, args, kwargs, self.recorder.path.current)
         if any(map(is_wrapper, types)) and not any(map(is_jagged, types)):
             return func(*args, **kwargs)  # its sizes are those of the whole, and parts of it run
         if not self.stands(tensors_in([*args, *kwargs.values()])):
@@ -44,9 +42,7 @@ class FusedCalls(TorchFunctionMode):
         return func(*args, **kwargs) if kwargs else self.recurrent_call(self.recurrent[func], func, args)
 
     def _concerns(self, func: Any) -> bool:
-        attends = func is torch.nn.functional.scaled_dot_product_attention
-        leaves = self.recorder.seal is None and self.recorder.crossings.concerns(func)
-        return attends or func in self.recurrent or leaves
+        return func is torch.nn.functional.scaled_dot_product_attention or func in self.recurrent
 
     @property
     def is_own_call(self) -> bool:

@@ -1,15 +1,14 @@
-"""Detects tensors that leave PyTorch for numpy or DLPack and come back: no dispatcher sees the operations in between.
+"""Detects, in a program's step, values that leave PyTorch as an array or a list before data come back: no dispatcher sees what is
+computed in between. In a call that can be made twice, seal.py finds that and more.
 
-A tensor of floating numbers leaves by ``numpy()``, ``__array__`` or ``__dlpack__``; data come back where PyTorch calls
-``lift_fresh`` on data that are no constant of the program (launches.py makes such a call for DLPack and buffers).  Single
-numbers (``item``), lists (``tolist``) and shapes do not count as data: decisions that a program takes on them are no work of
-the model.
+A tensor of floating numbers leaves by the methods of ``LEAVING``; floating data come back where PyTorch calls ``lift_fresh``
+(launches.py makes such a call for DLPack and buffers). Single numbers (``item``), whole numbers and shapes do not count as data:
+decisions that a program takes on them are no work of the model.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Callable
@@ -22,49 +21,37 @@ VALUES_LEFT_PYTORCH = (
     "its values left PyTorch here, for numpy or by DLPack, and data came back later in the call: the work done in between is "
     "not recorded"
 )
-LEAVING = ("numpy", "__array__", "__dlpack__")
+LEAVING = ("numpy", "tolist", "__array__", "__dlpack__")
+"""Methods of tensors by which values leave."""
 MAKING = ("tensor", "as_tensor", "asarray")
+"""Functions that make tensors of numbers."""
 NUMBERS = "_reconcile_numbers"
 """Attribute of a tensor on meta: the program's own numbers, which it was made of, and the version that had them."""
 
 
 class Crossings:
-    """Where values left, in the order of the call, and which of these layers got arrays back."""
+    """Where values left, in the order of the step, and which of these layers got data back."""
 
     def __init__(self) -> None:
         self.left: list[str] = []
         self.back: list[str] = []
-        self.constant = False  # whether the program makes a tensor of its own numbers now
-        methods = [getattr(torch.Tensor, name, None) for name in LEAVING]
-        makers = [getattr(torch, name, None) for name in MAKING]
-        # A mode of functions meets the originals, and another trace or step of this process may have wrapped them.
-        self._leaving = {inspect.unwrap(method) for method in methods if method is not None}
-        self._making = {inspect.unwrap(maker) for maker in makers if maker is not None}
 
-    def concerns(self, func: Any) -> bool:
-        """Whether a function takes values out of PyTorch or makes a tensor."""
-        return func in self._leaving or func in self._making
-
-    def call(
-        self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any], layer: str, leaves: bool | None = None
-    ) -> Any:
-        """Call such a function, and note that values left; a tensor that it makes of anything but an array is a constant.
-        ``leaves`` says which of both it is, if that is known."""
-        value = args[0] if args else None
-        if func in self._leaving if leaves is None else leaves:
-            if isinstance(value, torch.Tensor) and is_data(value) and (value.is_floating_point() or value.is_complex()):
-                self.left.append(layer)
-            return func(*args, **kwargs)
-        self.constant = not type(value).__module__.startswith("numpy")
-        try:
-            return func(*args, **kwargs)
-        finally:
-            self.constant = False
+    def note_left(self, value: Any, layer: str) -> None:
+        """The values of a tensor leave in this layer."""
+        if _is_data(value):
+            self.left.append(layer)
 
     def note_lifted(self, value: Any) -> None:
-        """A tensor was made of fresh data: of an array, if it is no constant."""
-        if self.left and not self.constant and isinstance(value, torch.Tensor) and is_data(value):
+        """A tensor was made of fresh data."""
+        if self.left and _is_data(value):
             self.back, self.left = self.back + self.left, []
+
+
+def _is_data(value: Any) -> bool:
+    """Whether it is a tensor of several numbers that are no whole ones."""
+    if not isinstance(value, torch.Tensor) or value.is_meta or value.numel() < 2:
+        return False
+    return value.is_floating_point() or value.is_complex()
 
 
 @contextmanager
@@ -101,8 +88,3 @@ def numbers_of(tensor: torch.Tensor) -> list[int] | None:
         return values
     numbers, version = getattr(tensor, NUMBERS, ((), None))
     return list(numbers) if version is not None and version == tensor._version else None
-
-
-def is_data(tensor: torch.Tensor) -> bool:
-    """Whether a tensor holds more than one number."""
-    return not tensor.is_meta and tensor.numel() > 1

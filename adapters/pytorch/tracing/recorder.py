@@ -22,7 +22,6 @@ from .followed_calls import Tangents
 from .fused_calls import FusedCalls
 from .launches import see, unsee
 from .module_path import ModulePath
-from .numpy_crossings import Crossings
 from .records import tensors_in
 from .seal import SAME, Seal, StepSeal, is_shared, prove_sealed, random_state, shake
 from .threads import record_new_threads
@@ -33,8 +32,6 @@ RAN_ON_EARLIER_THREAD = (
     "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
 )
 KERNEL_REPLACED = "its kernel is not PyTorch's own, and what that one computes is not recorded"
-LIFTED = "aten.lift_fresh"
-"""The operator by which data of the program become a tensor."""
 NO_WORK, OPERATOR, COMPOSITE, HIGHER_ORDER = range(4)
 """Kinds of what is dispatched: the profiler's marks, an operator, one that is taken apart, one that runs functions."""
 
@@ -56,7 +53,6 @@ class Recorder(TorchDispatchMode):
         self.paused = False
         self.on_thread = False  # whether it follows a thread that the model started
         self.around: Any = None  # calls each operator for the recorder, if a counter watches the calls
-        self.crossings = Crossings()
         self.tangents = Tangents()
         self.elsewhere: list[Problem] = []
         self.outside: list[Problem] = []  # what a second call shows to be computed by no operator
@@ -144,8 +140,6 @@ class Recorder(TorchDispatchMode):
         op = self._records.record(call, layer)
         if self.tangents.has(call.inputs):
             op = op._replace(attrs=dict(op.attrs, **{TANGENT: True}))
-        if op.op == LIFTED:
-            self.crossings.note_lifted(call.out)
         return op
 
     def open_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -181,6 +175,10 @@ class Recorder(TorchDispatchMode):
         if self.seal is not None:
             self.seal.check_state()
 
+    def find_outside(self) -> list[Problem]:
+        """What was computed by no operator."""
+        return self.outside
+
     def check_result(self, result: Any) -> None:
         """The call returned this."""
         if self.seal is not None:
@@ -201,7 +199,7 @@ class Recorder(TorchDispatchMode):
     def beside(self, layer: str) -> Iterator[None]:
         """On a thread of the model's own, started in that layer: what it runs is recorded here, too."""
         twin = Recorder(self.path)
-        twin._tally, twin._lock, twin.crossings, twin.on_thread = self._tally, self._lock, self.crossings, True
+        twin._tally, twin._lock, twin.on_thread = self._tally, self._lock, True
         twin.seal = self.seal
         with FusedCalls(twin), twin, self.path.within(layer):
             yield

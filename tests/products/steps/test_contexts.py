@@ -86,7 +86,7 @@ def test_nothing_stays_behind() -> None:
 
     def watched() -> list[object]:
         return [
-            torch.autograd._engine_run_backward, torch.Tensor.numpy, torch.as_tensor, threading.Thread.start,
+            torch.autograd._engine_run_backward, torch.Tensor.numpy, torch.Tensor.tolist, threading.Thread.start,
             utils._hop_compile_and_call, flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG,
             eval_frame._stance, checkpoint._CheckpointFrame,
             dict(module._global_forward_hooks), dict(module._global_forward_pre_hooks),

@@ -184,6 +184,16 @@ def through_numpy(net: nn.Module) -> None:
     train(net, rows() + torch.from_numpy(array @ array.T).sum())
 
 
+def through_lists(net: nn.Module) -> None:
+    rows_ = net(rows()).detach().numpy() @ numpy.ones((OUT, IN), numpy.float32)
+    train(net, torch.tensor(rows_.tolist()))
+
+
+def in_python(net: nn.Module) -> None:
+    lines = net(rows()).tolist()
+    train(net, torch.tensor([[sum(line)] * IN for line in lines]))
+
+
 def by_a_kernel(net: nn.Module) -> None:
     out = torch.empty_like(rows())
     ctypes.memmove(out.data_ptr(), rows().data_ptr(), out.nbytes)
@@ -221,6 +231,8 @@ WITHHELD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a thread": (on_a_thread, "it ran on another thread"),
     "a backward pass on a thread": (back_on_a_thread, "it ran on another thread"),
     "numpy between tensors": (through_numpy, "its values left PyTorch here"),
+    "numpy, and back as lists": (through_lists, "its values left PyTorch here"),
+    "Python's own sums": (in_python, "its values left PyTorch here"),
     "a kernel of an extension": (by_a_kernel, "something else wrote memory that an operator had left"),
     "numpy in a weight": (into_a_weight, "something else wrote memory that an operator had left"),
     "numpy in a result": (into_a_result, "something else wrote memory that an operator had left"),
