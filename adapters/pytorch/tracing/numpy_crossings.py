@@ -17,7 +17,9 @@ import torch
 
 from .wrapped_functions import wrap_function
 
-VALUES_LEFT_PYTORCH = "its values left PyTorch here, as an array or a list, and data came back later: the work done in between is not recorded"
+VALUES_LEFT_PYTORCH = (
+    "its values left PyTorch here, as an array or a list, and data came back later: the work in between is not recorded"
+)
 LEAVING = ("numpy", "tolist", "__array__", "__dlpack__")
 """Methods of tensors by which values leave."""
 MAKING = ("tensor", "as_tensor", "asarray")
