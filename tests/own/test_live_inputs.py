@@ -45,3 +45,16 @@ def test_an_input_that_requires_a_gradient_gets_it(requires_grad: bool) -> None:
     assert [figure.flops for figure in run.verdict.figures] == [PRODUCT * (2 + requires_grad)]
     (trace,) = run.result.traces
     assert [note for note in trace.notes if "and the inputs that require one" in note] != [] or not requires_grad
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.complex64])
+def test_a_module_that_the_program_keeps_is_as_it_was(dtype: Any) -> None:
+    """Whatever a second call of it is made with: the factory returns the one module, not a fresh one."""
+    kept = torch.nn.Linear(SIZE, SIZE, dtype=dtype)
+    kept.register_buffer("mask", torch.tensor([0.0, -float("inf"), float("nan"), 1.0]).to(dtype))
+    x = torch.ones(ROWS, SIZE, dtype=dtype)
+    before = {name: value.clone() for name, value in kept.state_dict().items()}
+    given = x.clone()
+    reconcile.run(torch=lambda: (torch.nn.Sequential(kept), (x,)), counters=["flop_counter"])
+    torch.testing.assert_close(dict(kept.state_dict()), before, rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(x, given, rtol=0, atol=0)

@@ -14,7 +14,7 @@ import random
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -33,8 +33,15 @@ SMALL, LARGE = 1 << 14, 1 << 22
 SAMPLES, SAMPLE = 64, 1 << 12
 """How many pieces of a larger storage are looked at, and the bytes of each: a cache that is never used whole stays untouched."""
 SHAKE = 1 - 2**-10
-"""Factor of floating values in the second call: small enough that a program takes the same branches, and numbers between 0 and 1
+"""Factor of floating inputs in the second call: small enough that a program takes the same branches, and numbers between 0 and 1
 stay there."""
+BITS = {
+    torch.float64: (torch.int64, 42),
+    torch.float32: (torch.int32, 13),
+    torch.float16: (torch.int16, 0),
+    torch.bfloat16: (torch.int16, 0),
+}
+"""The bit of each dtype that is flipped in weights, near 2**-10 of a value, and the integers by which it is."""
 SAME, SCALED, REORDERED = "", "scaled", "reordered"
 """What the second call is given for inputs; an order is looked for where whole numbers came in that may be indices."""
 FEW = 8
@@ -289,16 +296,37 @@ def find_computed(first: Seal, second: Seal) -> list[Entry]:
     return arrays if few else computed
 
 
-def shake(tensors: Iterable[Any], how: str = SCALED) -> None:
+def shake(inputs: Iterable[Any], how: str) -> None:
     """Give floating tensors other values, in place."""
     with torch.no_grad():
-        found = {id(tensor): tensor for value in tensors for tensor in plain_tensors(value)}
-        for tensor in found.values():
-            if tensor.is_floating_point() or tensor.is_complex():
-                with suppress(RuntimeError, NotImplementedError):  # tensors of inference, numbers without products
-                    tensor.mul_(SHAKE)
-                    if how == REORDERED:
-                        tensor.copy_(tensor.roll(1))
+        for tensor in _floating(inputs):
+            tensor.mul_(SHAKE)
+            if how == REORDERED:
+                tensor.copy_(tensor.roll(1))
+
+
+@contextmanager
+def other_weights(module: torch.nn.Module) -> Iterator[None]:
+    """Within this, weights and buffers have other values, and afterwards their own: whoever made the module may keep it."""
+    _flip_bits(module)
+    try:
+        yield
+    finally:
+        _flip_bits(module)
+
+
+def _flip_bits(module: torch.nn.Module) -> None:
+    for tensor in _floating([*module.parameters(), *module.buffers()]):
+        real = torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor.detach()
+        if real.dtype in BITS:
+            kind, bit = BITS[real.dtype]
+            with suppress(RuntimeError):  # an element that is seen in several places
+                real.view(kind).bitwise_xor_(real.isfinite().to(kind) << bit)
+
+
+def _floating(values: Iterable[Any]) -> list[torch.Tensor]:
+    found = {id(tensor): tensor for value in values for tensor in plain_tensors(value)}
+    return [t for t in found.values() if not t.is_meta and (t.is_floating_point() or t.is_complex())]
 
 
 def plain_tensors(value: Any) -> list[torch.Tensor]:
@@ -456,9 +484,9 @@ def prove_sealed(
             seal = Seal(bool(arrays))
             try:
                 called = make()
-                shake([*called.parameters(), *called.buffers()])
                 set_random_state(state)
-                call(called, seal, shaken)
+                with other_weights(called):
+                    call(called, seal, shaken)
                 return find_computed(first, seal)
             except Exception as error:  # whatever that code does
                 why = why or f"{type(error).__name__}: {text_of(error).strip().splitlines()[0][:120]}"
