@@ -130,7 +130,7 @@ class Seal:
     def check_state(self) -> None:
         """The call is over: what the next one finds."""
         self.check(self._state, STATE)
-        self.check([tensor.grad for tensor in self._state if tensor.grad is not None], STATE)
+        self.check([tensor.grad for tensor in self._state if tensor.is_leaf and tensor.grad is not None], STATE)
 
     def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
         """An operator is about to read these. ``within`` says that it is a part of a call that is recorded whole: nothing of the
@@ -176,7 +176,7 @@ class Seal:
         for value in _leaves(result):
             if isinstance(value, torch.Tensor):
                 self.check([value], RETURNED)
-            elif type(value).__module__ == "numpy":
+            elif getattr(getattr(value, "dtype", None), "kind", "") in ("f", "c", "i", "u"):  # of numpy
                 self.check([torch.as_tensor(value)], RETURNED)
             else:
                 self._enter_numbers(value, RETURNED, (int, float, complex))
@@ -206,14 +206,16 @@ class Seal:
         with _python_dispatch._disable_current_modes(), torch.no_grad():
             elements = tensor.detach().cpu().contiguous().clone()
         storage = elements.untyped_storage()
-        value = (str(tensor.dtype), tuple(tensor.shape), digest(*place_of(storage), storage))
+        place = place_of(storage)
+        value = (str(tensor.dtype), place[1], digest(*place, storage))
         self.entries.append(Entry(layer, _name(reader), reason, value))
 
     def _enter_numbers(self, value: Any, reader: Any, kinds: tuple[type, ...]) -> None:
         if type(value) in kinds:
-            if value not in self.numbers:
-                self.numbers.add(value)
-                self.entries.append(Entry(self.layer(), _name(reader), OTHER_NUMBER, value))
+            known = value if value == value else "nan"
+            if known not in self.numbers:
+                self.numbers.add(known)
+                self.entries.append(Entry(self.layer(), _name(reader), OTHER_NUMBER, known))
         elif isinstance(value, (list, tuple)):
             for each in value:
                 self._enter_numbers(each, reader, kinds)

@@ -196,6 +196,7 @@ def test_what_is_returned_or_stays_counts_as_what_is_read():
     assert problems(lambda layer, x: (kernel(product(x), layer.held), x)[1], make=outside) == [(COMPUTED, "")]
     assert problems(lambda layer, x: (float(product(x).sum()), x), make=outside) == [(COMPUTED, "")]
     assert problems(lambda layer, x: (x.sum().item(), x), make=outside) == []
+    assert problems(lambda layer, x: (np.array(["a name"]), np.arange(3), x * 2), make=outside) == []
 
 
 def branch(_, x):
@@ -249,12 +250,15 @@ HARMLESS = {
     "written as out": lambda _, x: torch.mul(x.detach(), 2, out=torch.empty(10, 4)),
     "never written": lambda _, x: x + torch.empty(10, 4) + torch.empty(10, 4, dtype=torch.bfloat16),
     "a distribution": lambda _, x: x + torch.empty(10, 4).normal_(),
+    "no number": lambda _, x: x.nan_to_num() + torch.full((4,), float("nan")).nan_to_num(),
+    "nested": lambda _, x: torch.nested.nested_tensor([[1.0], [2.0, 3.0]]).to_padded_tensor(0.0).sum() + x,
     "nothing": lambda _, x: torch.cat([x, torch.empty(0, 4)]),
     "given back": taken_again(lambda: torch.ones(4)),
     "given back at once": taken_again(lambda: 0),
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*nested tensors is in prototype")
 @pytest.mark.parametrize("of", PASSES)
 @pytest.mark.parametrize("way", HARMLESS)
 def test_constants_decisions_and_copies_are_no_work(way, of):
