@@ -110,7 +110,7 @@ class Seal:
     """What the operators of one call left in memory, and what came in otherwise; without ``memory``, numbers alone."""
 
     def __init__(self, memory: bool = True) -> None:
-        self.memory = memory
+        self.memory = memory and hasattr(torch.Tensor, "untyped_storage")  # PyTorch 2.0
         self.layer: Callable[[], str] = str  # the layer that runs now
         self.entries: list[Entry] = []
         self.numbers: set[Any] = set()  # that the program passed to an operator
@@ -362,7 +362,8 @@ def set_random_state(state: tuple[Any, ...]) -> None:
 def _leaves(value: Any) -> list[Any]:
     from torch.utils import _pytree  # which an old PyTorch has not
 
-    return _pytree.tree_leaves(value)
+    leaves: list[Any] = _pytree.tree_flatten(value)[0]
+    return leaves
 
 
 def _weak_reference(storage: Any) -> Any:
