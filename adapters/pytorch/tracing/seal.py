@@ -35,12 +35,7 @@ SAMPLES, SAMPLE = 64, 1 << 12
 SHAKE = 1 - 2**-10
 """Factor of floating inputs in the second call: small enough that a program takes the same branches, and numbers between 0 and 1
 stay there."""
-BITS = {
-    torch.float64: (torch.int64, 42),
-    torch.float32: (torch.int32, 13),
-    torch.float16: (torch.int16, 0),
-    torch.bfloat16: (torch.int16, 0),
-}
+BITS = {"float64": ("int64", 42), "float32": ("int32", 13), "float16": ("int16", 0), "bfloat16": ("int16", 0)}
 """The bit of each dtype that is flipped in weights, near 2**-10 of a value, and the integers by which it is."""
 SAME, SCALED, REORDERED = "", "scaled", "reordered"
 """What the second call is given for inputs; an order is looked for where whole numbers came in that may be indices."""
@@ -320,8 +315,9 @@ def other_weights(module: torch.nn.Module) -> Iterator[None]:
 def _flip_bits(module: torch.nn.Module) -> None:
     for tensor in _floating([*module.parameters(), *module.buffers()]):
         real = torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor.detach()
-        if real.dtype in BITS:
-            kind, bit = BITS[real.dtype]
+        name, bit = BITS.get(str(real.dtype).replace("torch.", ""), ("", 0))
+        if name:
+            kind = getattr(torch, name)
             with suppress(RuntimeError):  # an element that is seen in several places
                 real.view(kind).bitwise_xor_(real.isfinite().to(kind) << bit)
 
