@@ -38,7 +38,8 @@ def need_log(*inputs: Any) -> None:
 
 def model_of(net: torch.nn.Module, *inputs: torch.Tensor, training: str = "") -> Any:
     """What a capture and a tracer take, of a network that is made already."""
-    return SimpleNamespace(device="cpu", build=lambda _: net.eval(), example=lambda _: inputs, training=training)
+    called = {"build": lambda _: net.eval(), "example": lambda _: inputs}
+    return SimpleNamespace(device="cpu", training=training, quick=False, trains_inputs=False, **called)
 
 
 def both(net: torch.nn.Module, *inputs: torch.Tensor) -> tuple[Ledger, Trace]:
