@@ -67,7 +67,8 @@ def _with_attributes(made: torch.Tensor, leaf: Any) -> torch.Tensor:
     """The tensor with what a leaf has beside its values: its attributes, and whether it requires a gradient."""
     if isinstance(leaf, torch.Tensor) and made is not leaf:
         for name, value in vars(leaf).items():
-            setattr(made, name, value)
+            if name not in vars(made):  # a class that takes operators apart keeps its tensors there
+                setattr(made, name, value)
         if leaf.requires_grad:
             made.requires_grad_()
     return made

@@ -162,19 +162,22 @@ def acts_pointwise(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
     The operator is called twice for it, on copies. On meta, where no value can tell, the tag is all there is.
     """
+    from torch.utils import _pytree  # which an old PyTorch has not
+
+    def copy(value: Any) -> Any:
+        return value.detach().clone() if isinstance(value, torch.Tensor) else value
+
+    at = next((i for i, v in enumerate(args) if isinstance(v, torch.Tensor) and v.is_floating_point()), None)
+    if at is None or args[at].is_meta or not args[at].numel():
+        return True
     with _python_dispatch._disable_current_modes(), torch.no_grad(), torch.random.fork_rng(devices=()):
-        copied = [value.detach().clone() if isinstance(value, torch.Tensor) else value for value in args]
-        at = next((i for i, v in enumerate(copied) if isinstance(v, torch.Tensor) and v.is_floating_point()), None)
-        if at is None or copied[at].is_meta or not copied[at].numel():
-            return True
         results = []
         for added in (0, 1):
-            given = list(copied)
-            given[at] = copied[at].clone()
-            given[at].view(-1)[0] += added
+            given, named = _pytree.tree_map(copy, (list(args), kwargs))
+            given[at][(0,) * given[at].dim()] += added
             torch.manual_seed(0)
-            results.append(tensors_in([func(*given, **kwargs), *given]))
-        places = max(1, *(out.numel() // copied[at].numel() for out in results[0]))
+            results.append(tensors_in([func(*given, **named), *given]))
+        places = max(1, *(out.numel() // args[at].numel() for out in results[0]))
         return all(int((one != other).sum()) <= places for one, other in zip(*results))
 
 

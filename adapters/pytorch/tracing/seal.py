@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils import _python_dispatch
 
-from ....core.message import text_of
+from ....core.message import first_line
 from ....core.records import Problem
+from ..module_tensors import tensors_of
 from .dispatched_calls import ATEN, DENSE
 from .groups import PROCESSES
 from .records import storage_of, tensors_in
@@ -118,7 +119,7 @@ class Seal:
         """The state before the call: tensors of the model, in its attributes too, and of its inputs."""
         self.layer = layer
         held = [value for part in module.modules() for value in vars(part).values()]
-        values = [*module.parameters(), *module.buffers(), *_leaves(held), *_leaves(inputs)]
+        values = [*tensors_of(module), *_leaves(held), *_leaves(inputs)]
         self._state = [tensor for value in values for tensor in plain_tensors(value)]
         self.hold(self._state)
 
@@ -134,7 +135,7 @@ class Seal:
             value = args[position] if position < len(args) else kwargs.get(name)
             if value is not None:
                 self._enter_numbers(value, func, kinds)
-        if not within:
+        if self.memory and not within:
             self.check(tensors_in([*args, *kwargs.values()]), func)
 
     def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> None:
@@ -276,7 +277,7 @@ class StepSeal(Seal):
         """See Seal: there is no other call."""
 
     def _fail(self, error: Exception) -> None:
-        self.memory, self._failed = False, NOT_LOOKED_AT % f"{type(error).__name__}: {text_of(error)[:120]}"
+        self.memory, self._failed = False, NOT_LOOKED_AT % f"{type(error).__name__}: {first_line(error)}"
 
 
 def find_computed(first: Seal, second: Seal) -> list[Entry]:
@@ -313,7 +314,7 @@ def other_weights(module: torch.nn.Module) -> Iterator[None]:
 
 
 def _flip_bits(module: torch.nn.Module) -> None:
-    for tensor in _floating([*module.parameters(), *module.buffers()]):
+    for tensor in _floating(tensors_of(module)):
         real = torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor.detach()
         name, bit = BITS.get(str(real.dtype).replace("torch.", ""), ("", 0))
         if name:
@@ -488,7 +489,7 @@ def prove_sealed(
                     call(called, seal, shaken)
                 return find_computed(first, seal)
             except Exception as error:  # whatever that code does
-                why = why or f"{type(error).__name__}: {text_of(error).strip().splitlines()[0][:120]}"
+                why = why or f"{type(error).__name__}: {first_line(error)}"
         return why
 
     found = call_again(lambda: module)

@@ -288,18 +288,18 @@ def test_few_numbers_may_come_back_changed():
 
 
 def test_a_second_call_that_fails_withholds_what_came_from_outside():
-    def checked(compute):
+    def checked(compute, *said):
         calls = []
 
         def only_once(layer, x):
             calls.append(x)
             if len(calls) > 1:
-                raise ValueError("once")
+                raise ValueError(*said)
             return compute(x)
 
         return only_once
 
-    trace = inference.trace(Rows(net(checked(lambda x: x + 0.5)), 10, 4, device="cpu"))
+    trace = inference.trace(Rows(net(checked(lambda x: x + 0.5, "once")), 10, 4, device="cpu"))
     assert trace.problems == ()
     assert [note for note in trace.notes if "ValueError: once" in note] != []
     assert problems(checked(lambda x: x + torch.tensor([1.0]))) == [(COMPUTED, "middle")]
@@ -313,7 +313,7 @@ def test_a_tag_is_checked():
             library.define(f"{name}(Tensor x) -> Tensor", tags=(torch.Tag.pointwise,))
             library.impl(name, run, "CompositeExplicitAutograd")
         space = torch.ops.reconcile_tagged
-        found = inference.trace(Rows(net(lambda _, x: space.mixes(space.halves(x))), 10, 4, device="cpu"))
+        found = inference.trace(Rows(net(lambda _, x: space.mixes(space.halves(x.t()).t())), 10, 4, device="cpu"))
     marked = {op.op: op.attrs for op in found.ops if op.op.startswith("reconcile_tagged.")}
     assert marked == {"reconcile_tagged.halves": {POINTWISE: True}, "reconcile_tagged.mixes": {}}
 
