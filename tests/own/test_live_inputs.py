@@ -47,6 +47,17 @@ def test_an_input_that_requires_a_gradient_gets_it(requires_grad: bool) -> None:
     assert [note for note in trace.notes if "and the inputs that require one" in note] != [] or not requires_grad
 
 
+class Halves(torch.nn.Module):
+    """A layer that the program keeps, and a number, for which a second call is made."""
+
+    def __init__(self, kept: Any) -> None:
+        super().__init__()
+        self.kept = kept
+
+    def forward(self, x: Any) -> Any:
+        return self.kept(x) * 0.5
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.complex64])
 def test_a_module_that_the_program_keeps_is_as_it_was(dtype: Any) -> None:
     """Whatever a second call of it is made with: the factory returns the one module, not a fresh one."""
@@ -55,6 +66,6 @@ def test_a_module_that_the_program_keeps_is_as_it_was(dtype: Any) -> None:
     x = torch.ones(ROWS, SIZE, dtype=dtype)
     before = {name: value.clone() for name, value in kept.state_dict().items()}
     given = x.clone()
-    reconcile.run(torch=lambda: (torch.nn.Sequential(kept), (x,)), counters=["flop_counter"])
+    reconcile.run(torch=lambda: (Halves(kept), (x,)), counters=["flop_counter"])
     torch.testing.assert_close(dict(kept.state_dict()), before, rtol=0, atol=0, equal_nan=True)
     torch.testing.assert_close(x, given, rtol=0, atol=0)
