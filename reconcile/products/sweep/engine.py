@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, EXIT_USAGE, UsageError
-from . import cell, form, store
+from . import cell, store
 from .outcome import refused_outcome
 
 TRIES = 2
@@ -118,7 +118,7 @@ def _load_finished(folder: Path, request: Mapping[str, Any], again: Callable[[st
     """The finished cell of that request; None, and ``again`` hears why, where what is kept of it cannot be relied on."""
     try:
         data = store.find(folder, name_of(request), request["key"])
-    except form.Malformed as error:
+    except store.Malformed as error:
         again(name_of(request), str(error))
         return None
     return None if data is None else Finished(data["outcome"], data["cost"], kept=True)
@@ -199,12 +199,13 @@ def _next(
 def _answer(request: Mapping[str, Any], future: Future[str]) -> dict[str, Any]:
     """What the executor hands back, or a failed cell that says why there is nothing."""
     try:
-        answer: dict[str, Any] = form.parse_json(future.result())
-        form.check_answer(answer, name_of(request))
+        answer: dict[str, Any] = json.loads(future.result())
+        if answer["key"] != request["key"]:
+            raise ValueError
     except CancelledError as error:
         raise _folder_gone("it has cancelled what it was given") from error
-    except form.Malformed as error:
-        answer = {"died": f"what its process handed back {error}", "log": ""}
+    except (ValueError, LookupError, TypeError):
+        answer = {"died": "what its process handed back is no answer", "log": ""}
     except Exception as error:  # a process of the pool that broke, a machine that went away too often
         answer = {"died": f"{type(error).__name__}: {str(error).strip()[:300]}".rstrip(": ."), "log": ""}
     if "died" not in answer:

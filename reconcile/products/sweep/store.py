@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import stat
@@ -17,8 +18,7 @@ from typing import Any
 
 from ...core import atomic
 from ...core.errors import UsageError
-from . import form
-from .form import Malformed
+from ...report.reports import FORMATS, TABLE
 
 CELLS = "cells"
 LOCK = ".lock"
@@ -28,6 +28,12 @@ MARK = "sweep"
 """What the names of a sweep's temporary files hold: the process that holds the folder may remove these, and no others."""
 LARGEST = 1 << 24
 """Bytes of the largest file that is read as a cell."""
+REPORTS = (*FORMATS, TABLE)
+"""The endings of a model's reports: beside the Markdown of many layers lies a table of all."""
+
+
+class Malformed(Exception):
+    """Something is kept of a cell, and cannot be relied on; the message is half a sentence."""
 
 
 @contextmanager
@@ -58,16 +64,17 @@ def find(folder: Path, name: str, key: str) -> Mapping[str, Any] | None:
     """
     path = _cell(folder, name)
     try:
-        data = form.parse_json(_text(path))
-        if isinstance(data, dict) and isinstance(data.get("key"), str) and data["key"] != key:
+        data = _read_cell(path)
+        if data["key"] != key:
             return None
-        form.check_kept(data, name)
+        if data.pop("digest") != _digest(data):
+            raise Malformed(f"{CELLS}/{path.name} is damaged")
     except FileNotFoundError:
         return None
     except OSError as error:
         raise Malformed(f"{CELLS}/{path.name} cannot be read: {error.strerror or type(error).__name__}") from error
-    except Malformed as error:
-        raise Malformed(f"{CELLS}/{path.name} {error}") from error
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise Malformed(f"{CELLS}/{path.name} is damaged") from error
     for report in (f"{atomic.safe(name)}.{ending}" for ending in data["reports"]):
         if not stat.S_ISREG(_mode(folder / report)):
             raise Malformed(f"its report {report} is missing")
@@ -87,7 +94,13 @@ def keep(folder: Path, name: str, key: str, answer: Mapping[str, Any]) -> None:
             raise _cannot(folder, error) from error
         return
     data = {"key": key, "outcome": answer["outcome"], "cost": answer["cost"], "reports": sorted(texts)}
+    data["digest"] = _digest(data)
     atomic.write(folder / CELLS, name, {"json": json.dumps(data, indent=1) + "\n"}, by=MARK)
+
+
+def _digest(data: Mapping[str, Any]) -> str:
+    """The SHA-256 of what is kept: a file of which anything was changed no longer has it."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def write_pages(folder: Path, texts: Mapping[str, str]) -> None:
@@ -131,7 +144,7 @@ def _clear(folder: Path, names: Iterable[str]) -> None:
     """Take away what a killed sweep was writing. Raises UsageError where a folder has the name of a file to write."""
     stems = [atomic.safe(name) for name in names]
     cells = {f"{stem}.json" for stem in stems}
-    beside = {f"{stem}.{ending}" for stem in stems for ending in form.REPORTS}
+    beside = {f"{stem}.{ending}" for stem in stems for ending in REPORTS}
     beside |= {f"{stem}.{ending}" for stem, ending in PAGES.items()}
     for place, files in ((folder / CELLS, cells), (folder, beside)):
         for left in atomic.left_by(MARK, place, files):
@@ -157,15 +170,9 @@ def _mode(path: Path) -> int:
         return 0
 
 
-def _text(path: Path) -> str:
-    """A regular file's text. Raises Malformed for anything else and for more than a cell can be, OSError."""
+def _read_cell(path: Path) -> Any:
+    """The data in a regular file, no larger than a cell can be. Raises Malformed, OSError, and ValueError for no JSON."""
     if not stat.S_ISREG(path.lstat().st_mode):
-        raise Malformed("is not a regular file")
+        raise Malformed(f"{CELLS}/{path.name} is not a regular file")
     with path.open("rb") as file:
-        data = file.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise Malformed("is larger than any cell")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Malformed("is not UTF-8") from error
+        return json.loads(file.read(LARGEST))

@@ -11,12 +11,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.products.sweep import cell, cluster
-from tests.products.sweep.fakes import LOG, answer
+from tests.products.sweep.conftest import Sweep
+from tests.products.sweep.fakes import answer
 
 CERTIFIED = True
 """Whether the configuration names certificates."""
@@ -161,25 +160,18 @@ def test_a_scheduler_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) -> N
     assert found.lost() == "the connection to its scheduler is lost"
 
 
-@pytest.fixture
-def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Result]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(LOG, str(tmp_path / "log"))
-    return lambda: CliRunner().invoke(cli, ["sweep", "a:make", "b:make", "--dask", PLACE, "-q"], prog_name="reconcile")
+COMMAND = ("a:make", "b:make", "--dask", PLACE, "-q")
 
 
-def test_a_sweep_on_a_cluster(
-    dask: Callable[[Callable[[], Any]], None], sweep: Callable[[], Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_on_a_cluster(dask: Callable[[Callable[[], Any]], None], sweep: Sweep) -> None:
     dask(scheduler)
-    monkeypatch.setattr(cell, "run_cell", answer)
-    done = sweep()
+    done = sweep(*COMMAND)
     assert (done.exit_code, done.stderr) == (0, "")
 
 
 def test_a_scheduler_that_stops_ends_the_sweep_and_keeps_results(
     dask: Callable[[Callable[[], Any]], None],
-    sweep: Callable[[], Result],
+    sweep: Sweep,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -199,7 +191,7 @@ def test_a_scheduler_that_stops_ends_the_sweep_and_keeps_results(
     monkeypatch.setattr(Client, "answers", property(lambda _client: not stopped))
     monkeypatch.setattr(cluster, "PULSE", 0.0)
     try:
-        done = sweep()
+        done = sweep(*COMMAND)
     finally:
         stopped.clear()
     assert done.exit_code == 2

@@ -5,28 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from reconcile.cli import cli
 from reconcile.products.sweep import cell
 from reconcile.products.sweep.outcome import refused_outcome
-from tests.products.sweep.fakes import LOG, answer, counter, outcome
+from tests.products.sweep.conftest import Sweep
+from tests.products.sweep.fakes import answer, counter, outcome
 
 
-@pytest.fixture
-def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(LOG, str(tmp_path / "log"))
-    monkeypatch.setattr(cell, "run_cell", answer)
-    return lambda *words: CliRunner().invoke(cli, ["sweep", *words], prog_name="reconcile")
-
-
-def test_a_page_two_tables_and_a_report_each(sweep: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_page_two_tables_and_a_report_each(sweep: Sweep, tmp_path: Path) -> None:
     done = sweep("torch=net:make", "gru_demo", "--convention", "all", "--jobs", "2")
     assert (done.exit_code, done.stdout) == (0, "2 of 2 models reconciled; wrote sweep/README.md\n")
     assert sorted(done.stderr.splitlines()) == ["gru_demo: reconciled", "net.make: reconciled"]
@@ -42,13 +32,13 @@ def test_a_page_two_tables_and_a_report_each(sweep: Callable[..., Result], tmp_p
     assert sorted((tmp_path / "log").read_text().split()) == ["gru_demo", "net.make"]
 
 
-def test_the_page_says_which_options_made_it(sweep: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_page_says_which_options_made_it(sweep: Sweep, tmp_path: Path) -> None:
     sweep("gru_demo", "--device", "meta", "--counter", "thop", "--fresh")
     page = (tmp_path / "sweep" / "README.md").read_text()
     assert "`reconcile sweep gru_demo --counter thop --device meta`" in page
 
 
-def test_one_definition_in_the_frameworks_of_the_command(sweep: Callable[..., Result], tmp_path: Path) -> None:
+def test_one_definition_in_the_frameworks_of_the_command(sweep: Sweep, tmp_path: Path) -> None:
     assert sweep("net:make", "--frameworks", "torch, jax", "--jobs", "1").exit_code == 0
     page = (tmp_path / "sweep" / "README.md").read_text()
     assert "`reconcile sweep net:make --frameworks 'torch, jax'`" in page
@@ -62,7 +52,7 @@ def test_one_definition_in_the_frameworks_of_the_command(sweep: Callable[..., Re
     ("codes", "found"), [((0, 0), 0), ((0, 2), 2), ((2, 3), 3), ((3, 1), 1), ((2, 0), 2), ((1, 2), 1)]
 )
 def test_the_exit_code_is_the_worst(
-    sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, codes: tuple[int, int], found: int
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch, codes: tuple[int, int], found: int
 ) -> None:
     left = dict(zip(("a.make", "b.make"), codes, strict=True))
 
@@ -79,7 +69,7 @@ def test_the_exit_code_is_the_worst(
 
 
 def test_that_nobody_listens_any_more_ends_no_sweep(
-    sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def gone(*_words: str) -> None:
         raise BrokenPipeError
@@ -91,9 +81,7 @@ def test_that_nobody_listens_any_more_ends_no_sweep(
     assert (tmp_path / "sweep" / "net.make.md").is_file()
 
 
-def test_what_a_model_says_of_itself_is_shown_and_does_nothing(
-    sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_model_says_of_itself_is_shown_and_does_nothing(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
     def hostile(text: str) -> str:
         said = json.loads(answer(text))
         name = said["outcome"]["name"]
@@ -124,7 +112,7 @@ def test_what_a_model_says_of_itself_is_shown_and_does_nothing(
     ],
 )
 def test_bad_usage_in_a_sentence(
-    sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str], said: str
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str], said: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     done = sweep(*words)

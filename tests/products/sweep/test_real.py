@@ -109,7 +109,7 @@ def written(folder: Path, out: str) -> dict[str, str]:
     found["sweep.csv"] = (folder / out / "sweep.csv").read_text()
     for path in (folder / out / "cells").glob("*.json"):
         data = json.loads(path.read_text())
-        assert set(data) == {"key", "outcome", "cost", "reports"}
+        assert set(data) == {"key", "outcome", "cost", "reports", "digest"}
         found[path.name] = json.dumps([data["key"], data["outcome"]], sort_keys=True)
     return found
 

@@ -10,19 +10,15 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from reconcile.cli import cli
-from reconcile.products.sweep import cell
-from tests.products.sweep.fakes import LOG, answer
+from reconcile.products.sweep import store
+from tests.products.sweep.conftest import Sweep
 
 pytestmark = pytest.mark.timeout(60)
 MODELS = ("a:make", "b:make")
 CLEAN = "2 of 2 models reconciled"
-Sweep = Callable[..., Result]
 
 
 @pytest.fixture
@@ -31,12 +27,9 @@ def out(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sweep:
+def sweep(sweep: Sweep) -> Sweep:
     """A sweep of two models on the command line."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(LOG, str(tmp_path / "log"))
-    monkeypatch.setattr(cell, "run_cell", answer)
-    return lambda *more: CliRunner().invoke(cli, ["sweep", *MODELS, "-q", *more], prog_name="reconcile")
+    return lambda *more: sweep(*MODELS, "-q", *more)
 
 
 def ran(tmp_path: Path) -> list[str]:
@@ -134,49 +127,50 @@ def test_a_folder_in_place_of_a_file_is_refused_before_the_run(
     assert not ran(tmp_path)
 
 
-def _set(*places: Any) -> Callable[[str], bytes]:
-    """Puts the last of these at the place that the others name."""
-
-    def change(text: str) -> bytes:
-        data = json.loads(text)
-        at = data
-        for place in places[:-2]:
-            at = at[place]
-        at[places[-2]] = places[-1]
-        return json.dumps(data).encode()
-
-    return change
-
-
-def _without(name: str) -> Callable[[str], bytes]:
-    return lambda text: json.dumps({k: v for k, v in json.loads(text).items() if k != name}).encode()
-
-
-DAMAGED: dict[str, Callable[[str], bytes]] = {
-    "is not valid JSON": lambda text: text[: len(text) // 2].encode(),
-    "is not UTF-8": lambda text: text.replace("a.make", "a.m\xe4ke").encode("latin-1"),
-    "is not valid JSON ": lambda _text: b"[" * 100_000,
-    "is damaged at key": _set("key", 3),
-    "is damaged at its top ": _without("cost"),
-    "is damaged at outcome.exit_code  ": _set("outcome", "exit_code", 2),
-    "is damaged at outcome.counters.0.causes": _set("outcome", "counters", 0, "causes", {"| junk |": 0}),
-    "does not add up for fvcore": _set("outcome", "counters", 0, "residual", 1),
-    "is that of another model": _set("outcome", "name", "c"),
-    "is larger than any cell": lambda text: text.encode() + b" " * (1 << 24),
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda data: data[: len(data) // 2],
+    "empty": lambda _data: b"",
+    "no table": lambda _data: b"[3]",
+    "nested": lambda _data: b"[" * 100_000,
+    "too large": lambda data: b" " * (1 << 24) + data,
+    "no text": lambda data: data.replace(b"a.make", b"a.m\xe4ke"),
+    "a number": lambda data: data.replace(b'"work": 10', b'"work": 11', 1),
+    "a name": lambda data: data.replace(b"fvcore", b"f\\u001b[2Jvcore"),
+    "without a part": lambda data: json.dumps({k: v for k, v in json.loads(data).items() if k != "cost"}).encode(),
 }
 
 
-@pytest.mark.parametrize("why", DAMAGED)
-def test_a_damaged_cell_is_run_again_and_said(sweep: Sweep, out: Path, tmp_path: Path, why: str) -> None:
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_cell_is_run_again_and_said(sweep: Sweep, out: Path, tmp_path: Path, damage: str) -> None:
     sweep()
     page, kept = (out / "README.md").read_bytes(), out / "cells" / "a.make.json"
-    whole = kept.read_text()
-    kept.write_bytes(DAMAGED[why](whole))
+    whole = kept.read_bytes()
+    kept.write_bytes(DAMAGES[damage](whole))
+    assert kept.read_bytes() != whole
     done = sweep()
     assert (done.exit_code, done.stdout) == (0, f"{CLEAN}, 1 of them before; wrote sweep/README.md\n")
-    assert done.stderr == f"a.make runs again: cells/a.make.json {why.rstrip()}.\n"
+    assert done.stderr == "a.make runs again: cells/a.make.json is damaged.\n"
     assert ran(tmp_path) == ["a.make", "a.make", "b.make"]
-    assert (kept.read_text(), (out / "README.md").read_bytes()) == (whole, page)
+    assert (kept.read_bytes(), (out / "README.md").read_bytes()) == (whole, page)
+
+
+def test_a_letter_that_changed_is_noticed_wherever_it_is(sweep: Sweep, out: Path) -> None:
+    """Every letter of a cell made another one: it is refused, is of another key, or says the same (a space between two parts)."""
+    sweep()
+    kept = out / "cells" / "a.make.json"
+    whole = kept.read_text()
+    data = json.loads(whole)
+    taken = set()
+    for place, letter in enumerate(whole):
+        kept.write_text(f"{whole[:place]}{'7' if letter != '7' else '8'}{whole[place + 1 :]}")
+        try:
+            found = store.find(out, "a.make", data["key"])
+        except store.Malformed:
+            continue
+        assert found is None
+        taken.add(place)
+    start = whole.index(data["key"])
+    assert taken == set(range(start, start + len(data["key"])))
 
 
 def test_a_cell_that_is_no_file_is_run_again(sweep: Sweep, out: Path, tmp_path: Path) -> None:
