@@ -6,7 +6,7 @@ PRODUCT = Product(
     name="authors",
     module=__name__,
     commands=(
-        Command("zoo new", "Write a pair file to start from.", ".new_command:new_pair", order=30),
+        Command("zoo new", "Write a pair file to start from.", ".commands:new_pair", order=30),
         Command(
             "counter",
             "Write, test and draft a counter, and show its errors.",
@@ -14,13 +14,13 @@ PRODUCT = Product(
             text="Write, test and draft a counter, and show its errors.\n\n"
             "`reconcile explain counters` lists the counters, and `reconcile run --counter NAME` runs one.",
         ),
-        Command("counter new", "Write the package of a counter to start from.", ".new_command:new_counter", order=10),
-        Command("counter conform", "Run the conformance tests on a counter.", ".conform_command:conform", order=20),
-        Command("counter draft", "Draft the rules of a counter that has none.", ".draft_command:draft_rules", order=30),
+        Command("counter new", "Write the package of a counter to start from.", ".commands:new_counter", order=10),
+        Command("counter conform", "Run the conformance tests on a counter.", ".commands:conform", order=20),
+        Command("counter draft", "Draft the rules of a counter that has none.", ".commands:draft_rules", order=30),
         Command(
             "counter reproduce",
             "Print the shortest program that shows a counter's error.",
-            ".reproduce_command:reproduce",
+            ".commands:reproduce",
             order=40,
         ),
     ),
