@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 
 from ...core.errors import UsageError
 from ...core.framework import absolute
 from ...core.registry import frameworks
 from ...core.table import format_csv
 from ...launch.environments.definitions import Environment, packages_of
-from ...launch.environments.interpreters import EnvironmentError_, clean_environ
+from ...launch.environments.interpreters import EnvironmentError_
 from ...launch.environments.provision import ensure
-from ...launch.workers.scratch import scratch
+from ...launch.workers.function_call import NoAnswer, call_in_process
 from ...model_zoo.loading import load_pair, pair_path, zoo_names
 from .claim_cells import BETWEEN
 from .claims import COLUMNS
@@ -22,11 +19,6 @@ from .claims import COLUMNS
 LIBRARY = "torchvision"
 LIMIT = 300.0
 """Seconds that importing the library may take."""
-FIGURES = """
-import importlib, json, sys
-sys.path.insert(0, sys.argv[1])
-sys.stdout.write("\\n" + json.dumps(importlib.import_module(sys.argv[2]).figures()))
-"""
 
 
 def torchvision(known: Mapping[str, Environment]) -> str:
@@ -35,21 +27,12 @@ def torchvision(known: Mapping[str, Environment]) -> str:
     They are labelled GFLOPS on the pages that are made of them. Raises UsageError where the environment has no torchvision.
     """
     environment = next(each for each in known.values() if LIBRARY in packages_of(each.requirements))
-    root = str(Path(__file__).resolve().parents[3])
     lists = next(lists for record in frameworks().values() for name, _, lists in record.functions if name == LIBRARY)
     try:
-        command = [str(ensure(environment)), "-c", FIGURES, root, absolute(lists)]
-        with scratch() as folder:
-            done = subprocess.run(
-                command, cwd=folder, env=clean_environ(), stdin=subprocess.DEVNULL,
-                capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False,
-            )  # fmt: skip
-    except (EnvironmentError_, subprocess.TimeoutExpired) as error:
+        python = str(ensure(environment))
+        ((version, rows),) = call_in_process(f"{absolute(lists)}:figures", (), python=python, limit=LIMIT)
+    except (EnvironmentError_, NoAnswer) as error:
         raise UsageError(f"torchvision's figures cannot be read: {error}.") from error
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["its process ended"])[-1]
-        raise UsageError(f"torchvision's figures cannot be read: {last[:300].rstrip('.')}.")
-    version, rows = json.loads(done.stdout.strip().splitlines()[-1])
     source = f"torchvision {version.partition('+')[0]}"
     claims = [
         (f"torchvision:{made}", BETWEEN.join(inputs), figure, "GFLOPS", f"{source}, {weights}", "", environment.name)

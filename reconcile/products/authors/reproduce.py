@@ -8,9 +8,6 @@ its numbers from a run of the tool on that very layer.
 from __future__ import annotations
 
 import importlib
-import json
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,20 +23,16 @@ from ...core.registry import frameworks, known_counters, title
 from ...core.results import Adjustment, TraceRow
 from ...engine.answer import Answer
 from ...engine.settle import Collected, settle
-from ...launch.environments.interpreters import clean_environ
 from ...launch.request import RunRequest, run_request
 from ...launch.runner import collect
+from ...launch.workers.function_call import NoAnswer, call_in_process
 from ...model_zoo import loading
 from ...model_zoo.bricks import one
 from ...work import prod
 from .conform import families
 
 PAIR = str(Path(loading.HERE) / "bricks" / "one.py")
-SPELL = (
-    "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
-    "from reconcile.model_zoo.bricks.program import main; main(*sys.argv[2:])"
-)
-"""Imports this copy of the package, and nothing from the working directory."""
+SPELL = "reconcile.model_zoo.bricks.program:lines"
 SPELL_LIMIT = 120.0
 MODEL = "{model}"
 BATCH = 2
@@ -205,15 +198,11 @@ def _fill_template(text: str, lines: Sequence[str]) -> str:
 
 def spell_layers(cases: Sequence[str], framework: str, batch: int = BATCH) -> list[list[str]]:
     """The lines that build each layer, from a process that has its framework."""
-    command = [sys.executable, "-c", SPELL, str(Path(__file__).parents[3]), framework, str(batch), *cases]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=clean_environ(), timeout=SPELL_LIMIT, check=False
-    )
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        raise UsageError(f"{cases[0]} cannot be written as a program: {last.rpartition('Unspelled: ')[2]}.")
-    lines: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
-    return lines
+    try:
+        return call_in_process(SPELL, *((case, framework, batch) for case in cases), limit=SPELL_LIMIT)
+    except NoAnswer as error:
+        why = str(error).rpartition("Unspelled: ")[2]
+        raise UsageError(f"{cases[0]} cannot be written as a program: {why}.") from error
 
 
 def _scale(counter: Counter) -> int:

@@ -1,13 +1,10 @@
 """Checks that both models of a pair compute the same: same weights, one input, at the pair's own size.
 
-run.py starts ``main`` in a separate process, as it needs both frameworks. It prints one line of JSON: ``error`` (largest
-difference relative to the largest output), whether the output ``varies``, ``weights`` (parameters of the PyTorch side) and the
-settings it is ``at``.
+run.py calls ``proof`` in a separate process, as it needs both frameworks.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from ...adapters.tensorflow.model import quiet
@@ -20,7 +17,8 @@ weights. A difference below ROUNDING is smaller than rounding errors of a sum of
 
 
 def proof(model: str) -> dict[str, Any]:
-    """Compare the outputs of a pair's two models. Raises the errors of building and running them.
+    """Compare the outputs of a pair's two models: ``error`` (largest difference relative to the largest output), whether the
+    output ``varies``, and ``weights`` (parameters of the PyTorch side). Raises the errors of building and running them.
 
     If the output at the pair's own size does not vary or is saturated (no difference at all), the models are compared at
     the pair's settings for proofs; ``at`` holds these.
@@ -47,8 +45,3 @@ def proof(model: str) -> dict[str, Any]:
         "weights": weights,
         "at": at,
     }
-
-
-def main(model: str) -> None:
-    """The entry point of the separate process."""
-    print(json.dumps(proof(model)))

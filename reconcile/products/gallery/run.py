@@ -6,9 +6,6 @@ and ``reconcile explain models`` are made from that file.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,9 +17,9 @@ from ...engine.answer import Answer
 from ...engine.obstacles import list_obstacles
 from ...engine.settle import Collected, settle
 from ...launch.environments import CURRENT
-from ...launch.environments.interpreters import clean_environ
 from ...launch.request import run_request
 from ...launch.runner import collect
+from ...launch.workers.function_call import NoAnswer, call_in_process
 from ...model_zoo import loading
 from ...worker.introspect import documentation
 from ..decode.grammar import Source
@@ -33,11 +30,6 @@ from .rows import CounterCell, cell, source_of
 from .rows import read_rows as read_rows
 
 FILE = Path(loading.HERE) / "gallery.json"
-PROVE = (
-    "import sys; sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]; "
-    "from reconcile.products.gallery.parity import main; main(sys.argv[2])"
-)
-"""Imports this copy of the package, and nothing from the working directory."""
 APART = 1e-4
 """Two outputs are equal if their difference, relative to the largest output, is smaller than this."""
 PROOF_LIMIT = 1800.0
@@ -157,18 +149,11 @@ def _readings(model: str, collected: Collected, baselines: Path) -> Iterable[Pub
 
 def _proof(model: str) -> dict[str, Any]:
     """The output of parity.py on both models, run in a separate process."""
-    command = [sys.executable, "-c", PROVE, str(Path(__file__).parents[3]), model]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=clean_environ(), timeout=PROOF_LIMIT, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return {"reason": f"not within {PROOF_LIMIT:.0f} s"}
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        return {"reason": lines[-1][:300] if lines else f"the process ended with {done.returncode}"}
-    data: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return data
+        (found,) = call_in_process(f"{__package__}.parity:proof", (model,), limit=PROOF_LIMIT)
+    except NoAnswer as error:
+        return {"reason": str(error)}
+    return dict(found)
 
 
 def read_gallery(path: Path = FILE) -> dict[str, GalleryRow]:

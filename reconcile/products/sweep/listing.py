@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +13,7 @@ from ...core.registry import frameworks
 from ...launch import user_models
 from ...launch.choose import pair_file
 from ...launch.environments.definitions import load as environments
-from ...launch.environments.interpreters import clean_environ
-from ...launch.workers.scratch import scratch
+from ...launch.workers.function_call import NoAnswer, call_in_process
 from ...model_zoo.loading import load_pair, resolve, zoo_names
 from ...model_zoo.pair import Input, PairError
 from .cells import Cell, is_there
@@ -25,46 +21,6 @@ from .cells import Cell, is_there
 ZOO = "zoo"
 LIMIT = 300.0
 """Seconds that importing a package may take."""
-PUBLIC = """
-import importlib, inspect, json, os, sys
-sys.path[:] = [p for p in sys.path if p] + json.loads(sys.argv[2])
-if sys.argv[3]:
-    os.environ.setdefault("KERAS_BACKEND", sys.argv[3])
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-sys.dont_write_bytecode = True
-try:
-    module = importlib.import_module(sys.argv[1])
-except ImportError as error:
-    if not error.name or not (sys.argv[1] + ".").startswith(error.name + "."):
-        raise
-    sys.exit("there is no module %s" % error.name)
-empty = inspect.Parameter.empty
-several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-found = []
-for name in getattr(module, "__all__", None) or dir(module):
-    value = getattr(module, name, None)
-    if name.startswith("_") or not inspect.isfunction(value):
-        continue
-    parameters = inspect.signature(value).parameters.values()
-    if all(p.default is not empty or p.kind in several for p in parameters):
-        found.append(name)
-sys.stdout.write("\\n" + json.dumps(sorted(found)))
-"""
-"""Prints the public functions of a module that can be called without arguments."""
-
-
-LISTED = """
-import importlib, json, os, sys
-sys.path[:] = [sys.argv[3]] + [p for p in sys.path if p] + json.loads(sys.argv[2])
-sys.dont_write_bytecode = True
-module = importlib.import_module(sys.argv[1])
-try:
-    names = module.names()
-except ImportError as error:
-    sys.exit(str(error))
-sys.stdout.write("\\n" + json.dumps(names))
-"""
-"""Prints what a module lists of a library: names of classes, or functions with their inputs."""
 
 
 def both() -> tuple[str, ...]:
@@ -195,32 +151,19 @@ def public(module: str, chosen: Sequence[str], paths: Sequence[str], python: str
     """Names of a module's public functions that can be called without arguments, sorted. Raises UsageError."""
     user_models.factory(chosen[0], f"{module}:make", "the factories in")  # raises for what is no module's name
     backend = next((backend for name in chosen if (backend := frameworks()[name].backend)), "")
-    names: list[str] = _run_lister(module, python, PUBLIC, module, json.dumps([os.getcwd(), *paths]), backend)
-    return names
+    return list(_call(module, f"{__package__}.lists.functions:names", module, backend, paths=paths, python=python))
 
 
 def _list_models(package: str, lister: str, paths: Sequence[str], python: str) -> dict[str, tuple[str, ...]]:
     """The models of a library, each with its inputs as ``--input`` takes them. Raises UsageError."""
-    root = str(Path(__file__).resolve().parents[3])
-    found = _run_lister(package, python, LISTED, absolute(lister), json.dumps([os.getcwd(), *paths]), root)
+    found = _call(package, f"{absolute(lister)}:names", paths=paths, python=python)
     return {one: () for one in found if isinstance(one, str)} or {name: tuple(inputs) for name, inputs in found}
 
 
-def _run_lister(module: str, python: str, program: str, *arguments: str) -> Any:
-    """The list that a program prints, which imports that module in a process of its own. Raises UsageError."""
-    command = [python or sys.executable, "-c", program, *arguments]
-    with scratch() as folder:  # whose folder is empty: nothing of theirs comes first
-        try:
-            done = subprocess.run(
-                command, cwd=folder, env=clean_environ(), stdin=subprocess.DEVNULL,
-                capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
-            raise UsageError(f"{brief(module)} was not imported within {LIMIT:g} s.") from error
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"its process ended with {done.returncode}"]
-        raise UsageError(f"{brief(module)} cannot be listed: {lines[-1][:300].rstrip('.')}.")
+def _call(module: str, function: str, *arguments: str, paths: Sequence[str], python: str) -> Any:
+    """What a function lists, which imports that module in a process of its own. Raises UsageError."""
     try:
-        return json.loads(next(line for line in reversed(done.stdout.splitlines()) if line.startswith("[")))
-    except (StopIteration, ValueError) as error:
-        raise UsageError(f"cannot list {brief(module)}: importing it wrote to stdout or exited.") from error
+        (found,) = call_in_process(function, arguments, python=python, paths=[os.getcwd(), *paths], limit=LIMIT)
+    except NoAnswer as error:
+        raise UsageError(f"{brief(module)} cannot be listed: {error}.") from error
+    return found

@@ -47,7 +47,7 @@ def test_a_package_lists_what_can_be_called_without_anything() -> None:
 
 def test_a_package_that_prints_over_its_list_is_one_sentence(folder: Path) -> None:
     (folder / "ends.py").write_text("import os\ndef make(): ...\nprint('[1, 2')\nos._exit(0)\n")
-    with pytest.raises(UsageError, match=r"^cannot list ends: importing it wrote to stdout or exited"):
+    with pytest.raises(UsageError, match=r"^ends cannot be listed: what was imported wrote to stdout or exited"):
         listing.cells_of("ends")
 
 
@@ -209,7 +209,7 @@ def test_a_library_lists_one_class_per_architecture(folder: Path, monkeypatch: p
     for name in [name for name in sys.modules if name.partition(".")[0] == "transformers"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(listing, "_run_lister", lambda _m, _python, _p, lister, *_: import_module(lister).names())
+    monkeypatch.setattr(listing, "_call", lambda _m, function, **_: import_module(function.partition(":")[0]).names())
     auto = folder / "transformers" / "models" / "auto"
     auto.mkdir(parents=True)
     (auto / "modeling_auto.py").write_text(AUTO)
@@ -266,7 +266,7 @@ def test_functions_that_a_module_lists_with_their_inputs(folder: Path, monkeypat
 def test_another_interpreter_lists_a_package(folder: Path) -> None:
     """Nothing of it has to be installed here."""
     other = folder / "other"
-    other.write_text("#!/bin/sh\necho '[\"made\"]'\n")
+    other.write_text("#!/bin/sh\necho '[[\"made\"]]'\n")
     other.chmod(0o755)
     (cell,) = listing.cells_of("torch=elsewhere", python=str(other))
     assert dict(cell.factories) == {"torch": "elsewhere:made"}
