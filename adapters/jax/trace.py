@@ -30,8 +30,6 @@ EQUATIONS = "equations"
 """Attribute of an op: how many instructions of the program are calls of it, a loop's body once, or as often as it is unrolled."""
 UNTAKEN = "untaken"
 """Attribute of an op in the body of a loop that runs 0 times: it has no calls, but the program has its instructions."""
-MARKS = ("debug_callback", "debug_print")
-"""Primitives that only report on values, and are no part of the model."""
 
 
 def program(function: Callable[..., Any], arguments: Sequence[Any], kept: int | None = None) -> Any:
@@ -45,6 +43,12 @@ def live(closed: Any, kept: int | None = None) -> Any:
     wanted = [kept is None or index < kept for index in range(len(closed.jaxpr.outvars))]
     needed, _ = partial_eval.dce_jaxpr(closed.jaxpr, wanted, instantiate=True)
     return closed.replace(jaxpr=needed)
+
+
+def has_no_result(equation: Any) -> bool:
+    """Whether no value comes out of an equation, a callback that only reports say, and it is given no mutable array to write to:
+    then nothing that the model returns depends on it, whatever the host computes in it."""
+    return not equation.outvars and not any(hasattr(atom.aval, "inner_aval") for atom in equation.invars)
 
 
 def walk_program(closed: Any, root: str) -> Walk:
@@ -106,7 +110,7 @@ class Walk:
 
     def _equation(self, equation: Any, known: scalars.Known, runs: Runs, names: tuple[str, ...]) -> None:
         name, given = equation.primitive.name, [known.of(atom) for atom in equation.invars]
-        if name in MARKS:
+        if has_no_result(equation):
             return
         inner = [equation.params[key] for key in records.JAXPRS if key in equation.params]
         if name in ENTERED:

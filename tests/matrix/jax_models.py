@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen, nnx
 from jax import lax
+from jax.experimental import io_callback
 from jax.sharding import Mesh, PartitionSpec
 
 F32 = "float32"
@@ -209,6 +210,33 @@ def callback():
     return (lambda x: jax.pure_callback(lambda y: y, X, x)), (X,)
 
 
+def reported():
+    """Callbacks without results: what is printed at every turn of a loop, and what is handed to the host."""
+
+    def net(w, x):
+        def turn(i, c):
+            jax.debug.print("{}", c)
+            return c @ w
+
+        x = lax.fori_loop(0, 3, turn, x)
+        io_callback(lambda y: None, None, x)
+        jax.debug.callback(lambda y: None, x)
+        return x
+
+    return net, (W, X)
+
+
+def added_in_place():
+    """An equation without results that adds to a mutable array."""
+
+    def net(w, x):
+        total = jax.new_ref(x)
+        jax.ref.addupdate(total, ..., x @ w)
+        return total[...]
+
+    return net, (W, X)
+
+
 def reduced():
     """A reduction by a function of the user's own: a + b - 1."""
     return (lambda x: lax.reduce(x, 0.0, lambda a, b: a + b - 1.0, (1,))), (X,)
@@ -260,7 +288,7 @@ TRAINED = (remat, custom, two_convolutions, with_linen, with_nnx, only_an_input)
 
 TRACED = (
     scopes, jitted, dead, remat, custom, scanned, nested, while_known, while_of_data, while_of_an_argument, cond_known,
-    switch_known, cond_alike, cond_of_data, sharded, sharded_by_5, callback, reduced, unrolled, no_turn,
+    switch_known, cond_alike, cond_of_data, sharded, sharded_by_5, callback, reported, added_in_place, reduced, unrolled, no_turn,
     solved, with_nnx, with_linen, huge,
 )  # fmt: skip
 

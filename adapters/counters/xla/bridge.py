@@ -37,6 +37,7 @@ PLACED = (
     "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape",
 )  # fmt: skip
 """Custom calls that only say on which devices an array is: nothing runs, and XLA counts -1 for any custom call."""
+CALL = "hlo.custom-call"
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
@@ -46,8 +47,8 @@ def bridge(view: View, trace: Trace) -> Bridge:
     handed = [one for one in view.sightings if one.op.attrs.get(LOWERED)]
     dropped = [one for one in view.sightings if one.op.attrs.get(DROPPED)]
     counted = [one for one in view.sightings if not one.op.attrs.get(LOWERED) and not one.op.attrs.get(DROPPED)]
-    placed = [one for one in counted if _places(one.op)]
-    met, whole = group_instructions([one for one in counted if not _places(one.op)], view, wanted)
+    placed = [one for one in counted if _gives_nothing(one.op)]
+    met, whole = group_instructions([one for one in counted if not _gives_nothing(one.op)], view, wanted)
 
     def count(sightings: list[Sighting]) -> Callable[[Key], int]:
         has = group_instructions(sightings, view, wanted)[0]
@@ -74,8 +75,10 @@ def bridge(view: View, trace: Trace) -> Bridge:
     return Bridge((*items, *rounding_items(counted, view, why_not)))
 
 
-def _places(op: Op) -> bool:
-    return op.attrs.get(TARGET) in PLACED and not is_integer_op(op)
+def _gives_nothing(op: Op) -> bool:
+    """Whether no value comes out of a custom call but its own input: one that places an array, or a callback that only reports."""
+    silent = op.op == CALL and all(tensor.dtype == "token" for tensor in op.outputs)
+    return (silent or op.attrs.get(TARGET) in PLACED) and not is_integer_op(op)
 
 
 def _wanted_instructions(trace: Trace, *, uncut: bool) -> tuple[RequiredPrimitives, list[Item]]:

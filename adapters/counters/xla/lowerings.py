@@ -71,7 +71,7 @@ def place(op: Op, counted: Work) -> Place:
     kind = op.op.partition(".")[2]
     if kind in PRODUCTS:
         return ("products", counted.mac)
-    size = _size(op.outputs[0])
+    size = sum(map(_size, op.outputs[:1]))  # a callback that only reports has no output
     if op.op == ALL_REDUCE:  # one that the compiler joined has several arrays
         return (kind, sum(map(_size, op.outputs)))
     if kind == "select-and-scatter":  # the gradient that it scatters; what it scatters to is padded
