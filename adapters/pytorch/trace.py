@@ -16,8 +16,9 @@ from .tracing import higher_order
 from .tracing.fused_calls import FusedCalls
 from .tracing.module_path import ModulePath
 from .tracing.numpy_crossings import keep_numbers
-from .tracing.recorder import Recorder, record_sealed
+from .tracing.recorder import Recorder
 from .tracing.seal import Seal
+from .tracing.second_call import record_twice, shake
 from .tracing.trace_device import record_model
 from .tracing.trace_notes import depends_on, keep_fast_path, of_ways
 from .tracing.unrecorded_work import THREAD
@@ -42,21 +43,23 @@ def finish_trace(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Tra
     ]
     problems += [Problem(layer, THREAD, layer, recorder.unfollowed) for layer in dict.fromkeys(recorder.path.unseen)]
     named = {problem.layer for problem in problems}
-    problems += recorder.elsewhere + [problem for problem in recorder.find_outside() if problem.layer not in named]
+    problems += recorder.problems + [
+        problem for problem in recorder.list_computed_elsewhere() if problem.layer not in named
+    ]
     notes += tuple(depends_on(ops)) + tuple(recorder.remarks)
     return Trace("torch", versions(recorder.path.root), device, ops, tuple(problems), (), layers, notes)
 
 
 def _record(model: TorchModel, device: str) -> Recorder:
     def call(module: torch.nn.Module, seal: Seal | None, shaken: str) -> Recorder:
-        inputs = model.example(device)
+        inputs = shake(model.example(device), shaken)
         path = ModulePath(module)
         recorder = Recorder(path)
         calls, uncompiled = FusedCalls(recorder), higher_order.disable_compilation()
-        with recorder.follow_seal(seal, module, inputs, shaken), keep_numbers(), torch.no_grad():
+        with recorder.follow_seal(seal, module, inputs), keep_numbers(), torch.no_grad():
             with recorder.watch_surroundings(), uncompiled, calls, recorder, path, keep_fast_path():
                 result = take_lazy(module(*inputs))
             recorder.check_result(result)
         return recorder
 
-    return record_sealed(call, lambda: model.build(device), device, model.quick)
+    return record_twice(call, lambda: model.build(device), device, model.quick)

@@ -23,8 +23,8 @@ from .trace import finish_trace
 from .tracing.fused_gradients import TrainedFusedCalls
 from .tracing.nodes import TrainingPath
 from .tracing.numpy_crossings import keep_numbers
-from .tracing.recorder import record_sealed
 from .tracing.seal import Seal
+from .tracing.second_call import record_twice, shake
 from .tracing.trace_device import record_model
 
 
@@ -124,14 +124,14 @@ def record(model: TorchModel, device: str) -> TrainingRecorder:
     """What a training step of a fresh module dispatches."""
 
     def call(module: torch.nn.Module, seal: Seal | None, shaken: str) -> TrainingRecorder:
-        inputs = model.example(device)
+        inputs = shake(model.example(device), shaken)
         module.zero_grad(set_to_none=True)
         path = TrainingPath(module)
         recorder = TrainingRecorder(path, module)
         calls = TrainedFusedCalls(recorder)
-        sealed, surroundings = recorder.follow_seal(seal, module, inputs, shaken), recorder.watch_surroundings
+        sealed, surroundings = recorder.follow_seal(seal, module, inputs), recorder.watch_surroundings
         with sealed, surroundings(), keep_numbers(), torch.enable_grad(), calls, recorder, path:
             step(module, inputs, update_of(model), recorder, calls)
         return recorder
 
-    return record_sealed(call, lambda: model.build(device).train(), device, model.quick)
+    return record_twice(call, lambda: model.build(device).train(), device, model.quick)

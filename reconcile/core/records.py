@@ -71,6 +71,10 @@ CALLED_ONCE = (
     "the model was called once (--quick): values that were computed outside of its operators were not looked for"
 )
 """Note of a trace: a second call would have shown them."""
+NOT_CALLED_AGAIN = (
+    "nothing shows that values from outside of PyTorch are constants: a second call, with other inputs, ended by "
+)
+"""Start of the note of a trace whose model could not be called a second time; the error follows."""
 
 POINTWISE = "tag:pointwise"
 """Attribute of an op of another library that declares itself pointwise."""

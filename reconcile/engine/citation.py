@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..core.conventions import Convention
 from ..core.number_format import format_signed, number, si
-from ..core.records import CALLED_ONCE, DECODE, MAC, PREFILL, TRAINING
+from ..core.records import CALLED_ONCE, DECODE, MAC, NOT_CALLED_AGAIN, PREFILL, TRAINING
 from ..core.registry import known_counters, title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
 from ..core.work import COMPONENTS
@@ -107,7 +107,9 @@ def counted_by(
     """The source of the number: the exact counters; else the trace alone, and the counters that do not agree with it."""
     tool = f"reconcile {result.environment['reconcile']}" if "reconcile" in result.environment else "reconcile"
     stand_in = f" on {META}" if any(trace.device == "meta" for trace in traces) else ""
-    stand_in += " in one call (--quick)" if any(CALLED_ONCE in trace.notes for trace in traces) else ""
+    notes = [note for trace in traces for note in trace.notes]
+    stand_in += " in one call (--quick)" if CALLED_ONCE in notes else ""
+    stand_in += " in one call, since a second one failed" if any(n.startswith(NOT_CALLED_AGAIN) for n in notes) else ""
     if exact:
         believed = _describe_stated(traces)
         confirmed = f"{'recorded' if believed else 'confirmed'} op by op by {tool}{stand_in}{believed}"

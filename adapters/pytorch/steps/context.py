@@ -198,17 +198,17 @@ class StepContext:
         self.runs = False
         recorder = self.recorder
         if _get_current_dispatch_mode() is not recorder:
-            recorder.elsewhere.append(Problem("", "(step)", "", CONTEXTS_LEFT_OUT_OF_ORDER))
+            recorder.problems.append(Problem("", "(step)", "", CONTEXTS_LEFT_OUT_OF_ORDER))
         self._stack.close()
         recorder.release()
         if error is not None:
-            recorder.elsewhere.append(
+            recorder.problems.append(
                 Problem("", "(step)", "", STEP_ENDED_EARLY % f"{type(error).__name__}: {text_of(error)}")
             )
         elif recorder.leaves_unbegun():
-            recorder.elsewhere.append(Problem("", "(step)", "", GENERATOR_NOT_BEGUN))
+            recorder.problems.append(Problem("", "(step)", "", GENERATOR_NOT_BEGUN))
         elif not recorder.ops:
-            recorder.elsewhere.append(Problem("", "(step)", "", NOTHING_RAN))
+            recorder.problems.append(Problem("", "(step)", "", NOTHING_RAN))
 
     @property
     def has_ops(self) -> bool:

@@ -42,10 +42,10 @@ from ..tracing.nodes import TrainingPath, is_leaf, newest
 from ..tracing.numpy_crossings import VALUES_LEFT_PYTORCH, Crossings
 from ..tracing.recorder import COMPOSITE, OPERATOR, Recorder, is_work
 from ..tracing.records import storage_of
-from ..tracing.seal import StepSeal
 from ..tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_wrapper
 from .frames import called_function, runs
 from .path import StepPath
+from .seal import StepSeal
 
 LIFTED = "aten.lift_fresh"
 """The operator by which data of the program become a tensor."""
@@ -249,7 +249,7 @@ class StepRecorder(TrainingRecorder):
             self.crossings.note_lifted(call.out)
         return op
 
-    def find_outside(self) -> list[Problem]:
+    def list_computed_elsewhere(self) -> list[Problem]:
         """See Recorder."""
         layers = dict.fromkeys(self.crossings.back)
         return self.seal.problems() + [Problem(layer, "(numpy)", layer, VALUES_LEFT_PYTORCH) for layer in layers]

@@ -55,8 +55,7 @@ class FusedCalls(TorchFunctionMode):
 
     def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
         """Let a call on these tensors through and record it, made of its result, as one op; ``compute(*tensors)`` calls."""
-        if self.recorder.seal is not None:
-            self.recorder.seal.check(tensors, "a fused call")
+        self.check_memory(tensors)
         self.recorder.paused = True
         try:
             out = compute(*tensors)
@@ -65,6 +64,11 @@ class FusedCalls(TorchFunctionMode):
             self.recorder.paused = False
         self.recorder.add(made)
         return out
+
+    def check_memory(self, tensors: list[torch.Tensor]) -> None:
+        """A call that is recorded as one op is about to read these."""
+        if self.recorder.seal is not None:
+            self.recorder.seal.check(tensors, "a fused call")
 
     def recurrent_call(self, name: str, func: Any, args: tuple[Any, ...]) -> Any:
         """A call of torch._VF.gru and the like; on meta no step is run."""

@@ -185,6 +185,7 @@ class TrainedFusedCalls(FusedCalls):
             self.recorder.paused = False
 
     def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
+        self.check_memory(tensors)
         phase = RECOMPUTATION if is_recomputing() else FORWARD
         layer = self.recorder.where()
 

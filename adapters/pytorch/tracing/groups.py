@@ -18,6 +18,11 @@ OBJECTS = ("process_group", "reduce_op", "group_name", "timeout", "async_op", "t
 REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX")
 
 
+def is_shared() -> bool:
+    """Whether other processes take part: what they send, PyTorch writes into memory past its operators."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
 def with_group(attrs: dict[str, Any], values: Iterable[Any]) -> dict[str, Any]:
     """The arguments of a collective operator, with its group instead of objects where the group is one of this process's."""
     group, reduce = None, str(attrs.get("reduce_op") or "")

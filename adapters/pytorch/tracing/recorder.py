@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ....core.records import CALLED_ONCE, ON_THREAD, TANGENT, Op, Problem
+from ....core.records import ON_THREAD, TANGENT, Op, Problem
 from . import higher_order
 from .call_records import kernel_replaced, operator
 from .dispatched_calls import DispatchedCall, SharedRecords, Tally
@@ -23,7 +23,7 @@ from .fused_calls import FusedCalls
 from .launches import see, unsee
 from .module_path import ModulePath
 from .records import tensors_in
-from .seal import SAME, Seal, StepSeal, is_shared, prove_sealed, random_state, shake
+from .seal import Seal
 from .threads import record_new_threads
 from .unrecorded_work import note_unrecorded
 from .wrappers import is_fake, is_wrapper
@@ -54,8 +54,8 @@ class Recorder(TorchDispatchMode):
         self.on_thread = False  # whether it follows a thread that the model started
         self.around: Any = None  # calls each operator for the recorder, if a counter watches the calls
         self.tangents = Tangents()
-        self.elsewhere: list[Problem] = []
-        self.outside: list[Problem] = []  # what a second call shows to be computed by no operator
+        self.problems: list[Problem] = []
+        self.computed_elsewhere: list[Problem] = []  # what a second call shows to be computed by no operator
         self.remarks: list[str] = []
         self.seal: Seal | None = None  # looks for values that no operator computed, where there are values
         self._records, self._tally, self._lock = SharedRecords(), Tally(), Lock()
@@ -113,7 +113,7 @@ class Recorder(TorchDispatchMode):
         if higher_order.is_higher_order(func):
             return HIGHER_ORDER
         if is_work(func) and kernel_replaced(func):
-            self.elsewhere.append(Problem(self.where(), operator(func).name, self.where(), KERNEL_REPLACED))
+            self.problems.append(Problem(self.where(), operator(func).name, self.where(), KERNEL_REPLACED))
         return OPERATOR if is_work(func) else NO_WORK
 
     def meet_wrapped(self, _func: Any, _types: Any, _args: Any, _kwargs: Any) -> Any:
@@ -163,10 +163,8 @@ class Recorder(TorchDispatchMode):
             self._tally.add(op)
 
     @contextmanager
-    def follow_seal(self, seal: Seal | None, module: torch.nn.Module, inputs: list[Any], shaken: str) -> Iterator[None]:
-        """Within this, a seal follows a call of the module; ``shaken`` says which other values inputs get."""
-        if shaken != SAME:
-            shake(inputs, shaken)
+    def follow_seal(self, seal: Seal | None, module: torch.nn.Module, inputs: list[Any]) -> Iterator[None]:
+        """Within this, a seal follows a call of the module."""
         has_values = not any(tensor.is_meta for tensor in tensors_in(inputs))
         self.seal = seal if has_values else None
         if self.seal is not None:
@@ -175,9 +173,9 @@ class Recorder(TorchDispatchMode):
         if self.seal is not None:
             self.seal.check_state()
 
-    def find_outside(self) -> list[Problem]:
+    def list_computed_elsewhere(self) -> list[Problem]:
         """What was computed by no operator."""
-        return self.outside
+        return self.computed_elsewhere
 
     def check_result(self, result: Any) -> None:
         """The call returned this."""
@@ -190,8 +188,8 @@ class Recorder(TorchDispatchMode):
 
         ``is_apart()`` says that what a process does now is no part of the call.
         """
-        twice = self.seal is not None and not isinstance(self.seal, StepSeal)
-        unseen = nullcontext() if twice else note_unrecorded(self.path, self.elsewhere, self.remarks, is_apart)
+        twice = self.seal is not None and self.seal.is_repeated
+        unseen = nullcontext() if twice else note_unrecorded(self.path, self.problems, self.remarks, is_apart)
         with unseen, record_new_threads(lambda: self.beside(self.path.current)):
             yield
 
@@ -203,26 +201,3 @@ class Recorder(TorchDispatchMode):
         twin.seal = self.seal
         with FusedCalls(twin), twin, self.path.within(layer):
             yield
-
-
-R = TypeVar("R", bound=Recorder)
-
-
-def record_sealed(
-    call: Callable[[torch.nn.Module, Seal | None, str], R],
-    make: Callable[[], torch.nn.Module],
-    device: str,
-    quick: bool = False,
-) -> R:
-    """The recorder of ``call(make(), seal, shaken)``, and what it lacks where tensors have values: see ``seal.prove_sealed``."""
-    module = make()
-    if device == "meta" or is_shared() or quick:
-        recorder = call(module, None, SAME)
-        recorder.remarks += [CALLED_ONCE] if quick else []
-        return recorder
-    state, seal = random_state(), Seal()
-    recorder = call(module, seal, SAME)
-    problems, notes = prove_sealed(seal, state, module, make, call)
-    recorder.outside += problems
-    recorder.remarks += notes
-    return recorder

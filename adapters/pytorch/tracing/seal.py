@@ -2,46 +2,26 @@
 
 What each operator leaves in memory is digested. Where the next operator reads it, where the model returns it and at the end of
 the call, it must still have that digest, and must be memory that an operator, or the state before the call, gave. What is not,
-and every number that the program passes to an operator, is an *entry*. A second call has other values of inputs and weights and
-the same random numbers: entries that it shares with the first are constants of the program, and those that differ were computed
-from the values, outside of what is recorded (``find_computed``).
+and every number that the program passes to an operator, is an *entry*. second_call.py tells entries that were computed from
+those that are constants of the program; of a program's step, which cannot be made twice, steps/seal.py does.
 """
 
 from __future__ import annotations
 
-import ctypes
-import random
-import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils import _python_dispatch
 
-from ....core.message import first_line
 from ....core.records import Problem
 from ..module_tensors import tensors_of
-from .dispatched_calls import ATEN, DENSE
+from .dispatched_calls import ATEN
 from .groups import PROCESSES
 from .records import storage_of, tensors_in
-from .wrappers import is_fake, is_wrapper
+from .tensor_memory import LARGE, digest, leaves_of, parts_of, place_of, plain_tensors, weak_reference
 
-SMALL, LARGE = 1 << 14, 1 << 22
-"""Bytes up to which a checksum is faster than the sum of the words, and up to which all words are added."""
-SAMPLES, SAMPLE = 64, 1 << 12
-"""How many pieces of a larger storage are looked at, and the bytes of each: a cache that is never used whole stays untouched."""
-SHAKE = 1 - 2**-10
-"""Factor of floating inputs in the second call: small enough that a program takes the same branches, and numbers between 0 and 1
-stay there."""
-BITS = {"float64": ("int64", 42), "float32": ("int32", 13), "float16": ("int16", 0), "bfloat16": ("int16", 0)}
-"""The bit of each dtype that is flipped in weights, near 2**-10 of a value, and the integers by which it is."""
-SAME, SCALED, REORDERED = "", "scaled", "reordered"
-"""What the second call is given for inputs; an order is looked for where whole numbers came in that may be indices."""
-FEW = 8
-"""Numbers that may leave by ``item()`` and come back changed: arithmetic on so few is a decision of the program, and no layer."""
 FILL = 0x2D
 """Each byte of memory that was made without values: 0.08 in float16 and near 1e-11 in wider floats, so that a program goes on."""
 ITEM = "aten::_local_scalar_dense"
@@ -50,13 +30,8 @@ VALUES = ("number", "Tensor", "float", "complex", "Scalar")
 """Types of a schema's arguments that hold values; a whole number elsewhere is a size or an index."""
 CALLED, RETURNED, STATE = "(called)", "(returned)", "(state)"
 """Readers of values that are no operators: the model that is called, who called it, and its next call."""
-
 COMPUTED = "(outside)"
 """The operator of a problem: what computed a value is none."""
-NOT_CALLED_AGAIN = (
-    "nothing shows that values from outside of PyTorch are constants: a second call, with other inputs, ended by %s"
-)
-NOT_LOOKED_AT = "nothing shows that operators alone wrote the step's memory, which cannot be read: %s"
 CHANGED_MEMORY = (
     "something else wrote memory that an operator had left, before %s read it: what computed the values is not recorded"
 )
@@ -85,6 +60,10 @@ class Entry(NamedTuple):
     reason: str
     value: Any
 
+    def problem(self) -> Problem:
+        """What withholds the number if the value was computed."""
+        return Problem(self.layer, COMPUTED, self.layer, self.reason % self.reader)
+
 
 class Held(NamedTuple):
     """What an operator left in a storage.
@@ -105,12 +84,15 @@ class Held(NamedTuple):
 class Seal:
     """What the operators of one call left in memory, and what came in otherwise; without ``memory``, numbers alone."""
 
+    is_repeated = True  # whether another call on other values tells what was computed
+
     def __init__(self, memory: bool = True) -> None:
         self.memory = memory and hasattr(torch.Tensor, "untyped_storage")  # PyTorch 2.0
         self.layer: Callable[[], str] = str  # the layer that runs now
         self.entries: list[Entry] = []
         self.numbers: set[Any] = set()  # that the program passed to an operator
         self.left: list[Any] = []  # numbers that left by item()
+        self.takes_integers = False  # whether inputs hold whole numbers
         self._state: list[torch.Tensor] = []
         self._held: dict[int, Held] = {}  # by storage
         self._seen: set[tuple[int, int]] = set()  # size and digest of all memory that was held: a copy of it is no work
@@ -119,8 +101,10 @@ class Seal:
         """The state before the call: tensors of the model, in its attributes too, and of its inputs."""
         self.layer = layer
         held = [value for part in module.modules() for value in vars(part).values()]
-        values = [*tensors_of(module), *_leaves(held), *_leaves(inputs)]
-        self._state = [tensor for value in values for tensor in plain_tensors(value)]
+        given = [tensor for value in leaves_of(inputs) for tensor in plain_tensors(value)]
+        self.takes_integers = any("int" in str(tensor.dtype) for tensor in given)
+        values = [*tensors_of(module), *leaves_of(held)]
+        self._state = [tensor for value in values for tensor in plain_tensors(value)] + given
         self.hold(self._state)
 
     def check_state(self) -> None:
@@ -159,17 +143,21 @@ class Seal:
             held = self._held.get(key)
             found = digest(*place, storage)
             if held is None:
-                if (place[1], found) not in self._seen:
-                    self._enter(part, self.layer(), reader, OTHER_MEMORY)
+                self._meet(part, key, place[1], found, reader)
                 self._hold(key, storage, place, found, self.layer())
             elif held.digest != found:
                 if held.digest is not None and held.place == place:  # or else it was given back and taken again
                     self._enter(part, held.layer or self.layer(), reader, CHANGED_MEMORY)
                 self._hold(key, storage, place, found, held.layer)
 
+    def _meet(self, tensor: torch.Tensor, key: int, size: int, found: int, reader: Any) -> None:
+        """Memory is read for the first time that no operator made and that was not there before the call."""
+        if (size, found) not in self._seen:
+            self._enter(tensor, self.layer(), reader, OTHER_MEMORY)
+
     def check_result(self, result: Any) -> None:
         """The model returns this."""
-        for value in _leaves(result):
+        for value in leaves_of(result):
             if isinstance(value, torch.Tensor):
                 self.check([value], RETURNED)
             elif getattr(getattr(value, "dtype", None), "kind", "") in ("f", "c", "i", "u"):  # of numpy
@@ -186,14 +174,14 @@ class Seal:
     def _memory_of(self, tensors: Iterable[torch.Tensor]) -> Iterator[tuple[torch.Tensor, int, Any, tuple[int, int]]]:
         """The parts of tensors that have memory: what tells their storage from others, the storage, and its place."""
         for tensor in tensors if self.memory else ():
-            for part in _parts(tensor):
+            for part in parts_of(tensor):
                 key, storage = storage_of(part)
                 if key is not None:
                     yield part, key, storage, place_of(storage)
 
     def _hold(self, key: int, storage: Any, place: tuple[int, int], found: int | None, layer: str) -> None:
         held = self._held.get(key)
-        reference = _weak_reference(storage) if held is None else held.reference
+        reference = weak_reference(storage) if held is None else held.reference
         self._held[key] = Held(reference, place, found, layer)
         if found is not None:
             self._seen.add((place[1], found))
@@ -204,14 +192,14 @@ class Seal:
         storage = elements.untyped_storage()
         place = place_of(storage)
         value = (str(tensor.dtype), place[1], digest(*place, storage))
-        self.entries.append(Entry(layer, _name(reader), reason, value))
+        self.entries.append(Entry(layer, name_reader(reader), reason, value))
 
     def _enter_numbers(self, value: Any, reader: Any, kinds: tuple[type, ...]) -> None:
         if type(value) in kinds:
             known = value if value == value else "nan"
             if known not in self.numbers:
                 self.numbers.add(known)
-                self.entries.append(Entry(self.layer(), _name(reader), OTHER_NUMBER, known))
+                self.entries.append(Entry(self.layer(), name_reader(reader), OTHER_NUMBER, known))
         elif isinstance(value, (list, tuple)):
             for each in value:
                 self._enter_numbers(each, reader, kinds)
@@ -222,207 +210,6 @@ class Seal:
             for _, _, storage, _ in self._memory_of(tensors):
                 size = min(storage.nbytes(), LARGE)
                 torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, 0, (size,), (1,)).fill_(FILL)
-
-
-class StepSeal(Seal):
-    """Of a program's step, which cannot be made twice: tells memory that an operator left, or that is a model's own, and that
-    something else wrote. Other memory is the program's data, which it may load anew. It never raises into the program.
-
-    ``is_state(key)`` says whether a storage is of a model's weights or buffers.
-    """
-
-    def __init__(self, layer: Callable[[], str], is_state: Callable[[int], bool]) -> None:
-        super().__init__(memory=not is_shared())
-        self.layer, self.is_state = layer, is_state
-        self._loaded: set[int] = set()  # storages of the program's data
-        self._failed = ""
-
-    def hold_inputs(self, tensors: list[torch.Tensor]) -> None:
-        """A model is called with these."""
-        self._look(tensors, CALLED)
-
-    def problems(self) -> list[Problem]:
-        """What was computed outside, or why that cannot be told."""
-        if self._failed:
-            return [Problem("", COMPUTED, "", self._failed)]
-        found = {(entry.layer, entry.reader): entry for entry in self.entries}
-        return [Problem(entry.layer, COMPUTED, entry.layer, entry.reason % entry.reader) for entry in found.values()]
-
-    def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
-        """See Seal."""
-        if not within:
-            self._look(tensors_in([*args, *kwargs.values()]), func)
-
-    def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> None:
-        """See Seal."""
-        try:
-            super().keep_call(func, args, kwargs, out, within)
-        except Exception as error:
-            self._fail(error)
-
-    def _look(self, tensors: list[torch.Tensor], reader: Any) -> None:
-        try:
-            self._loaded.update(
-                key for _, key, _, _ in self._memory_of(tensors) if key not in self._held and not self.is_state(key)
-            )
-            self.check(tensors, reader)
-        except Exception as error:
-            self._fail(error)
-
-    def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str) -> None:
-        if reason == CHANGED_MEMORY and storage_of(tensor)[0] not in self._loaded:
-            self.entries.append(Entry(layer, _name(reader), reason, None))
-
-    def _fill(self, tensors: list[torch.Tensor]) -> None:
-        """See Seal: there is no other call."""
-
-    def _fail(self, error: Exception) -> None:
-        self.memory, self._failed = False, NOT_LOOKED_AT % f"{type(error).__name__}: {first_line(error)}"
-
-
-def find_computed(first: Seal, second: Seal) -> list[Entry]:
-    """The entries of the second call, on other values, that the first does not have: what was computed outside.
-
-    Few numbers that left by item() may come back changed. An entry that the second call lacks was kept by the program from the
-    first, so it depends on no values.
-    """
-    constants = {entry.value for entry in first.entries}
-    left = set(second.left)
-    computed = [entry for entry in second.entries if entry.value not in constants and entry.value not in left]
-    arrays = [entry for entry in computed if entry.reason != OTHER_NUMBER]
-    few = len(computed) - len(arrays) <= FEW and 0 < len(second.left) <= FEW
-    return arrays if few else computed
-
-
-def shake(inputs: Iterable[Any], how: str) -> None:
-    """Give floating tensors other values, in place."""
-    with torch.no_grad():
-        for tensor in _floating(inputs):
-            tensor.mul_(SHAKE)
-            if how == REORDERED:
-                tensor.copy_(tensor.roll(1))
-
-
-@contextmanager
-def other_weights(module: torch.nn.Module) -> Iterator[None]:
-    """Within this, weights and buffers have other values, and afterwards their own: whoever made the module may keep it."""
-    _flip_bits(module)
-    try:
-        yield
-    finally:
-        _flip_bits(module)
-
-
-def _flip_bits(module: torch.nn.Module) -> None:
-    for tensor in _floating(tensors_of(module)):
-        real = torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor.detach()
-        name, bit = BITS.get(str(real.dtype).replace("torch.", ""), ("", 0))
-        if name:
-            kind = getattr(torch, name)
-            with suppress(RuntimeError):  # an element that is seen in several places
-                real.view(kind).bitwise_xor_(real.isfinite().to(kind) << bit)
-
-
-def _floating(values: Iterable[Any]) -> list[torch.Tensor]:
-    found = {id(tensor): tensor for value in values for tensor in plain_tensors(value)}
-    return [t for t in found.values() if not t.is_meta and (t.is_floating_point() or t.is_complex())]
-
-
-def plain_tensors(value: Any) -> list[torch.Tensor]:
-    """A tensor, or those that it holds if its class takes operators apart; none of another value."""
-    if not isinstance(value, torch.Tensor):
-        return []
-    if not is_wrapper(type(value)):
-        return [value]
-    return [tensor for held in _leaves(list(vars(value).values())) for tensor in plain_tensors(held)]
-
-
-def is_shared() -> bool:
-    """Whether other processes take part: what they send, PyTorch writes into memory past its operators."""
-    return torch.distributed.is_available() and torch.distributed.is_initialized()
-
-
-def random_state() -> tuple[Any, ...]:
-    """The state of the random numbers of PyTorch, Python and numpy, for ``set_random_state``."""
-    numpy = sys.modules.get("numpy")
-    return torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy else None
-
-
-def set_random_state(state: tuple[Any, ...]) -> None:
-    """Random numbers go on as they did from that state."""
-    torch.set_rng_state(state[0])
-    random.setstate(state[1])
-    if state[2] is not None:
-        sys.modules["numpy"].random.set_state(state[2])
-
-
-def _leaves(value: Any) -> list[Any]:
-    from torch.utils import _pytree  # which an old PyTorch has not
-
-    leaves: list[Any] = _pytree.tree_flatten(value)[0]
-    return leaves
-
-
-def _weak_reference(storage: Any) -> Any:
-    from torch.multiprocessing.reductions import StorageWeakRef  # which an old PyTorch has not
-
-    return StorageWeakRef(storage)
-
-
-def place_of(storage: Any) -> tuple[int, int]:
-    """Address and size of a storage's memory; size 0 where there is none, as of the zeros that forward mode makes."""
-    try:
-        return storage.data_ptr(), storage.nbytes()
-    except RuntimeError:
-        return 0, 0
-
-
-def digest(address: int, size: int, storage: Any) -> int:
-    """A number that tells what a storage holds in this place."""
-    if not size:
-        return 0
-    if storage.device.type != "cpu":
-        return _digest_on_device(storage, size)
-    if size <= LARGE:
-        return _digest_memory(address, size)
-    pieces = range(0, size - SAMPLE, (size - SAMPLE) // SAMPLES)
-    return hash(tuple(_digest_memory(address + start, SAMPLE) for start in pieces))
-
-
-def _digest_memory(address: int, size: int) -> int:
-    memory: Any = (ctypes.c_char * size).from_address(address)
-    if size <= SMALL or "numpy" not in sys.modules:
-        return zlib.crc32(memory)
-    import numpy
-
-    words = numpy.frombuffer(memory, numpy.uint64, size // 8)
-    return int(numpy.add.reduce(words)) ^ zlib.crc32(memory[:64]) ^ zlib.crc32(memory[-64:])
-
-
-def _digest_on_device(storage: Any, size: int) -> int:
-    with _python_dispatch._disable_current_modes():
-        held = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, 0, (min(size, LARGE),), (1,))
-        words = held.numel() // 8 * 8
-        return int(held[:words].view(torch.int64).sum()) ^ int(held[words:].sum()) << 1
-
-
-def _parts(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """The tensors with memory of their own that a tensor consists of."""
-    kind = type(tensor)
-    if kind in DENSE and tensor.layout is torch.strided:
-        return [] if tensor.is_meta else [tensor]
-    if tensor.is_meta or is_wrapper(kind) or is_fake(kind):
-        return []
-    if tensor.layout is torch.strided:
-        return [tensor]
-    with _python_dispatch._disable_current_modes():
-        if tensor.layout is torch.sparse_coo:
-            return [tensor._indices(), tensor._values()]
-        if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-            return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
-        if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
-            return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
-    return []
 
 
 class Facts(NamedTuple):
@@ -456,47 +243,5 @@ def _facts(func: Any) -> Facts:
     return Facts(tuple(values), tuple(written), name == ITEM, "empty" in name)
 
 
-def _name(reader: Any) -> str:
+def name_reader(reader: Any) -> str:
     return reader if isinstance(reader, str) else str(reader._schema.name).replace("::", ".")
-
-
-def prove_sealed(
-    first: Seal,
-    state: tuple[Any, ...],
-    module: torch.nn.Module,
-    make: Callable[[], torch.nn.Module],
-    call: Callable[[torch.nn.Module, Seal, str], Any],
-) -> tuple[list[Problem], list[str]]:
-    """What was computed outside of the call of ``module`` that ``first`` followed, by a second call; and a note if that fails.
-
-    Random numbers go on from ``state``. ``call(module, seal, shaken)`` calls, with inputs that are ``SCALED``, ``REORDERED`` or
-    ``SAME``. The first call may have changed the module: what seems to be computed has to be found in a fresh one, too.
-    """
-    if not first.entries:
-        return [], []
-    arrays = [entry for entry in first.entries if entry.reason != OTHER_NUMBER]
-    how = REORDERED if any("int" in entry.value[0] for entry in arrays) else SCALED
-
-    def call_again(make: Callable[[], torch.nn.Module]) -> list[Entry] | str:
-        """What was computed, or why that cannot be told."""
-        why = ""
-        for shaken in (how, SAME):  # the model's code may refuse other inputs
-            seal = Seal(bool(arrays))
-            try:
-                called = make()
-                set_random_state(state)
-                with other_weights(called):
-                    call(called, seal, shaken)
-                return find_computed(first, seal)
-            except Exception as error:  # whatever that code does
-                why = why or f"{type(error).__name__}: {first_line(error)}"
-        return why
-
-    found = call_again(lambda: module)
-    if found:
-        again = call_again(make)
-        found = again if isinstance(found, str) or not isinstance(again, str) else found
-    if isinstance(found, str):
-        why = NOT_CALLED_AGAIN % found
-        return [Problem(entry.layer, COMPUTED, entry.layer, why) for entry in arrays], [why]
-    return [Problem(entry.layer, COMPUTED, entry.layer, entry.reason % entry.reader) for entry in found], []

@@ -12,7 +12,7 @@ from torch import nn  # noqa: E402
 
 from reconcile.adapters.counters.flop_counter.capture import capture  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing.seal import SAME  # noqa: E402
+from reconcile.adapters.pytorch.tracing.second_call import SAME  # noqa: E402
 from reconcile.adapters.shared.refusal import FactoryError  # noqa: E402
 from reconcile.align.alignment import Alignment  # noqa: E402
 from reconcile.core.causes import Cause  # noqa: E402
@@ -218,7 +218,7 @@ def test_products_of_a_recurrent_layer(kind, gates, device):
 @pytest.mark.parametrize("kind", [nn.GRU, *(pytest.param(k, marks=pytest.mark.slow) for k in (nn.LSTM, nn.RNN))])
 def test_a_step_on_the_cpu_has_the_values_of_a_step(kind, monkeypatch):
     """A hook that computes more of a gradient that is not zero, and the weights after a step that is made once."""
-    monkeypatch.setattr(training, "record_sealed", lambda call, make, *_: call(make(), None, SAME))
+    monkeypatch.setattr(training, "record_twice", lambda call, make, *_: call(make(), None, SAME))
 
     def hooked():
         net = Recurrent(kind)

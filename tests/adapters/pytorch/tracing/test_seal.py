@@ -17,8 +17,10 @@ np = pytest.importorskip("numpy")
 import reconcile  # noqa: E402
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing.seal import COMPUTED, FEW, LARGE, Seal  # noqa: E402
-from reconcile.core.records import CALLED_ONCE, POINTWISE  # noqa: E402
+from reconcile.adapters.pytorch.tracing.seal import COMPUTED, Seal  # noqa: E402
+from reconcile.adapters.pytorch.tracing.second_call import FEW  # noqa: E402
+from reconcile.adapters.pytorch.tracing.tensor_memory import LARGE  # noqa: E402
+from reconcile.core.records import CALLED_ONCE, NOT_CALLED_AGAIN, POINTWISE  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
 WEIGHT = np.linspace(-1, 1, 16, dtype=np.float32).reshape(4, 4)
@@ -287,6 +289,75 @@ def test_few_numbers_may_come_back_changed():
     assert problems(changed(FEW + 1)) != []
 
 
+class Words(Model):
+    """Whose input is whole numbers."""
+
+    def example(self, device):
+        return [torch.arange(5, device=device)]
+
+
+def of_words(compute):
+    """A look-up to which ``compute(words)`` is added, with a linear layer."""
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.last = torch.nn.Embedding(5, 4), torch.nn.Linear(4, 4)
+
+        def forward(self, words):
+            return self.last(self.table(words) + compute(words))
+
+    return Net
+
+
+def test_what_is_computed_from_whole_inputs_alone_is_found_if_it_is_floating():
+    """Positions, a mask, a scale by a length and a branch are what programs make of ids."""
+    with_words = {
+        "product": lambda words: torch.from_numpy(np.eye(5, 4, dtype=np.float32)[words.numpy()] @ WEIGHT),
+        "numbers": lambda words: torch.tensor([[n * 0.1 + k for k in range(4)] for n in words.tolist()]),
+    }
+    harmless = {
+        "positions": lambda words: torch.tensor([[n % 3] for n in words.tolist()]),
+        "mask": lambda words: (words != 0).float()[:, None],
+        "scale": lambda words: 1 / (1.5 + words.tolist()[-1]),
+        "branch": lambda words: 0.5 if words[0] > 2 else 0.25,
+    }
+    for of in PASSES:
+        models = {name: Words(of_words(compute), device="cpu") for name, compute in (with_words | harmless).items()}
+        assert {name for name, model in models.items() if PASSES[of](model).problems} == set(with_words)
+
+
+def test_a_model_that_holds_itself_is_followed():
+    def compute(layer, x):
+        return x
+
+    def held():
+        model = net(compute)()
+        model.middle.all = [model.middle.kept]
+        model.middle.all.append(model.middle.all)
+        return model
+
+    assert inference.trace(Rows(held, 10, 4, device="cpu")).problems == ()
+
+
+class Attention(torch.nn.Module):
+    """With queries that numpy changes in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        query = self.first(x)[None, None]
+        np.multiply(query.detach().numpy(), 3, out=query.detach().numpy())
+        return torch.nn.functional.scaled_dot_product_attention(query, query, query)
+
+
+@pytest.mark.parametrize("of", PASSES)
+def test_what_a_fused_call_reads_is_looked_at(of):
+    assert problems(None, of, lambda _: Attention) != []
+
+
 def test_a_second_call_that_fails_withholds_what_came_from_outside():
     def checked(compute, *said):
         calls = []
@@ -301,8 +372,21 @@ def test_a_second_call_that_fails_withholds_what_came_from_outside():
 
     trace = inference.trace(Rows(net(checked(lambda x: x + 0.5, "once")), 10, 4, device="cpu"))
     assert trace.problems == ()
-    assert [note for note in trace.notes if "ValueError: once" in note] != []
+    assert [note for note in trace.notes if note.startswith(NOT_CALLED_AGAIN) and "ValueError: once" in note] != []
     assert problems(checked(lambda x: x + torch.tensor([1.0]))) == [(COMPUTED, "middle")]
+
+
+def test_a_number_without_a_second_call_is_cited_with_that():
+    calls = []
+
+    class Once(torch.nn.Linear):
+        def forward(self, x):
+            calls.append(x)
+            return super().forward(x) + 1 / (len(calls) == 1)
+
+    for model, said in ((Once(4, 4), True), (torch.nn.Linear(4, 4), False)):
+        run = reconcile.run(torch=model, inputs=torch.ones(2, 4), counters=["flop_counter"])
+        assert ("second one failed" in run.cite()) == said
 
 
 def test_a_tag_is_checked():

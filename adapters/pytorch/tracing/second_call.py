@@ -1,0 +1,196 @@
+"""A second call of a model: which of the values that came in from outside of the operators were computed from its inputs.
+
+The second call has other values of inputs and weights and the same random numbers. What came in by both (seal.py) is a constant
+of the program; what differs was computed from the values, outside of what is recorded.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import torch
+
+from ....core.message import first_line
+from ....core.records import CALLED_ONCE, NOT_CALLED_AGAIN, Problem
+from ..module_tensors import tensors_of
+from .groups import is_shared
+from .recorder import Recorder
+from .seal import COMPUTED, OTHER_NUMBER, Entry, Seal
+from .tensor_memory import leaves_of, plain_tensors
+
+SHAKE = 1 - 2**-10
+"""Factor of floating inputs in the second call: small enough that a program takes the same branches, and numbers between 0 and 1
+stay there."""
+BITS = {"float64": ("int64", 42), "float32": ("int32", 13), "float16": ("int16", 0), "bfloat16": ("int16", 0)}
+"""The bit of each dtype that is flipped in weights, near 2**-10 of a value, and the integers by which it is."""
+SAME, SCALED, REORDERED, PERMUTED = "", "scaled", "reordered", "permuted"
+"""What another call is given for inputs. Floating ones are scaled, and reordered where whole numbers came in that may be
+indices; whole ones are permuted, which keeps ids and lengths in their ranges."""
+FEW = 8
+"""Numbers that may leave by ``item()`` and come back changed: arithmetic on so few is a decision of the program, and no layer."""
+
+R = TypeVar("R", bound=Recorder)
+
+
+def record_twice(
+    call: Callable[[torch.nn.Module, Seal | None, str], R],
+    make: Callable[[], torch.nn.Module],
+    device: str,
+    quick: bool = False,
+) -> R:
+    """The recorder of ``call(make(), seal, shaken)``, with what other calls show to be computed outside of its operators.
+
+    ``call(module, seal, shaken)`` calls with inputs that are ``SCALED``, ``REORDERED``, ``PERMUTED`` or ``SAME``. One call is
+    made where tensors have no values, where other processes take part, and if it shall be ``quick``.
+    """
+    module = make()
+    if device == "meta" or is_shared() or quick:
+        recorder = call(module, None, SAME)
+        recorder.remarks += [CALLED_ONCE] if quick else []
+        return recorder
+    state, seal = random_state(), Seal()
+    recorder = call(module, seal, SAME)
+    if seal.entries:
+        recorder.computed_elsewhere, notes = _check_entries(seal, state, module, make, call)
+        recorder.remarks += notes
+    return recorder
+
+
+def _check_entries(
+    first: Seal,
+    state: tuple[Any, ...],
+    module: torch.nn.Module,
+    make: Callable[[], torch.nn.Module],
+    call: Callable[[torch.nn.Module, Seal, str], Any],
+) -> tuple[list[Problem], list[str]]:
+    """What was computed outside of the call of ``module`` that ``first`` followed, and a note if that cannot be told.
+
+    Random numbers go on from ``state``. The first call may have changed the module: what seems to be computed has to be found in
+    a fresh one, too.
+    """
+    arrays = [entry for entry in first.entries if entry.reason != OTHER_NUMBER]
+
+    def call_again(make: Callable[[], torch.nn.Module], shaken: str) -> Seal | str:
+        """The seal of another call, or why that failed."""
+        seal = Seal(bool(arrays))
+        try:
+            called = make()
+            set_random_state(state)
+            with other_weights(called):
+                call(called, seal, shaken)
+        except Exception as error:  # whatever the model's code does
+            return f"{type(error).__name__}: {first_line(error)}"
+        return seal
+
+    def find(make: Callable[[], torch.nn.Module]) -> list[Entry] | str:
+        """What was computed, or why that cannot be told."""
+        second = call_again(make, REORDERED if any("int" in entry.value[0] for entry in arrays) else SCALED)
+        if isinstance(second, str):  # the model's code may refuse other inputs
+            third = call_again(make, SAME)
+            second = second if isinstance(third, str) else third
+        if isinstance(second, str):
+            return second
+        found = find_computed(first, second)
+        if not found and first.takes_integers and _filter_floating(first.entries):
+            other = call_again(make, PERMUTED)
+            found = [] if isinstance(other, str) else find_computed_from_integers(first, other)
+        return found
+
+    found = find(lambda: module)
+    if found:
+        again = find(make)
+        found = again if isinstance(found, str) or not isinstance(again, str) else found
+    if isinstance(found, str):
+        why = NOT_CALLED_AGAIN + found
+        return [Problem(entry.layer, COMPUTED, entry.layer, why) for entry in arrays], [why]
+    return list(dict.fromkeys(entry.problem() for entry in found)), []
+
+
+def find_computed(first: Seal, second: Seal) -> list[Entry]:
+    """The entries of the second call, on other values, that the first does not have: what was computed outside.
+
+    Few numbers that left by item() may come back changed. An entry that the second call lacks was kept by the program from the
+    first, so it depends on no values.
+    """
+    left = set(second.left)
+    computed = [entry for entry in _find_changed(first, second) if entry.value not in left]
+    arrays = [entry for entry in computed if entry.reason != OTHER_NUMBER]
+    few = len(computed) - len(arrays) <= FEW and 0 < len(second.left) <= FEW
+    return arrays if few else computed
+
+
+def find_computed_from_integers(first: Seal, second: Seal) -> list[Entry]:
+    """The same, where whole inputs alone have other values: floating ones. What is whole may be positions, sizes or branches, and
+    few numbers may be a scale that depends on a length."""
+    return _filter_floating(_find_changed(first, second))
+
+
+def _find_changed(first: Seal, second: Seal) -> list[Entry]:
+    constants = {entry.value for entry in first.entries}
+    return [entry for entry in second.entries if entry.value not in constants]
+
+
+def _filter_floating(entries: list[Entry]) -> list[Entry]:
+    """Floating tensors, and floating numbers if there are more than few."""
+    arrays = [entry for entry in entries if entry.reason != OTHER_NUMBER and "float" in entry.value[0]]
+    numbers = [entry for entry in entries if entry.reason == OTHER_NUMBER and isinstance(entry.value, (float, complex))]
+    return arrays + (numbers if len(numbers) > FEW else [])
+
+
+def shake(inputs: list[Any], how: str) -> list[Any]:
+    """The inputs, whose tensors have got other values in place."""
+    tensors = [tensor for value in leaves_of(inputs) for tensor in plain_tensors(value) if not tensor.is_meta]
+    with torch.no_grad():
+        for tensor in {id(tensor): tensor for tensor in tensors}.values() if how != SAME else ():
+            if _has_fractions(tensor) and how != PERMUTED:
+                tensor.mul_(SHAKE)
+            if tensor.dtype is not torch.bool and how == (REORDERED if _has_fractions(tensor) else PERMUTED):
+                tensor.copy_(tensor.roll(1))
+    return inputs
+
+
+@contextmanager
+def other_weights(module: torch.nn.Module) -> Iterator[None]:
+    """Within this, weights and buffers have other values, and afterwards their own: whoever made the module may keep it."""
+    _flip_bits(module)
+    try:
+        yield
+    finally:
+        _flip_bits(module)
+
+
+def _flip_bits(module: torch.nn.Module) -> None:
+    for tensor in _list_floating(tensors_of(module)):
+        real = torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor.detach()
+        name, bit = BITS.get(str(real.dtype).replace("torch.", ""), ("", 0))
+        if name:
+            kind = getattr(torch, name)
+            with suppress(RuntimeError):  # an element that is seen in several places
+                real.view(kind).bitwise_xor_(real.isfinite().to(kind) << bit)
+
+
+def _list_floating(values: Iterable[Any]) -> list[torch.Tensor]:
+    found = {id(tensor): tensor for value in values for tensor in plain_tensors(value)}
+    return [tensor for tensor in found.values() if not tensor.is_meta and _has_fractions(tensor)]
+
+
+def _has_fractions(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def random_state() -> tuple[Any, ...]:
+    """The state of the random numbers of PyTorch, Python and numpy, for ``set_random_state``."""
+    numpy = sys.modules.get("numpy")
+    return torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy else None
+
+
+def set_random_state(state: tuple[Any, ...]) -> None:
+    """Random numbers go on as they did from that state."""
+    torch.set_rng_state(state[0])
+    random.setstate(state[1])
+    if state[2] is not None:
+        sys.modules["numpy"].random.set_state(state[2])

@@ -1,0 +1,100 @@
+"""Memory of tensors: which storages a value has, and a digest of what one holds."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import zlib
+from typing import Any
+
+import torch
+from torch.utils import _python_dispatch
+
+from .dispatched_calls import DENSE
+from .wrappers import is_fake, is_wrapper
+
+SMALL, LARGE = 1 << 14, 1 << 22
+"""Bytes up to which a checksum is faster than the sum of the words, and up to which all words are added."""
+SAMPLES, SAMPLE = 64, 1 << 12
+"""How many pieces of a larger storage are looked at, and the bytes of each: a cache that is never used whole stays untouched."""
+
+
+def plain_tensors(value: Any) -> list[torch.Tensor]:
+    """A tensor, or those that it holds if its class takes operators apart; none of another value."""
+    if not isinstance(value, torch.Tensor):
+        return []
+    if not is_wrapper(type(value)):
+        return [value]
+    return [tensor for held in leaves_of(list(vars(value).values())) for tensor in plain_tensors(held)]
+
+
+def leaves_of(value: Any) -> list[Any]:
+    from torch.utils import _pytree  # which an old PyTorch has not
+
+    try:
+        leaves: list[Any] = _pytree.tree_flatten(value)[0]
+    except RecursionError:  # it contains itself
+        return []
+    return leaves
+
+
+def weak_reference(storage: Any) -> Any:
+    from torch.multiprocessing.reductions import StorageWeakRef  # which an old PyTorch has not
+
+    return StorageWeakRef(storage)
+
+
+def place_of(storage: Any) -> tuple[int, int]:
+    """Address and size of a storage's memory; size 0 where there is none, as of the zeros that forward mode makes."""
+    try:
+        return storage.data_ptr(), storage.nbytes()
+    except RuntimeError:
+        return 0, 0
+
+
+def digest(address: int, size: int, storage: Any) -> int:
+    """A number that tells what a storage holds in this place."""
+    if not size:
+        return 0
+    if storage.device.type != "cpu":
+        return _digest_on_device(storage, size)
+    if size <= LARGE:
+        return _digest_memory(address, size)
+    pieces = range(0, size - SAMPLE, (size - SAMPLE) // SAMPLES)
+    return hash(tuple(_digest_memory(address + start, SAMPLE) for start in pieces))
+
+
+def _digest_memory(address: int, size: int) -> int:
+    memory: Any = (ctypes.c_char * size).from_address(address)
+    if size <= SMALL or "numpy" not in sys.modules:
+        return zlib.crc32(memory)
+    import numpy
+
+    words = numpy.frombuffer(memory, numpy.uint64, size // 8)
+    return int(numpy.add.reduce(words)) ^ zlib.crc32(memory[:64]) ^ zlib.crc32(memory[-64:])
+
+
+def _digest_on_device(storage: Any, size: int) -> int:
+    with _python_dispatch._disable_current_modes():
+        held = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, 0, (min(size, LARGE),), (1,))
+        words = held.numel() // 8 * 8
+        return int(held[:words].view(torch.int64).sum()) ^ int(held[words:].sum()) << 1
+
+
+def parts_of(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """The tensors with memory of their own that a tensor consists of."""
+    kind = type(tensor)
+    if kind in DENSE and tensor.layout is torch.strided:
+        return [] if tensor.is_meta else [tensor]
+    if tensor.is_meta or is_wrapper(kind) or is_fake(kind):
+        return []
+    if tensor.layout is torch.strided:
+        return [tensor]
+    with _python_dispatch._disable_current_modes():
+        if tensor.layout is torch.sparse_coo:
+            return [tensor._indices(), tensor._values()]
+        if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+            return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+        if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+            return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+    return []
