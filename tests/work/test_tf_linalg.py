@@ -9,7 +9,6 @@ tf = pytest.importorskip("tensorflow")
 from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
 from reconcile.core.conventions import MATMUL  # noqa: E402
 from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.core.work import PRODUCTS  # noqa: E402
 from reconcile.work import ZERO, UnknownWork, Work, find, known_part, linalg, load, work_of  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 
@@ -99,11 +98,13 @@ def test_a_sparse_product(adjoint):
         work_of(op._replace(inputs=(op.inputs[0], Tensor((None,), "float32"), *op.inputs[2:])))
 
 
-def test_a_hint_that_zeros_are_left_out_is_no_count():
-    (op,) = [op for op in records(lambda x: tf.matmul(x, x, a_is_sparse=True), (N, N)) if op.op == "SparseMatMul"]
-    with pytest.raises(UnknownWork, match="depends on the data") as error:
-        work_of(op)
-    assert set(PRODUCTS) <= set(error.value.components)
+@pytest.mark.parametrize("hints", [{"a_is_sparse": True}, {"b_is_sparse": True, "transpose_a": True}])
+def test_a_hint_that_many_values_are_zeros_changes_no_product(hints):
+    """(N, M) times (M, K), as without the hint."""
+    left = (M, N) if "transpose_a" in hints else (N, M)
+    ops = records(lambda a, b: tf.matmul(a, b, **hints), left, (M, K))
+    (op,) = [op for op in ops if op.op == "SparseMatMul"]
+    assert work_of(op) == Work(mac=N * M * K, accumulators=N * K)
 
 
 def test_a_banded_product():

@@ -76,7 +76,7 @@ def bridge(view: View, trace: Trace) -> Bridge:
 
 
 def _gives_nothing(op: Op) -> bool:
-    """Whether no value comes out of a custom call but its own input: one that places an array, or a callback that only reports."""
+    """Whether a custom call has no value but its own input: it places an array, or is a callback that only reports."""
     silent = op.op == CALL and all(tensor.dtype == "token" for tensor in op.outputs)
     return (silent or op.attrs.get(TARGET) in PLACED) and not is_integer_op(op)
 

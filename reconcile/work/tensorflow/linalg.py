@@ -11,6 +11,7 @@ from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formulas, n
 from .. import linalg, ordering
 from ..common_formulas import COMPLEX_SOURCE, COMPLEX_UNKNOWN, per_column, per_matrix, per_output, solve, unfixed
 from ..complex_numbers import polynomials
+from ..contraction import dots
 from ..elementwise import ADD, MUL, SPECIAL
 from ..shapes import attr, n_in, n_out, shape
 
@@ -32,11 +33,6 @@ def _sparse_product(op: Op) -> Work:
     # places (stored, 2), values (stored,), sizes (2,), dense (K, N), or (N, K) if adjoint_b
     products = shape(op, 1)[0] * shape(op, 3)[0 if attr(op, "adjoint_b", False) else 1]
     return Work(mac=products, accumulators=min(products, n_out(op)))
-
-
-def _refuse_zero_skipping(op: Op) -> Work:
-    n_in(op)
-    raise UnknownWork(f"{op.op} leaves out the products with 0, and how many there are depends on the data")
 
 
 def _unique(op: Op) -> Work:
@@ -69,8 +65,10 @@ formulas({
     "SparseTensorDenseMatMul": (
         "a multiply-add per stored value and column: core/kernels/sparse_tensor_dense_matmul_op.cc", _sparse_product
     ),
-    "SparseMatMul": (
-        "it leaves out the zeros of a dense tensor: core/kernels/sparse_matmul_op.cc", _refuse_zero_skipping
+    "SparseMatMul": (  # a (M, K), or (K, M) if transpose_a; both are dense
+        "one dot product of K terms per output element: a dense tensor stores its zeros, and the hint that there are many, for "
+        "which the kernel leaves their products out, changes no product that is asked for: core/kernels/sparse_matmul_op.cc",
+        lambda op: dots(n_out(op), shape(op)[0 if attr(op, "transpose_a", False) else 1]),
     ),
     "Unique UniqueWithCounts": (
         "ordering.distinct, one definition whatever the data: core/kernels/unique_op.cc", _unique
