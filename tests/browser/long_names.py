@@ -7,7 +7,7 @@ from reconcile.engine.answer import Answer
 from reconcile.products.audit import report
 from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.verdict import State, Verdict
-from reconcile.products.decode.grammar import Candidate
+from reconcile.products.decode.readings import Candidate
 from reconcile.products.decode.readings import WORK
 from tests.browser.test_names import everywhere
 

@@ -19,8 +19,8 @@ from ...launch.request import Point, RunRequest, run_request
 from ...launch.runner import collect_at
 from ...launch.workers.supervisor import Event
 from ...model_zoo.loading import zoo_names
-from ..decode.grammar import Candidate, Source, candidates
-from ..decode.readings import LAYER
+from ..decode.grammar import Source, candidates
+from ..decode.readings import LAYER, Candidate
 from ..decode.sources import SHIPPED, load_saved_sources
 from ..sweep import cell, cells
 from ..sweep.cells import Manner

@@ -21,10 +21,9 @@ from ...launch.request import Point, RunRequest
 from ...launch.workers.supervisor import Event
 from ..decode import variants
 from ..decode.false_positives import by_chance
-from ..decode.grammar import Candidate
 from ..decode.hints import find_sibling, versions
 from ..decode.printed_figure import figure
-from ..decode.readings import WORK
+from ..decode.readings import WORK, Candidate
 from ..decode.search import select_comparable
 from ..gallery.run import ran
 from ..sweep import cell, cells

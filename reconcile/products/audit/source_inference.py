@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..decode.false_positives import SPAN, printed_range
-from ..decode.grammar import Candidate
 from ..decode.printed_figure import PrintedFigure
+from ..decode.readings import Candidate
 
 ODDS = 10_000
 """How many times likelier a reading makes a source's figures, for each reading that was tried."""

@@ -14,10 +14,9 @@ from ...core.errors import UsageError
 from ...core.number_format import number
 from ...core.records import FLOP, MAC
 from ..decode.false_positives import SPAN, covered_share
-from ..decode.grammar import Candidate
-from ..decode.nearest_reading import nearest
 from ..decode.printed_figure import PrintedFigure, figure
-from ..decode.search import find_agreeing, select_comparable
+from ..decode.readings import Candidate
+from ..decode.search import find_agreeing, nearest, select_comparable
 from .cell import candidates_of
 from .claims import Claim
 from .source_inference import Known, Row, SourceReading, row_of, weigh

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from .grammar import Candidate
 from .printed_figure import PrintedFigure
+from .readings import Candidate
 
 SPAN = 10
 """A random figure lies between the multiply-adds of the work that ran divided by this and times this."""

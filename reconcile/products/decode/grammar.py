@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...align.alignment import Alignment
-from ...core.conventions import BUILT_IN, MATMUL, Convention
+from ...core.conventions import BUILT_IN, Convention
 from ...core.number_format import number
 from ...core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Layer, Ledger, Trace
 from ...core.registry import known_counters
 from ...engine.settle import Collected
-from .readings import DERIVED, LAYER, PART, REPORTED, WORK, list_names
+from .readings import DERIVED, LAYER, PART, REPORTED, Candidate, list_names
 from .trace_readings import of_trace, product_layers, same
 
 ROLES = {
@@ -49,47 +49,6 @@ class Source:
         return batch if isinstance(batch, int) and batch > 0 else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One reading of a published number.
-
-    Attributes:
-        value: Its number.
-        rank: How far-fetched it is, from REPORTED to LAYER (readings.py).
-        unit: MAC or FLOP; '' if the number counts no operations.
-        what: A sentence on it.
-        how: The arithmetic; '' if there is none to show.
-        note: A caution for the reader; '' for none.
-        where: The environments that give it.
-        exact: Whether it is so close to another one that no rounded figure can mean it.
-        counter: The counter that it is a reading of; '' for the work that ran.
-        printed: Whether the counter printed this very number as its total.
-        family: The family of counters that would print what is read here from the work that ran; '' for none.
-    """
-
-    value: int
-    rank: int
-    unit: str
-    what: str
-    how: str = ""
-    note: str = ""
-    where: tuple[str, ...] = ()
-    exact: bool = False
-    counter: str = ""
-    printed: bool = False
-    family: str = ""
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is the multiply-adds of the work that ran, which owe nothing to any counter."""
-        return self.rank == WORK and self.unit == MAC
-
-    @property
-    def doubled(self) -> bool:
-        """Whether it is twice these multiply-adds, the simplest count of FLOPs."""
-        return self.rank == WORK and self.what.endswith(f"by the convention {MATMUL.name}")
-
-
 def candidates(
     sources: Sequence[Source], conventions: Mapping[str, Convention] = BUILT_IN
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
@@ -121,7 +80,7 @@ def _of(
             remarks = "; ".join(remark for remark in (source.remark, "on meta" * (trace.device == "meta")) if remark)
             where = (f"trace@{trace.framework} in {source.name}{f' ({remarks})' if remarks else ''}",)
             for reading in of_trace(trace, source.align, source.batch, conventions, notes, source.name):
-                yield Candidate(*reading[:6], where, family=reading.counter)
+                yield replace(reading, where=where)
 
 
 def _product_layers(sources: Sequence[Source]) -> dict[str, tuple[str, ...]]:

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from ...core.registry import known_counters
 from ...launch.environments.definitions import CURRENT, Environment
 from ...launch.environments.runs import counters_of
-from .grammar import Candidate, Source
+from .grammar import Source
 from .printed_figure import PrintedFigure
+from .readings import Candidate
 from .search import search
 
 

@@ -1,14 +1,34 @@
-"""``Reading``: one number of a trace with its arithmetic; and the ranks of readings, from plain to far-fetched."""
+"""``Candidate``: one reading of a published number, with its arithmetic; and the ranks of readings, from plain to far-fetched."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+
+from ...core.conventions import MATMUL
+from ...core.records import MAC
+
+REPORTED, WORK, PART, DERIVED, LAYER = range(5)
+"""Ranks: a counter's own total, the work that ran, a part or other reading of either, one derived in two steps, one layer."""
 
 
-class Reading(NamedTuple):
-    """One number of a trace, as grammar.Candidate has it. ``unit`` is MAC or FLOP, '' if it counts no operations. ``counter`` is
-    the family of counters that would print it, '' for none of its own."""
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One reading of a published number.
+
+    Attributes:
+        value: Its number.
+        rank: How far-fetched it is, from REPORTED to LAYER.
+        unit: MAC or FLOP; '' if the number counts no operations.
+        what: A sentence on it.
+        how: The arithmetic; '' if there is none to show.
+        note: A caution for the reader; '' for none.
+        where: The environments that give it.
+        exact: Whether it is so close to another one that no rounded figure can mean it.
+        counter: The counter that it is a reading of; '' for the work that ran.
+        printed: Whether the counter printed this very number as its total.
+        family: The family of counters that would print what is read here from the work that ran; '' for none.
+    """
 
     value: int
     rank: int
@@ -16,11 +36,22 @@ class Reading(NamedTuple):
     what: str
     how: str = ""
     note: str = ""
+    where: tuple[str, ...] = ()
+    exact: bool = False
     counter: str = ""
+    printed: bool = False
+    family: str = ""
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is the multiply-adds of the work that ran, which owe nothing to any counter."""
+        return self.rank == WORK and self.unit == MAC
 
-REPORTED, WORK, PART, DERIVED, LAYER = range(5)
-"""Ranks: a counter's own total, the work that ran, a part or other reading of either, one derived in two steps, one layer."""
+    @property
+    def doubled(self) -> bool:
+        """Whether it is twice these multiply-adds, the simplest count of FLOPs."""
+        return self.rank == WORK and self.what.endswith(f"by the convention {MATMUL.name}")
+
 
 SHOWN = 3
 """The number of names of a list that are shown."""

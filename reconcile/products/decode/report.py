@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ...core.number_format import number, probability
 from ...core.records import FLOP, MAC
-from .grammar import Candidate
 from .printed_figure import PrintedFigure
+from .readings import Candidate
 from .search import Decoded
 from .variants import Hit
 

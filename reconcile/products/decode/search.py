@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,13 +11,13 @@ from packaging.version import InvalidVersion, Version
 
 from ...core.conventions import BUILT_IN, Convention
 from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
+from ...core.number_format import si
 from ...core.records import Ledger
 from ...core.registry import known_counters
 from .false_positives import by_chance
-from .grammar import Candidate, Source, candidates
-from .nearest_reading import nearest
+from .grammar import Source, candidates
 from .printed_figure import FEW, PrintedFigure
-from .readings import DERIVED, LAYER, PART, WORK
+from .readings import DERIVED, LAYER, PART, WORK, Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ class Decoded:
 NEAR = 10
 SHORT = 4
 """Up to this number of digits, what is no total of a counter or of the work may be a coincidence."""
+LEAST = 0.01
+"""A smaller difference, in per cent, is printed as a number."""
 DIGITS_CUT_OFF = ", its digits cut off and not rounded"
 
 
@@ -151,6 +154,28 @@ def find_agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tu
         key=lambda c: (not (few and c.plain), c.rank, not c.doubled, abs(c.value - target), c.value, not c.printed)
     )
     return tuple(matches), cut and bool(matches)
+
+
+def nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
+    """How far the nearest reading is, in the unit of the claim; and in the other one, if that is nearer."""
+    if not among:
+        return "no reading of the model can be compared with it"
+    target = wanted.value
+    ranked = sorted(among, key=lambda c: (abs(c.value - target), c.rank))
+    mine = [c for c in ranked if c.unit == wanted.counts] or ranked
+    unit = f" in {mine[0].unit}s" if wanted.counts and mine is not ranked else ""
+    text = f"{measure(target, mine[0])}, the nearest of {len(mine)} readings{unit}"
+    if mine[0].unit != ranked[0].unit and ranked[0].unit:
+        text += f"; read as {ranked[0].unit}s it is {measure(target, ranked[0])}"
+    return text
+
+
+def measure(target: int, near: Candidate) -> str:
+    """``too small by 5.0 %: 3,857,973,248 (3.86 GMACs, ...)``."""
+    off = 100 * abs(target - near.value) / near.value if near.value else math.inf
+    size = f"{si(near.value, near.unit)}s, " if near.unit else ""
+    share = f"{off:,.0f} %" if off >= 10 else f"{off:.2g} %" if off >= LEAST else f"{abs(target - near.value):,}"
+    return f"too {'small' if target < near.value else 'large'} by {share}: {near.value:,} ({size}{near.what})"
 
 
 def bounds(candidate: Candidate, sources: Sequence[Source]) -> tuple[str, str, str]:

@@ -15,7 +15,7 @@ from ...core.causes import Cause
 from ...core.number_format import number
 from ...core.records import FLOP, FORWARD, MAC, Op
 from ...work import Work
-from .readings import DERIVED, PART, Reading, list_names
+from .readings import DERIVED, PART, Candidate, list_names
 
 ATTENTION = "aten.scaled_dot_product_attention"
 """One op of a trace, whatever kernel ran."""
@@ -39,7 +39,7 @@ POOLED = {"dim": [-1, -2], "keepdim": True}
 """How adaptive_avg_pool2d calls aten.mean for an output of 1 × 1 (ATen native/AdaptiveAveragePooling.cpp)."""
 
 
-def of_tables(known: Sequence[tuple[Op, Work]]) -> Iterator[Reading]:
+def of_tables(known: Sequence[tuple[Op, Work]]) -> Iterator[Candidate]:
     """The readings of the calls of a whole forward pass, each with its work."""
     products = [(op, work.mac * op.calls) for op, work in known if work.mac]
     macs = sum(count for _, count in products)
@@ -63,12 +63,12 @@ def of_tables(known: Sequence[tuple[Op, Work]]) -> Iterator[Reading]:
         yield from _left_out(macs, head, what, Cause.HEAD_LEFT_OUT, [(last, head)])
 
 
-def _with_norms(macs: int, fused: Sequence[tuple[Op, int]], norms: int) -> Iterator[Reading]:
+def _with_norms(macs: int, fused: Sequence[tuple[Op, int]], norms: int) -> Iterator[Candidate]:
     """What fvcore adds up, with fused attention, which it has no handle for, and without."""
     if norms:
         how = f"{number(macs)} + {number(norms)} = {number(macs + norms)}"
         what = "the products that ran, and norms and pools as fvcore counts them"
-        yield Reading(macs + norms, PART, MAC, what, how, counter=BOOK.name)
+        yield Candidate(macs + norms, PART, MAC, what, how, family=BOOK.name)
     if not fused:
         return
     lost = sum(count for _, count in fused)
@@ -76,18 +76,18 @@ def _with_norms(macs: int, fused: Sequence[tuple[Op, int]], norms: int) -> Itera
     value = macs - lost + norms
     how = f"{terms}{f' + {number(norms)}' if norms else ''} = {number(value)}"
     what = f"the products that ran without those of fused attention, {'and norms and pools ' * bool(norms)}as fvcore counts them"
-    yield Reading(value, PART, MAC, what, how, _note(Cause.OP_NOT_COUNTED, fused), BOOK.name)
+    yield Candidate(value, PART, MAC, what, how, _note(Cause.OP_NOT_COUNTED, fused), family=BOOK.name)
 
 
-def _left_out(macs: int, lost: int, what: str, cause: Cause, ops: Sequence[tuple[Op, int]]) -> Iterator[Reading]:
+def _left_out(macs: int, lost: int, what: str, cause: Cause, ops: Sequence[tuple[Op, int]]) -> Iterator[Candidate]:
     """The rest, and twice the rest."""
     rest = macs - lost
     if not rest:
         return
     note = _note(cause, ops)
-    yield Reading(rest, PART, MAC, what, f"{number(macs)} − {number(lost)} = {number(rest)}", note)
+    yield Candidate(rest, PART, MAC, what, f"{number(macs)} − {number(lost)} = {number(rest)}", note)
     how = f"2 × ({number(macs)} − {number(lost)}) = {number(2 * rest)}"
-    yield Reading(2 * rest, DERIVED, FLOP, f"{what}, doubled", how, note)
+    yield Candidate(2 * rest, DERIVED, FLOP, f"{what}, doubled", how, note)
 
 
 def _note(cause: Cause, ops: Sequence[tuple[Op, int]]) -> str:

@@ -11,7 +11,7 @@ from ...core.number_format import number
 from ...core.records import FLOP, FORWARD, MAC, Op, Trace
 from ...core.work import SINGLE
 from ...work import COMPONENTS, ZERO, UnknownWork, Work, known_part, numel
-from .readings import DERIVED, LAYER, PART, WORK, Reading, list_names
+from .readings import DERIVED, LAYER, PART, WORK, Candidate, list_names
 from .table_readings import of_tables
 
 BIASED = frozenset(
@@ -42,7 +42,7 @@ def of_trace(
     conventions: Mapping[str, Convention],
     notes: list[str],
     source: str,
-) -> Iterator[Reading]:
+) -> Iterator[Candidate]:
     """The readings of one trace. Of an incomplete trace there are readings of the complete layers, and of its totals under the
     conventions under which it is complete; ``notes`` then gets a sentence."""
     assessed = [(op, known_part(op)) for op in trace.ops]
@@ -73,15 +73,16 @@ def _parts(op: Op, work: Work) -> Parts:
     return Parts(work, work.add if op.op in BIASED else 0)
 
 
-def _whole(known: list[tuple[Op, Parts]], batch: int, conventions: Mapping[str, Convention]) -> Iterator[Reading]:
+def _whole(known: list[tuple[Op, Parts]], batch: int, conventions: Mapping[str, Convention]) -> Iterator[Candidate]:
     total = _sum(known)
     yield from _conventional(total, conventions, WORK, "the work that ran")
     yield from _unconventional(total, conventions)
     if batch > 1:
-        for value, _, unit, what, *_ in _conventional(total, conventions, WORK, "the work that ran"):
-            if value % batch == 0:
-                how = f"{number(value)} / {batch} = {number(value // batch)}"
-                yield Reading(value // batch, DERIVED, unit, f"{what}, per sample", how)
+        for whole in _conventional(total, conventions, WORK, "the work that ran"):
+            if whole.value % batch == 0:
+                each = whole.value // batch
+                how = f"{number(whole.value)} / {batch} = {number(each)}"
+                yield Candidate(each, DERIVED, whole.unit, f"{whole.what}, per sample", how)
     phases = list(dict.fromkeys(op.phase for op, _ in known))
     for phase in phases if len(phases) > 1 else ():
         part = _sum([(op, parts) for op, parts in known if op.phase == phase])
@@ -101,54 +102,54 @@ def _sum(ops: list[tuple[Op, Parts]]) -> Parts:
     return total
 
 
-def _conventional(parts: Parts, conventions: Mapping[str, Convention], rank: int, what: str) -> Iterator[Reading]:
+def _conventional(parts: Parts, conventions: Mapping[str, Convention], rank: int, what: str) -> Iterator[Candidate]:
     """The MACs, and the FLOPs under every convention."""
     macs = parts.work.mac
     if macs:
         how = f"{number(2 * macs)} / 2 = {number(macs)}"
-        yield Reading(macs, rank, MAC, f"{what}, in MACs (half of matmul)", how)
+        yield Candidate(macs, rank, MAC, f"{what}, in MACs (half of matmul)", how)
     for name, convention in conventions.items():
         value = convention.flops(parts.work)
         if value > 0:
             how = spell_work(parts.work, convention)
-            yield Reading(value, rank, FLOP, f"{what}, in FLOPs by the convention {name}", how)
+            yield Candidate(value, rank, FLOP, f"{what}, in FLOPs by the convention {name}", how)
 
 
-def _unconventional(parts: Parts, conventions: Mapping[str, Convention]) -> Iterator[Reading]:
+def _unconventional(parts: Parts, conventions: Mapping[str, Convention]) -> Iterator[Candidate]:
     """With or without biases, with or without the first add of a dot product, doubled, halved."""
     macs, dots, bias = parts.work.mac, parts.work.accumulators, parts.bias
     products = "the products that ran"
     if macs:
         m = f"2 × {number(macs)}"
         how = f"2 × {m} = {number(4 * macs)}"
-        yield Reading(4 * macs, PART, FLOP, f"{products}, FLOPs doubled as if they were MACs", how)
+        yield Candidate(4 * macs, PART, FLOP, f"{products}, FLOPs doubled as if they were MACs", how)
         first = 2 * macs - dots
         how = f"{m} − {number(dots)} = {number(first)}"
-        yield Reading(first, PART, FLOP, f"{products} at 2K − 1 per dot product", how)
+        yield Candidate(first, PART, FLOP, f"{products} at 2K − 1 per dot product", how)
         if bias:
             b = number(bias)
             how = f"{m} + {b} = {number(2 * macs + bias)}"
-            yield Reading(2 * macs + bias, PART, FLOP, f"{products}, and their biases", how)
+            yield Candidate(2 * macs + bias, PART, FLOP, f"{products}, and their biases", how)
             how = f"{m} − {number(dots)} + {b} = {number(first + bias)}"
-            yield Reading(first + bias, PART, FLOP, f"{products} at 2K − 1 per dot product, and their biases", how)
+            yield Candidate(first + bias, PART, FLOP, f"{products} at 2K − 1 per dot product, and their biases", how)
             counted = macs + bias
             how = f"{number(macs)} + {b} = {number(counted)}"
-            yield Reading(counted, PART, MAC, f"{products} in MACs, a bias counted as a MAC", how)
+            yield Candidate(counted, PART, MAC, f"{products} in MACs, a bias counted as a MAC", how)
             how = f"2 × ({number(macs)} + {b}) = {number(2 * counted)}"
-            yield Reading(2 * counted, PART, FLOP, f"{products} in MACs × 2, a bias counted as a MAC", how)
+            yield Candidate(2 * counted, PART, FLOP, f"{products} in MACs × 2, a bias counted as a MAC", how)
     for name in (name for name in ("all", "textbook") if name in conventions):
         value = BUILT_IN[name].flops(parts.work)
         if value <= 0 or value == 2 * macs:
             continue
         what = f"the work that ran by the convention {name}"
         how = f"2 × {number(value)} = {number(2 * value)}"
-        yield Reading(2 * value, DERIVED, FLOP, f"{what}, doubled", how)
+        yield Candidate(2 * value, DERIVED, FLOP, f"{what}, doubled", how)
         if value % 2 == 0:
             how = f"{number(value)} / 2 = {number(value // 2)}"
-            yield Reading(value // 2, DERIVED, MAC, f"{what}, halved", how)
+            yield Candidate(value // 2, DERIVED, MAC, f"{what}, halved", how)
         if bias:
             how = f"{number(value)} − {number(bias)} = {number(value - bias)}"
-            yield Reading(value - bias, DERIVED, FLOP, f"{what}, without biases", how)
+            yield Candidate(value - bias, DERIVED, FLOP, f"{what}, without biases", how)
 
 
 def spell_work(work: Work, convention: Convention) -> str:
@@ -165,7 +166,7 @@ def spell_work(work: Work, convention: Convention) -> str:
     return f"{text} = {number(convention.flops(work))}"
 
 
-def _parameters(trace: Trace) -> Iterator[Reading]:
+def _parameters(trace: Trace) -> Iterator[Candidate]:
     """The elements of all variables that a TensorFlow function reads, if a node named after it reads each one."""
     handles = {op.id for op in trace.ops if op.op == "Placeholder" and op.outputs[0].dtype == "resource"}
     reads = [op for op in trace.ops if op.op == "ReadVariableOp" and f"{op.id}/resource" in handles]
@@ -176,8 +177,8 @@ def _parameters(trace: Trace) -> Iterator[Reading]:
     except UnknownWork:
         return
     what = "the number of parameters, not a count of operations"
-    yield Reading(count, PART, "", what)
-    yield Reading(2 * count, DERIVED, "", f"{what}, doubled", f"2 × {number(count)} = {number(2 * count)}")
+    yield Candidate(count, PART, "", what)
+    yield Candidate(2 * count, DERIVED, "", f"{what}, doubled", f"2 × {number(count)} = {number(2 * count)}")
 
 
 def _by_layer(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> dict[str, Work]:
@@ -189,16 +190,16 @@ def _by_layer(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> 
     return sums
 
 
-def _layers(table: Mapping[str, Work]) -> Iterator[Reading]:
+def _layers(table: Mapping[str, Work]) -> Iterator[Candidate]:
     """Single layers: in MACs, and under the conventions matmul and all."""
     if len(table) < 2:
         return
     for value, names in same({layer: work.mac for layer, work in table.items()}).items():
         how = f"2 × {number(value)} = {number(2 * value)}"
-        yield Reading(value, LAYER, MAC, f"{names}, in MACs")
-        yield Reading(2 * value, LAYER, FLOP, f"{names}, in FLOPs by the convention matmul", how)
+        yield Candidate(value, LAYER, MAC, f"{names}, in MACs")
+        yield Candidate(2 * value, LAYER, FLOP, f"{names}, in FLOPs by the convention matmul", how)
     for value, names in same({layer: BUILT_IN["all"].flops(work) for layer, work in table.items()}).items():
-        yield Reading(value, LAYER, FLOP, f"{names}, in FLOPs by the convention all")
+        yield Candidate(value, LAYER, FLOP, f"{names}, in FLOPs by the convention all")
 
 
 def same(sums: Mapping[str, int]) -> dict[int, str]:

@@ -19,9 +19,9 @@ from ...launch.workers.supervisor import Event
 from ...model_zoo.loading import load_pair, pair_path, resolve
 from ...model_zoo.pair import Input, PairError, Params
 from .false_positives import by_chance
-from .grammar import Candidate, Source, candidates
+from .grammar import Source, candidates
 from .printed_figure import PrintedFigure
-from .readings import LAYER, WORK
+from .readings import LAYER, WORK, Candidate
 from .search import select_comparable
 
 SIDES = (128, 160, 192, 224, 240, 256, 288, 299, 320, 384, 448, 480, 512, 640)

@@ -10,8 +10,7 @@ from reconcile.products.audit import report
 from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.scatter_plot import picture
 from reconcile.products.audit.verdict import State, Verdict
-from reconcile.products.decode.grammar import Candidate
-from reconcile.products.decode.readings import WORK
+from reconcile.products.decode.readings import WORK, Candidate
 
 HOSTILE = '<b a="1">&'
 

@@ -16,9 +16,8 @@ from reconcile.core.records import MAC
 from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.source_inference import ODDS, OTHERS, row_of, source_of, weigh
 from reconcile.products.audit.verdict import State, Verdict, by_chance, verdicts
-from reconcile.products.decode.grammar import Candidate
 from reconcile.products.decode.printed_figure import figure
-from reconcile.products.decode.readings import PART, WORK
+from reconcile.products.decode.readings import PART, WORK, Candidate
 
 TOTALS = json.loads(Path(__file__).with_name("totals.json").read_text())
 NORMS = "the products that ran, and norms and pools as fvcore counts them"

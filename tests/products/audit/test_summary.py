@@ -10,8 +10,7 @@ from reconcile.core.records import FLOP, MAC
 from reconcile.products.audit import report, summary
 from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.verdict import State, Verdict
-from reconcile.products.decode.grammar import Candidate
-from reconcile.products.decode.readings import PART, WORK
+from reconcile.products.decode.readings import PART, WORK, Candidate
 from reconcile.report.document.markdown import to_markdown
 from tests.report.test_page import Document
 

@@ -12,9 +12,8 @@ from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.report import describe_audit, to_csv, to_html
 from reconcile.products.audit.source_inference import Known
 from reconcile.products.audit.verdict import State, Verdict, by_chance, chance, verdict, verdicts
-from reconcile.products.decode.grammar import Candidate
 from reconcile.products.decode.printed_figure import figure
-from reconcile.products.decode.readings import DERIVED, PART, WORK
+from reconcile.products.decode.readings import DERIVED, PART, WORK, Candidate
 from reconcile.report.document.markdown import to_markdown
 
 MACS = 4_089_184_256

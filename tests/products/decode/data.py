@@ -13,7 +13,8 @@ from reconcile.drift import baselines
 from reconcile.engine.settle import Collected
 from reconcile.launch.request import RunRequest
 from reconcile.products.decode import grammar
-from reconcile.products.decode.grammar import Candidate, Source
+from reconcile.products.decode.grammar import Source
+from reconcile.products.decode.readings import Candidate
 from tests.drift import takes
 
 SAVED = Path(__file__).resolve().parents[3] / "reports/baselines"

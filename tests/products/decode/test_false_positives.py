@@ -15,9 +15,9 @@ from reconcile.core.number_format import probability
 from reconcile.core.records import FLOP, MAC
 from reconcile.products.decode import search as searching
 from reconcile.products.decode.false_positives import by_chance
-from reconcile.products.decode.grammar import Candidate, Source
+from reconcile.products.decode.grammar import Source
 from reconcile.products.decode.printed_figure import figure
-from reconcile.products.decode.readings import PART, WORK
+from reconcile.products.decode.readings import PART, WORK, Candidate
 from reconcile.products.decode.report import format_decoded
 from reconcile.work import load
 from tests.products.decode import data

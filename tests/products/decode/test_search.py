@@ -7,10 +7,9 @@ import pytest
 from reconcile.core.records import DEAD, FLOP, INITIALIZER, MAC
 from reconcile.launch.environments.definitions import load
 from reconcile.products.decode import search as searching
-from reconcile.products.decode.grammar import Candidate
 from reconcile.products.decode.hints import find_reading, origin, unseen
 from reconcile.products.decode.printed_figure import figure
-from reconcile.products.decode.readings import DERIVED, LAYER, PART, REPORTED, WORK
+from reconcile.products.decode.readings import DERIVED, LAYER, PART, REPORTED, WORK, Candidate
 from reconcile.products.decode.search import Decoded, search
 from tests.products.decode import data
 

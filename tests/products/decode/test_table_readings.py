@@ -9,7 +9,7 @@ import pytest
 from reconcile.core.records import TRAINING, Op
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import run_request
-from reconcile.products.decode.readings import DERIVED, PART, Reading
+from reconcile.products.decode.readings import DERIVED, PART, Candidate
 from reconcile.products.decode.table_readings import of_tables
 from reconcile.work import Work, known_part, load
 from tests.products.decode.vit import Vit, linear, op
@@ -26,7 +26,7 @@ def known(*ops: Op) -> list[tuple[Op, Work]]:
     return [(one, known_part(one).work) for one in ops]
 
 
-def found(*ops: Op) -> dict[str, Reading]:
+def found(*ops: Op) -> dict[str, Candidate]:
     return {reading.what: reading for reading in of_tables(known(*ops))}
 
 
@@ -106,6 +106,6 @@ def test_the_reading_of_norms_is_what_fvcore_prints() -> None:
     collected = collect_live({"torch": make_net}, ["2,3,9,9"], run_request(counters=("fvcore",)), lambda _event: None)
     (trace,), (ledger,) = collected.traces, collected.ledgers
     readings = of_tables([(one, known_part(one).work) for one in trace.ops])  # type: ignore[union-attr]
-    values = {reading.value for reading in readings if reading.counter == "fvcore"}
+    values = {reading.value for reading in readings if reading.family == "fvcore"}
     assert ledger.total in values  # type: ignore[union-attr]
     assert len(values) == 2

@@ -10,9 +10,8 @@ from reconcile.core.records import FLOP, MAC
 from reconcile.launch.request import Point, run_request
 from reconcile.launch.user_models import read_inputs
 from reconcile.products.decode import variants
-from reconcile.products.decode.grammar import Candidate
 from reconcile.products.decode.printed_figure import figure
-from reconcile.products.decode.readings import PART, WORK
+from reconcile.products.decode.readings import PART, WORK, Candidate
 from reconcile.products.decode.variants import LENGTHS, SIDES, Ran, Variant
 from tests.products.decode import data
 
