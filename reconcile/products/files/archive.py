@@ -1,31 +1,26 @@
 """A zip archive's directory: sizes, names and offsets of its members, checked before anything is unpacked.
 
-This rejects paths that point outside the archive, members whose names are equal or differ only in case, odd spellings,
-members that overlap or unpack to implausible sizes (a "zip bomb": https://www.bamsoftware.com/hacks/zipbomb/), encrypted
-members, links, and archives that can be read in more than one way (layout.py). A framework never gets the original archive,
-but a new one made of the members that were checked.
+This rejects paths that point outside the archive, members whose names are equal or differ only in case, members that overlap or
+unpack to implausible sizes (a "zip bomb": https://www.bamsoftware.com/hacks/zipbomb/), and encrypted members. Readers disagree
+about archives that break the rules; that matters to none of ours, as a framework never gets the original archive, but a new one
+made of the members that were checked (repacked.py).
 """
 
 from __future__ import annotations
 
 import io
 import os
-import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, ParamSpec, TypeVar
+from typing import BinaryIO
 
-from . import layout
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-TAIL = layout.END.size + 0xFFFF
-
+END, RECORD, LOCATOR, COMMENT = 22, 56, 20, 0xFFFF
+"""Bytes of what an archive ends in (APPNOTE.TXT 4.3.14 to 4.3.16): the end record; before it the zip64 record and its locator,
+where zipfile looks for them; behind it the longest comment."""
 DIRECTORY = 32 << 20
 """The longest directory in bytes that is read: a quarter of a million members."""
 RATIO = 100
@@ -53,25 +48,24 @@ def inspect(path: Path, limit: int | None) -> Contents:
     return Contents(frozenset(member.filename for member in members), sum(member.file_size for member in members))
 
 
-def contents(
-    file: BinaryIO, limit: int, named: Callable[[Iterable[str]], None] = lambda _: None
-) -> Iterator[tuple[str, bytes]]:
-    """Each member's name and bytes, each read once, from an archive that is checked here. Raises Hostile; ``named`` gets the
-    names before any member is read, and may raise."""
+def contents(file: BinaryIO, limit: int, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    """Name and bytes of each ``wanted`` member, each read once, from an archive that is checked here. Raises Hostile."""
     archive, members = _members(file, limit)
-    named(member.filename for member in members)
     for member in members:
         try:
-            yield member.filename, archive.read(member)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            if wanted(member.filename):
+                yield member.filename, archive.read(member)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, struct.error) as error:
             raise Hostile(f"its member {member.filename!r} is damaged: {error}") from error
 
 
 def pack_members(members: Iterable[tuple[str, bytes]]) -> io.BytesIO:
-    """A new archive of these members in memory, uncompressed and without gaps."""
+    """A new archive of these members in memory, uncompressed and without gaps. Raises Hostile for two of one name."""
     made = io.BytesIO()
+    seen: set[str] = set()
     with zipfile.ZipFile(made, "w") as archive:
         for name, data in members:
+            _note_name(name, seen, trusted=False)
             archive.writestr(zipfile.ZipInfo(name), data)
     made.seek(0)
     return made
@@ -80,10 +74,9 @@ def pack_members(members: Iterable[tuple[str, bytes]]) -> io.BytesIO:
 def _members(file: BinaryIO, limit: int | None) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
     length = file.seek(0, os.SEEK_END)
     _directory(file, length)
-    end = None if limit is None else _clear(layout.end_of, file, length)
     try:
         archive = zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, struct.error) as error:
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
         raise Hostile(f"it is not a complete zip archive: {error}") from error
     members = archive.infolist()
     seen: set[str] = set()
@@ -95,77 +88,45 @@ def _members(file: BinaryIO, limit: int | None) -> tuple[zipfile.ZipFile, list[z
         raise Hostile(
             f"it unpacks to {size:,} bytes, more than the limit of {limit:,}; pass --trust-file to open it anyway"
         )
-    if end is not None:
-        _clear(layout.check, file, end, members)
     return archive, members
-
-
-def _clear(look: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What one of layout's checks returns. Raises Hostile where readers differ."""
-    try:
-        return look(*args, **kwargs)
-    except layout.Unclear as error:
-        raise Hostile(
-            f"it can be read in more than one way: {error}; save the model again, or pass --trust-file to open it anyway"
-        ) from error
 
 
 def _directory(file: BinaryIO, size: int) -> None:
     """Reject an archive whose directory is missing or too long."""
-    file.seek(max(0, size - TAIL))
-    tail = file.read(TAIL)
+    file.seek(max(0, size - RECORD - LOCATOR - END - COMMENT))
+    tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or len(tail) - at < layout.END.size:
+    if at < 0 or len(tail) - at < END:
         raise Hostile("it is a zip archive that is cut short: its directory, which comes last, is missing")
-    length = layout.END.unpack_from(tail, at)[5]
-    if length == layout.UNKNOWN:  # zip64: the directory ends where the record of 76 bytes and its locator begin
-        length = 0
-        at64 = tail.rfind(b"PK\x06\x06", 0, at)
-        if at64 >= 0 and len(tail) - at64 >= 48:
-            (length,) = struct.unpack_from("<Q", tail, at64 + 40)
+    (length,) = struct.unpack_from("<I", tail, at + 12)
+    if at >= RECORD + LOCATOR and tail[at - LOCATOR :].startswith(b"PK\x06\x07"):
+        (length,) = struct.unpack_from("<Q", tail, at - LOCATOR - RECORD + 40)
     if length > min(size, DIRECTORY):
         raise Hostile(f"its directory claims to be {length:,} bytes long, which is too long for a model")
 
 
-def _check(member: zipfile.ZipInfo, seen: set[str], trusted: bool) -> None:
-    name = member.filename
+def _note_name(name: str, seen: set[str], trusted: bool) -> None:
     key = name if trusted else name.casefold()
     if key in seen:
         raise Hostile(f"it has two members called {name!r}{'' if trusted else ', ignoring case'}")
     seen.add(key)
+
+
+def _check(member: zipfile.ZipInfo, seen: set[str], trusted: bool) -> None:
+    name = member.filename
+    _note_name(name, seen, trusted)
     parts = name.replace("\\", "/").split("/")
     if os.path.isabs(name) or name.startswith("\\") or ".." in parts or ":" in parts[0] or "\0" in name:
         raise Hostile(f"its member {name!r} points outside the archive")
-    if not trusted and not (
-        name == member.orig_filename and _is_plain(name) and not (member.is_dir() and member.file_size)
-    ):
-        raise Hostile(f"its member {name!r} has a name that no model file uses")
-    if stat.S_ISLNK(member.external_attr >> 16):
-        raise Hostile(f"its member {name!r} is a link")
     if member.flag_bits & 1:
         raise Hostile(f"its member {name!r} is encrypted")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise Hostile(f"its member {name!r} uses a compression method that no model file uses")
-    if member.compress_type == zipfile.ZIP_STORED and member.file_size != member.compress_size:
-        raise Hostile(
-            f"its member {name!r} claims to be both {member.file_size:,} and {member.compress_size:,} bytes long"
-        )
     if member.file_size > max(SMALL, RATIO * member.compress_size) and not trusted:
         raise Hostile(
             f"its member {name!r} is {member.compress_size:,} bytes that unpack to {member.file_size:,}: a zip bomb, or "
             "nothing but zeros; pass --trust-file to open it anyway"
         )
-
-
-def _is_plain(name: str) -> bool:
-    """Whether a name has one spelling: parts of printable ASCII, none of them empty or a dot."""
-    parts = name.removesuffix("/").split("/")
-    return (
-        name.isascii()
-        and name.isprintable()
-        and not set("\\:") & set(name)
-        and all(part.strip() == part and part not in ("", ".", "..") for part in parts)
-    )
 
 
 def _apart(members: list[zipfile.ZipInfo], size: int) -> None:

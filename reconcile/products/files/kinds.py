@@ -18,7 +18,7 @@ from ...core.framework import relative
 from ...core.protocol import ModelFile
 from ...core.registry import frameworks
 from ...launch.user_models import is_path
-from . import archive, members, wire
+from . import archive, wire
 
 LIMIT = 2 << 30
 """The largest unpacked size in bytes; also the limit of one protobuf message (protobuf.dev/programming-guides/encoding)."""
@@ -134,14 +134,9 @@ def _no_model(head: bytes) -> str:
 def _zip(path: Path, trusted: bool) -> ModelFile:
     try:
         contents = archive.inspect(path, None if trusted else LIMIT)
-        kind = _archive_kind(path, contents.names)
-        if not trusted:
-            members.check(kind, contents.names)
     except archive.Hostile as error:
         raise wrong(path, str(error)) from error
-    except members.Outside as error:
-        raise wrong(path, f"{error}; pass --trust-file to open it anyway") from error
-    return ModelFile(os.path.realpath(path), kind, contents.size)
+    return ModelFile(os.path.realpath(path), _archive_kind(path, contents.names), contents.size)
 
 
 def _archive_kind(path: Path, names: frozenset[str]) -> str:

@@ -103,15 +103,6 @@ def overlapping(path: Path, copies: int = 50) -> Path:
     return path
 
 
-def linked(path: Path) -> Path:
-    """An archive with a symbolic link in it."""
-    with zipfile.ZipFile(path, "w") as archive:
-        info = zipfile.ZipInfo("config.json")
-        info.external_attr = 0o120777 << 16
-        archive.writestr(info, "/etc/passwd")
-    return path
-
-
 def twice(path: Path) -> Path:
     """An archive with two members of one name."""
     zipped(path, {"config.json": b"{}", "config.jsoN": b"{}"})

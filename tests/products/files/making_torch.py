@@ -84,17 +84,6 @@ def bad(folder: Path, mark: Path) -> None:
 def scripts(folder: Path, mark: Path, bomb: bytes) -> None:
     """TorchScript that means harm."""
 
-    class Loop(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.a = torch.nn.Linear(8, 8)
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            for _ in range(1000):
-                for _ in range(1_000_000):
-                    x = self.a(x)
-            return x
-
     class Few(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -107,30 +96,12 @@ def scripts(folder: Path, mark: Path, bomb: bytes) -> None:
                 steps += 1
             return x
 
-    class Loads(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.a = torch.nn.Linear(8, 8)
-
-        @torch.jit.export
-        def __getstate__(self) -> tuple[torch.Tensor, bool]:
-            return self.a.weight, self.training
-
-        @torch.jit.export
-        def __setstate__(self, state: tuple[torch.Tensor, bool]) -> None:
-            self.training = state[1]
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x
-
     class Saves(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             torch.save(x, "exploded")
             return x
 
-    torch.jit.script(Loop()).save(str(folder / "loop.pt"))
     torch.jit.script(Few()).save(str(folder / "few.pt"))
-    torch.jit.script(Loads()).save(str(folder / "loads.pt"))
     torch.jit.script(Saves()).save(str(folder / "saves.pt"))
     changed(folder / "few.pt", folder / "pickle.pt", lambda n, data: bomb if n.endswith("/data.pkl") else data)
     changed(folder / "few.pt", folder / "code.pt", lambda n, data: b"# no code" if n.endswith(".py") else data)

@@ -51,7 +51,7 @@ SAID_TF = {
     "two_saved": "two_saved has the signatures one, two: choose one with --signature.",
     "v1_saved": "the input x of v1_saved is float32 (?, 8): give its size. For example: --input x=1,8",
     "v1_saved|3,8": f"{2 * 3 * 8 * 4} FLOP",
-    "words_saved": f"{2 * 5 * 8 * 2} FLOP",
+    "words_saved": f"{2 * 5 * 3 * 2} FLOP",
     "damaged_saved": "damaged_saved cannot be loaded: raised ",
     "cut_saved": "cut_saved/saved_model.pb: it is cut short: a part of ",
     "lambda.keras": "lambda.keras holds a Lambda, which runs code from the file; pass --trust-file to allow it.",

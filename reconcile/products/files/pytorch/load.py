@@ -1,8 +1,10 @@
 """Loads PyTorch model files, torch.export programs and TorchScript, without unpickling anything.
 
 An exported program becomes modules again (torch.export.unflatten), which keep the paths of those it was exported from.
-PyTorch does not get that file: it reads a new archive of the checked members (repacked.py), since its own reader takes names in
-any case, and finds members where Python's reader finds others. It reads a trusted file, and TorchScript, itself.
+A TorchScript module is compiled and runs in an interpreter of its own, which reads its pickles itself and finds no class or
+function of Python. What its operators do as it is loaded and called is limited by the confinement of the process (confine.py).
+PyTorch does not get the user's file: it reads a new archive of the checked members (repacked.py), since its own reader takes
+names in any case, and finds members where Python's reader finds others. It reads a trusted file itself.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from ....adapters.shared.nested import Arguments
 from ....core.protocol import ModelFile
 from ..model_file import FileError, Wanted, match_inputs, member, show_name
 from ..repacked import fresh
-from .load_script import torchscript
 from .program import HOLDS_A_PICKLE, containers, looked_at
 
 SAMPLES = ("data/sample_inputs/model.pt", b"")
@@ -37,9 +38,7 @@ def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
     import torch
 
     with torch.device("cpu"), _weights_only(file):
-        if file.kind == "torchscript":
-            return torchscript(file, given)
-        return load_exported(file, given)
+        return (load_script if file.kind == "torchscript" else load_exported)(file, given)
 
 
 @contextlib.contextmanager
@@ -56,6 +55,25 @@ def _weights_only(file: ModelFile) -> Iterator[None]:
             os.environ.pop(name, None)
         else:
             os.environ[name] = before
+
+
+def load_script(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
+    """A TorchScript module."""
+    import torch
+
+    where = member(file.path)
+    with fresh(file, lambda _name, data: data) as archive:
+        module = torch.jit.load(archive, map_location="cpu")
+    wanted = []
+    for argument in module.forward.schema.arguments[1:]:
+        if str(argument.type) == "Tensor":
+            wanted.append(Wanted(argument.name, None, ""))
+        elif not argument.has_default_value():
+            raise FileError(
+                f"{where} takes {argument.name}: {argument.type}, which cannot be given on the command line. "
+                "Write a factory that loads it."
+            )
+    return module, (tuple(match_inputs(where, wanted, given)), {})
 
 
 def load_exported(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:

@@ -13,10 +13,10 @@ from tensorflow.core.protobuf import saved_model_pb2
 v1 = tf.compat.v1
 
 
-def graph_model(path: Path) -> Path:
-    """TensorFlow 1's: (2, 8) by (8, 4), a variable that is restored."""
+def graph_model(path: Path, batch: int | None = 2) -> Path:
+    """TensorFlow 1's: (batch, 8) by (8, 4), a variable that is restored."""
     with v1.Graph().as_default(), v1.Session() as session:
-        x = v1.placeholder(tf.float32, (2, 8), name="x")
+        x = v1.placeholder(tf.float32, (batch, 8), name="x")
         y = x @ v1.get_variable("w", (8, 4), use_resource=False)
         session.run(v1.global_variables_initializer())
         v1.saved_model.simple_save(session, str(path), {"x": x}, {"y": y})
