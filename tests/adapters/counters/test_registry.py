@@ -67,15 +67,6 @@ def test_every_field_says_something_that_can_be() -> None:
         assert (book.name, book.package) == (counter.family, counter.versions_key)
 
 
-def test_blindness_and_running_unasked_have_no_default() -> None:
-    fields = {n: getattr(known_counters()["thop"], n) for n in Counter._fields if n not in ("blind", "recipe", "title")}
-    with pytest.raises(TypeError, match="blind"):
-        Counter(**fields)
-    del fields["default"]
-    with pytest.raises(TypeError, match="default"):
-        Counter(**fields, blind="")
-
-
 def test_unasked_run_those_that_the_committed_reports_are_about() -> None:
     everything = (*UNASKED["tf"], *UNASKED["torch"])
     assert unasked() == dict.fromkeys(unasked(), everything)
