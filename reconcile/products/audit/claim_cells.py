@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...core.atomic import safe
-from ...core.errors import UsageError, short, unknown
+from ...core.errors import UsageError, check_names, short, unknown
 from ...core.registry import frameworks, title
 from ...launch import user_models
 from ...launch.environments.definitions import CURRENT, Environment
@@ -53,8 +53,7 @@ def cells_of(
 def _cell(claim: Claim, known: Mapping[str, Environment], usual: str) -> Cell:
     """Raises UsageError for a row that names no model, no inputs or no environment."""
     place = claim.environment or usual
-    if place not in known:
-        raise unknown("environment", place, known)
+    check_names("environment", (place,), known)
     inputs = user_models.read_inputs([text.strip() for text in claim.input.split(BETWEEN) if text.strip()])
     name = " ".join(part for part in (claim.model, claim.input) if part)
     model, arguments = _parse_factory_call(claim.model)

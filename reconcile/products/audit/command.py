@@ -72,7 +72,7 @@ def audit(
     """
     from ...cli.options import again
     from ...core import atomic
-    from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, unknown
+    from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, check_names
     from ...core.escaping import quote_words
     from ...launch.environments.definitions import load
     from ...launch.environments.interpreters import python_path
@@ -87,8 +87,7 @@ def audit(
     from .verdict import State, by_chance, verdicts
 
     known = load(file)
-    if environment not in known:
-        raise unknown("environment", environment, known)
+    check_names("environment", (environment,), known)
     atomic.prepare(out)
     rows: list[Claim] = read_claims(_table(claims, known, out))
     cells, wrong = cells_of(rows, known, environment)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import UsageError, unknown
+from ...core.errors import UsageError, check_names
 from ...core.registry import known_counters
 from ...core.results import Claim
 from ...drift import baselines
@@ -85,15 +85,11 @@ def gather(
     """
     if request.model:
         pair_file(request.model)
-    for counter in request.counters:
-        if counter not in known_counters():
-            raise unknown("counter", counter, known_counters())
+    check_names("counter", request.counters, known_counters())
     known = load_environments() if known is None else known
     kept = load_saved_sources(request, folders)
     stems = {_stem(source) for source in kept}
-    for name in names:
-        if name not in known and name not in stems:
-            raise unknown("environment", name, {*known, *stems})
+    check_names("environment", names, {*known, *stems})
     lacking = {_stem(source) for source in kept if request.counters and not source.collected.ledgers}
     unread = [n for n in names or (CURRENT,) if n == CURRENT or n not in stems or (n in lacking and n in known)]
     read = [source for source in kept if not names or _stem(source) in names]
@@ -134,10 +130,7 @@ def gather(
             + (f", and {where} holds no baseline of it." if where else ".")
         )
     if not runs:  # otherwise the run has checked them
-        parameters = {name for source in sources for name in source.collected.meta["params"]}
-        for name in request.overrides:
-            if name not in parameters:
-                raise unknown("parameter", name, parameters)
+        check_names("parameter", request.overrides, {x for s in sources for x in s.collected.meta["params"]})
     return tuple(sources), tuple(notes)
 
 

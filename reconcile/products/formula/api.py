@@ -44,12 +44,10 @@ class Formula:
     def write(self, folder: str | Path, formats: Sequence[str] = ("json", "txt", "tex", "py")) -> list[Path]:
         """Write ``<name>-formula.<format>`` into that folder. Returns the files. Raises UsageError as ``Run.write`` does."""
         from ...core import atomic
-        from ...core.errors import unknown
+        from ...core.errors import check_names
         from . import report
 
-        for format_ in formats:
-            if format_ not in report.FORMATS:
-                raise unknown("format", format_, report.FORMATS)
+        check_names("format", formats, report.FORMATS)
         atomic.prepare(Path(folder))
         return atomic.write(Path(folder), report.stem(self.result), report.render(self.result, formats))
 

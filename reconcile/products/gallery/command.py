@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -48,84 +47,40 @@ def gallery(
     from ...core.errors import check_names
     from ...model_zoo.loading import zoo_names
     from ...report.pictures import charts as pictures
+    from . import report as call_report
+    from . import run, training, training_report
     from .rows import build, dump, is_reconciled
 
     pictures.require()
     names = zoo_names()
     check_names("model", models, names)
-    page = _training_page() if pass_ == "training" else _calls()
-    path = data or out / page.file
+    steps = pass_ == "training"
+    page: Any = training_report if steps else call_report
+    file, read, measure = (
+        (training.FILE, training.read_training, training.measure)
+        if steps
+        else (run.FILE, run.read_gallery, run.measure)
+    )
+    path = data or out / file.name
     atomic.prepare(out)
     atomic.prepare(path.parent)
-    kept = {name: row for name, row in page.read(path).items() if name in names}
+    kept = {name: row for name, row in read(path).items() if name in names}
     with bar(len(models or names), quiet) as (begun, tell):
 
         def each(model: str, row: ZooRow, result: Answer | None) -> None:
             if result is not None:
-                page.report(out, model, result)
+                page.write_report(out, model, result)
             tell(model, _verdict(row))
 
-        found = build(models or names, jobs, lambda model: page.measure(model, BASELINES), each, begun)
+        found = build(models or names, jobs, lambda model: measure(model, BASELINES), each, begun)
     rows = {**kept, **{row.model: row for row in found}}
     atomic.write(path.parent, path.stem, {"json": dump(rows.values())})
     missing = {name: "not measured yet" for name in names if name not in rows}
-    written = page.write(out, rows, missing)
+    written = page.write_pages(out, rows, missing)
     codes = {code for row in rows.values() for code in row.states.values()}
     clean = sum(is_reconciled(row) for row in rows.values())
     say(f"{clean} of {len(names)} pairs reconciled; wrote {written} and {path}")
     ctx.exit(next((code for code in (EXIT_UNEXPLAINED, EXIT_FAILED) if code in codes), EXIT_OK))
-
-
-class _Page(NamedTuple):
-    """One page of the gallery: where its rows are kept, how they are read and measured, and what is written of them."""
-
-    file: str
-    read: Callable[[Path], Mapping[str, Any]]
-    measure: Callable[[str, Path], tuple[Any, Answer | None]]
-    report: Callable[[Path, str, Answer], object]
-    write: Callable[[Path, Mapping[str, Any], Mapping[str, str]], Path]
-
-
-def _calls() -> _Page:
-    """README.md: a call of every pair, its page and picture."""
-    from ...core import atomic
-    from ...report import reports
-    from ...report.document.markdown import to_markdown
-    from . import report as page
-    from . import run as rows_
-
-    def report(out: Path, model: str, result: Answer) -> object:
-        formats = ("md", "html", *reports.find_formats(out, model))
-        return atomic.write(out, model, reports.render(result, formats, None, f"reconcile run --model {model}"))
-
-    def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
-        atomic.write(out, page.PICTURE, {"svg": page.to_svg(rows)})
-        return atomic.write(out, "README", {"md": to_markdown(page.describe_gallery(rows, missing))})[0]
-
-    return _Page(rows_.FILE.name, rows_.read_gallery, rows_.measure, report, whole)
-
-
-def _training_page() -> _Page:
-    """training.md: a training step of every pair."""
-    from ...core import atomic
-    from ...report import reports
-    from ...report.document.markdown import to_markdown
-    from . import training
-    from . import training_report as page
-
-    def report(out: Path, model: str, result: Answer) -> object:
-        name = reports.stem(model, training=True)
-        formats = ("md", *reports.find_formats(out, name))
-        return atomic.write(
-            out,
-            name,
-            reports.render(result, formats, page.headline(result), page.command(model, *training.settings_of(model))),
-        )
-
-    def whole(out: Path, rows: Mapping[str, Any], missing: Mapping[str, str]) -> Path:
-        return atomic.write(out, page.PAGE, {"md": to_markdown(page.describe_training(rows, missing))})[0]
-
-    return _Page(training.FILE.name, training.read_training, training.measure, report, whole)
 
 
 def _verdict(row: ZooRow) -> str:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
+from ...core import atomic
 from ...core.number_format import number, ratio
+from ...engine.answer import Answer
 from ...model_zoo.loading import zoo_names
+from ...report import reports
 from ...report.document import (
     Block,
     Column,
@@ -21,6 +25,7 @@ from ...report.document import (
     section,
     strong,
 )
+from ...report.document.markdown import to_markdown
 from .rows import CounterCell, R, is_reconciled, source_of
 from .run import GalleryRow, PublishedReading, read_gallery
 
@@ -131,6 +136,18 @@ def to_svg(rows: Mapping[str, GalleryRow]) -> str | bytes:
     }
     about = "each counter's total (MACs times 2) as a ratio to the work that ran, convention matmul; green: exact"
     return drawing.save(drawing.heat(ratios, texts, "What the counters say of the zoo's networks", about), "svg")
+
+
+def write_report(out: Path, model: str, result: Answer) -> None:
+    """The report of a pair, in any format that is there."""
+    formats = ("md", "html", *reports.find_formats(out, model))
+    atomic.write(out, model, reports.render(result, formats, None, f"reconcile run --model {model}"))
+
+
+def write_pages(out: Path, rows: Mapping[str, GalleryRow], missing: Mapping[str, str]) -> Path:
+    """The picture and the page; the path of the page."""
+    atomic.write(out, PICTURE, {"svg": to_svg(rows)})
+    return atomic.write(out, "README", {"md": to_markdown(describe_gallery(rows, missing))})[0]
 
 
 def _tabulate_models(rows: Iterable[GalleryRow]) -> Table:

@@ -10,15 +10,16 @@ import hashlib
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ...core.causes import State
+from ...core.conventions import BUILT_IN, MATMUL, Conventions
 from ...core.errors import UsageError
-from ...core.results import Statement
 from ...core.user_files import exists, read_json
 from ...engine.answer import Answer
+from ...engine.settle import Collected, settle
 from ...launch.workers.supervisor import abandon
 from ...model_zoo import loading
 from ...work import load
@@ -94,11 +95,15 @@ def cell(result: Answer, counter: str, framework: str) -> CounterCell:
     causes = statement.by_cause()
     largest = max(causes, key=lambda cause: abs(causes[cause]), default=None)
     total, work = statement.from_total, statement.to_total
-    return CounterCell(statement.state.value, total, work, largest.value if largest else "", _why(statement))
+    why = "" if statement.state in CLEAN else statement.reason
+    return CounterCell(statement.state.value, total, work, largest.value if largest else "", why)
 
 
-def _why(statement: Statement) -> str:
-    return "" if statement.state in CLEAN else statement.reason
+def settle_all(collected: Collected) -> dict[str, Answer]:
+    """The results under every built-in convention, by its name; that under ``matmul`` has the others with it."""
+    results = {name: settle(collected, Conventions(convention)) for name, convention in BUILT_IN.items()}
+    others = tuple(result for name, result in results.items() if name != MATMUL.name)
+    return {**results, MATMUL.name: replace(results[MATMUL.name], others=others)}
 
 
 def build(
@@ -156,6 +161,12 @@ def write_lines(schema: int, rows: Mapping[str, Any]) -> str:
     """The text of a file that ``read_rows`` reads: rows by name, a line each, so that a row that moves is one line of a diff."""
     lines = [f"  {json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(rows)]
     return f'{{"schema": {schema}, "rows": {{\n' + ",\n".join(lines) + "\n}}\n"
+
+
+def plain_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a row as it is kept, with the cells and the open points that every row has as they were."""
+    cells = {name: CounterCell(**cell) for name, cell in fields["cells"].items()}
+    return {**fields, "cells": cells, "open": tuple(fields["open"])}
 
 
 def read_rows(path: Path, row: Callable[[dict[str, Any]], T], again: str = MAKE_GALLERY_AGAIN) -> dict[str, T]:

@@ -7,15 +7,15 @@ and ``reconcile explain models`` are made from that file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...core.conventions import BUILT_IN, MATMUL, Conventions
+from ...core.conventions import MATMUL
 from ...core.errors import UsageError
 from ...engine.answer import Answer
 from ...engine.obstacles import list_obstacles
-from ...engine.settle import Collected, settle
+from ...engine.settle import Collected
 from ...launch.environments import CURRENT
 from ...launch.request import run_request
 from ...launch.runner import collect
@@ -26,8 +26,7 @@ from ..decode.grammar import Source
 from ..decode.printed_figure import figure
 from ..decode.search import search
 from ..decode.sources import load_saved_sources
-from .rows import CounterCell, cell, source_of
-from .rows import read_rows as read_rows
+from .rows import CounterCell, cell, plain_fields, read_rows, settle_all, source_of
 
 FILE = Path(loading.HERE) / "gallery.json"
 APART = 1e-4
@@ -102,9 +101,8 @@ def measure(
             model, about, source_of(model), {}, None, None, {}, declared, {}, {}, {MATMUL.name: 3}, (str(error),)
         )
         return row, None
-    results = {name: settle(collected, Conventions(convention)) for name, convention in BUILT_IN.items()}
-    others = tuple(result for name, result in results.items() if name != MATMUL.name)
-    shown = replace(results[MATMUL.name], others=others)
+    results = settle_all(collected)
+    shown = results[MATMUL.name]
     row = GalleryRow(
         model=model,
         about=about,
@@ -162,9 +160,8 @@ def read_gallery(path: Path = FILE) -> dict[str, GalleryRow]:
 
 
 def _row(fields: dict[str, Any]) -> GalleryRow:
-    cells = {name: CounterCell(**cell) for name, cell in fields["cells"].items()}
     published = tuple(PublishedReading(**reading) for reading in fields["published"])
-    return GalleryRow(**{**fields, "cells": cells, "open": tuple(fields["open"]), "published": published})
+    return GalleryRow(**{**plain_fields(fields), "published": published})
 
 
 def ran() -> dict[str, dict[str, int]]:

@@ -11,19 +11,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...core.conventions import ALL, BUILT_IN, MATMUL, Conventions
+from ...core.conventions import ALL, MATMUL
 from ...core.errors import UsageError
 from ...engine.answer import Answer
 from ...engine.obstacles import list_obstacles
 from ...engine.phases import PhaseRow
-from ...engine.settle import settle
 from ...launch.options import OPTIMIZER
 from ...launch.request import run_request
 from ...launch.runner import collect
 from ...model_zoo import loading
 from ..decode.sources import claims
-from .rows import CounterCell, cell, source_of
-from .rows import read_rows as read_rows
+from .rows import CounterCell, cell, plain_fields, read_rows, settle_all, source_of
 
 FILE = Path(loading.HERE) / "steps.json"
 DEVICE = "device"
@@ -77,9 +75,8 @@ def measure(model: str, baselines: Path) -> tuple[TrainingRow, Answer | None]:
         )
     except UsageError as error:
         return TrainingRow(model, source, {}, at, device, {}, {}, {MATMUL.name: 3}, (str(error),)), None
-    results = {name: settle(collected, Conventions(convention)) for name, convention in BUILT_IN.items()}
-    others = tuple(result for name, result in results.items() if name != MATMUL.name)
-    shown = replace(results[MATMUL.name], others=others, published=claims(model, collected, (baselines,)))
+    results = settle_all(collected)
+    shown = replace(results[MATMUL.name], published=claims(model, collected, (baselines,)))
     step = TrainingRow(
         model=model,
         source=source,
@@ -107,9 +104,4 @@ def settings_of(model: str) -> tuple[dict[str, str], str]:
 
 def read_training(path: Path = FILE) -> dict[str, TrainingRow]:
     """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
-    return read_rows(path, _step)
-
-
-def _step(fields: dict[str, Any]) -> TrainingRow:
-    cells = {name: CounterCell(**cell) for name, cell in fields["cells"].items()}
-    return TrainingRow(**{**fields, "cells": cells, "open": tuple(fields["open"])})
+    return read_rows(path, lambda fields: TrainingRow(**plain_fields(fields)))

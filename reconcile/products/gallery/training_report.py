@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
+from ...core import atomic
 from ...core.causes import State
 from ...core.conventions import ALL, MATMUL
 from ...core.number_format import multiple, number
@@ -13,10 +15,11 @@ from ...core.results import Statement
 from ...engine.answer import Answer
 from ...report import folds
 from ...report.document import Column, Document, Heading, Inline, Span, Table, Text, mark_up
-from ...report.reports import stem
+from ...report.document.markdown import to_markdown
+from ...report.reports import find_formats, render, stem
 from .report import describe_cell, group_rows, list_open
 from .rows import CounterCell, is_reconciled
-from .training import TrainingRow
+from .training import TrainingRow, settings_of
 
 PHASES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)
 PAGE = "training"
@@ -36,6 +39,18 @@ def command(model: str, at: Mapping[str, str], device: str) -> str:
     return " ".join(
         [*words, *([f"--device {device}"] if device != "cpu" else []), f"--pass training --from {from_} --to {to}"]
     )
+
+
+def write_report(out: Path, model: str, result: Answer) -> None:
+    """The report of a pair's step, in any format that is there."""
+    name = stem(model, training=True)
+    formats = ("md", *find_formats(out, name))
+    atomic.write(out, name, render(result, formats, headline(result), command(model, *settings_of(model))))
+
+
+def write_pages(out: Path, rows: Mapping[str, TrainingRow], missing: Mapping[str, str]) -> Path:
+    """The page; its path."""
+    return atomic.write(out, PAGE, {"md": to_markdown(describe_training(rows, missing))})[0]
 
 
 def headline(result: Answer) -> Statement | None:

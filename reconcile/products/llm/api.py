@@ -84,13 +84,11 @@ class LanguageModel:
         Raises UsageError for a format that is none, and for a folder that cannot be written to.
         """
         from ...core import atomic
-        from ...core.errors import unknown
+        from ...core.errors import check_names
         from ...report.reports import stem
         from .report import FORMATS
 
-        for format_ in formats:
-            if format_ not in FORMATS:
-                raise unknown("format", format_, FORMATS)
+        check_names("format", formats, FORMATS)
         atomic.prepare(Path(folder))
         made = {format_: FORMATS[format_](self.result) for format_ in formats}
         return atomic.write(Path(folder), name or stem(self.result.model, training=self.result.training), made)

@@ -8,31 +8,12 @@ import click
 
 from ...cli.options import options
 from ...cli.streams import say
-from ...core.errors import EXIT_FAILED, brief
+from ...core.errors import EXIT_FAILED
 from ...launch.request import PASSES
-from .config import SEQ
+from .request import SEQ
 
 FORMATS = ("text", "md", "json")
 COUNT = click.IntRange(min=1)
-
-
-def _lengths(_ctx: click.Context, _param: click.Parameter, text: str | None) -> tuple[int, ...]:
-    return () if text is None else tuple(_length(part) for part in text.split(","))
-
-
-def _length(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
-        raise click.BadParameter(
-            f"{brief(text)} is no number of tokens: give the documents' lengths, such as 2048,2048."
-        )
-    return int(text)
-
-
-def _pixels(_ctx: click.Context, _param: click.Parameter, text: str | None) -> tuple[int, ...]:
-    sides = [] if text is None else text.split("x")
-    if len(sides) > 2 or any(not (n.isascii() and n.isdecimal() and len(n) < 6 and int(n)) for n in sides):
-        raise click.BadParameter(f"{brief(text or '')} is no size: give height x width in pixels, such as 448x672.")
-    return tuple(int(n) for n in (sides * 2)[:2])
 
 
 @click.command()
@@ -40,13 +21,11 @@ def _pixels(_ctx: click.Context, _param: click.Parameter, text: str | None) -> t
 @click.option("--seq", type=COUNT, help=f"Tokens per sequence of a configuration.  [default: {SEQ}]")
 @click.option("--batch", type=COUNT, help="Sequences of a configuration.  [default: 1]")
 @click.option(
-    "--lengths", metavar="N,N,...", callback=_lengths,
+    "--lengths", metavar="N,N,...", default="",
     help="Documents packed into a sequence in place of --seq; a token sees its own alone.",
 )  # fmt: skip
 @click.option("--images", type=COUNT, help="Images in each sequence of a model that reads them beside text.")
-@click.option(
-    "--image-size", metavar="HxW", callback=_pixels, help="Pixels of an image where the configuration states none."
-)
+@click.option("--image-size", metavar="HxW", default="", help="Pixels of an image where the configuration states none.")
 @click.option(
     "--lora", metavar="R[:NAME,...]", default="",
     help="Freeze a configuration's weights and train adapters of rank R on these modules, all nn.Linear unless named.",

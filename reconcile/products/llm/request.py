@@ -8,24 +8,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.conventions import MATMUL, NAMED, Conventions
-from ...core.errors import NotInResult, UsageError, short
+from ...core.errors import NotInResult, UsageError, brief, short
 from .comparison import Comparison, compare_formulas, facts_of
-from .config import framework, read_configuration
 
 if TYPE_CHECKING:
+    from ...adapters.counters.formulas.configured.config_source import Lora
     from ...engine.settle import Collected
     from ...launch.request import RunRequest
     from ...launch.workers.supervisor import Event
 
+    Take = Callable[[RunRequest, Callable[[Event], None]], Collected]
+    """Runs a request, and tells of each event."""
+
 CONFIG = "config.json"
+SEQ = 2048
+"""Tokens of a sequence, by default."""
 
 
-def make_comparison(
-    request: RunRequest,
-    name: str,
-    take: Callable[[RunRequest, Callable[[Event], None]], Collected],
-    tell: Callable[[Event], None],
-) -> Comparison:
+def framework() -> str:
+    """The framework of the formulas: that of language models."""
+    from ...core.registry import known_counters
+
+    return next(counter.framework for counter in known_counters().values() if counter.quoted)
+
+
+def make_comparison(request: RunRequest, name: str, take: Take, tell: Callable[[Event], None]) -> Comparison:
     """Run a request (``read_request``) and compare the formulas with it.
 
     Raises NotInResult if what ran is not known, and UsageError if no formula has a number.
@@ -48,14 +55,14 @@ def read_request(
     *,
     batch: int | None = None,
     seq: int | None = None,
-    lengths: Sequence[int] = (),
+    lengths: str | Sequence[int] = (),
     lora: str = "",
     images: int | None = None,
-    image_size: Sequence[int] = (),
+    image_size: str | Sequence[int] = (),
     pass_: str = "training",
     inputs: Any = None,
     paths: tuple[str, ...] = (),
-) -> tuple[RunRequest, str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
+) -> tuple[RunRequest, str, Take]:
     """The request, the model's name, and how to run it: a configuration or a model at hand in this process, others in a worker.
 
     ``model`` is a config.json or its folder, its settings, ``module:function``, a pair, or a model at hand. ``batch`` and ``seq``
@@ -79,10 +86,10 @@ def read_request(
             raise UsageError("the lengths of the documents are those of the sequence: leave --seq or --lengths out.")
         if lora and pass_ != "training":
             raise UsageError("adapters are trained: leave --lora or --pass out.")
-        documents = lengths_of(lengths)
+        documents = lengths_of(lengths or ())
         tokens = sum(documents) or seq or 0
         return read_configuration(
-            configuration, batch or 1, tokens, pass_, documents, lora, images or 0, pixels_of(image_size)
+            configuration, batch or 1, tokens, pass_, documents, lora, images or 0, pixels_of(image_size or ())
         )
     told = model if isinstance(model, str) else "a model"
     if batch or seq or lengths or images or image_size:
@@ -100,21 +107,31 @@ def read_request(
     return run_request(**options), *_here(model, inputs)
 
 
+def read_sizes(given: Any, sep: str = ",") -> tuple[int, ...] | None:
+    """Whole numbers above 0: a text with ``sep`` between them, a sequence, or one alone; None for anything else."""
+    if isinstance(given, str):
+        parts = given.split(sep)
+        given = [int(n) for n in parts if n.isascii() and n.isdecimal() and len(n) < 10]
+        given = given if len(given) == len(parts) else None
+    sizes = tuple(given) if isinstance(given, Sequence) else (given,)
+    return sizes if all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in sizes) else None
+
+
 def lengths_of(given: Any) -> tuple[int, ...]:
     """The lengths of documents, of one if a number is given. Raises UsageError for anything but whole numbers above 0."""
-    lengths = tuple(given) if isinstance(given, Sequence) else (given,)
-    for length in lengths:
-        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-            raise UsageError(f"the length of a document is a number of tokens, such as 2048, not {short(length)}.")
+    lengths = read_sizes(given)
+    if lengths is None:
+        raise UsageError(f"the lengths of documents are numbers of tokens, such as 2048,2048, not {short(given)}.")
     return lengths
 
 
 def pixels_of(given: Any) -> tuple[int, ...]:
-    """The height and width of an image. Raises UsageError for anything but two whole numbers above 0."""
-    sides = tuple(given) if isinstance(given, Sequence) else (given,)
-    if sides and (len(sides) != 2 or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in sides)):
+    """The height and width of an image; one number of a text is both. Raises UsageError for anything else."""
+    sides = read_sizes(given, "x")
+    sides = sides * 2 if sides and isinstance(given, str) and len(sides) == 1 else sides
+    if sides is None or len(sides) not in (0, 2):
         raise UsageError(
-            f"the size of an image is its height and width in pixels, such as 448 and 672, not {short(given)}."
+            f"the size of an image is its height and width in pixels, such as 448x672, not {short(given)}."
         )
     return sides
 
@@ -133,11 +150,51 @@ def _configuration(model: Any) -> Path | Mapping[str, Any] | None:
     return within if within.is_file() or isinstance(model, Path) else None
 
 
-def _here(model: Any, inputs: Any) -> tuple[str, Callable[[RunRequest, Callable[[Event], None]], Collected]]:
+def _here(model: Any, inputs: Any) -> tuple[str, Take]:
     """The name of a model at hand, and how to run it here."""
     from ...launch.in_process import collect_live
 
-    def take(r: RunRequest, tell: Callable[[Event], None]) -> Collected:
-        return collect_live({framework(): model}, inputs, r, tell)
+    name = getattr(model, "__name__", None) or type(model).__name__
+    return name, lambda asked, tell: collect_live({framework(): model}, inputs, asked, tell)
 
-    return getattr(model, "__name__", None) or type(model).__name__, take
+
+def adapters(text: str) -> Lora | None:
+    """What ``--lora`` asks for, such as ``16`` or ``16:q_proj,v_proj``. Raises UsageError for anything else."""
+    from ...adapters.counters.formulas.configured.config_source import Lora
+
+    rank, colon, names = text.partition(":")
+    targets = tuple(names.split(",")) if colon else ()
+    if not text:
+        return None
+    if not (rank.isascii() and rank.isdecimal() and len(rank) < 7 and int(rank) and all(targets)):
+        raise UsageError(f"--lora takes a rank, such as 16 or 16:q_proj,v_proj, not {brief(text)}.")
+    return Lora(int(rank), targets)
+
+
+def read_configuration(
+    source: Path | Mapping[str, Any],
+    batch: int,
+    seq: int = 0,
+    pass_: str = "training",
+    lengths: Sequence[int] = (),
+    lora: str = "",
+    images: int = 0,
+    pixels: Sequence[int] = (),
+) -> tuple[RunRequest, str, Take]:
+    """The request, the model's name, and how to run it in this process, which allocates nothing.
+
+    ``source`` is a config.json, or what stands in one; ``seq`` is 0 for the default; ``lengths`` are those of documents packed
+    into a sequence, ``lora`` is the rank of adapters, "16", or "16:q_proj,v_proj" with the modules that get one, ``images`` are
+    those in a sequence, and ``pixels`` their height and width. Raises UsageError for a configuration that no model is made of.
+    """
+    from ...adapters.counters.formulas.configured.config_source import Sizes
+    from ...adapters.counters.formulas.configured.factories import factory
+    from ...launch.in_process import collect_live
+    from ...launch.request import run_request
+    from ...work import load
+
+    load()
+    make = factory(source, Sizes(batch, seq, tuple(lengths), images, tuple(pixels)), adapters(lora))
+    request = run_request(counters=("formula:all",), pass_=pass_)
+
+    return request, make.__name__, lambda asked, tell: collect_live({framework(): make}, None, asked, tell)

@@ -10,7 +10,7 @@ import click
 from ...cli.number_types import Signed
 from ...cli.options import PATH, TEXT, options
 from ...cli.streams import say
-from ..llm.config import SEQ
+from ..llm.request import SEQ
 
 if TYPE_CHECKING:
     from ...report.document import Document

@@ -8,11 +8,10 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
-from ...core.errors import unknown
+from ...core.errors import check_names
 from ...core.registry import known_counters
 from ..llm.comparison import PREFIX, Comparison
-from ..llm.config import read_configuration
-from ..llm.request import make_comparison
+from ..llm.request import make_comparison, read_configuration
 from .closed_forms import Numerator, first
 
 RAN, KEPT = "ran", "ran-causal"
@@ -25,9 +24,7 @@ def formulas(config: Path, seq: int, stated: str) -> tuple[Numerator, ...]:
     """FLOPs per token by formula, the stated one first; ``ran`` is what the step takes, and ``ran-causal`` the part of it that no
     causal mask discards. Raises UsageError for a formula that has no number for this model, and as ``make_comparison`` does."""
     made = numerators(make_comparison(*read_configuration(config, 1, seq), lambda _event: None))
-    names = [one.name for one in made]
-    if stated not in names:
-        raise unknown("formula", stated, names)
+    check_names("formula", (stated,), [one.name for one in made])
     return first(stated, made)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 from ...core.errors import UsageError, short
 from ...core.user_files import toml
@@ -30,15 +31,23 @@ NOISE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The peak of a dtype in FLOP/s. ``sums`` is the dtype of sums, or ``tensor core`` or ``matrix`` for a second rate of the
-    dtype; ``datasheet`` and ``page`` are those of the device unless another document states it."""
+    """The peak of a dtype in FLOP/s.
+
+    Attributes:
+        dtype: The dtype.
+        dense: The rate of dense products.
+        sparse: That with the vendor's structured sparsity; None if there is none.
+        sums: The dtype of sums, or ``tensor core`` or ``matrix`` for a second rate of the dtype; '' for the vector units.
+        datasheet: The document that states it: the device's, unless another one does.
+        page: The place in it.
+    """
 
     dtype: str
     dense: int
-    sparse: int | None
-    sums: str
-    datasheet: str
-    page: str
+    sparse: int | None = None
+    sums: str = ""
+    datasheet: str = ""
+    page: str = ""
 
     @property
     def prints(self) -> tuple[tuple[int, str], ...]:
@@ -121,37 +130,13 @@ def tera(flops: int) -> str:
 @cache
 def devices() -> tuple[Device, ...]:
     """Every device of the table."""
-    return tuple(_device(entry) for entry in toml(TABLE, "the table of peaks")["device"])
+    return tuple(map(_read_device, toml(TABLE, "the table of peaks")["device"]))
 
 
-def _device(entry: dict[str, object]) -> Device:
-    def words(row: dict[str, object], key: str, other: str = "") -> str:
-        return str(row.get(key, other))
-
-    datasheet, page = words(entry, "datasheet"), words(entry, "page")
-    rows: list[dict[str, object]] = list(entry["peaks"])  # type: ignore[call-overload]
-    peaks = tuple(
-        Peak(
-            words(row, "dtype"),
-            int(str(row["dense"])),
-            int(str(row["sparse"])) if "sparse" in row else None,
-            words(row, "unit", words(row, "accumulate")),
-            words(row, "datasheet", datasheet),
-            words(row, "page", page),
-        )
-        for row in rows
-    )
-    names = tuple(str(name) for name in entry["names"])  # type: ignore[attr-defined]
-    return Device(
-        words(entry, "vendor"),
-        words(entry, "product"),
-        words(entry, "form"),
-        names,
-        peaks,
-        datasheet,
-        page,
-        words(entry, "read"),
-    )
+def _read_device(entry: dict[str, Any]) -> Device:
+    document = {name: entry[name] for name in ("datasheet", "page")}
+    peaks = tuple(Peak(**{**document, **row}) for row in entry["peaks"])
+    return Device(**{**entry, "names": tuple(entry["names"]), "peaks": peaks})
 
 
 @lru_cache(maxsize=4096)
@@ -203,7 +188,7 @@ def find(name: str) -> Device:
 
 def stated_peak(dtype: str, flops: Printed) -> Peak:
     """A peak that you state yourself."""
-    return Peak(DTYPES.get(dtype, dtype), int(flops.value), None, "", STATED, "")
+    return Peak(DTYPES.get(dtype, dtype), int(flops.value), datasheet=STATED)
 
 
 _CPU = re.compile(
@@ -230,5 +215,6 @@ def processor(name: str) -> Device | None:
     how = (
         f"{match['cores']} cores x {match['clock']} GHz x {match['fma']} FMA units x {match['bits']} bit, 2 FLOPs each"
     )
-    peaks = tuple(Peak(dtype, lanes * int(match["bits"]) // bits, None, "", "computed", how) for dtype, bits in WIDTHS)
+    bits = int(match["bits"])
+    peaks = tuple(Peak(dtype, lanes * bits // width, datasheet="computed", page=how) for dtype, width in WIDTHS)
     return Device("CPU", "CPU", how, (name.strip(),), peaks, "computed", how, "computed")

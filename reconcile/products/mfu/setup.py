@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import UsageError
-from ..llm.config import SEQ
+from ..llm.request import SEQ
 from .closed_forms import Numerator
 from .peaks import Device, Peak, find, stated_peak
 from .printed_number import Printed, count, rate, read_number, share, work

@@ -27,21 +27,12 @@ class Entry:
 @cache
 def every() -> tuple[Entry, ...]:
     """The whole table."""
-    table = toml(TABLE, "the table of trainers' peaks")
-    return tuple(
-        Entry(
-            trainer["name"],
-            product,
-            entry["dtype"],
-            entry["flops"],
-            entry["why"],
-            f"{trainer['file']} {entry['lines']}".strip(),
-            entry.get("host", False),
-        )
-        for trainer in table["trainer"]
-        for entry in trainer["peaks"]
-        for product in entry["products"]
-    )
+    found = []
+    for trainer in toml(TABLE, "the table of trainers' peaks")["trainer"]:
+        for row in trainer["peaks"]:
+            source = f"{trainer['file']} {row.pop('lines')}".strip()
+            found += [Entry(trainer["name"], product, source=source, **row) for product in row.pop("products")]
+    return tuple(found)
 
 
 def entries(product: str, dtype: str) -> list[Entry]:

@@ -129,16 +129,14 @@ def _cells(
     file: Path | None,
     paths: tuple[str, ...],
 ) -> list[Cell]:
-    from ...core.errors import unknown
+    from ...core.errors import check_names
     from ...launch import user_models
     from ...launch.environments.definitions import CURRENT, load
     from . import listfile, listing
     from .cells import distinct, in_environments
 
     there: dict[str, Environment] = load(file)
-    for name in names:
-        if name not in there:
-            raise unknown("environment", name, there)
+    check_names("environment", names, there)
     places = [there[name] for name in dict.fromkeys(names or (CURRENT,))]
     given = user_models.read_inputs(inputs)
     python = _python(places)
@@ -181,13 +179,11 @@ def _formats(text: str) -> tuple[str, ...]:
 
 def _check(asked: Mapping[str, Any]) -> None:
     """Raise UsageError for names that no cell could use."""
-    from ...core.errors import unknown
+    from ...core.errors import check_names
     from ...core.registry import known_counters
     from ...launch.choose import conventions_of
     from ...launch.request import run_request
 
     request = run_request(**asked)
     conventions_of(request)
-    for name in request.counters:
-        if name not in known_counters():
-            raise unknown("counter", name, known_counters())
+    check_names("counter", request.counters, known_counters())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core import user_files
-from ...core.errors import UsageError, short, unknown
+from ...core.errors import UsageError, check_names, short
 from ...launch import user_models
 from ...launch.environments.definitions import Environment
 from . import listing
@@ -55,7 +55,9 @@ def read_list(
         where = f"{path}, [[model]] number {number}"
         _check(where, entry)
         try:
-            places = [_environment(name, environments) for name in entry.get("environments", ())]
+            named = entry.get("environments", ())
+            check_names("environment", named, environments)
+            places = [environments[name] for name in named]
             for cell in _cells(entry, paths, among, python):
                 found += in_environments(cell, places or default)
         except UsageError as error:
@@ -92,9 +94,8 @@ def _plain(value: object) -> bool:
 
 def _cells(entry: Mapping[str, Any], paths: Sequence[str], among: Sequence[str], python: str) -> list[Cell]:
     if "zoo" in entry:
-        said = {
-            key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in _parse_settings(entry)
-        }
+        values = entry.get("set", {}).items()
+        said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values}
         return [listing.pair(entry["zoo"], said, entry.get("name", ""))]
     inputs = user_models.read_inputs(entry.get("inputs", ()))
     arguments = entry.get("arguments", {})
@@ -105,13 +106,3 @@ def _cells(entry: Mapping[str, Any], paths: Sequence[str], among: Sequence[str],
     one = dict.fromkeys(chosen, entry["factory"]) if "factory" in entry else {}
     factories = one or {name: entry[name] for name in makers if name in entry}
     return [listing.factory(factories, arguments, inputs, entry.get("name", ""))]
-
-
-def _parse_settings(entry: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return list(entry.get("set", {}).items())
-
-
-def _environment(name: str, environments: Mapping[str, Environment]) -> Environment:
-    if name not in environments:
-        raise unknown("environment", name, environments)
-    return environments[name]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import UsageError, brief, short, unknown
+from ...core.errors import UsageError, brief, check_names, short, unknown
 from ...core.framework import absolute
 from ...core.registry import frameworks
 from ...launch import user_models
@@ -135,9 +135,7 @@ def package(
         names = _list_models(module, lister, paths, python)
     else:
         holder, names = module, dict.fromkeys(public(module, chosen, paths, python), ())
-    for name in without:
-        if name not in names:
-            raise unknown(f"model of {module}", name, list(names))
+    check_names(f"model of {module}", without, names)
     if not names:
         raise UsageError(f"{module} has no public function that makes a model without arguments.")
     return [
