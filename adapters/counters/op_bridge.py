@@ -22,6 +22,7 @@ from ...core.records import (
     ON_THREAD,
     TANGENT,
     TRACED_ONLY,
+    TWO_TENSORS,
     UNNEEDED,
     UNTRACED,
     WEIGHT_GRADIENT,
@@ -58,6 +59,9 @@ ANOTHER_THREAD = (
     "it ran on a thread that the model started, and the counter is a mode of the thread that calls the model"
 )
 IS_TRACING = "the model's code asks torch.jit.is_tracing(), and runs this where the answer is %s"
+IS_ANOTHER_TENSOR = (
+    "one input is given twice, the model's code asks whether these are one tensor, and runs this where they are %s"
+)
 TANGENT_NOT_TRACED = "a tangent of forward-mode differentiation, which a trace of a graph does not follow"
 LEFT_OUT = "the counter's graph leaves it out: no output of the model depends on it"
 
@@ -83,7 +87,7 @@ def bridge_ops(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, of_
         if sighting.op.attrs.get(ON_THREAD):
             item = _unseen(sighting.op, ANOTHER_THREAD)
         elif sighting.role == UNTRACED:
-            item = _unseen(sighting.op, IS_TRACING % "no")
+            item = _unseen(sighting.op, _why_untraced(sighting))
         else:
             item = _dropped_item(sighting.op, wide, counter) if sighting.role == DEAD else _item(sighting, said)
         items.setdefault(sighting.op.layer, []).append(item)
@@ -238,10 +242,18 @@ def _item(sighting: Sighting, judged: Judged) -> Item:
         times=op.calls,
         cause=cause,
         entry=sighting.entry,
-        reason=IS_TRACING % "yes" if sighting.role == TRACED_ONLY else missed.reason if missed else "",
+        reason=_why_untraced(sighting) if sighting.role == TRACED_ONLY else missed.reason if missed else "",
         gap="" if sighting.role == TRACED_ONLY else unknown_gap([op]),
         unknown=unknown,
     )
+
+
+def _why_untraced(sighting: Sighting) -> str:
+    """Why the counter's graph alone has this op, or lacks it."""
+    traced = sighting.role == TRACED_ONLY
+    if sighting.op.attrs.get(TWO_TENSORS):
+        return IS_ANOTHER_TENSOR % ("two" if traced else "one")
+    return IS_TRACING % ("yes" if traced else "no")
 
 
 def _other_parts(sighting: Sighting, part: Item, counter: OpCounter) -> Item:

@@ -100,6 +100,12 @@ LENGTHS = "tag:lengths"
 PACKED = "tag:packed"
 """Attribute of an op that got its weight packed: the weight is the last tensor of the record."""
 
+ELEMENTWISE = "tag:elementwise"
+"""Attribute of a contraction that PyTorch runs as a product element by element and a sum, because of its operands' strides."""
+
+TWO_TENSORS = "tag:two_tensors"
+"""Attribute of an op that a trace of a graph alone has, or lacks, since one tensor that is given twice is two tensors there."""
+
 IN_PLACE = "tag:in_place"
 """Attribute of a product that is written into the tensor that it is added to (``addmm_``): counters know the other one alone."""
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
-from ....core.records import DEAD, MAC, TRACED_ONLY, UNTRACED, Entry, Ledger, Op, Sighting
+from ....core.records import DEAD, MAC, TRACED_ONLY, TWO_TENSORS, UNTRACED, Entry, Ledger, Op, Sighting
 from ...pytorch.model import TorchModel, versions
 from ...pytorch.tracing.module_path import ModulePath
 from ...shared.distribution import version_of
@@ -20,7 +20,7 @@ from ...shared.refusal import CannotCount
 from .. import make_ledger
 from ..limits import explain_limits
 from .graph_nodes import dropped_ops, is_seen, iterate_made, node_record
-from .is_tracing import TracingQuestions, find_differences
+from .is_tracing import TracingQuestions, find_differences, give_one_tensor, has_twice
 from .limits import limits
 
 BOOKED_ON_MODEL = (
@@ -179,8 +179,11 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
         key = (layer, entry_op(node.kind()))
         calls[key] = calls.get(key, 0) + 1
         sightings.append(Sighting(op, "{}|{}".format(*key)))
-    if asked.times:
-        sightings = compare_untold(sightings, _untold(model, analyze, jit_analysis))
+    asked_then = TracingQuestions()
+    if has_twice(inputs):
+        sightings = compare_untold(sightings, _untold(model, analyze, jit_analysis, asked_then), {TWO_TENSORS: True})
+    if asked.times or asked_then.times:
+        sightings = compare_untold(sightings, _untold(model, analyze, jit_analysis, TracingQuestions(False)))
     all_made = [op._replace(layer=layer_of(scope)) for scope, op in scopes.made]
     for op in dropped_ops(all_made, [s.op for s in sightings if s.role != UNTRACED]):
         op = op._replace(id=f"node{len(sightings)}")
@@ -195,25 +198,40 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
     return make_ledger(counter, "torch", MAC, model.device, numbers, total, entries, sightings, unsupported, notes)
 
 
-def compare_untold(sightings: List[Sighting], untold: Optional[List[Op]]) -> List[Sighting]:
-    """What the counter met, with the roles of what it met because the model's code knew of the trace, and of what it missed."""
+def compare_untold(
+    sightings: List[Sighting], untold: Optional[List[Op]], tags: Optional[Dict[str, Any]] = None
+) -> List[Sighting]:
+    """What the counter met, with the roles of what it met because the model's code knew of the trace, and of what it missed.
+
+    ``tags`` are attributes that say how the code knew. ``sightings`` may be what another way of knowing left.
+    """
     if untold is None:
         return sightings
-    others, missed = find_differences([s.op for s in sightings], untold)
-    for at in others:
-        sightings[at] = sightings[at]._replace(role=TRACED_ONLY)
-    return sightings + [Sighting(op._replace(id=f"untold{at}"), "", UNTRACED) for at, op in enumerate(missed)]
+    told = [s for s in sightings if s.role != TRACED_ONLY]
+    others, missed = find_differences([s.op for s in told], untold)
+    ids = {told[at].op.id for at in others}
+
+    def mark(op: Op) -> Op:
+        return op._replace(attrs=dict(op.attrs, **tags or {}))
+
+    compared = [
+        s._replace(op=mark(s.op), role=TRACED_ONLY) if s.op.id in ids and s.role != UNTRACED else s
+        for s in sightings
+        if s.op.id not in ids or s.role != UNTRACED
+    ]
+    found = enumerate(missed, len(sightings))
+    return compared + [Sighting(mark(op)._replace(id=f"untold{at}"), "", UNTRACED) for at, op in found]
 
 
-def _untold(model: TorchModel, analyze: Any, jit_analysis: Any) -> Optional[List[Op]]:
-    """The nodes of the graph of a fresh module whose code is told that nothing is traced; None where there is none then."""
+def _untold(model: TorchModel, analyze: Any, jit_analysis: Any, asked: TracingQuestions) -> Optional[List[Op]]:
+    """The nodes of the graph of a fresh module that gets one tensor wherever it is given one; None where there is none then."""
     module = model.build(model.device)
+    inputs = tuple(model.example(model.device))
     scopes: Scopes = Scopes(module)
+    give_one_tensor(module, inputs)
     try:
-        with _keep_graphs(jit_analysis, scopes) as walked, torch.no_grad(), traceable_on(
-            model.device
-        ), TracingQuestions(False):
-            analysis = _quiet(analyze(module, tuple(model.example(model.device))))
+        with _keep_graphs(jit_analysis, scopes) as walked, torch.no_grad(), traceable_on(model.device), asked:
+            analysis = _quiet(analyze(module, inputs))
             analysis.total()
     except Exception:  # their code may know why it asks
         return None

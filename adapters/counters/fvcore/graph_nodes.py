@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 import torch
 
-from ....core.records import IN_PLACE, Op, Tensor
+from ....core.records import ELEMENTWISE, IN_PLACE, Op, Tensor
 from ...pytorch.tracing.records import is_in_place, plain
 
 RECURRENT = {"aten::gru": 1, "aten::lstm": 2, "aten::rnn_tanh": 1, "aten::rnn_relu": 1}
@@ -94,7 +94,35 @@ def node_record(node: Any, id: str, layer: str) -> Op:
     outputs = tuple(value_record(v) for v in node.outputs() if is_tensor(v))
     if is_in_place(kind.split("::")[-1]):
         attrs[IN_PLACE] = True
+    if kind in CONTRACTIONS and multiplies_elements(node):
+        attrs[ELEMENTWISE] = True
     return Op(id, op_name(kind), layer, tuple(inputs), outputs, attrs)
+
+
+CONTRACTIONS = ("aten::tensordot", "aten::inner")
+"""Operators that PyTorch runs as a matrix product or, since 2.8 by the operands' strides, element by element."""
+
+
+def multiplies_elements(node: Any) -> bool:
+    """Whether PyTorch runs this contraction element by element: its own gradient of the call on meta tells."""
+    state = torch._C._get_tracing_state()
+    torch._C._set_tracing_state(None)  # the trace may be under way
+    try:
+        operands = [_without_memory(v) if is_tensor(v) else constant(v) for v in node.inputs()]
+        with torch.enable_grad():
+            step = getattr(torch.ops.aten, node.kind()[len("aten::") :])(*operands).grad_fn
+    except (RuntimeError, TypeError):  # the graph does not know all sizes
+        return False
+    finally:
+        torch._C._set_tracing_state(state)
+    while step is not None and "Mul" not in step.name():
+        step = step.next_functions[0][0] if step.next_functions else None
+    return step is not None
+
+
+def _without_memory(value: Any) -> torch.Tensor:
+    kind = value.type()
+    return torch.empty_strided(kind.sizes(), kind.strides(), device="meta", requires_grad=True)
 
 
 def op_name(kind: str) -> str:

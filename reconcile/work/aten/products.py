@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.records import Op
+from ...core.records import ELEMENTWISE, Op
 from ...core.work import Work, formulas, prod
 from ..common_formulas import per_output
 from ..contraction import dots, einsum, scale_product
@@ -49,6 +49,11 @@ def _addbmm(op: Op) -> Work:
     )
 
 
+def _contract(op: Op, k: int) -> Work:
+    """Each output element of ``k`` terms: a dot product, or products and sums element by element."""
+    return Work(mul=k, add=max(k - 1, 0)) * n_out(op) if op.attrs.get(ELEMENTWISE) else dots(n_out(op), k)
+
+
 def _tensordot(op: Op) -> Work:
     """K is the product of the contracted sizes that both operands have; of the others, the longer is summed to 1."""
     axes = [
@@ -58,7 +63,7 @@ def _tensordot(op: Op) -> Work:
     first = n_in(op) // max(prod([own for _, _, own, other in axes if other == 1]), 1)
     second = n_in(op, 1) // max(prod([other for _, _, own, other in axes if own == 1]), 1)
     sums = Work(add=max(n_in(op) - first, 0) + max(n_in(op, 1) - second, 0))
-    return sums + dots(n_out(op), prod([own for _, _, own, other in axes if own == other]))
+    return sums + _contract(op, prod([own for _, _, own, other in axes if own == other]))
 
 
 def _einsum(op: Op) -> Work:
@@ -114,7 +119,7 @@ def _conv_transpose(op: Op) -> Work:
 
 
 formulas({
-    "mm bmm matmul mv dot vdot inner": (  # (..., K) x (..., K, N), (..., K) x (K,) -> outputs * K
+    "mm bmm matmul mv dot vdot": (  # (..., K) x (..., K, N), (..., K) x (K,) -> outputs * K
         _DOT_SOURCE, lambda op: dots(n_out(op), shape(op)[-1])
     ),
     "_grouped_mm": (f"{_DOT_SOURCE}; the rows of every group with its own matrix: native/GroupedMMUtils.h", _multiply_groups),
@@ -132,7 +137,15 @@ formulas({
         lambda op: Work(mul=n_out(op)) + _multiply_scaled(op),
     ),
     "outer ger": ("x * y^T, one multiply per output element: ATen native/LinearAlgebra.cpp", per_output(MUL)),
-    "tensordot": (f"{_DOT_SOURCE}; an axis that meets one of size 1 is summed first: native/Linear.cpp", _tensordot),
+    "inner": (
+        f"{_DOT_SOURCE}, or (tag:elementwise) products and a sum; x * y of a number: native/LinearAlgebra.cpp (inner)",
+        lambda op: _contract(op, shape(op)[-1]) if shape(op) and shape(op, 1) else MUL * n_out(op),
+    ),
+    "tensordot": (
+        f"{_DOT_SOURCE}, or (tag:elementwise) products and a sum; an axis that meets one of size 1 is summed first: "
+        "native/Linear.cpp",
+        _tensordot,
+    ),
     "einsum": ("contraction.einsum: ATen native/Linear.cpp", _einsum),
     "bilinear": ("x1^T W x2 as ATen native/Linear.cpp runs it: _trilinear, unrolled over the features", _bilinear),
     "_trilinear": ("of bilinear and its gradients: ATen native/Linear.cpp (_trilinear)", _trilinear),

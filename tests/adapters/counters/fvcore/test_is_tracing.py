@@ -1,4 +1,5 @@
-"""Models whose code asks torch.jit.is_tracing(): what fvcore counts because the answer is yes, and what it misses, have a cause.
+"""Models whose code asks torch.jit.is_tracing(), or whether two inputs are one tensor, which they are not in a trace: what fvcore
+counts because of the answer, and what it misses, have a cause.
 
 The input is (5, 8): a layer of 8 features does 5 * 8 * 8 = 320 multiply-adds.
 """
@@ -16,6 +17,7 @@ from torch import nn  # noqa: E402
 
 import reconcile  # noqa: E402
 from reconcile.core.causes import Cause, State  # noqa: E402
+from reconcile.core.records import TWO_TENSORS  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 LAYER = 5 * 8 * 8
@@ -99,3 +101,76 @@ def test_a_model_that_is_not_traced_as_it_runs_stays_a_residual() -> None:
 
     (statement,) = run(Asks(answered)).result.statements
     assert (statement.state, statement.residual) == (State.UNEXPLAINED, 2 * LAYER)
+
+
+class AsksTwice(nn.Module):
+    """Two layers; ``answered(model, x, y)`` takes them."""
+
+    def __init__(self, answered: Callable[..., torch.Tensor]) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8, bias=False), nn.Linear(8, 8, bias=False)
+        self.answered = answered
+
+    def forward(self, x: Any, y: Any = None) -> torch.Tensor:
+        return self.answered(self, *((x, y) if y is not None else x))
+
+
+def more_of_two(model: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return model.first(x) if x is y else model.first(x) + model.second(y)
+
+
+def others_of_two(model: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return model.first(model.second(x)) if x is y else model.second(model.second(y))
+
+
+def asks_then(model: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return model.first(x) if x is y and not torch.jit.is_tracing() else model.second(model.first(x) + y)
+
+
+def asks_both(model: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    first = model.first(x) if x is y else model.second(model.first(x))
+    return first if torch.jit.is_tracing() else model.second(first)
+
+
+IS, ASKS = True, False
+"""Whether the answer is that the inputs are one tensor, or that nothing is traced."""
+WAYS_OF_TWO = {
+    # what fvcore counts, what runs, and the multiply-adds of each cause by layer and answer
+    "more": (more_of_two, 2, 1, {(Cause.UNTAKEN_BRANCH, "second", IS): -LAYER}),
+    "others": (
+        others_of_two,
+        2,
+        2,
+        {(Cause.UNTAKEN_BRANCH, "second", IS): -LAYER, (Cause.CALL_NOT_SEEN, "first", IS): LAYER},
+    ),
+    "and then whether it is traced": (asks_then, 2, 1, {(Cause.UNTAKEN_BRANCH, "second", ASKS): -LAYER}),
+    "and whether it is traced": (
+        asks_both,
+        2,
+        2,
+        {(Cause.UNTAKEN_BRANCH, "second", IS): -LAYER, (Cause.CALL_NOT_SEEN, "second", ASKS): LAYER},
+    ),
+}
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("name", WAYS_OF_TWO)
+def test_what_one_tensor_given_twice_decides_has_a_cause(name: str, listed: bool) -> None:
+    answered, counted, ran, amounts = WAYS_OF_TWO[name]
+    x = torch.ones(5, 8)
+    inputs = ([x, x],) if listed else (x, x)
+    (statement,) = reconcile.run(torch=AsksTwice(answered), inputs=inputs, counters=["fvcore"]).result.statements
+    assert (statement.from_total, statement.to_total, statement.residual) == (2 * counted * LAYER, 2 * ran * LAYER, 0)
+    found = {
+        (line.cause, line.layer, TWO_TENSORS in evidence.seen[0].attrs): line.amount
+        for line in statement.adjustments
+        for evidence in line.evidence
+    }
+    assert found == {way: 2 * macs for way, macs in amounts.items()}
+
+
+def test_two_views_of_one_tensor_are_two_tensors() -> None:
+    x = torch.ones(5, 8)
+    run = reconcile.run(torch=AsksTwice(more_of_two), inputs=(x, x[:]), counters=["fvcore"])
+    (statement,) = run.result.statements
+    assert (statement.state, statement.to_total, statement.adjustments) == (State.EQUAL, 4 * LAYER, ())
