@@ -59,7 +59,7 @@ def in_blocks(
 
 def flash(launch: Launch, case: Case) -> Product | None:
     """flash-attention: ``Flash_fwd_kernel_traits<width, queries, keys, ...>`` (csrc/flash_attn/src/kernel_traits.h)."""
-    traits = re.search(r"kernel_traits<(\d+), (\d+), (\d+)", launch.name)
+    traits = re.search(r"kernel_traits<([1-9]\d*), ([1-9]\d*), ([1-9]\d*)", launch.name)
     if traits is None:
         return None
     width, rows, columns = map(int, traits.groups())
@@ -71,7 +71,7 @@ def efficient(launch: Launch, case: Case) -> Product | None:
 
     A width is summed over 32 at a time and is a side of 64; float32 is three products of TF32 (CUTLASS, OpMultiplyAddFastF32).
     """
-    found = re.search(r"_(f32|f16|bf16)_\w*?(\d+)x(\d+)_", launch.short)
+    found = re.search(r"_(f32|f16|bf16)_\w*?([1-9]\d*)x([1-9]\d*)_", launch.short)
     if found is None:
         return None
     rows, columns = int(found[2]), int(found[3])
@@ -84,7 +84,7 @@ def cudnn(launch: Launch, case: Case) -> Product | None:
     """``..._sdpa_..._fprop_..._64x128x64_...``: queries, keys, width. The backward kernel works on 128 x 128 scores at a time,
     whatever its name says.
     """
-    found = re.search(r"_(\d+)x(\d+)x(\d+)_", launch.short)
+    found = re.search(r"_([1-9]\d*)x([1-9]\d*)x([1-9]\d*)_", launch.short)
     if found is None:
         return None
     rows, columns, width = (128, 128, int(found[3])) if case.backward else map(int, found.groups())

@@ -7,13 +7,14 @@ their tensors.  The GPU counts the instructions of every kernel, independently o
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.errors import UsageError, brief, reason
+from ...core.errors import UsageError, brief
+from ...core.shapes import COUNT, Shape, list_of
+from ...core.user_files import parse_json, text
 
 RANGES = "thread Domain:Push/Pop_Range"
 """Start of the head of the column with the ranges around a kernel."""
@@ -28,8 +29,13 @@ HOW_TO_RECORD = (
     "torch.autograd.profiler.emit_nvtx(record_shapes=True) (docs/kernels.md)"
 )
 _OPERATOR = re.compile(
-    r'"<default domain>:([\w]+::[\w.]+), (?:seq = \d+, )?op_id = (\d+)(?:, sizes = (\[.*?\]))?, input_op'
+    r'"<default domain>:([\w]+::[\w.]+), (?:seq = \d+, )?op_id = (\d+)(?:, sizes = (\[.*?\]))?, input_op', re.ASCII
 )
+_GRID = re.compile(r"\(([1-9][0-9]*), ([1-9][0-9]*), ([1-9][0-9]*)\)")
+_COUNT = re.compile(r"[0-9]{1,3}(,?[0-9]{3})*")
+"""A whole number as ncu prints it, with commas."""
+_SIZES = Shape(list_of(list_of(COUNT)))
+"""Those of the tensors of an operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +76,26 @@ class Counted:
 
 def read_launches(path: Path) -> tuple[Counted, ...]:
     """The launches of a file, in order. Raises UsageError, which says what is wrong and how to record such a file."""
+    lines = [line for line in text(path, "the file of ncu").splitlines() if not line.startswith("==")]
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        rows = list(csv.reader(lines, strict=True))
+    except csv.Error as error:
+        raise UsageError(f"{brief(path)} is no CSV file of ncu ({error}): {HOW_TO_RECORD}.") from error
+    start = next((i for i, row in enumerate(rows) if {"Kernel Name", "Grid Size"} <= {*row}), None)
+    if start is None:
         raise UsageError(
-            f"{brief(path)} cannot be read ({reason(error)}): give the file that ncu --csv wrote."
-        ) from None
-    rows = list(csv.reader(line for line in text.splitlines() if not line.startswith("==")))
-    head = next((row for row in rows if "Kernel Name" in row), None)
-    if head is None:
-        raise UsageError(f"{brief(path)} has no column 'Kernel Name', so it is no CSV file of ncu: {HOW_TO_RECORD}.")
-    ranges = next((i for i, name in enumerate(head) if name.startswith(RANGES)), None)
+            f"{brief(path)} has no columns 'Kernel Name' and 'Grid Size', so it is no CSV file of ncu: {HOW_TO_RECORD}."
+        )
+    head = rows[start]
+    ranges = next((name for name in head if name.startswith(RANGES)), "")
     types = [name.removesuffix(".sum") for name in head if TENSOR.fullmatch(name)]
-    parts = {f"{name}.sum" for name in types if any(name.startswith(f"{whole}_") for whole in types)}
-    tensor = [i for i, name in enumerate(head) if TENSOR.fullmatch(name) and name not in parts]
-    fma = [i for i, name in enumerate(head) if name in FMA]
-    lacks = "the NVTX ranges" if ranges is None else "tensor cores (sm__ops_path_tensor_src_*)" if not tensor else ""
-    if ranges is None or not tensor or len(fma) < len(FMA):
+    parts = {name for name in types if any(name.startswith(f"{whole}_") for whole in types)}
+    tensor = [f"{name}.sum" for name in types if name not in parts]
+    lacks = "" if ranges else "the NVTX ranges"
+    lacks = lacks or ("" if tensor else "tensor cores (sm__ops_path_tensor_src_*)")
+    if lacks or not {*FMA} <= {*head}:
         raise UsageError(f"{brief(path)} has no column of {lacks or 'FFMA and DFMA'}: {HOW_TO_RECORD}.")
-    body = [row for row in rows[rows.index(head) + 1 :] if len(row) == len(head) and row[0]]
-    found = tuple(_count_launch(path, head, row, ranges, tensor, fma) for row in body)
+    found = tuple(_count_launch(path, head, row, ranges, tensor) for row in rows[start + 1 :] if row and row[0])
     if not found:
         raise UsageError(
             f"{brief(path)} lists no kernel: call torch.cuda.profiler.start() before what you want counted."
@@ -99,26 +105,33 @@ def read_launches(path: Path) -> tuple[Counted, ...]:
     return found
 
 
-def _count_launch(
-    path: Path, head: Sequence[str], row: Sequence[str], ranges: int, tensor: Sequence[int], fma: Sequence[int]
-) -> Counted:
-    name, grid = row[head.index("Kernel Name")], row[head.index("Grid Size")]
+def _count_launch(path: Path, head: Sequence[str], row: Sequence[str], ranges: str, tensor: Sequence[str]) -> Counted:
+    """The launch of a row. Raises UsageError for one that is cut short, and for what is no count."""
     try:
-        return Counted(
-            Launch(name, tuple(map(int, re.findall(r"\d+", grid))), tuple(_ranges(row[ranges]))),
-            sum(_number(row[i]) for i in tensor),
-            sum(_number(row[i]) for i in fma),
-        )
+        cells = dict(zip(head, row, strict=True))
+        grid = tuple(map(int, _match(_GRID, cells["Grid Size"]).groups()))
+        launch = Launch(cells["Kernel Name"], grid, tuple(_ranges(cells[ranges])))
+        return Counted(launch, sum(_number(cells[name]) for name in tensor), sum(_number(cells[name]) for name in FMA))
     except ValueError:
-        raise UsageError(f"{brief(path)} has no count of kernel {row[0]} ({name[:60]}): {HOW_TO_RECORD}.") from None
+        raise UsageError(f"{brief(path)} has no count of kernel {brief(row[0])}: {HOW_TO_RECORD}.") from None
 
 
 def _number(text: str) -> int:
-    """A whole number as ncu prints it, with commas. Raises ValueError."""
-    return int(text.replace(",", ""))
+    return int(_match(_COUNT, text)[0].replace(",", ""))
+
+
+def _match(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+    """All of the text by this pattern. Raises ValueError."""
+    found = pattern.fullmatch(text)
+    if found is None:
+        raise ValueError
+    return found
 
 
 def _ranges(text: str) -> Iterator[Range]:
+    """Raises ValueError for sizes that are none."""
     for op, call, sizes in _OPERATOR.findall(text):
-        shapes = [size for size in (json.loads(sizes) if sizes else []) if size]
-        yield Range(op.replace("::", ".").rstrip("_"), int(call), tuple(map(tuple, shapes)))
+        shapes = parse_json(sizes or "[]")
+        if _SIZES.find_fault(shapes):
+            raise ValueError
+        yield Range(op.replace("::", ".").rstrip("_"), int(call), tuple(tuple(size) for size in shapes if size))

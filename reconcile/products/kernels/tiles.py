@@ -15,9 +15,9 @@ More = tuple[Cause, int, str]
 """A cause, multiply-adds beyond those of the operator (negative: fewer), and why."""
 
 RESULT_IS_SCALED = "each result is scaled: alpha a b + beta c"
-_TILE = re.compile(r"(?:_|tilesize)(\d+)x(\d+)(?:x|_)(\d+)(?:x|_|$)")
+_TILE = re.compile(r"(?:_|tilesize)([1-9]\d*)x([1-9]\d*)(?:x|_)([1-9]\d*)(?:x|_|$)")
 """``tilesize64x32x64``; ``..._64x64_32x6_...`` of CUTLASS and nvjet: rows, columns, depth (and stages)."""
-_SHAPE = re.compile(r"GemmShape<(\d+), (\d+), (\d+)>")
+_SHAPE = re.compile(r"GemmShape<([1-9]\d*), ([1-9]\d*), ([1-9]\d*)>")
 
 
 @dataclass(frozen=True, slots=True)

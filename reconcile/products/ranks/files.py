@@ -10,9 +10,29 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import UsageError, brief
+from ...core.causes import State
+from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
+from ...core.shapes import AMOUNT, COUNT, FLAG, TEXT, Shape, list_of, or_null, record, table
+from .plan import LARGEST_WORLD
 
-NAME = re.compile(r"(?P<stem>.+)\.rank-(?P<rank>\d+)-of-(?P<world>\d+)\.json")
+NAME = re.compile(r"(?P<stem>.+)\.rank-(?P<rank>0|[1-9][0-9]*)-of-(?P<world>[1-9][0-9]*)\.json")
+_TRACE = record({"complete": FLAG, "totals": table(COUNT), "reason": TEXT})
+_STATE = {"enum": [state.value for state in State]}
+_LEDGER = record({"counter": TEXT, "total": or_null(AMOUNT), "state": _STATE, "reason": TEXT})
+_COUNTER = record({"counter": TEXT, "reason": TEXT, "causes": list_of(record({"cause": TEXT, "amount": AMOUNT}))})
+REPORT = Shape(
+    record(
+        {
+            "convention": TEXT,
+            "traces": list_of(_TRACE),
+            "ledgers": list_of(_LEDGER),
+            "verdict": record({"counters": list_of(_COUNTER)}),
+            "exit_code": {"enum": [EXIT_OK, EXIT_UNEXPLAINED, EXIT_FAILED]},
+        },
+        run=TEXT,
+    )
+)
+"""What is read of the report of a rank."""
 HOW = "torchrun --nproc-per-node N -m reconcile watch --out DIR train.py"
 LONGEST = 10  # ranks that are named
 
@@ -35,7 +55,7 @@ class Together:
         """The ranks of each run, by the word that its processes share: '' for those that nothing tells from another run."""
         found: dict[str, list[int]] = {}
         for rank in sorted(self.reports):
-            found.setdefault(str(self.reports[rank].get("run", "")), []).append(rank)
+            found.setdefault(self.reports[rank].get("run", ""), []).append(rank)
         return {run: tuple(ranks) for run, ranks in found.items()}
 
     @property
@@ -93,28 +113,20 @@ def read_reports(folder: Path) -> Together:
     if len(kinds) > 1:
         texts = " and ".join(f"{stem} ({world} ranks)" for stem, world in kinds[:2])
         raise UsageError(f"{brief(folder)} has reports of {texts}: give each step a folder of its own.")
-    reports = {int(match["rank"]): _report(path) for path, match in found}
     ((stem, world),) = kinds
-    conventions = sorted({str(report["convention"]) for report in reports.values()})
+    if world > LARGEST_WORLD:
+        raise UsageError(f"{brief(folder)} has reports of {world:,} ranks, and a world has at most {LARGEST_WORLD:,}.")
+    wrong = next((int(match["rank"]) for _, match in found if int(match["rank"]) >= world), None)
+    if wrong is not None:
+        raise UsageError(f"{brief(folder)} has a report of rank {wrong} of {world}, and ranks count from 0.")
+    remedy = "Let that rank write it again."
+    reports = {int(match["rank"]): REPORT.read(path, "the report of a rank", remedy) for path, match in found}
+    conventions = sorted({report["convention"] for report in reports.values()})
     if len(conventions) > 1:
         raise UsageError(
             f"the ranks in {brief(folder)} were counted by {' and '.join(conventions)}: use one convention."
         )
-    wrong = next((rank for rank in reports if rank >= world), None)
-    if wrong is not None:
-        raise UsageError(f"{brief(folder)} has a report of rank {wrong} of {world}, and ranks count from 0.")
     return Together(stem, world, reports)
-
-
-def _report(path: Path) -> dict[str, Any]:
-    try:
-        report = json.loads(path.read_text())
-        kinds = {"convention": str, "traces": list, "ledgers": list, "exit_code": int}
-        if all(isinstance(report[name], kind) for name, kind in kinds.items()):
-            return dict(report)
-    except (ValueError, LookupError, TypeError):
-        pass
-    raise UsageError(f"{brief(path)} is no report of a rank: let that rank write it again.")
 
 
 def describe_missing(together: Together) -> str:

@@ -11,9 +11,8 @@ from click.core import ParameterSource
 
 from ...cli.run_options import RUN, RunCall, RunOptions
 from ...core.errors import UsageError
+from .plan import LARGEST_WORLD
 
-MOST = 1 << 20
-"""The most ranks of a world."""
 WITHOUT = (
     "--environment", "--environments", "--with", "--python", "--timeout", "--from", "--to", "--mapping", "--write-mapping",
 )  # fmt: skip
@@ -38,7 +37,7 @@ class RankOptions(RunOptions):
 
     options = (
         click.option(
-            "--ranks", "world", type=click.IntRange(1, MOST), metavar="N",
+            "--ranks", "world", type=click.IntRange(1, LARGEST_WORLD), metavar="N",
             help="Run your model as each rank of a world of N (docs/ranks.md).",
         ),
         click.option("--rank", "chosen", metavar="LIST", type=_Ranks(), help="Run only these ranks, such as 0,7. With --ranks."),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.products.kernels import ncu
+from reconcile.products.kernels import ncu, tiles
 from tests.products.kernels.recorded import cases
 
 
@@ -52,19 +53,36 @@ def test_a_kernel_is_called_by_its_own_name(name: str, short: str) -> None:
 HEAD = '"ID","thread Domain:Push/Pop_Range:x","Kernel Name","Grid Size",'
 COLUMNS = ",".join(f'"{name}"' for name in ("sm__ops_path_tensor_src_fp16.sum", *ncu.FMA))
 RANGE = '"1 ""<default domain>:aten::mm, op_id = 1, sizes = [[2, 3], [3, 4]], input_op_ids = [(0,-1)]:none"" "'
+SIZES = ("[2, 3]", "[[2, 3.0]]", "[[2, -3]]", "[[2, true]]", "[[2}]", "[" * 9999 + "]" * 9999)
+ONE = '"(1, 1, 1)"'
 BARE = '"1 ""<default domain>:aten::mm, op_id = 1, sizes = [[], []], input_op_ids = [(0,-1)]:none"" "'
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a,b\n1,2\n", "no column 'Kernel Name'"),
+        ("a,b\n1,2\n", "no columns 'Kernel Name'"),
+        ('"ID","Kernel Name",' + COLUMNS, "no columns 'Kernel Name' and 'Grid Size'"),
+        ('"a' * 99, "no CSV file of ncu"),
+        ('"' + "a" * 200_000 + '"', "no CSV file of ncu"),
         ('"ID","Kernel Name","Grid Size",' + COLUMNS, "no column of the NVTX ranges"),
         (HEAD + COLUMNS.partition(",")[2], "no column of tensor cores"),
         (HEAD + COLUMNS.rpartition(",")[0], "no column of FFMA and DFMA"),
         (HEAD + COLUMNS + '\n"","","","","","",""\n', "lists no kernel"),
         (f'{HEAD}{COLUMNS}\n"0",{BARE},"k","(1, 1, 1)","0","0","0"\n', "have no sizes of tensors"),
-        (f'{HEAD}{COLUMNS}\n"0",{RANGE},"gemm","(1, 1, 1)","n/a","0","0"\n', "no count of kernel 0 \\(gemm\\)"),
+        *(
+            (f'{HEAD}{COLUMNS}\n"0",{ranges},"gemm",{grid},{counts}\n', "no count of kernel 0: ")
+            for ranges, grid, counts in (
+                (RANGE, ONE, '"n/a","0","0"'),
+                (RANGE, ONE, '"-64","0","0"'),
+                (RANGE, ONE, '"1e3","0","0"'),
+                (RANGE, ONE, '"0","0"'),
+                (RANGE, '"(1, 1)"', '"0","0","0"'),
+                (RANGE, '"(0, 1, 1)"', '"0","0","0"'),
+                (RANGE, "1", '"0","0","0"'),
+                *((RANGE.replace("[[2, 3], [3, 4]]", sizes), ONE, '"0","0","0"') for sizes in SIZES),
+            )
+        ),
     ],
 )
 def test_what_a_file_lacks_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
@@ -76,11 +94,15 @@ def test_what_a_file_lacks_is_one_sentence(tmp_path: Path, text: str, said: str)
 
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
-        ncu.read_launches(tmp_path / "none.csv")
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match="give the file that ncu --csv wrote"):
-        ncu.read_launches(tmp_path / "bytes.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name in ("none.csv", "bytes.csv", "pipe.csv", "."):
+        with pytest.raises(UsageError, match=r"^(cannot read )?the file of ncu "):
+            ncu.read_launches(tmp_path / name)
+
+
+def test_a_tile_of_nothing_is_none() -> None:
+    assert tiles.tile(ncu.Launch("gemm_tilesize0x32x64", (1, 1, 1), ())) is None
 
 
 def test_commas_in_counts_and_lines_of_ncu_itself(tmp_path: Path) -> None:

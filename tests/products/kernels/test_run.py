@@ -50,7 +50,7 @@ def test_kernels_of_another_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--ncu", "none.csv"], "none.csv cannot be read"),
+        (["--ncu", "none.csv"], "cannot read the file of ncu none.csv"),
         (["--ncu", "none.csv", "--ranks", "2"], "--ranks takes no --ncu"),
     ],
 )

@@ -33,7 +33,9 @@ def report(
     return {**told, "run": run} if run else told
 
 
-def write(folder: Path, *reports: dict[str, Any] | None, stem: str = "train", world: int = 0) -> Path:
+def write(folder: Path, *reports: dict[str, Any] | None, stem: str = "train", world: int = 0, pipes: int = 0) -> Path:
+    for rank in range(pipes):
+        os.mkfifo(folder / f"{stem}.rank-{rank}-of-{pipes}.json")
     for rank, each in enumerate(reports):
         if each is not None:
             (folder / f"{stem}.rank-{rank}-of-{world or len(reports)}.json").write_text(json.dumps(each))
@@ -112,13 +114,46 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
             ),
             (lambda folder: write(folder, report(1), report(1, convention="all")), "use one convention"),
             (lambda folder: write(folder, report(1), report(1), world=1), "ranks count from 0"),
-            (lambda folder: write(folder, report(1), {"a": 1}), "rank-1-of-2.json is no report of a rank"),
+            (lambda folder: write(folder, report(1), {"a": 1}), "rank-1-of-2.json is damaged at its top"),
+            (lambda folder: write(folder, report(1), world=30_000_000), "reports of 30,000,000 ranks"),
+            (lambda folder: write(folder, stem="pipe", pipes=1), "it is neither a file nor a folder"),
         )
     ):
         folder = tmp_path / str(number)
         folder.mkdir()
         done = run(make(folder))
         assert (done.exit_code, expected in said(done)) == (2, True), done.output
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("exit_code",), 99),
+        (("convention",), None),
+        (("run",), 3),
+        (("traces",), {}),
+        (("traces", 0, "totals"), [1]),
+        (("traces", 0, "totals", "matmul"), -5),
+        (("traces", 0, "totals", "matmul"), 1407.5),
+        (("traces", 0, "totals", "matmul"), True),
+        (("traces", 0, "complete"), "yes"),
+        (("traces", 0, "reason"), None),
+        (("ledgers", 0, "state"), "fine"),
+        (("ledgers", 0, "total"), "5"),
+        (("verdict",), []),
+        (("verdict", "counters", 0), {}),
+        (("verdict", "counters", 0, "causes"), [{"cause": "first-add", "amount": 0.5}]),
+    ],
+)
+def test_a_report_of_another_shape_is_refused_by_the_place(tmp_path: Path, place: tuple[Any, ...], value: Any) -> None:
+    wrong = item = report(5)
+    for key in place[:-1]:
+        item = item[key]
+    item[place[-1]] = value
+    done = run(write(tmp_path, report(5), wrong))
+    assert done.exit_code == 2, done.output
+    assert f"rank-1-of-2.json is damaged at {'.'.join(map(str, place))}" in said(done)
+    assert not (tmp_path / "train.ranks.json").exists()
 
 
 def test_a_process_that_is_alone_has_no_rank_in_its_files() -> None:

@@ -1,0 +1,85 @@
+"""Declared shapes of JSON data from outside: data of another shape is refused with the place where it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import UsageError, brief
+from .user_files import read_json
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+Schema = Mapping[str, Any]
+LARGEST = 10**300
+"""No count is larger: a ratio of two such counts is still a number that can be printed."""
+SHOWN = 120
+"""Characters of a place, and of what is wrong there, that a sentence shows."""
+
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+AMOUNT: Schema = {"type": "integer", "minimum": -LARGEST, "maximum": LARGEST}
+COUNT: Schema = {**AMOUNT, "minimum": 0}
+
+
+def or_null(schema: Schema) -> Schema:
+    """The same, or null."""
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def record(required: Mapping[str, Schema], **optional: Schema) -> Schema:
+    """A table with these fields; others are not looked at."""
+    return {"type": "object", "properties": {**required, **optional}, "required": list(required)}
+
+
+def table(values: Schema) -> Schema:
+    """A table of such values, by any keys."""
+    return {"type": "object", "additionalProperties": values}
+
+
+def list_of(items: Schema) -> Schema:
+    """A list of such items."""
+    return {"type": "array", "items": items}
+
+
+class Shape:
+    """A shape that data are held to.
+
+    Args:
+        schema: What they have to be, as JSON Schema.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    @cached_property
+    def _validator(self) -> Validator:
+        from jsonschema import Draft202012Validator
+        from jsonschema.validators import extend
+
+        # JSON Schema takes 10.0 for an integer; a count is a Python int here.
+        types = Draft202012Validator.TYPE_CHECKER.redefine(
+            "integer", lambda _checker, value: isinstance(value, int) and not isinstance(value, bool)
+        )
+        made: Validator = extend(Draft202012Validator, type_checker=types)(self.schema)  # type: ignore[no-untyped-call]
+        return made
+
+    def find_fault(self, data: Any) -> str:
+        """The first place where data are of another shape, and what is wrong there; '' if they are of this shape."""
+        error = next(self._validator.iter_errors(data), None)
+        if error is None:
+            return ""
+        place = ".".join(map(str, error.absolute_path)) or "its top"
+        return ": ".join(ascii(text)[1:-1][:SHOWN] for text in (place, error.message))
+
+    def read(self, path: Path, label: str, remedy: str) -> Any:
+        """The data in a JSON file, which ``label`` names in messages. Raises UsageError, which ends with the ``remedy``, for a
+        file that cannot be read, and for data of another shape."""
+        data = read_json(path, label, remedy)
+        fault = self.find_fault(data)
+        if fault:
+            raise UsageError(f"{label} {brief(path)} is damaged at {fault}. {remedy}")
+        return data
