@@ -58,14 +58,13 @@ def check(net: Net) -> list[str]:
     return [f"{ledger.counter}: {ledger.reason}" for ledger in run.result.ledgers if ledger.total is None]
 
 
-TWICE, WRAPPER = "one tensor given twice", "a wrapper subclass"
-KNOWN = {("fvcore", TWICE), ("fvcore", WRAPPER), ("flop_counter", WRAPPER)}
-"""Counters that count another execution than the one that ran, of which the tool reports a residual and publishes nothing.
+WRAPPER = "a wrapper subclass"
+KNOWN = {("fvcore", WRAPPER), ("flop_counter", WRAPPER)}
+"""Counters that count another execution than the one that ran, of which the tool reports a residual and publishes nothing: a
+wrapper's class takes operators apart; fvcore and flop_counter count the whole one."""
 
-* torch.jit.trace, whose graph fvcore counts, gives the model a view in the place of a tensor that it was given before
-  (torch/csrc/jit/frontend/tracer.cpp, addInput): a model that asks whether two are one tensor does other work.
-* A wrapper's class takes operators apart; fvcore and flop_counter count the whole one.
-"""
+OUTSIDE = "(outside)"
+"""The op of a gap that says that values were computed by no operator of PyTorch: of these networks that is never true."""
 
 
 def judge(net: Net, run: Any) -> None:
@@ -74,7 +73,8 @@ def judge(net: Net, run: Any) -> None:
     (trace,) = run.result.traces
     if "matmul" not in trace.totals:
         gaps = [f"{u.op}: {u.reason}" for u in trace.unknown] or [trace.reason]
-        raise Wrong(f"the trace is not complete\n{net.story}: {gaps}")
+        alarm = any(u.op == OUTSIDE for u in trace.unknown)
+        raise Wrong(f"{'the seal raises an alarm' if alarm else 'the trace is not complete'}\n{net.story}: {gaps}")
     if trace.totals["matmul"] != told:
         raise Wrong(f"the trace is wrong\n{net.story}: {trace.totals['matmul']:,} for {told:,}")
     false = [figure.flops for figure in run.verdict.figures if figure.flops != told]
@@ -83,13 +83,15 @@ def judge(net: Net, run: Any) -> None:
     for ledger in run.result.ledgers:
         if ledger.total is None and not ledger.reason:
             raise Wrong(f"{ledger.counter} gives no number and no reason\n{net.story}: {ledger.state}")
-    for statement in (each for answer in (run.result, *run.result.others) for each in answer.statements):
-        known = [doubt for doubt in net.doubts if (statement.from_, doubt) in KNOWN]
-        if statement.residual and known and run.verdict.figures:
-            raise Wrong(f"a number is published beside a residual\n{net.story}: {known}")
-        if statement.residual and not known:
-            reasons = [f"{r.layer} {r.amount:,}: {r.reason}" for r in statement.residuals]
-            raise Wrong(f"{statement.from_} has a residual\n{net.story}: {statement.residual:,}; {reasons}")
+    for answer in (run.result, *run.result.others):
+        published = run.verdict.figures if answer is run.result else ()  # by this convention
+        for statement in answer.statements:
+            known = [doubt for doubt in net.doubts if (statement.from_, doubt) in KNOWN]
+            if statement.residual and known and published:
+                raise Wrong(f"a number is published beside a residual\n{net.story}: {known}")
+            if statement.residual and not known:
+                reasons = [f"{r.layer} {r.amount:,}: {r.reason}" for r in statement.residuals]
+                raise Wrong(f"{statement.from_} has a residual\n{net.story}: {statement.residual:,}; {reasons}")
 
 
 def draw(framework: str, seed: int) -> Net:

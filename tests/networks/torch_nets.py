@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from .block import Block, along, chain, free, named
-from .net import TWICE, WRAPPER, Net
+from .net import WRAPPER, Net
 from .torch_ways import ALL, sequence
 
 
@@ -57,5 +57,5 @@ def draw(seed: int) -> Net:
     if not training:
         model.eval()
     cost, _ = along(blocks, False)
-    doubts = (TWICE,) * (len(inputs) > 1) + (WRAPPER,) * any("wrapper" in block.name for block in blocks)
+    doubts = (WRAPPER,) * any("wrapper" in block.name for block in blocks)
     return Net("torch", seed, model, inputs, cost, training, named(blocks) + " twice" * (len(inputs) > 1), doubts)

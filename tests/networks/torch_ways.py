@@ -12,13 +12,13 @@ from torch import nn
 from torch.nn.utils import parametrize
 from torch.utils.checkpoint import checkpoint
 
-from . import torch_attention, torch_layers
+from . import torch_attention, torch_layers, torch_values
 from .block import Block, Cost, Makes, Shape, along, around, chain, product, repeated, residual
 from .torch_layers import Apply
 
 F = nn.functional
 make = MAKES = Makes()
-PLAIN = [*torch_layers.MAKES, *torch_attention.MAKES]
+PLAIN = [*torch_layers.MAKES, *torch_attention.MAKES, *torch_values.MAKES]
 SURE = [torch_layers.linear, torch_layers.written, torch_layers.convolution, torch_layers.recurrent, torch_layers.pointwise,
         torch_attention.attention, torch_attention.multi_head, torch_layers.with_itself]  # fmt: skip
 
