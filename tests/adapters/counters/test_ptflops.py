@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch")
 ptflops = pytest.importorskip("ptflops")
 from reconcile.adapters.counters.patched_functions.capture import public_names  # noqa: E402
 from reconcile.adapters.counters.ptflops.rules import BOOK  # noqa: E402
+from tests.adapters.counters.small_nets import Does, called  # noqa: E402
 
 nn, F = torch.nn, torch.nn.functional
 
@@ -85,67 +86,30 @@ def test_every_class_and_function_that_it_counts_has_a_rule() -> None:
     assert [function for function in OPS.TENSOR_OPS_MAPPING if function not in names] == []
 
 
-class Called(nn.Module):  # type: ignore[name-defined, misc]
-    """A function as a model."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Any) -> Any:
-        return self.function(*inputs)
-
-
-class Around(nn.Module):  # type: ignore[name-defined, misc]
+def around(child: Any) -> Any:
     """A module that holds another one."""
-
-    def __init__(self, child: Any) -> None:
-        super().__init__()
-        self.child = child
-
-    def forward(self, x: Any) -> Any:
-        return self.child(x)
+    return Does(lambda m, x: m.child(x), child=child)
 
 
-class Packed(nn.Module):  # type: ignore[name-defined, misc]
+def packed() -> Any:
     """A recurrent layer on sequences of different lengths."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gru = nn.GRU(4, 3)
-
-    def forward(self, x: Any) -> Any:
-        return self.gru(nn.utils.rnn.pack_padded_sequence(x, torch.tensor([3, 2])))[1]
+    return Does(lambda m, x: m.gru(nn.utils.rnn.pack_padded_sequence(x, torch.tensor([3, 2])))[1], gru=nn.GRU(4, 3))
 
 
 def shared() -> Any:
     """One layer under two parents."""
     layer = nn.Linear(3, 3, bias=False)
-    return nn.Sequential(Around(layer), Around(layer))
+    return nn.Sequential(around(layer), around(layer))
 
 
 def linear() -> Any:
     return nn.Linear(3, 4, bias=False)
 
 
-class Attention(nn.Module):  # type: ignore[name-defined, misc]
+def attention(weights: bool) -> Any:
     """Attention to itself, with weights returned or in one op."""
-
-    def __init__(self, weights: bool) -> None:
-        super().__init__()
-        self.weights = weights
-        self.inner = nn.MultiheadAttention(4, 2, bias=False, batch_first=True)
-
-    def forward(self, x: Any) -> Any:
-        return self.inner(x, x, x, need_weights=self.weights)[0]
-
-
-class Parametrized(Attention):
-    """The same, and a module inside of it makes a weight."""
-
-    def __init__(self) -> None:
-        super().__init__(weights=False)
-        torch.nn.utils.parametrizations.weight_norm(self.inner.out_proj)
+    inner = nn.MultiheadAttention(4, 2, bias=False, batch_first=True)
+    return Does(lambda m, x: m.inner(x, x, x, need_weights=weights)[0], inner=inner)
 
 
 GATES = 3 * 3 * (4 + 3)
@@ -177,12 +141,12 @@ NETS: dict[str, tuple[Callable[[], Any], tuple[tuple[int, ...], ...], int, dict[
         {OUTSIDE: -2 * 14 * 21, AVERAGED: 2 * 12 * GRU},
     ),
     # Functions are not divided.
-    "functions of a batch": (lambda: Called(lambda x, y: torch.mm(x, y)), ((5, 3), (3, 4)), 60, {}),
-    "methods": (lambda: Called(lambda x, y: x.mul(y).add(y)), ((5, 3), (5, 3)), 2 * 15, {OUTSIDE: -2 * 30}),
-    "operator": (lambda: Called(lambda x, y: x @ y), ((5, 3), (3, 4)), 0, {Cause.CALL_NOT_SEEN: 2 * 60}),
-    "functional linear": (lambda: Called(F.linear), ((5, 3), (4, 3)), 0, {Cause.CALL_NOT_SEEN: 2 * 60}),
+    "functions of a batch": (lambda: called(lambda x, y: torch.mm(x, y)), ((5, 3), (3, 4)), 60, {}),
+    "methods": (lambda: called(lambda x, y: x.mul(y).add(y)), ((5, 3), (5, 3)), 2 * 15, {OUTSIDE: -2 * 30}),
+    "operator": (lambda: called(lambda x, y: x @ y), ((5, 3), (3, 4)), 0, {Cause.CALL_NOT_SEEN: 2 * 60}),
+    "functional linear": (lambda: called(F.linear), ((5, 3), (4, 3)), 0, {Cause.CALL_NOT_SEEN: 2 * 60}),
     "vector": (
-        lambda: Called(lambda x, y: torch.matmul(x, y)),
+        lambda: called(lambda x, y: torch.matmul(x, y)),
         ((5, 3), (3,)),
         5 * 3 * 3,
         {Cause.FORMULA_DIFFERS: 2 * (15 - 45)},
@@ -191,14 +155,14 @@ NETS: dict[str, tuple[Callable[[], Any], tuple[tuple[int, ...], ...], int, dict[
     # The hook counts 6 elements, and so does F.relu, which the module calls.
     "ReLU": (nn.ReLU, ((1, 6),), 2 * 6, {OUTSIDE: -2 * 12}),
     "attention in one op": (
-        lambda: Attention(False),
+        lambda: attention(False),
         ((1, 5, 4),),
         5 * 4 + 4 * 5 * 16 + 2 * (2 * 25 * 2 + 25) + 5 * 4,
         {OUTSIDE: -2 * (5 * 4 + 2 * 25 + 5 * 4)},
     ),
     # torch.bmm and F.softmax inside of it count the scores, the weights and their softmax again; a scale is an operator.
     "attention": (
-        lambda: Attention(True),
+        lambda: attention(True),
         ((1, 5, 4),),
         (5 * 4 + 4 * 5 * 16 + 2 * (2 * 25 * 2 + 25) + 5 * 4) + 2 * 2 * 25 * 2 + 2 * 25,
         {OUTSIDE: -2 * (5 * 4 + 2 * 25 + 5 * 4 + 2 * 25), Cause.FORMULA_DIFFERS: -2 * 2 * 2 * 25 * 2},
@@ -239,7 +203,7 @@ ATEN_NETS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int, dict[Cause, 
     "steps first": (lambda: nn.GRU(4, 3, bias=False), (7, 2, 4), 14 * GATES, {}),
     "LSTM": (lambda: nn.LSTM(4, 3, bias=False), (7, 2, 4), 0, {Cause.OP_NOT_COUNTED: 2 * 14 * 4 * 3 * 7}),
     "products added": (
-        lambda: Called(lambda x: torch.baddbmm(x, x, x)),
+        lambda: called(lambda x: torch.baddbmm(x, x, x)),
         (2, 3, 3),
         0,
         {Cause.OP_NOT_COUNTED: 2 * 2 * 27},
@@ -257,8 +221,9 @@ def test_the_backend_aten_counts_ops(name: str) -> None:
 
 def test_a_call_with_ops_in_several_modules_is_counted_once() -> None:
     """Attention that takes its last weight from a module: the rest is as without it."""
-    total = NETS["attention in one op"][2]
-    counted, causes = explained("ptflops@pytorch", Parametrized(), torch.ones(1, 5, 4), "all")
+    net, total = attention(False), NETS["attention in one op"][2]
+    nn.utils.parametrizations.weight_norm(net.inner.out_proj)
+    counted, causes = explained("ptflops@pytorch", net, torch.ones(1, 5, 4), "all")
     assert counted == total
     assert RECOUNTED not in causes
 
@@ -283,14 +248,14 @@ def test_functions_are_left_as_they_were() -> None:
 
 
 BEYOND: dict[str, tuple[Callable[[], Any], tuple[int, ...], str]] = {
-    "packed": (Packed, (3, 2, 4), "packed sequences have none: give padded ones"),
+    "packed": (packed, (3, 2, 4), "packed sequences have none: give padded ones"),
     "script": (
         lambda: torch.jit.script(linear()),
         (2, 3),
         "a ScriptModule takes none: give the module that it was made of",
     ),
     "fraction": (
-        lambda: Called(lambda x: F.interpolate(x, scale_factor=1.3)),
+        lambda: called(lambda x: F.interpolate(x, scale_factor=1.3)),
         (1, 1, 3, 3),
         "of an operation for a call of torch.nn.functional.interpolate, which no rule covers",
     ),

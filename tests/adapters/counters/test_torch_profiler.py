@@ -16,23 +16,14 @@ from reconcile.core.records import Ledger, Sighting, Tensor, Trace
 from tests.pages.reading import programs
 
 torch = pytest.importorskip("torch")
+from tests.adapters.counters.small_nets import Does, called  # noqa: E402
+
 nn = torch.nn
 
 pytestmark = pytest.mark.frameworks
 
 ROOT = Path(__file__).parents[3]
 X = torch.ones(2, 3)
-
-
-class Does(nn.Module):  # type: ignore[name-defined, misc]
-    """A module that calls one function."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Any) -> Any:
-        return self.function(*inputs)
 
 
 def in_place(x: Any) -> Any:
@@ -43,15 +34,11 @@ def in_place(x: Any) -> Any:
     return y
 
 
-class Attention(nn.Module):  # type: ignore[name-defined, misc]
+def attention() -> Any:
     """Attention to itself."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.MultiheadAttention(4, 2, batch_first=True)
-
-    def forward(self, x: Any) -> Any:
-        return self.inner(x, x, x, need_weights=False)[0]
+    return Does(
+        lambda m, x: m.inner(x, x, x, need_weights=False)[0], inner=nn.MultiheadAttention(4, 2, batch_first=True)
+    )
 
 
 GRU = 3 * 3 * (4 + 3)
@@ -59,12 +46,12 @@ GRU = 3 * 3 * (4 + 3)
 
 NETS = {
     # name: module, inputs, the profiler's total, what the convention "all" adds by cause
-    "a - b": (lambda: Does(torch.sub), (X, X), 0, {Cause.OP_NOT_COUNTED: 6}),
-    "a + b": (lambda: Does(torch.add), (X, X), 6, {}),
-    "in place": (lambda: Does(in_place), (X,), 0, {Cause.OP_NOT_COUNTED: 12}),
+    "a - b": (lambda: called(torch.sub), (X, X), 0, {Cause.OP_NOT_COUNTED: 6}),
+    "a + b": (lambda: called(torch.add), (X, X), 6, {}),
+    "in place": (lambda: called(in_place), (X,), 0, {Cause.OP_NOT_COUNTED: 12}),
     # (3, 1) * (3, 4): the 3 of the first, and not the 12 that ran.
     "broadcast": (
-        lambda: Does(torch.mul),
+        lambda: called(torch.mul),
         (torch.ones(3, 1), torch.ones(3, 4)),
         3,
         {Cause.FORMULA_DIFFERS: 12 - 3},
@@ -107,12 +94,12 @@ NETS = {
         {Cause.FORMULA_DIFFERS: 40},
     ),
     "matmul": (
-        lambda: Does(torch.matmul),
+        lambda: called(torch.matmul),
         (torch.ones(2, 3, 4), torch.ones(2, 4, 5)),
         2 * 2 * 60,
         {},
     ),
-    "vector": (lambda: Does(torch.mv), (torch.ones(3, 4), torch.ones(4)), 0, {Cause.OP_NOT_COUNTED: 3 * 8}),
+    "vector": (lambda: called(torch.mv), (torch.ones(3, 4), torch.ones(4)), 0, {Cause.OP_NOT_COUNTED: 3 * 8}),
     "LayerNorm": (lambda: nn.LayerNorm(3, elementwise_affine=False), (X,), 0, None),
 }
 
@@ -143,7 +130,7 @@ def test_a_gru_is_counted_step_by_step_and_its_products_agree() -> None:
 
 
 def test_every_event_belongs_to_the_module_whose_code_called_it() -> None:
-    net = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Sequential(nn.Linear(3, 4, bias=False), Does(torch.relu)))
+    net = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Sequential(nn.Linear(3, 4, bias=False), called(torch.relu)))
     result = reconcile.run(torch=net, inputs=X, counters=("torch.profiler",)).result
     (ledger,) = result.ledgers
     assert {entry.id: entry.value for entry in ledger.entries} == {"0|aten::linear": 2 * 18, "1.0|aten::linear": 2 * 24}
@@ -154,7 +141,7 @@ def test_attention_runs_op_by_op_and_the_switch_is_as_it_was(convention: str) ->
     """A whole encoder layer would be one operator in inference mode, of whose products only a part is counted."""
     layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
     before = torch.backends.mha.get_fastpath_enabled()
-    for net in (Attention(), layer, nn.LSTM(4, 3, bidirectional=True)):
+    for net in (attention(), layer, nn.LSTM(4, 3, bidirectional=True)):
         run = reconcile.run(torch=net, inputs=torch.ones(2, 5, 4), counters=("torch.profiler",), convention=convention)
         assert [s.residual for s in run.result.statements] == [0]
         notes = [note for ledger in run.result.ledgers for note in ledger.notes if "fused path" in note]

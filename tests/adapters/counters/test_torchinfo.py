@@ -11,6 +11,8 @@ from reconcile.core.causes import Cause, State
 
 torch = pytest.importorskip("torch")
 torchinfo = pytest.importorskip("torchinfo")
+from tests.adapters.counters.small_nets import Does  # noqa: E402
+
 nn = torch.nn
 
 pytestmark = pytest.mark.frameworks
@@ -20,39 +22,21 @@ GRU = 3 * H * (4 + H)
 """Products of one step of a GRU of 4 inputs."""
 
 
-class Own(nn.Module):  # type: ignore[name-defined, misc]
-    """A module of its own with a weight, and one whose parameter is named otherwise."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-        self.register_parameter(name, nn.Parameter(torch.ones(3, 4)))
-
-    def forward(self, x: Any) -> Any:
-        return x @ getattr(self, self.name)
+def own(name: str) -> Any:
+    """A module of its own with a parameter of this name."""
+    return Does(lambda m, x: x @ getattr(m, name), **{name: nn.Parameter(torch.ones(3, 4))})
 
 
-class Twice(nn.Module):  # type: ignore[name-defined, misc]
+def twice() -> Any:
     """One layer called twice, and known under two names."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(3, 3, bias=False)
-        self.second = self.first
-
-    def forward(self, x: Any) -> Any:
-        return self.second(self.first(x))
+    layer = nn.Linear(3, 3, bias=False)
+    return Does(lambda m, x: m.second(m.first(x)), first=layer, second=layer)
 
 
-class Attention(nn.Module):  # type: ignore[name-defined, misc]
+def attention() -> Any:
     """Attention to itself."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.MultiheadAttention(4, 1, bias=False, batch_first=True)
-
-    def forward(self, x: Any) -> Any:
-        return self.inner(x, x, x, need_weights=False)[0]
+    inner = nn.MultiheadAttention(4, 1, bias=False, batch_first=True)
+    return Does(lambda m, x: m.inner(x, x, x, need_weights=False)[0], inner=inner)
 
 
 NETS = {
@@ -87,11 +71,11 @@ NETS = {
     ),
     "BatchNorm2d": (lambda: nn.BatchNorm2d(3), (2, 3, 5, 5), 2 * 6, {Cause.OUTSIDE_CONVENTION: -2 * 12}),
     "GroupNorm": (lambda: nn.GroupNorm(2, 4), (2, 4, 5), 2 * 8, {Cause.OUTSIDE_CONVENTION: -2 * 16}),
-    "own weight": (lambda: Own("weight"), (2, 3), 2 * 12, {}),
-    "own name": (lambda: Own("table"), (2, 3), 0, {Cause.OP_NOT_COUNTED: 2 * 24}),
-    "called twice": (Twice, (2, 3), 2 * 2 * 9, {}),
+    "own weight": (lambda: own("weight"), (2, 3), 2 * 12, {}),
+    "own name": (lambda: own("table"), (2, 3), 0, {Cause.OP_NOT_COUNTED: 2 * 24}),
+    "called twice": (twice, (2, 3), 2 * 2 * 9, {}),
     # Four products of 5 x 4 with 4 x 4 for each of 2 sequences, then scores and values: nn.MultiheadAttention has a child.
-    "attention": (Attention, (2, 5, 4), 0, {Cause.CALL_NOT_SEEN: 2 * 2 * (4 * 5 * 16 + 2 * 5 * 5 * 4)}),
+    "attention": (attention, (2, 5, 4), 0, {Cause.CALL_NOT_SEEN: 2 * 2 * (4 * 5 * 16 + 2 * 5 * 5 * 4)}),
     # A mask that leaves 3 of 12 weights: the products still run on all, and a hook multiplies each weight by the mask.
     "pruned": (
         lambda: pruned(nn.Linear(3, 4, bias=False)),
@@ -153,19 +137,9 @@ def test_counted_norms_are_explained_under_every_convention(convention: str) -> 
     assert [s.residual for s in result.statements] == [0]
 
 
-class Scalar(nn.Module):  # type: ignore[name-defined, misc]
-    """Its output has no dimension."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(3))
-
-    def forward(self, x: Any) -> Any:
-        return (x * self.weight).sum()
-
-
 def test_a_model_that_its_own_code_stops_on_is_not_comparable() -> None:
-    run = reconcile.run(torch=Scalar(), inputs=torch.ones(2, 3), counters=("torchinfo", "flop_counter"))
+    scalar = Does(lambda m, x: (x * m.weight).sum(), weight=nn.Parameter(torch.ones(3)))  # its output has no dimension
+    run = reconcile.run(torch=scalar, inputs=torch.ones(2, 3), counters=("torchinfo", "flop_counter"))
     ledger = next(x for x in run.result.ledgers if x.counter == "torchinfo")
     assert ledger.state is State.NOT_COMPARABLE
     assert (
