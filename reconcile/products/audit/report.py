@@ -8,7 +8,7 @@ from importlib import resources
 from markupsafe import Markup
 
 from ...core import table
-from ...core.number_format import number, probability
+from ...core.number_format import number, percent, probability
 from ...report.document import (
     Block,
     Document,
@@ -96,7 +96,7 @@ def describe_words(verdicts: Sequence[Verdict]) -> Items:
 def describe_sources(found: Sequence[SourceReading]) -> tuple[Block, ...]:
     """What each source counts, and how sure that is."""
     rows = [
-        (one.source or "not named", one.what, number(one.rows), number(one.of), summary.times(one)) for one in found
+        (one.source or "not named", one.what, number(one.rows), number(one.of), f"10^{one.power:,.0f}") for one in found
     ]
     return _with_note(
         tabulate("source|reading of its rows|rows>|of>|likelier with it>", rows), summary.HOW_SOURCES_ARE_READ
@@ -105,8 +105,9 @@ def describe_sources(found: Sequence[SourceReading]) -> tuple[Block, ...]:
 
 def describe_readings(verdicts: Sequence[Verdict]) -> tuple[Block, ...]:
     """What the explained figures count, and which readings explain how many."""
-    kinds = map(_cells, summary.kinds(verdicts))
-    readings = ((*_cells(line), number(alone)) for line, alone in summary.readings(verdicts))
+    of = len(summary.select_explained(verdicts))
+    kinds = ((what, number(count), percent(count, of)) for what, count in summary.kinds(verdicts))
+    readings = ((w, number(n), percent(n, of), number(alone)) for w, n, alone in summary.readings(verdicts))
     return (
         *_with_note(tabulate("of the explained figures|figures>|share>", kinds)),
         *_with_note(
@@ -120,21 +121,19 @@ def _with_note(shown: Table, *notes: Inline) -> tuple[Block, ...]:
     return (shown, *map(Text, notes)) if shown.rows else ()
 
 
-def _cells(line: summary.Line) -> tuple[str, str, str]:
-    return line.what, number(line.count), line.share
-
-
-def tabulate_models(groups: Sequence[summary.Group]) -> Table:
+def tabulate_models(groups: Sequence[Sequence[Verdict]]) -> Table:
     """The models that have several figures, and what each of these is."""
-    return tabulate(
-        "model|figures|what they are", ((group.model, group.figures, "; ".join(group.why)) for group in groups)
-    )
+    rows = []
+    for group in groups:
+        why = "; ".join(v.state.value if v.best is None else v.best.what for v in group)
+        rows.append((summary.name_model(group[0]), ", ".join(v.claim.figure for v in group), why))
+    return tabulate("model|figures|what they are", rows)
 
 
-def _models_with_several_figures(groups: Sequence[summary.Group]) -> Iterator[Block]:
+def _models_with_several_figures(groups: Sequence[Sequence[Verdict]]) -> Iterator[Block]:
     if not groups:
         return
-    closed = sum(all(v.best is not None for v in group.verdicts) for group in groups)
+    closed = sum(all(v.best is not None for v in group) for group in groups)
     several = f"{number(len(groups))} models have several figures for one input; of {number(closed)}, all figures are explained."
     furthest = f" The {MAX_LISTED_MODELS} whose figures are furthest apart:" if len(groups) > MAX_LISTED_MODELS else ""
     yield Text(several + furthest)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...core.causes import Cause
 from ...core.number_format import number, percent
 from ...core.records import FLOP, MAC
 from ..decode.printed_figure import figure
-from .source_inference import SourceReading
 from .verdict import State, Verdict
 
 HOW_SOURCES_ARE_READ = (
@@ -19,43 +17,6 @@ HOW_SOURCES_ARE_READ = (
     "row is evidence for itself."
 )
 CAUSES = frozenset(cause.value for cause in Cause)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A sentence on some of the figures: how many they are, and of how many."""
-
-    what: str
-    count: int
-    of: int
-
-    @property
-    def share(self) -> str:
-        """The count as a percentage."""
-        return percent(self.count, self.of)
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A model with several figures for one input, the smallest first."""
-
-    verdicts: tuple[Verdict, ...]
-
-    @property
-    def model(self) -> str:
-        """The model and its input."""
-        claim = self.verdicts[0].claim
-        return " ".join(part for part in (claim.model, claim.input) if part)
-
-    @property
-    def figures(self) -> str:
-        """The figures, as printed."""
-        return ", ".join(v.claim.figure for v in self.verdicts)
-
-    @property
-    def why(self) -> tuple[str, ...]:
-        """What each figure is."""
-        return tuple(v.state.value if v.best is None else v.best.what for v in self.verdicts)
 
 
 def words(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
@@ -80,11 +41,6 @@ def words(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
             ("textbook", "a sum of K products is 2K − 1 operations, K multiplications and K − 1 additions; else 2K.")
         )
     return said
-
-
-def times(found: SourceReading) -> str:
-    """How many times likelier the figures of a source are with this reading."""
-    return f"10^{found.power:,.0f}"
 
 
 def select_explained(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -119,16 +75,15 @@ def proves(verdicts: Sequence[Verdict], drawn: tuple[int, int]) -> tuple[str, ..
     )
 
 
-def kinds(verdicts: Sequence[Verdict]) -> list[Line]:
-    """What the explained figures count, and what they leave out."""
+def kinds(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
+    """What the explained figures count, and what they leave out: how many of them."""
     found = select_explained(verdicts)
     units = Counter(v.best.unit for v in found if v.best is not None)
     wrong = Counter((v.claim.claim, v.best.unit) for v in found if v.best is not None and v.contradicts)
     causes = Counter(cause for v in found if (cause := cause_of(v)))
     lines = [(f"count {unit}s", units[unit]) for unit in (MAC, FLOP) if units[unit]]
     lines += [(f"are called {claim} and count {unit}s", count) for (claim, unit), count in sorted(wrong.items())]
-    lines += [(f"leave something out: {cause}", count) for cause, count in sorted(causes.items())]
-    return [Line(what, count, len(found)) for what, count in lines]
+    return lines + [(f"leave something out: {cause}", count) for cause, count in sorted(causes.items())]
 
 
 def cause_of(verdict: Verdict) -> str:
@@ -137,23 +92,28 @@ def cause_of(verdict: Verdict) -> str:
     return cause if cause in CAUSES else ""
 
 
-def readings(verdicts: Sequence[Verdict]) -> list[tuple[Line, int]]:
-    """The readings that explain figures, the most frequent first; and how many of each agree with no other number."""
+def readings(verdicts: Sequence[Verdict]) -> list[tuple[str, int, int]]:
+    """The readings that explain figures, the most frequent first: how many, and how many of these agree with no other number."""
     found = select_explained(verdicts)
     counts = Counter(v.best.what for v in found if v.best is not None)
     alone = Counter(v.best.what for v in found if v.best is not None and v.numbers == 1)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [(Line(what, count, len(found)), alone[what]) for what, count in ranked]
+    return [(what, count, alone[what]) for what, count in ranked]
 
 
-def several(verdicts: Sequence[Verdict]) -> list[Group]:
-    """The models with several figures for one input, those first whose figures are furthest apart."""
+def several(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, ...]]:
+    """The models with several figures for one input, the smallest first; those before others whose figures are further apart."""
     by_model: dict[tuple[str, str], dict[str, Verdict]] = {}
     for v in verdicts:
         if v.state not in (State.NOT_READ, State.NOT_RUN):
             by_model.setdefault((v.claim.model, v.claim.input), {}).setdefault(v.claim.printed, v)
-    groups = [Group(tuple(sorted(g.values(), key=_size))) for g in by_model.values() if len(g) > 1]
-    return sorted(groups, key=lambda g: (-_size(g.verdicts[-1]) / (_size(g.verdicts[0]) or 1), g.model))
+    groups = [tuple(sorted(g.values(), key=_size)) for g in by_model.values() if len(g) > 1]
+    return sorted(groups, key=lambda g: (-_size(g[-1]) / (_size(g[0]) or 1), name_model(g[0])))
+
+
+def name_model(verdict: Verdict) -> str:
+    """The model of a row, with its input."""
+    return f"{verdict.claim.model} {verdict.claim.input}".strip()
 
 
 def _size(verdict: Verdict) -> float:

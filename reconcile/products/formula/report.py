@@ -12,6 +12,7 @@ from ...core.registry import known_counters
 from ...report import reports
 from ...report.document import Document, Items, Text, section, tabulate, terminal
 from ...report.json_text import layout
+from .fit import name_point
 from .formula import Formula, NotPolynomial
 from .polynomial import Polynomial, Powers, format_fraction
 
@@ -63,7 +64,7 @@ def to_text(formula: Formula) -> str:
 
 def describe_checks(formula: Formula) -> str:
     """How the polynomials were found and checked, in a sentence."""
-    points = "; ".join(_point(formula, at) for at in formula.held_out)
+    points = "; ".join(name_point(formula.variables, at) for at in formula.held_out)
     fitted = f"Fitted to the counts at {_points(len(formula.fitted))}, and checked at {formula.checked} that were not fitted to"
     ran, all_ = len(formula.ran), formula.points
     where = f"at all {number(all_)} points of the ranges" if ran >= all_ else (
@@ -95,10 +96,6 @@ def _ranges(formula: Formula) -> str:
     ranges = ", ".join(f"{v.name} = {v.text}" for v in formula.variables)
     ran, every = len(formula.ran), formula.points
     return ranges if ran >= every else f"{ranges} ({number(ran)} of these {number(every)} points)"
-
-
-def _point(formula: Formula, at: tuple[int, ...]) -> str:
-    return ", ".join(f"{v.name}={value}" for v, value in zip(formula.variables, at, strict=True))
 
 
 def plain(polynomial: Polynomial) -> str:

@@ -50,16 +50,10 @@ def run_at(
 def in_this_process(models: Mapping[str, Any], request: RunRequest, tell: Callable[[Event], None]) -> Take:
     """A Take that runs in this process, one point after another."""
 
-    def take(points: Sequence[Point], counting: bool) -> Sequence[tuple[Collected, Answer]]:
-        return run_at(request, points, tell, collect, counting=counting)
-
     def collect(
         request: RunRequest, points: Sequence[Point], tell: Callable[[Event], None], counting: bool
     ) -> list[Collected]:
-        return [at if counting else replace(at, ledgers=()) for at in (live(point, tell) for point in points)]
+        found = [collect_live(models, [text_of(i) for i in point.inputs], request, tell) for point in points]
+        return found if counting else [replace(at, ledgers=()) for at in found]
 
-    def live(point: Point, tell: Callable[[Event], None]) -> Collected:
-        inputs = [text_of(given) for given in point.inputs]
-        return collect_live(models, inputs, request, tell)
-
-    return take
+    return lambda points, counting: run_at(request, points, tell, collect, counting=counting)

@@ -49,7 +49,7 @@ def gallery(
     from ...report.pictures import charts as pictures
     from . import report as call_report
     from . import run, training, training_report
-    from .rows import build, dump, is_reconciled
+    from .rows import at_once, dump, is_reconciled
 
     pictures.require()
     names = zoo_names()
@@ -67,13 +67,14 @@ def gallery(
     kept = {name: row for name, row in read(path).items() if name in names}
     with bar(len(models or names), quiet) as (begun, tell):
 
-        def each(model: str, row: ZooRow, result: Answer | None) -> None:
+        def each(model: str, measured: tuple[ZooRow, Answer | None]) -> None:
+            row, result = measured
             if result is not None:
                 page.write_report(out, model, result)
             tell(model, _verdict(row))
 
-        found = build(models or names, jobs, lambda model: measure(model, BASELINES), each, begun)
-    rows = {**kept, **{row.model: row for row in found}}
+        found = at_once(models or names, jobs, lambda model: measure(model, BASELINES), each, begun)
+    rows = {**kept, **{name: found[name][0] for name in models or names}}
     atomic.write(path.parent, path.stem, {"json": dump(rows.values())})
     missing = {name: "not measured yet" for name in names if name not in rows}
     written = page.write_pages(out, rows, missing)

@@ -106,21 +106,6 @@ def settle_all(collected: Collected) -> dict[str, Answer]:
     return {**results, MATMUL.name: replace(results[MATMUL.name], others=others)}
 
 
-def build(
-    models: Sequence[str],
-    jobs: int,
-    measure: Callable[[str], tuple[R, Answer | None]],
-    each: Callable[[str, R, Answer | None], None],
-    begun: Callable[[str], None] = lambda model: None,
-) -> list[R]:
-    """Measure these models, ``jobs`` at a time. ``begun`` is called when a model starts, ``each`` when it is done.
-
-    The rows are in the order of the models.
-    """
-    done = at_once(models, jobs, measure, lambda model, measured: each(model, *measured), begun)
-    return [done[model][0] for model in models]
-
-
 def at_once(
     names: Sequence[K],
     jobs: int,

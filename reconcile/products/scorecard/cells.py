@@ -8,7 +8,7 @@ the counter does to the multiply-adds of that layer, cause by cause. Amounts are
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
@@ -27,7 +27,6 @@ from ...engine.reconcile import Missing
 from ...engine.settle import Collected
 from ...engine.traces import layer_work
 from ...model_zoo import loading
-from ...work import Work
 from ..gallery.rows import read_rows as read_rows
 from ..gallery.rows import write_lines
 
@@ -39,35 +38,25 @@ RULES = 4
 
 
 class Verdict(str, Enum):
-    """What a cell says; the members are in the order of legends."""
+    """What a cell says, and a sentence on it for reports; the members are in the order of legends."""
 
-    EXACT = "exact"
-    PARTIAL = "partial"
-    ZERO = "zero"
-    FACTOR = "factor"
-    FAILS = "fails"
-    BLIND = "blind"
-    OPEN = "open"
-    ABSENT = "not installed"
-    NOTHING = "nothing"
+    meaning: str
 
-    @property
-    def meaning(self) -> str:
-        """One sentence for reports."""
-        return _MEANING[self]
+    def __new__(cls, value: str, meaning: str = "") -> Verdict:
+        made = str.__new__(cls, value)
+        made._value_, made.meaning = value, meaning
+        return made
 
+    EXACT = "exact", "It counts exactly the multiply-adds that ran."
+    PARTIAL = "partial", "It leaves out some of the multiply-adds that ran."
+    ZERO = "zero", "It counts none of the multiply-adds that ran."
+    FACTOR = "factor", "It counts a wrong number of multiply-adds: a formula, a repetition, or ops that never ran."
+    FAILS = "fails", "It stops with an error."
+    BLIND = "blind", "It cannot count this pass or this model, and says so."
+    OPEN = "open", "Its number is not explained here."
+    ABSENT = "not installed", "It is not installed where the scorecard was made."
+    NOTHING = "nothing", "No multiply-adds ran, and it counts none: the cell says nothing about the counter."
 
-_MEANING = {
-    Verdict.EXACT: "It counts exactly the multiply-adds that ran.",
-    Verdict.PARTIAL: "It leaves out some of the multiply-adds that ran.",
-    Verdict.ZERO: "It counts none of the multiply-adds that ran.",
-    Verdict.FACTOR: "It counts a wrong number of multiply-adds: a formula, a repetition, or ops that never ran.",
-    Verdict.FAILS: "It stops with an error.",
-    Verdict.BLIND: "It cannot count this pass or this model, and says so.",
-    Verdict.OPEN: "Its number is not explained here.",
-    Verdict.ABSENT: "It is not installed where the scorecard was made.",
-    Verdict.NOTHING: "No multiply-adds ran, and it counts none: the cell says nothing about the counter.",
-}
 
 WITHOUT_NUMBER = {
     State.FAILED: Verdict.FAILS,
@@ -198,7 +187,7 @@ def _cell(items: Iterable[Item], ran: int | None, unit: str, open_: str) -> Cell
     rules: dict[str, None] = {}
     beside = 0
     for item in items:
-        products = replace(item, counted=_products(item.counted), ran=_products(item.ran))
+        products = replace(item, counted=item.counted.only(PRODUCTS), ran=item.ran.only(PRODUCTS))
         others = own_value(item.counted, unit) - own_value(products.counted, unit)
         beside += others * scale(unit) * item.seen
         for booking in book(products, unit, MATMUL):
@@ -212,11 +201,6 @@ def _cell(items: Iterable[Item], ran: int | None, unit: str, open_: str) -> Cell
     named = tuple(rules)[:RULES]
     amounts = {cause.value: amount for cause, amount in ordered.items()}
     return Cell(verdict(ran, ordered), counted, ran, amounts, beside, named)
-
-
-def _products(work: Work) -> Work:
-    """The multiply-adds of this work, and the first adds that they save; nothing else."""
-    return work.only(PRODUCTS)
 
 
 def text(cell: Cell) -> str:
@@ -238,22 +222,17 @@ def _fraction(cell: Cell) -> str:
 
 def dump(cards: Iterable[Card]) -> str:
     """Cards as JSON, a line each."""
-    return write_lines(SCHEMA, {card.name: _plain_card(card) for card in cards})
-
-
-def _plain_card(card: Card) -> dict[str, Any]:
-    """A card's fields as JSON data, its cells last."""
-    return {**asdict(card), "cells": {layer: _plain(cell) for layer, cell in card.cells.items()}}
+    rows = {
+        card.name: {**asdict(card), "cells": {layer: _plain(cell) for layer, cell in card.cells.items()}}
+        for card in cards
+    }
+    return write_lines(SCHEMA, rows)
 
 
 def _plain(cell: Cell) -> dict[str, Any]:
-    """The fields that differ from an empty cell's."""
-    empty = Cell(cell.verdict)
-    return {
-        part.name: getattr(cell, part.name)
-        for part in fields(Cell)
-        if part.name == "verdict" or getattr(cell, part.name) != getattr(empty, part.name)
-    }
+    """The verdict, and the fields that differ from an empty cell's."""
+    empty = asdict(Cell(cell.verdict))
+    return {name: value for name, value in asdict(cell).items() if name == "verdict" or value != empty[name]}
 
 
 def read_cards(path: Path = FILE) -> dict[str, Card]:

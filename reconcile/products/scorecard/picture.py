@@ -70,9 +70,6 @@ def figure(board: Board) -> Any:
 
 
 def _panel(axes: Any, board: Board, pass_: str, places: Sequence[tuple[str, str]]) -> None:
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
-
     row_labels(axes, [(name, "") for name in board.counters])
     axes.set_xlim(-0.5, len(places) - 0.5)
     axes.set_xticks([])
@@ -85,10 +82,9 @@ def _panel(axes: Any, board: Board, pass_: str, places: Sequence[tuple[str, str]
                 columns.setdefault(cell.verdict, []).append(x)
         for verdict, xs in columns.items():
             high = THIN if verdict is Verdict.NOTHING else 0.86
-            boxes = [_box((start - 0.5, y - high / 2), (end + 0.5, y + high / 2)) for start, end in _runs(xs)]
-            patch = PathPatch(Path.make_compound_path(*boxes), facecolor=COLOURS[verdict], linewidth=0)
-            patch.set_gid(f"{pass_}-{y}-{verdict.value.replace(' ', '-')}-{len(xs)}")
-            axes.add_patch(patch)
+            boxes = [(start - 0.5, end - start + 1) for start, end in _runs(xs)]
+            name = f"{pass_}-{y}-{verdict.value.replace(' ', '-')}-{len(xs)}"
+            axes.broken_barh(boxes, (y - high / 2, high), facecolor=COLOURS[verdict], linewidth=0, gid=name)
     axes.vlines([x + 0.5 for x in range(len(places) - 1)], -0.5, len(board.counters) - 0.5, color=PAPER, linewidth=0.7)
     _families(axes, board)
 
@@ -111,13 +107,6 @@ def _runs(xs: Sequence[int]) -> list[tuple[int, int]]:
     starts = [x for x in xs if x - 1 not in xs]
     ends = [x for x in xs if x + 1 not in xs]
     return list(zip(starts, ends, strict=True))
-
-
-def _box(low: tuple[float, float], high: tuple[float, float]) -> Any:
-    from matplotlib.path import Path
-
-    corners = [low, (high[0], low[1]), high, (low[0], high[1]), low]
-    return Path(corners, [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY])
 
 
 def _legend(figure: Any, verdicts: Sequence[Verdict]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -81,6 +81,14 @@ class Board:
         """The cell; None if it has not been made."""
         card = self.card(family, pass_, counter)
         return card.cells.get(layer) if card else None
+
+    def cells_of(self, family: str, layer: str) -> Iterator[tuple[Card, Cell]]:
+        """The cells of a layer that have been made, each with its card."""
+        for pass_ in self.passes:
+            for counter in self.counters:
+                card = self.card(family, pass_, counter)
+                if card is not None and layer in card.cells:
+                    yield card, card.cells[layer]
 
     def some_card(self, counter: str) -> Card:
         """A card of the counter, one with versions if there is any."""
@@ -240,16 +248,13 @@ def describe_family(board: Board, family: str) -> Document:
 
 def _list_cells(board: Board, family: str, layer: str) -> Iterator[Inline]:
     exact = []
-    for pass_ in board.passes:
-        for name in board.counters:
-            card = board.card(family, pass_, name)
-            cell = card.cells.get(layer) if card else None
-            if card is None or cell is None or name in board.blind(family, pass_):
-                continue
-            if opens(cell):
-                yield strong(name), f", {pass_}: ", *_describe_cell(card, layer, cell)
-            elif cell.verdict is Verdict.EXACT:
-                exact.append(f"{name} ({pass_})")
+    for card, cell in board.cells_of(family, layer):
+        if card.counter in board.blind(family, card.pass_):
+            continue
+        if opens(cell):
+            yield strong(card.counter), f", {card.pass_}: ", *_describe_cell(card, layer, cell)
+        elif cell.verdict is Verdict.EXACT:
+            exact.append(f"{card.counter} ({card.pass_})")
     if exact:
         yield f"exact: {', '.join(exact)}"
 
@@ -266,18 +271,9 @@ def _describe_cell(card: Card, layer: str, cell: Cell) -> Iterator[str | Span]:
 
 def to_csv(board: Board) -> str:
     """One row per cell."""
-    return table.format_report_csv([COLUMNS, *_rows(board)])
-
-
-def _rows(board: Board) -> Iterable[Sequence[object]]:
-    for family, layers in board.layers.items():
-        for layer in layers:
-            for pass_ in board.passes:
-                for name in board.counters:
-                    card = board.card(family, pass_, name)
-                    cell = card.cells.get(layer) if card else None
-                    if card is not None and cell is not None:
-                        yield _row(card, layer, cell)
+    places = ((family, layer) for family, layers in board.layers.items() for layer in layers)
+    rows = (_row(card, layer, cell) for family, layer in places for card, cell in board.cells_of(family, layer))
+    return table.format_report_csv([COLUMNS, *rows])
 
 
 def _row(card: Card, layer: str, cell: Cell) -> Sequence[object]:
