@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...core.causes import Cause
-from ...core.records import ALIAS, IN_HOOK, TANGENT, WRAPPED, Op, Sighting, Trace
+from ...core.records import ALIAS, ASIDE, DIRECT, IN_HOOK, PRE_HOOK, TANGENT, UNLISTED, WRAPPED, Op, Sighting, Trace
 from ...work import ZERO, Work
 from .bridge import (
     Bridge,
@@ -33,6 +33,12 @@ from .rulebook import NotCounted, Rule, RuleBook, apply
 TANGENT_WITHIN_CALL = (
     "a tangent of forward-mode differentiation: it is computed inside of the call of the module that hooks see"
 )
+ASIDE_OF = {
+    PRE_HOOK: "a forward pre-hook of %s",
+    UNLISTED: "a %s that is no module of the model's, such as one in a plain list",
+    DIRECT: "%s.forward, which was not called as a module, so that no hook runs",
+}
+"""What an op ran in that ran aside of the forward of the module that was called; ``%s`` stands for whose it is."""
 CONTAINERS = ("torch.nn.modules.container.Sequential", "torch.nn.modules.container.ModuleList")
 
 
@@ -116,11 +122,17 @@ class _Modules:
             gap = other_ops(self.view.counter, op.layer, difference)
             return [make_item(op, None, met=(), ran=work, times=op.calls, ops=(op.id,), gap=gap)]
         else:
-            cause, reason = self._why(classes.get(op.layer))
+            cause, reason = self._why(op, classes.get(op.layer))
         return [unmet(op, work, cause, reason)]
 
-    def _why(self, module: Op | None) -> tuple[Cause, str]:
+    def _why(self, op: Op, module: Op | None) -> tuple[Cause, str]:
         name = self.hooks.name
+        if ASIDE in op.attrs:
+            kind, whose = op.attrs[ASIDE]
+            return (
+                Cause.CALL_NOT_SEEN,
+                f"it ran in {ASIDE_OF[kind] % (whose or 'the model')}: {name} hooks modules only",
+            )
         if module is None:
             return (
                 Cause.CALL_NOT_SEEN,
@@ -132,6 +144,8 @@ class _Modules:
         base = next((b for b in module.attrs["bases"] if find(b, self.view.versions) is not None), None)
         if base is not None and base not in self.hooks.containers:
             return Cause.CALL_NOT_SEEN, f"{module.op} is a subclass of {base}: {name} matches exact classes"
+        if module.attrs.get("own_forward"):
+            return Cause.CALL_NOT_SEEN, f"a functional call in {_own_forward(module)}: {name} hooks modules only"
         if module.op.startswith("torch.nn."):
             return Cause.OP_NOT_COUNTED, f"{name} has no hook for {module.op}"
         return Cause.CALL_NOT_SEEN, f"a functional call in {module.op}.forward: {name} hooks modules only"
@@ -185,32 +199,43 @@ def _of_last(item: Item, op: Op) -> Item:
 
 
 def _in_hook(op: Op, of: Sighting, name: str) -> list[Item]:
-    """The op of a hook that the model itself put on a module, or of the class of its weight."""
+    """The op of a hook that the model itself put on a module, of the class of its weight, or of a forward of its own."""
     if of.role == ALIAS:
         return []
-    wrapped = "" if op.attrs.get(IN_HOOK) else of.op.attrs.get(WRAPPED)
-    whose = f"{wrapped}, the class of its weight" if wrapped else f"a hook of {of.op.op}"
+    attrs = {} if op.attrs.get(IN_HOOK) else of.op.attrs
+    whose = f"a hook of {of.op.op}"
+    if attrs.get(WRAPPED):
+        whose = f"{attrs[WRAPPED]}, the class of its weight"
+    elif attrs.get("own_forward"):
+        whose = _own_forward(of.op)
     reason = f"a functional call in {whose}: {name} hooks modules only"
     return [unmet(op, known_work(op) or ZERO, Cause.CALL_NOT_SEEN, reason)]
 
 
-def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]]:
-    """A module's own ops, and those of the hooks that the model itself put on it, or of the class of its weight.
+def _own_forward(module: Op) -> str:
+    return f"the forward that this {module.op} got in place of its class's"
 
-    If the trace does not say which those are (before PyTorch 2.0), they are the ops that the module does not need; all ops
-    belong to the module if it has neither, or if they cannot be told apart.
+
+def _apart(sightings: list[Sighting], ops: list[Op]) -> tuple[list[Op], list[Op]]:
+    """A module's own ops, and those of the hooks that the model itself put on it, of the class of its weight, or of a forward in
+    place of its class's.
+
+    If the trace does not say which those are, they are the ops that the module does not need; all ops belong to the module if it
+    has none of the three, or if they cannot be told apart.
     """
     in_hook = [op for op in ops if op.attrs.get(IN_HOOK)]
-    if in_hook:
-        return [op for op in ops if not op.attrs.get(IN_HOOK)], in_hook
+    ops = [op for op in ops if not op.attrs.get(IN_HOOK)]
     wanted, attrs = of_sightings([s.op for s in sightings]), sightings[0].op.attrs
-    if not (attrs.get("hooks") or attrs.get(WRAPPED)) or wanted is None or unknown_gap(ops):
-        return ops, []
+    others = (
+        attrs.get(WRAPPED) or attrs.get("own_forward") or (attrs.get("hooks") and not in_hook)
+    )  # before PyTorch 2.0
+    if not others or wanted is None or unknown_gap(ops):
+        return ops, in_hook
     parts = [op for op in ops if _less(wanted, op) is not None]
     own = _find_ops_of_work(wanted, parts) if len(parts) <= MANY else None
     if own is None:
-        return ops, []
-    return own, [op for op in ops if op not in own]
+        return ops, in_hook
+    return own, in_hook + [op for op in ops if op not in own]
 
 
 MANY = 16
@@ -237,6 +262,8 @@ def _find_ops_of_work(wanted: Work, ops: list[Op]) -> list[Op] | None:
 
 def _contradiction(sightings: list[Sighting], counted: Work, ops: list[Op], counter: str) -> str:
     """The contradiction if a module did other work under the counter than in the trace; '' if there is none."""
+    if sightings[0].op.attrs.get("own_forward"):  # not the work of its class
+        return ""
     ran, unknown = sum_of(ops), unknown_of(ops)
     own = of_sightings([s.op for s in sightings])
     if own is None and counted and not ops:

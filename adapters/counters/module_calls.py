@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 
 from ...core.records import LIVE, WRAPPED, Entry, Ledger, Op, Sighting, Tensor
+from ..pytorch.call_adapter import CallAdapter
 from ..pytorch.model import TorchModel, versions
 from ..pytorch.tracing.module_path import module_paths
 from ..pytorch.tracing.records import plain, tensor_record, tensors_in
@@ -66,6 +67,14 @@ def settings(module: torch.nn.Module) -> Dict[str, Any]:
             if parameter is not None and is_wrapper(type(parameter)):
                 attributes[WRAPPED] = full_name(type(parameter))
     return attributes
+
+
+def has_own_forward(module: torch.nn.Module) -> bool:
+    """Whether this one module got another forward than its class has."""
+    forward = module.forward
+    while isinstance(getattr(forward, "__self__", None), CallAdapter):  # ours
+        forward = forward.__self__.forward
+    return getattr(forward, "__func__", forward) is not type(module).forward
 
 
 def _is_mapped(tensor: torch.Tensor) -> bool:
@@ -133,6 +142,8 @@ class ModuleCalls:
             attrs = dict(settings(module), packed_batch=batch, bases=bases)
             if hooks is not None:
                 attrs["hooks"] = hooks
+            if has_own_forward(module):
+                attrs["own_forward"] = True
             op_id = f"{path}#{first + len(records)}"
             records.append(Op(op_id, class_name(module), layer, inputs, outputs, attrs, times))
         return records

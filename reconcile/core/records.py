@@ -112,6 +112,13 @@ IN_PLACE = "tag:in_place"
 IN_HOOK = "tag:in_hook"
 """Attribute of an op of a hook that the model itself put on a module, to run after the module's forward."""
 
+ASIDE = "tag:aside"
+"""Attribute of an op that ran while a module was called, but not in the forward that the call runs: (what it ran in, whose)."""
+
+PRE_HOOK, UNLISTED, DIRECT = "pre-hook", "unlisted", "direct"
+"""What such an op ran in: a forward pre-hook that the model itself put on the module of this path, the call of a module of this
+class that the model does not list as its own, or the forward of a class that was not called as a module."""
+
 WRAPPED = "tag:wrapped"
 """Attribute of a module's record: the tensor subclass of a weight that decomposes operators itself (quantised or sharded)."""
 

@@ -50,6 +50,7 @@ class StepPath(TrainingPath):
     """
 
     always = True
+    sets_aside = False  # its modules are met as they are called
 
     def __init__(
         self,

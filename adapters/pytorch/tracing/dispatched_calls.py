@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from ....core.records import IN_HOOK, Op
+from ....core.records import Op
 from ..module_tensors import is_lazy
 from .call_records import operator, record_dispatch
-from .module_path import AfterForward
+from .module_path import Aside
 from .records import tensors_in
 
 PLAIN = frozenset((type(None), bool, int, float, str))
@@ -111,7 +111,7 @@ class Tally:
     def add(self, op: Op) -> None:
         """One more call of the op."""
         # equal attrs are one object (SharedRecords), or are told apart here and merged at the end
-        key = (id(op.attrs), op.layer, type(op.layer), op.phase, len(op.outputs), op.within)
+        key = (id(op.attrs), op.layer, getattr(op.layer, "tag", None), op.phase, len(op.outputs), op.within)
         self._merged = None
         found = self._counted.get(key)
         if found is None:
@@ -128,9 +128,9 @@ class Tally:
                 text = texts.get(id(op.attrs))
                 if text is None:
                     text = texts[id(op.attrs)] = repr(sorted(op.attrs.items()))
-                if isinstance(op.layer, AfterForward):
-                    op = op._replace(layer=str(op.layer), attrs=dict(op.attrs, **{IN_HOOK: True}))
-                    text += IN_HOOK
+                if isinstance(op.layer, Aside):
+                    text += repr(op.layer.tag)
+                    op = op._replace(layer=str(op.layer), attrs=dict([*op.attrs.items(), op.layer.tag]))
                 op = name(op)
                 key = (op.op, op.layer, op.phase, op.inputs, op.outputs, text, op.within)
                 met = ops.get(key)

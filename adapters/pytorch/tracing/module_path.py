@@ -1,13 +1,15 @@
 """The layer of each op: paths of all modules of a model, and process-wide hooks that tell whose forward is running."""
 
+import sys
 import threading
 from contextlib import contextmanager
 from threading import get_ident
-from typing import Any, Dict, Iterator, List, Set
+from typing import Any, Dict, Iterator, List, Set, Tuple
 
 import torch
 from torch.nn.modules import module as module_hooks
 
+from ....core.records import ASIDE, DIRECT, IN_HOOK, PRE_HOOK, UNLISTED
 from ...shared import keras_model
 from ..call_adapter import hooked_after, hooked_before
 
@@ -36,8 +38,38 @@ def module_paths(root: torch.nn.Module) -> Dict[torch.nn.Module, str]:
     return found
 
 
-class AfterForward(str):
-    """The path of a module whose forward is done: the model's own hooks on it are running."""
+class Aside(str):
+    """The path of the module that runs, where what runs is not in the forward of its call; ``tag`` is an attribute of that."""
+
+    tag: Tuple[str, Any]
+
+
+def set_aside(path: str, tag: str, value: Any) -> Aside:
+    """The path, with that attribute for what runs."""
+    aside = Aside(path)
+    aside.tag = (tag, value)
+    return aside
+
+
+def class_name(cls: type) -> str:
+    """Module and qualified name of a class."""
+    return cls.__module__ + "." + cls.__qualname__
+
+
+def forwards_of(module: torch.nn.Module) -> Dict[int, str]:
+    """The class of each function that may be the module's forward, by the id of its code, as frames have it: its own, its
+    class's, and those of the classes above."""
+    found: Dict[int, str] = {}
+    for holder in type(module).__mro__ + (module,):
+        function = vars(holder).get("forward")
+        while function is not None:
+            code = getattr(getattr(function, "__func__", function), "__code__", None)
+            found[id(code)] = class_name(holder if isinstance(holder, type) else type(module))
+            function = getattr(function, "__wrapped__", None)
+    return found
+
+
+CALL = id(torch.nn.Module._call_impl.__code__)
 
 
 class ModulePath:
@@ -50,6 +82,8 @@ class ModulePath:
 
     always = False
     """Whether a call that an exception ends is left, too (PyTorch 2.1)."""
+    sets_aside = True
+    """Whether it tells what runs in a module's call, but not in its forward."""
 
     def __init__(self, root: torch.nn.Module) -> None:
         self.root = root
@@ -61,6 +95,8 @@ class ModulePath:
         self.threads: Set[int] = set()  # whose ops are recorded, by the system's number
         self.unseen: List[str] = []  # modules that were called on unknown threads
         self.scripts: Dict[torch.nn.Module, str] = {}  # those of TorchScript that were called, and their paths
+        self._forwards = {path: forwards_of(module) for module, path in self._names.items()} if self.sets_aside else {}
+        self._all_forwards = {code: name for found in self._forwards.values() for code, name in found.items()}
 
     @property
     def modules(self) -> List[torch.nn.Module]:
@@ -70,7 +106,17 @@ class ModulePath:
     @property
     def current(self) -> str:
         """Dotted path of the innermost module that this thread is running."""
-        return self.running_paths[-1]
+        path = self.running_paths[-1]
+        own = self._forwards.get(path)
+        frame: Any = None if own is None or isinstance(path, Aside) else sys._getframe(1)
+        while own and frame is not None:
+            code = id(frame.f_code)
+            if code in own or code == CALL:
+                break
+            if code in self._all_forwards:
+                return set_aside(path, ASIDE, (DIRECT, self._all_forwards[code]))
+            frame = frame.f_back
+        return path
 
     @property
     def running_paths(self) -> List[str]:
@@ -105,8 +151,10 @@ class ModulePath:
 
     def _hook(self, module: torch.nn.Module) -> None:
         self._hooked.add(module)
+        if HAS_META and module._forward_pre_hooks and self.sets_aside:  # as old as the argument
+            self._handles.append(hooked_before(module, self._mark_before_forward, prepend=True))
         self._handles.append(hooked_before(module, self._push))
-        if HAS_META:  # as old as the argument
+        if HAS_META:
             self._handles.append(hooked_after(module, self._mark_after_forward, prepend=True))
         self._handles.append(hooked_after(module, self._pop, **self._after()))
 
@@ -119,16 +167,27 @@ class ModulePath:
             self._pop(module, inputs, outputs)
 
     def _push(self, module: torch.nn.Module, _inputs: Any) -> None:
-        path = self._names.get(module, self.current)  # made in a forward: its maker's
+        path = self._names.get(module)
+        if path is None:  # made in a forward, or kept where no module looks: its caller's
+            path = self.running_paths[-1]
+            if self.sets_aside and not isinstance(path, Aside):
+                path = set_aside(path, ASIDE, (UNLISTED, class_name(type(module))))
         if get_ident() not in self._followed:
             self.unseen.append(path)
         if isinstance(module, torch.jit.ScriptModule):
             self.scripts.setdefault(module, path)
-        self._stacks.setdefault(get_ident(), [""]).append(path)
+        running = self._stacks.setdefault(get_ident(), [""])
+        if getattr(running[-1], "tag", None) == (ASIDE, (PRE_HOOK, path)):
+            running.pop()
+        running.append(path)
+
+    def _mark_before_forward(self, module: torch.nn.Module, _inputs: Any) -> None:
+        running = self._stacks.setdefault(get_ident(), [""])
+        running.append(set_aside(running[-1], ASIDE, (PRE_HOOK, self._names[module])))
 
     def _mark_after_forward(self, _module: Any, _inputs: Any, _outputs: Any) -> None:
         running = self._stacks[get_ident()]
-        running[-1] = AfterForward(running[-1])
+        running[-1] = set_aside(running[-1], IN_HOOK, True)
 
     def _pop(self, _module: Any, _inputs: Any, _outputs: Any) -> None:
         self._stacks[get_ident()].pop()
