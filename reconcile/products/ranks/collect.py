@@ -14,15 +14,13 @@ from ...core.framework import Framework
 from ...core.protocol import TRACE, WorkerRequest, to_text
 from ...core.registry import frameworks, known_counters
 from ...core.signals import reraise_signals
-from ...engine.settle import Collected
 from ...launch.choose import find_models
 from ...launch.request import RunRequest
 from ...launch.runner import counters_of_request, describe_lacking
 from ...launch.user_models import counters_of
 from ...launch.workers import foreground, worker_files
 from ...launch.workers.scratch import scratch
-from ...worker.main import EMPTY
-from ..steps.count import chosen_counters
+from ..steps.count import chosen_counters, collect_step
 from .plan import Mesh
 from .world import Rank, World
 
@@ -113,7 +111,5 @@ def _read_rank(
     ranks: list[int],
 ) -> Rank:
     trace, ledgers = foreground.records(out / str(rank), framework.name, counters, f"rank {rank}")
-    where = request.factories[framework.name]
-    params = {framework.name: where}
-    meta = {**EMPTY, "name": where, "params": params, "frameworks": [framework.name], "context": None}
-    return Rank(tuple(ranks), Collected(meta, (trace,), ledgers), told["ran"][str(rank)])
+    collected = collect_step(framework.name, request.factories[framework.name], trace, ledgers)
+    return Rank(tuple(ranks), collected, told["ran"][str(rank)])

@@ -9,7 +9,7 @@ them ``share`` of what the one device reads, the ranks have B x share times its 
 - expert-capacity: rows of places that no token chose, or tokens without a place (capacity.py);
 - padded-shard: the parts of one dimension, added over the ranks, are more than the dimension;
 - added-between-ranks: operators by which ranks reduce a tensor, means of it, and sums that they cut for it (split_reductions.py);
-- micro-batches: what a step does once for each part of its batch (parts.py), and to add their gradients (micro.py);
+- micro-batches: what a step does once for each part of its batch and to add their gradients (micro_batches.py);
 - blocks-skipped, attention-in-blocks: what a ring leaves out of attention, and what it does to merge its blocks (blocks.py).
 
 What none of these explains is the residual, by layer.
@@ -29,10 +29,9 @@ from ...core.conventions import Convention
 from ...core.records import BACKWARD, FORWARD, LOSS, RECOMPUTATION, Tensor
 from ...core.results import Adjustment, Residual, Statement, TraceResult, TraceRow
 from ...engine.statements import close
-from . import capacity, micro, parts, split_reductions
+from . import capacity, micro_batches, split_reductions
 from .blocks import in_blocks
-from .padding import padding_flops
-from .rank_calls import Cell, Place, Shapes, alike, are_parts_copied, match_cells, phase_of, shapes_of
+from .rank_calls import Cell, Place, Shapes, alike, are_parts_copied, match_cells, padding_flops, phase_of, shapes_of
 from .sent_bytes import is_collective
 
 SUM = "sum of ranks"
@@ -166,7 +165,7 @@ class Sum:
 
     def _match(self, left: Sequence[tuple[Place, Cell]]) -> None:
         """Book what the ranks do the whole of in another place than one device, and what nothing explains."""
-        often = parts.times_done(left, self._counts, self._times, lambda row: self.flops(row.work), _OF_BATCHES)
+        often = micro_batches.times_done(left, self._counts, self._times, lambda row: self.flops(row.work), _OF_BATCHES)
         known = {key: times for key, times in often.items() if self._may(key[0], times)}
         for place, cell in left:
             copies = known.get(place[1:], {})
@@ -196,7 +195,7 @@ class Sum:
             return all(sum(self._counts) % times == 0 for times in often.values())
         alike = set(often.values())
         return bool(self._added_gradients) and (
-            alike == {1} or (self._is_sharing and alike == {parts.readers(self._stages, self.batches)})
+            alike == {1} or (self._is_sharing and alike == {micro_batches.readers(self._stages, self.batches)})
         )
 
     def _why(self, place: Place, left: int) -> str:
@@ -215,7 +214,7 @@ class Sum:
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
         if split_reductions.is_averaged(cell, self._reduced_tensors):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
-        if place[1] == RECOMPUTATION and not self._work(cell.one) and parts.ran_before(cell, self._forward):
+        if place[1] == RECOMPUTATION and not self._work(cell.one) and micro_batches.ran_before(cell, self._forward):
             return {Cause.RECOMPUTED: beyond}
         if beyond > 0 and (self._is_replicated(place, cell) or self._is_copied(place, cell, beyond)):
             return {Cause.REPLICATED: beyond}
@@ -228,12 +227,12 @@ class Sum:
     @cached_property
     def _added_gradients(self) -> frozenset[tuple[Tensor, ...]]:
         """The gradients that ranks add, of several micro-batches, and one device does not."""
-        return micro.added_gradients([part.trace.rows for part in self.parts], self.one.rows)
+        return micro_batches.added_gradients([part.trace.rows for part in self.parts], self.one.rows)
 
     def _op(self, row: TraceRow) -> str:
         return (
-            micro.ADDED
-            if self._added_gradients and micro.adds_gradients(row)
+            micro_batches.ADDED
+            if self._added_gradients and micro_batches.adds_gradients(row)
             else split_reductions.name_op(row, self._reduced_tensors)
         )
 
@@ -241,11 +240,13 @@ class Sum:
         """What a step with micro-batches does for each of them, or to put them together, on one rank or on several."""
         if not self._added_gradients:
             return {}
-        adds = place[2] == micro.ADDED and micro.fewer_than_made(cell, [part.trace.rows for part in self.parts])
-        if beyond > 0 and (adds or micro.are_gradients_scaled(cell, self._added_gradients)):
+        adds = place[2] == micro_batches.ADDED and micro_batches.fewer_than_made(
+            cell, [part.trace.rows for part in self.parts]
+        )
+        if beyond > 0 and (adds or micro_batches.are_gradients_scaled(cell, self._added_gradients)):
             return {Cause.MICRO_BATCHES: beyond}
         times, share = self._times(place), self.share if place[1] in _OF_BATCHES else Fraction(1)
-        ranks = parts.count_ranks(cell, self._counts, share)
+        ranks = micro_batches.count_ranks(cell, self._counts, share)
         if ranks is None or ranks * share % times:
             return {}
         copies = (ranks * share - times) * self._work(cell.one)
@@ -259,7 +260,7 @@ class Sum:
         found = [Counter[tuple[str, str, Shapes]]() for _ in self.parts]
         for calls, part in zip(found, self.parts, strict=True):
             for row in part.trace.rows:
-                calls[parts.call_of(row)] += row.calls * (row.phase == FORWARD)
+                calls[micro_batches.call_of(row)] += row.calls * (row.phase == FORWARD)
         return [+calls for calls in found]
 
     @cached_property

@@ -16,7 +16,7 @@ from json import dumps, load, loads
 from os import path as paths
 from typing import Any
 
-from ...adapters.shared.refusal import BeyondCounter, FactoryError, reason_of
+from ...adapters.shared.refusal import BeyondCounter, FactoryError
 from ...core.framework import absolute, adapter_of
 from ...core.protocol import TRACE, WorkerRequest, from_text
 from ...core.records import to_json
@@ -24,6 +24,7 @@ from ...worker.factory import FactoryPair
 from ...worker.main import write
 from ...worker.process_guard import end_with
 from ...worker.user_code import describe_user_error
+from ..steps.watched_program import leave_ledger
 from .plan import MOST, Plan
 from .turns import Turns
 
@@ -187,11 +188,7 @@ class Ranks:
         ledgers = dict(zip(nested, step.ledgers(), strict=True))
         ledgers.update((name, self._read_formula(name, step)) for name in modules if name not in nested)
         for counter, ledger in ledgers.items():
-            if isinstance(ledger, Exception):
-                failed = {"reason": reason_of(ledger), "missing": "", "beyond": isinstance(ledger, BeyondCounter)}
-                write(self._path(rank, counter + ".error.json"), dumps(failed))
-            else:
-                write(self._path(rank, counter + ".json"), to_json(ledger))
+            leave_ledger(self._path(rank, ""), counter, ledger, beyond=isinstance(ledger, BeyondCounter))
         read = [[name, _entries(ledgers[name])] for name in sorted(modules) if name not in nested]
         write(self._path(rank, "told.json"), dumps(dict(step.told, digest=ranks.digest(trace.ops) + _word(read))))
 

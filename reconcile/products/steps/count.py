@@ -14,7 +14,7 @@ Reconciled: 1 counter, 1 exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from .utilisation import peak_of, utilisation
 
 if TYPE_CHECKING:
     from ...core.framework import Framework
+    from ...core.records import Ledger, Trace
     from ...launch.request import RunRequest
     from .against_formulas import Against
 
@@ -104,12 +105,12 @@ class Step(Found):
         self.enter()
         return self
 
-    def enter(self, done: Callable[[], None] = lambda: None) -> None:
-        """Begin to count, without a ``with`` block; ``done`` is called after each step of an optimizer."""
+    def enter(self) -> None:
+        """Begin to count, without a ``with`` block."""
         if self.context is not None:
             raise UsageError("a step is counted once: call reconcile.count again for the next.")
         self.context = adapter_of(self._framework).step(self._models, tuple(self._counters.values()))
-        self.context.enter(done)
+        self.context.enter()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -152,13 +153,7 @@ class Step(Found):
                 unit, device = known_counters()[counter].unit, self.context.device
                 made = Missing(counter, self._framework.name, State.NOT_COMPARABLE, str(made), unit, device)
             ledgers.append(made)
-        return Collected(self._meta(), (self.context.trace(),), tuple(ledgers))
-
-    def _meta(self) -> dict[str, Any]:
-        from ...worker.main import EMPTY
-
-        name, framework = self._name, self._framework.name
-        return {**EMPTY, "name": name, "params": {framework: name}, "frameworks": [framework], "context": None}
+        return collect_step(self._framework.name, self._name, self.context.trace(), ledgers)
 
     @property
     def seconds(self) -> float:
@@ -190,6 +185,16 @@ class Step(Found):
         from .against_formulas import Against, statements
 
         return Against(self._settle(statements(self.collected, lambda: self.context.recorded_model(tokens), formulas)))
+
+
+def collect_step(
+    framework: str, name: str, trace: Trace, ledgers: Iterable[Ledger | Missing], program: str = ""
+) -> Collected:
+    """The record of a step of that name, as workers leave that of a model; ``program`` ran it, if it has another name."""
+    from ...worker.main import EMPTY
+
+    meta = {**EMPTY, "name": name, "params": {framework: program or name}, "frameworks": [framework], "context": None}
+    return Collected(meta, (trace,), tuple(ledgers))
 
 
 def flops_of(answer: Answer) -> dict[str, int]:

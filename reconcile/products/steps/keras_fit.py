@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...api.results import Run
-from ...core.errors import NotInResult
 from ...core.framework import Framework, adapter_of
 from ...core.message import text_of
-from ...core.number_format import number
-from ...engine.settle import Collected
 from ...launch.request import run_request
-from .count import flops_of
-from .training_run import SAME_SHAPES_OTHER_WORK, Kind, TrainingRun
+from .count import collect_step, flops_of
+from .training_run import Kind, TrainingRun
 from .utilisation import peak_of, utilisation
 
 STEP_NOT_TRACED = "a step cannot be traced: %s."
@@ -30,10 +27,14 @@ class FitStep(Run):
 
     peak: int | None = None
 
+    def flops(self) -> dict[str, int]:
+        """As ``Step.flops``."""
+        return flops_of(self.result)
+
     def metrics(self, seconds: float | None = None) -> dict[str, float]:
         """As ``Step.metrics``: the step was traced and not timed, so there is no utilisation without the ``seconds`` that you
         measured."""
-        flops = flops_of(self.result)
+        flops = self.flops()
         if seconds is None:
             return dict(flops)
         return {**flops, "seconds": seconds, **(utilisation(flops, seconds, self.peak) if self.peak else {})}
@@ -84,6 +85,7 @@ class FitTrainingRun(TrainingRun):
             self._count(kind, model, batch())
 
     def _count(self, kind: Kind, model: Any, batch: Any) -> None:
+        from ... import workflow
         from .pending_step import PendingStep
 
         try:
@@ -91,24 +93,5 @@ class FitTrainingRun(TrainingRun):
         except Exception as error:  # whatever the program's own code raises where it is traced
             self._withheld = kind.reason = STEP_NOT_TRACED % text_of(error).rstrip(".")
             return
-        run = self._settle(self._name or type(model).__name__, trace)
-        self.last = run
-        try:
-            metrics = flops_of(run.result)
-        except NotInResult as error:
-            self._withheld = kind.reason = str(error)
-            return
-        if kind.metrics is not None and kind.metrics != metrics:
-            self._withheld = kind.reason = SAME_SHAPES_OTHER_WORK % tuple(
-                number(m["flops"]) for m in (kind.metrics, metrics)
-            )
-        kind.metrics = metrics
-
-    def _settle(self, name: str, trace: Any) -> FitStep:
-        from ... import workflow
-        from ...worker.main import EMPTY
-
-        of = self.framework.name
-        meta = {**EMPTY, "name": name, "params": {of: name}, "frameworks": [of], "context": None}
-        answer = workflow.run(self._request, take=lambda *_: Collected(meta, (trace,), ()))
-        return FitStep(answer, self._peak)
+        collected = collect_step(self.framework.name, self._name or type(model).__name__, trace, ())
+        self._note_count(kind, FitStep(workflow.run(self._request, take=lambda *_: collected), self._peak))

@@ -30,6 +30,8 @@ from .count import Step, count, framework_of
 if TYPE_CHECKING:
     import pandas
 
+    from .keras_fit import FitStep
+
 KIND_NEVER_COUNTED = (
     "steps of one kind ran %s times and none of them was counted yet: the kind showed only after the step had begun."
 )
@@ -233,7 +235,7 @@ class TrainingRun:
         if batch.step is not None:
             self._note_count(kind, batch.step)
 
-    def _note_count(self, kind: Kind, step: Step) -> None:
+    def _note_count(self, kind: Kind, step: Step | FitStep) -> None:
         self.last = step
         try:
             metrics = step.flops()

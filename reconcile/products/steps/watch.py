@@ -9,7 +9,6 @@ from typing import Any
 
 from ...core.counter import Counter
 from ...core.errors import UsageError
-from ...core.framework import Framework
 from ...core.registry import frameworks, known_counters
 from ...core.signals import reraise_signals
 from ...engine.answer import Answer
@@ -18,8 +17,7 @@ from ...launch.request import RunRequest
 from ...launch.runner import counters_of_request
 from ...launch.workers import foreground, worker_files
 from ...launch.workers.scratch import scratch
-from ...worker.main import EMPTY
-from .count import refuse_counter
+from .count import collect_step, refuse_counter
 
 OLDEST = (3, 10)
 """The Python in which watched_program.py runs, and what records a step there."""
@@ -85,7 +83,10 @@ def _run_script(script: Script, request: RunRequest) -> tuple[Collected, str]:
     counters = _counters([record.name for record in recording], request.counters)
     with reraise_signals(), scratch() as folder:
         asked = {
-            "frameworks": [_read_record(record, counters[record.name]) for record in recording],
+            "frameworks": [
+                {"framework": record._asdict(), "counters": counters_of_request(counters[record.name])}
+                for record in recording
+            ],
             "out": str(folder),
             "script": script.name,
             "arguments": list(script.arguments),
@@ -99,13 +100,6 @@ def _run_script(script: Script, request: RunRequest) -> tuple[Collected, str]:
         return _read_collected(script, folder, counters, request.counters)
 
 
-def _read_record(record: Framework, counters: Sequence[str]) -> dict[str, Any]:
-    return {
-        "framework": record._asdict(),
-        "counters": counters_of_request(counters),
-    }
-
-
 def _counters(recording: Sequence[str], asked: Sequence[str]) -> dict[str, list[str]]:
     """The counters of each framework that count a step as it runs, or read its graph: all that cost little, or those asked."""
     able = {
@@ -116,16 +110,11 @@ def _counters(recording: Sequence[str], asked: Sequence[str]) -> dict[str, list[
     for name in asked:
         if name in known_counters() and name not in known:
             raise refuse_counter(name, known)
+    costly = {c.name for c in known_counters().values() if c.nested and not c.default}
     return {
-        framework: [name for name in names if name in asked or (not asked and not _costs(name))]
+        framework: [name for name in names if name in asked or (not asked and name not in costly)]
         for framework, names in able.items()
     }
-
-
-def _costs(name: str) -> bool:
-    """Whether a counter runs beside the step only if it is asked for."""
-    counter = known_counters()[name]
-    return counter.nested and not counter.default
 
 
 def _counts_steps(counter: Counter) -> bool:
@@ -146,9 +135,8 @@ def _read_collected(
         title = frameworks()[framework].title
         raise UsageError(f"{script.name} takes a step of {title}, which {' and '.join(asked)} cannot count.")
     trace, ledgers = foreground.records(folder, framework, counters[framework], script.name)
-    named = " ".join([script.name, *script.arguments])
-    meta = {**EMPTY, "name": script.stem, "params": {framework: named}, "frameworks": [framework], "context": None}
-    return Collected(meta, (trace,), ledgers), str(seen.get("run", ""))
+    program = " ".join([script.name, *script.arguments])
+    return collect_step(framework, script.stem, trace, ledgers, program), str(seen.get("run", ""))
 
 
 def _why(script: Script, seen: dict[str, Any] | None) -> str:

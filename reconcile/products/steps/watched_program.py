@@ -100,14 +100,7 @@ class Program:
             self._end(1)
         write(paths.join(folder, "trace.json"), to_json(trace))
         for counter, ledger in zip(counters, context.ledgers(), strict=True):
-            if isinstance(ledger, Exception):
-                beyond = framework.steps or isinstance(ledger, BeyondCounter)
-                write(
-                    paths.join(folder, counter + ".error.json"),
-                    dumps({"reason": reason_of(ledger), "missing": "", "beyond": beyond}),
-                )
-            else:
-                write(paths.join(folder, counter + ".json"), to_json(ledger))
+            leave_ledger(folder, counter, ledger, beyond=framework.steps or isinstance(ledger, BeyondCounter))
         self.seen.update(done=True, framework=framework.name, seconds=context.seconds)
         self.tell()
         if not self.asked["go_on"]:
@@ -128,6 +121,15 @@ class Program:
                 held = seen.get(name, type(value)())
                 seen[name] = f"{held}; {value}" if held and value and isinstance(value, str) else held + value
         write(paths.join(self.asked["out"], "seen.json"), dumps(seen))
+
+
+def leave_ledger(folder: str, counter: str, ledger: Any, *, beyond: bool) -> None:
+    """Leave a counter's ledger in a folder; of an exception, why there is none: ``beyond`` says that the model is the reason."""
+    if isinstance(ledger, Exception):
+        failed = {"reason": reason_of(ledger), "missing": "", "beyond": beyond}
+        write(paths.join(folder, counter + ".error.json"), dumps(failed))
+    else:
+        write(paths.join(folder, counter + ".json"), to_json(ledger))
 
 
 def _tuples(record: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,9 @@
-"""DistributedDataParallel on a fake process group: its reducer, which waits for results that never come, is replaced."""
+"""Data parallelism on a fake process group: DistributedDataParallel and FSDP as patched, and the mesh and batches that they make.
+
+The reducer of DistributedDataParallel waits for results that never come; it is replaced. FSDP (``fully_shard``) refuses weights
+on the meta device before the first step, and makes buffers on the device of the mesh: patches let it gather and reduce weights
+without values. Shapes are all that is counted.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,8 @@ from typing import Any
 import torch
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
+
+META = torch.device("meta")
 
 
 def replace_reducer(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
@@ -48,3 +55,88 @@ def _add_gradients(model: Any, gradients: torch.Tensor) -> Any:
     done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     done.set_result(gradients)
     return done
+
+
+def keep_on_meta(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
+    """Let FSDP keep parameter groups on meta if their weights are there."""
+    try:
+        from torch.distributed.fsdp._fully_shard import _fsdp_collectives as collectives
+        from torch.distributed.fsdp._fully_shard import _fsdp_param_group as groups
+    except ImportError:
+        return
+
+    def settle_weights(held: Any) -> Any:
+        """Before the first step: a program may have given values to its weights since it sharded them."""
+
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            held(self, *args, **kwargs)
+            if any(param.sharded_param.device.type != "meta" for param in self.fsdp_params):
+                return
+            for each in (self, *self.fsdp_params):
+                each.device = META
+            self._all_gather_output = self._all_gather_output.to(META)
+
+        return init
+
+    def handle(held: Any) -> Any:
+        return lambda kind: held("cpu" if kind == "meta" else kind)  # streams and events that do nothing
+
+    replace(groups.FSDPParamGroup, "lazy_init", settle_weights)
+    replace(groups.FSDPParamGroup, "_validate_no_meta_params", lambda _held: lambda _self: None)
+    for module in (groups, collectives):
+        replace(module, "_get_device_handle", handle)
+
+
+def mesh_of(meshes: list[Any], world: int) -> dict[str, Any]:
+    """The finest mesh of the whole world: the ``names`` and ``sizes`` of its dimensions, and its ``ranks``, row by row. Without
+    one, the ranks stand in a line."""
+    whole = [mesh for mesh in meshes if mesh.mesh.numel() == world]
+    if not whole:
+        return {"names": ["rank"], "sizes": [world], "ranks": list(range(world))}
+    finest = max(whole, key=lambda mesh: sum(size > 1 for size in mesh.mesh.shape))
+    names = finest.mesh_dim_names or tuple(f"dim {i}" for i in range(finest.mesh.ndim))
+    ranks = [int(rank) for rank in finest.mesh.flatten().tolist()]
+    return {"names": list(names), "sizes": list(map(int, finest.mesh.shape)), "ranks": ranks}
+
+
+def unwrap_model(model: torch.nn.Module) -> torch.nn.Module:
+    """The model that DistributedDataParallel holds: its layers have the names that they have on one device."""
+    return model.module if isinstance(model, DistributedDataParallel) else model
+
+
+def batches_of(models: list[torch.nn.Module]) -> list[list[int]]:
+    """The lines of ranks that take batches of their own: those over which DistributedDataParallel or FSDP reduce gradients."""
+    found: list[list[int]] = []
+    for model in models:
+        for module in model.modules():
+            for ranks in _lines(module):
+                if len(ranks) > 1 and ranks not in found:
+                    found.append(ranks)
+    return found
+
+
+def _lines(module: Any) -> list[list[int]]:
+    module = _find_reducer(module) or module
+    if isinstance(module, DistributedDataParallel):
+        return [distributed.get_process_group_ranks(module.process_group)]
+    state = getattr(module, "_get_fsdp_state", None)
+    if state is not None:  # fully_shard
+        groups = getattr(state(), "_fsdp_param_groups", None) or [getattr(state(), "_fsdp_param_group", None)]
+        return [ranks for group in groups if group is not None for ranks in _of_mesh(group.mesh_info.mesh)]
+    group = getattr(module, "process_group", None)
+    if type(module).__name__ == "FullyShardedDataParallel" and group is not None:
+        return [distributed.get_process_group_ranks(group)]
+    return []
+
+
+def _find_reducer(module: Any) -> Any:
+    """What adds the gradients of a module that ``replicate`` left in its place; None of any other, and before its first call."""
+    try:
+        from torch.distributed._composable.replicate import DDP, replicate
+    except ImportError:
+        return None
+    return getattr(replicate.state(module), "_ddp", None) if isinstance(module, DDP) else None
+
+
+def _of_mesh(mesh: Any) -> list[list[int]]:
+    return [distributed.get_process_group_ranks(mesh.get_group(dim)) for dim in range(mesh.ndim)]

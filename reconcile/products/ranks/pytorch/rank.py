@@ -20,7 +20,7 @@ from ....adapters.pytorch.tracing.records import tensors_in
 from ....adapters.pytorch.training import _loss
 from ....adapters.shared import nested
 from ....core.records import CALLED_WITH, GROUP, Op, Trace
-from .layout import batches_of, mesh_of, unwrap_model
+from .data_parallel import batches_of, mesh_of, unwrap_model
 from .pipelines import SHAPES_LEARNT_BEFORE, Waits
 from .sequences import ON_CPU
 from .world import as_rank

@@ -17,7 +17,7 @@ import torch
 from torch import distributed
 
 from ....adapters.shared.refusal import FactoryError
-from . import data_parallel, fsdp, pipelines, sequences, tokens
+from . import data_parallel, pipelines, sequences, tokens
 
 NEAR = (__name__, "os", "_collections_abc", "collections.abc", "functools")
 """Modules between the program and the answer to its question."""
@@ -82,7 +82,7 @@ def install() -> None:
     patch(os._Environ, "__getitem__", _variable)
     sequences.follow_context_parallelism(patch, current_rank)
     data_parallel.replace_reducer(patch)
-    fsdp.keep_on_meta(patch)
+    data_parallel.keep_on_meta(patch)
     pipelines.replace_exchanges(patch, current_rank)
     tokens.replace_all_to_all(patch, current_rank)
 

@@ -1,7 +1,9 @@
-"""Calls that ranks run part by part, in micro-batches, matched by shapes with one device's calls of the whole (used by sums.py).
+"""Micro-batches: calls that ranks run part by part, and what only they do to put the parts together (used by sums.py).
 
-An op that several ranks run so differs from one device's in two ways: it runs on several ranks, and once for each part.  Shapes
-and calls tell both apart: of p equal parts of one dimension, p calls for each of one device's.
+A pipeline's schedule runs each micro-batch by itself.  An op that several ranks run so differs from one device's in two ways: it
+runs on several ranks, and once for each part.  Shapes and calls tell both apart: of p equal parts of one dimension, p calls for
+each of one device's.  The gradients of a weight are added then (autograd's AccumulateGrad) and scaled by their number
+(torch/distributed/pipelining/stage.py, ``scale_grads``), and the mean of a loss ends in a division for each.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 
+from ...core.records import WEIGHT_GRADIENT, Tensor
 from ...core.results import TraceRow
-from .rank_calls import Cell, Place, Shapes, parts_of, shapes_of
+from .rank_calls import Cell, Place, Shapes, is_kept_part, parts_of, shapes_of
 
 Flops = Callable[[TraceRow], int]
 
@@ -104,3 +107,52 @@ def readers(stages: Iterable[tuple[int, frozenset[str]]], batches: int) -> int:
     sizes = set(ranks.values())
     size = sizes.pop()
     return 0 if sizes or size % batches else size // batches
+
+
+ADDED = "aten.add of gradients"
+"""An op name that tells these from the other additions of a layer."""
+_SCALINGS = ("aten.div", "aten.mul")
+
+
+def adds_gradients(row: TraceRow) -> bool:
+    """Whether this adds two gradients of one weight."""
+    shapes = {tensor.shape for tensor in (*row.inputs, *row.outputs)}
+    return row.op == "aten.add" and row.phase == WEIGHT_GRADIENT and len(row.inputs) == 2 and len(shapes) == 1
+
+
+def added_gradients(parts: Iterable[Sequence[TraceRow]], one: Sequence[TraceRow]) -> frozenset[tuple[Tensor, ...]]:
+    """The gradients that some rank adds more often than the one device does."""
+    alone = _additions(one)
+    return frozenset(
+        gradient for rows in parts for gradient, calls in _additions(rows).items() if calls > alone[gradient]
+    )
+
+
+def fewer_than_made(cell: Cell, parts: Sequence[Sequence[TraceRow]]) -> bool:
+    """Whether each rank adds the gradients of a layer fewer times than it makes some there: m gradients take m - 1 additions."""
+    for index, rows in cell.parts.items():
+        made: dict[str, int] = {}
+        for row in parts[index]:
+            if row.phase == WEIGHT_GRADIENT and not adds_gradients(row):
+                made[row.layer] = max(made.get(row.layer, 0), row.calls)
+        if any(row.calls >= made.get(row.layer, row.calls + 1) for row in rows):
+            return False
+    return True
+
+
+def _additions(rows: Iterable[TraceRow]) -> Counter[tuple[Tensor, ...]]:
+    calls = Counter[tuple[Tensor, ...]]()
+    for row in rows:
+        if adds_gradients(row):
+            calls[row.outputs] += row.calls
+    return calls
+
+
+def are_gradients_scaled(cell: Cell, gradients: frozenset[tuple[Tensor, ...]]) -> bool:
+    """Whether ranks scale gradients that they added, or the parts of them that they keep; one device scales none."""
+    rows = [row for rows in cell.parts.values() for row in rows]
+    shapes = [tuple(tensor.shape for tensor in gradient) for gradient in gradients]
+    return not cell.one and all(
+        row.op in _SCALINGS and any(is_kept_part(tuple(t.shape for t in row.outputs), whole) for whole in shapes)
+        for row in rows
+    )
