@@ -15,6 +15,7 @@ from ...cli.streams import say
 if TYPE_CHECKING:
     from ...launch.environments.definitions import Environment
     from ...launch.request import RunRequest
+    from ...report.document import Block
     from .grammar import Source
     from .search import Decoded
 
@@ -86,14 +87,16 @@ def decode(
     """
     from ...cli.environment import describe_environment
     from ...cli.progress import progress
+    from ...cli.screen import print_safely
     from ...core.errors import UsageError
     from ...launch import choose, user_models
     from ...launch.choose import prepare_conventions
     from ...launch.environments.definitions import load as load_environments
     from ...launch.request import models_of, run_request
+    from ...report.document.terminal import show, show_blocks
     from . import sources as data
     from .printed_figure import figure
-    from .report import format_decoded
+    from .report import describe_decoded, summarize
     from .search import search
 
     wanted = figure(number)
@@ -124,12 +127,14 @@ def decode(
             )
         name = sources[0].collected.meta["name"]
         decoded = search(name, wanted, sources, conventions.every, notes)
-        for line in format_decoded(decoded, quiet=quiet, verbose=verbose):  # before what takes longer
-            say(line)
-        if not quiet:
+        if quiet:
+            say(summarize(decoded))
+        else:
+            page = describe_decoded(decoded, verbose=verbose)
+            print_safely(lambda console: show(page, console))  # before what takes longer
             kept = data.load_saved_sources(request, (*folders, *data.folders_of(request.model)))
-            for line in _hints(ctx, decoded, request, sources, known, kept):
-                say(line)
+            more = _hints(ctx, decoded, request, sources, known, kept)
+            print_safely(lambda console: show_blocks(more, console))
     ctx.exit(decoded.exit_code)
 
 
@@ -151,25 +156,25 @@ def _hints(
     sources: Sequence[Source],
     known: Mapping[str, Environment],
     kept: Sequence[Source],
-) -> list[str]:
+) -> list[Block]:
     """The command that runs the counter whose saved total is the figure, or that searches another environment."""
     from ...cli.options import again
     from ...core.escaping import quote_words
     from ...core.number_format import number
     from ...launch.options import flags
+    from ...report.document import Code, Text
     from .hints import find_reading, find_sibling, origin, unseen
     from .readings import LAYER
     from .runs import LITTLE
-    from .search import bounds
-    from .search import describe_releases as of_releases
+    from .search import bounds, describe_releases
 
     if decoded.close:
         first = decoded.matches[0]
         name = origin(first, known)
-        which = of_releases(*bounds(first, sources))
-        lines = ["", which] if which else []
+        which = describe_releases(*bounds(first, sources))
+        blocks: list[Block] = [Text(which)] if which else []
         if not name or not request.model:
-            return lines
+            return blocks
         made = ctx.params["with_"] or ctx.params["python"]
         named = () if made else ("--environment", name)
         options_of_run = {"--model", "--with", "--python"} if made else {"--model", "--environments"}
@@ -177,7 +182,7 @@ def _hints(
         command = again(
             ctx, {*options_of_run, *settings}, *named, "--counter", first.counter, bare=False, command="run"
         )
-        return [*lines, "", f"To run it: {command}"]
+        return [*blocks, Text("To run it:"), Code(command, "sh")]
     wanted = (flags(lambda option: option.report) | {"--baselines"}) - {"--environment", "--with", "--python"}
 
     def command_in(*names: str) -> str:
@@ -187,35 +192,35 @@ def _hints(
     there = find_reading(decoded.model, decoded.figure, kept, sources)
     if there is not None:
         name, candidate = there
-        return ["", f"The saved data of {name} has it: {candidate.what}. Look there: {command_in(name)}"]
+        return [Text(f"The saved data of {name} has it: {candidate.what}. Look there:"), Code(command_in(name), "sh")]
     version = None if decoded.matches else find_sibling(decoded.model, decoded.figure, _measured_pairs())
     if version is not None:
         other_name, unit, work = version
         look = quote_words(["reconcile", "decode", "--model", other_name, decoded.figure.text])
-        return ["", f"{other_name}, another version of this network, runs {number(work)} {unit}. Look there: {look}"]
-    lines = []
+        other = f"{other_name}, another version of this network, runs {number(work)} {unit}. Look there:"
+        return [Text(other), Code(look, "sh")]
+    blocks = []
     if not ctx.params["no_run"] and (decoded.doubtful or all(c.rank == LAYER for c in decoded.matches)):
         if ctx.params["thorough"] or all(c.value <= LITTLE for c in decoded.plain):
             found = _variants(ctx, decoded, request, known)
             if found:
-                return ["", *found]
+                return found
         else:
-            lines = [
-                "",
-                "The network at other sizes and with other settings was not run, which takes minutes: add --thorough.",
-            ]
+            left = (
+                "The network at other sizes and with other settings was not run, which takes minutes: add --thorough."
+            )
+            blocks.append(Text(left))
     names = unseen(known, kept, sources, tuple(request.factories), request.counters)
     if not names:
-        return lines
+        return blocks
     doubt = "This reading may be a coincidence. " if decoded.matches and not decoded.doubtful else ""
-    return [
-        *lines,
-        "",
-        f"{doubt}Older versions of a counter may print it, and were not looked at. Run them: {command_in(*names)}",
-    ]
+    older = f"{doubt}Older versions of a counter may print it, and were not looked at. Run them:"
+    return [*blocks, Text(older), Code(command_in(*names), "sh")]
 
 
-def _variants(ctx: click.Context, decoded: Decoded, request: RunRequest, known: Mapping[str, Environment]) -> list[str]:
+def _variants(
+    ctx: click.Context, decoded: Decoded, request: RunRequest, known: Mapping[str, Environment]
+) -> list[Block]:
     """The sentences on other sizes, settings and forms of the network that have the figure; none if none has it."""
     from ...cli.options import again
     from ...cli.progress import progress
@@ -224,7 +229,7 @@ def _variants(ctx: click.Context, decoded: Decoded, request: RunRequest, known: 
     from ...launch.environments.runs import collect_at_in
     from ...launch.options import flags
     from . import variants
-    from .report import of_variants
+    from .report import describe_variants
 
     name = next((name for name in decoded.environments if name in known), CURRENT)
     there = None if name == CURRENT else collect_at_in(known[name])
@@ -243,4 +248,4 @@ def _variants(ctx: click.Context, decoded: Decoded, request: RunRequest, known: 
 
     macs = decoded.plain[0].value if decoded.plain else 0
     found = variants.hits(ran, decoded.figure)
-    return of_variants(found, len(ran), variants.chance(ran, decoded.figure, macs), decoded.figure, look)
+    return describe_variants(found, len(ran), variants.chance(ran, decoded.figure, macs), decoded.figure, look)

@@ -1,4 +1,4 @@
-"""Text output of ``reconcile decode``: the verdict, the readings with their arithmetic, variants, and missing data."""
+"""The page of ``reconcile decode``: the verdict, the readings with their arithmetic, variants, and missing data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ...core.number_format import number, probability
 from ...core.records import FLOP, MAC
+from ...report.document import Block, Code, Document, Items, Text
 from .printed_figure import PrintedFigure
 from .readings import Candidate
 from .search import Decoded
@@ -22,68 +23,69 @@ HOW_BRANCHES_ARE_FUSED = (
 """The sentence that says how a fused form is made."""
 
 
-def format_decoded(decoded: Decoded, *, quiet: bool = False, verbose: bool = False) -> list[str]:
-    """What to print: the verdict, the readings with their arithmetic, and what could not be looked at.
-
-    With ``quiet`` it is one line, with the simplest reading in it.
-    """
-    lines = [verdict(decoded)]
-    if quiet:
-        return [f"{lines[0]} {decoded.matches[0].what}." if decoded.matches else lines[0]]
-    lines += _readings(decoded, verbose)
-    lines += _by_chance(decoded)
+def describe_decoded(decoded: Decoded, *, verbose: bool = False) -> Document:
+    """The verdict, the readings with their arithmetic, and what could not be looked at."""
+    blocks: list[Block] = [Code("\n".join(lines)) for lines in _list_readings(decoded, verbose)]
+    blocks += map(Text, _list_others(decoded, verbose))
+    if decoded.matches and decoded.chance is not None:
+        blocks.append(
+            Text(
+                f"Of random figures of {_name_digits(decoded.figure)}, between a tenth and ten times the multiply-adds that ran, "
+                f"{probability(decoded.chance)} are explained too, each by one of these {decoded.searched:,} candidates."
+            )
+        )
     if not decoded.matches:
-        lines += ["", f"It is {decoded.distance}."]
+        blocks.append(Text(f"It is {decoded.distance}."))
     if verbose and decoded.near:
-        lines += ["", "Nearest candidates that it is not:"]
-        lines += [f"  {c.value:,}  {c.what} [{_places(c, verbose)}]" for c in decoded.near]
+        near = (f"{c.value:,}  {c.what} [{_places(c, verbose)}]" for c in decoded.near)
+        blocks += [Text("Nearest candidates that it is not:"), Items(tuple(near))]
     if not decoded.matches or (decoded.cut and decoded.merged):
-        lines += _format_work_that_ran(decoded)
+        blocks += map(Text, _describe_work_that_ran(decoded))
     if not decoded.matches or decoded.doubtful or verbose:
-        lines += ["", f"Looked at: {', '.join(dict.fromkeys(decoded.environments))}."]
-        lines += [f"Not looked at: {note}" for note in decoded.notes]
-    left_out = [f"Left out: {note}" for note in decoded.left_out]
-    return lines + (["", *left_out] if left_out else [])
+        looked = f"Looked at: {', '.join(dict.fromkeys(decoded.environments))}."
+        blocks.append(Items((looked, *(f"Not looked at: {note}" for note in decoded.notes))))
+    blocks.append(Items(tuple(f"Left out: {note}" for note in decoded.left_out)))
+    return Document(verdict(decoded), "", tuple(blocks), bool(decoded.matches))
 
 
-def _by_chance(decoded: Decoded) -> list[str]:
-    """The sentence that says how many random figures would be explained."""
-    if not decoded.matches or decoded.chance is None:
-        return []
-    digits = "1 digit" if decoded.figure.length == 1 else f"{decoded.figure.length} digits"
-    return [
-        "",
-        f"Of random figures of {digits}, between a tenth and ten times the multiply-adds that ran, {probability(decoded.chance)} "
-        f"are explained too, each by one of these {decoded.searched:,} candidates.",
-    ]
+def summarize(decoded: Decoded) -> str:
+    """The verdict with the simplest reading, in a line."""
+    return f"{verdict(decoded)} {decoded.matches[0].what}." if decoded.matches else verdict(decoded)
 
 
-def of_variants(
+def _name_digits(figure: PrintedFigure) -> str:
+    return "1 digit" if figure.length == 1 else f"{figure.length} digits"
+
+
+def describe_variants(
     found: Sequence[Hit], ran: int, chance: float | None, wanted: PrintedFigure, look: Callable[[Sequence[str]], str]
-) -> list[str]:
+) -> list[Block]:
     """What other sizes, settings and forms of the network have the figure, with the command that ``look`` makes of their words;
     and how often one of the ``ran`` variants would have a figure that means nothing."""
-    lines = []
+    blocks: list[Block] = []
     for hit in found[:READINGS]:
-        reading = f"{number(hit.reading.value)}: {hit.reading.what}"
-        where = f" Look there: {look(hit.variant.words)}" if hit.variant.words else f" {HOW_BRANCHES_ARE_FUSED}"
-        lines.append(f"The network {hit.variant.what} has {reading}.{where}")
-    if lines and chance is not None:
-        digits = "1 digit" if wanted.length == 1 else f"{wanted.length} digits"
-        lines.append(
-            f"It may be another network's figure: of random figures of {digits}, {probability(chance)} are found among the {ran} "
-            "variants that ran."
+        has = f"The network {hit.variant.what} has {number(hit.reading.value)}: {hit.reading.what}."
+        if hit.variant.words:
+            blocks += [Text(f"{has} Look there:"), Code(look(hit.variant.words), "sh")]
+        else:
+            blocks.append(Text(f"{has} {HOW_BRANCHES_ARE_FUSED}"))
+    if blocks and chance is not None:
+        blocks.append(
+            Text(
+                f"It may be another network's figure: of random figures of {_name_digits(wanted)}, {probability(chance)} are found "
+                f"among the {ran} variants that ran."
+            )
         )
-    return lines
+    return blocks
 
 
-def _format_work_that_ran(decoded: Decoded) -> list[str]:
+def _describe_work_that_ran(decoded: Decoded) -> list[str]:
     """The multiply-adds that ran, for a figure that nothing explains."""
     macs = [f"{value:,}" for value in dict.fromkeys(c.value for c in decoded.plain)]
     if len(macs) != 1 or decoded.figure.exact:
-        return ["", f"The work that ran is {' or '.join(macs)} MACs."] if macs else []
+        return [f"The work that ran is {' or '.join(macs)} MACs."] if macs else []
     mantissa, _, power = f"{decoded.plain[0].value:.{decoded.figure.length - 1}e}".partition("e")
-    return ["", f"The work that ran is {macs[0]} MACs, which round to {mantissa}e{int(power)}."]
+    return [f"The work that ran is {macs[0]} MACs, which round to {mantissa}e{int(power)}."]
 
 
 def verdict(decoded: Decoded) -> str:
@@ -122,39 +124,35 @@ def _round_value(value: int) -> str:
     return f"{mantissa}e{len(str(value)) - 1}"
 
 
-def _readings(decoded: Decoded, verbose: bool) -> Iterator[str]:
+def _list_shown(decoded: Decoded, verbose: bool) -> list[list[Candidate]]:
     """For each number the readings of the lowest rank and the next; with ``verbose`` all."""
-    shown = 0
-    for value in decoded.values if verbose else decoded.values[:VALUES]:
-        same = [c for c in decoded.matches if c.value == value]
-        best = same if verbose else [c for c in same if c.rank <= same[0].rank + 1][:READINGS]
-        shown += len(best)
-        yield ""
-        yield f"  {value:,}"
-        for candidate in best:
-            yield f"    {candidate.what}"
-            if candidate.how:
-                yield f"      {candidate.how}"
-            if candidate.note:
-                yield f"      {candidate.note}"
-            yield f"      {_places(candidate, verbose)}"
+    each = [[c for c in decoded.matches if c.value == value] for value in decoded.values]
+    few = [[c for c in same if c.rank <= same[0].rank + 1][:READINGS] for same in each[:VALUES]]
+    return each if verbose else few
+
+
+def _list_readings(decoded: Decoded, verbose: bool) -> Iterator[list[str]]:
+    """The lines of each number that is shown: its readings, with their arithmetic."""
+    for same in _list_shown(decoded, verbose):
+        lines = [f"  {same[0].value:,}"]
+        for c in same:
+            lines += [f"    {c.what}", *(f"      {line}" for line in (c.how, c.note, _places(c, verbose)) if line)]
+        yield lines
+
+
+def _list_others(decoded: Decoded, verbose: bool) -> Iterator[str]:
+    """The numbers that the figure does not tell from the best one, or how many readings are not shown."""
     if decoded.merged:
         first: dict[int, Candidate] = {}
         for candidate in decoded.matches:
             first.setdefault(candidate.value, candidate)
         others = [f"{c.value:,} ({c.what})" for c in first.values()][1:]
+        listed = others if verbose else others[:ALIKE]
+        more = len(others) - len(listed)
         if others:
-            more = len(others) - (len(others) if verbose else ALIKE)
-            listed = others if verbose else others[:ALIKE]
-            yield ""
-            yield f"  Its digits do not tell this from {'; '.join(listed)}" + (
-                f"; and {more} more." if more > 0 else "."
-            )
-        return
-    rest = len(decoded.matches) - shown
-    if rest:
-        yield ""
-        yield f"  {rest} more {'readings' if rest > 1 else 'reading'}: --verbose"
+            yield f"Its digits do not tell this from {'; '.join(listed)}" + (f"; and {more} more." if more else ".")
+    elif rest := len(decoded.matches) - sum(map(len, _list_shown(decoded, verbose))):
+        yield f"{rest} more {'readings' if rest > 1 else 'reading'}: --verbose"
 
 
 def _places(candidate: Candidate, verbose: bool) -> str:

@@ -34,7 +34,13 @@ def show(document: Document, console: Console, files: Sequence[Path] = (), *, qu
         parts.append(rich.text.Text(escape_line(document.summary), style="bold green" if document.good else "bold red"))
     if files and not quiet:
         parts.append(rich.text.Text("wrote " + ", ".join(escape_line(str(file)) for file in files), style="dim"))
-    console.print(Group(*parts), highlight=False, soft_wrap=False)
+    console.print(Group(*parts), highlight=False, crop=False)
+
+
+def show_blocks(blocks: Iterable[Block], console: Console) -> None:
+    """Print what follows a page."""
+    columns.widen(console)
+    console.print(Group(*render_blocks(blocks, console.width)), highlight=False, crop=False)
 
 
 def to_text(document: Document, width: int = 80) -> str:
@@ -69,7 +75,7 @@ def render_blocks(blocks: Iterable[Block], width: int) -> Iterator[RenderableTyp
         elif isinstance(block, Statement):
             yield statement_table(block.statement, block.layers, block.limit, width)
         elif isinstance(block, Code):
-            yield rich.text.Text(escape_lines(block.text))
+            yield rich.text.Text(escape_lines(block.text), no_wrap=True, overflow="ignore")
         elif isinstance(block, Picture | Fold):
             continue
         yield rich.text.Text()
