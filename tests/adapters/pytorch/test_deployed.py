@@ -91,7 +91,7 @@ def test_decode_names_the_fused_form_and_the_other_size(here: None) -> None:
         words = ["decode", "--torch", "branches:make", "--input", SHAPE, str(figure)]
         done = CliRunner().invoke(cli, words, prog_name="reconcile")
         assert done.exit_code == 1, done.output
-        return done.output
+        return " ".join(done.output.split())
 
     assert f"The network in its fused (deploy) form has {THREE:,}: the work that ran, in MACs" in decoded(THREE)
     # a side of 192 is six times 32: 36 times the places
