@@ -15,22 +15,15 @@ class FileError(Exception):
 
 
 class Wanted(NamedTuple):
-    """One input of the model in a file: its name, shape (None for an unknown rank or an open size) and dtype ('' for any)."""
+    """One input of the model in a file: its name, shape (None for an unknown rank) and dtype ('' for any). A size is None where
+    the file leaves it open; ``match_inputs`` gives it."""
 
     name: str
     shape: tuple[int | None, ...] | None
     dtype: str
 
 
-class Known(NamedTuple):
-    """One input with every size known."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-
-
-def match_inputs(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | None) -> list[Known]:
+def match_inputs(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | None) -> list[Wanted]:
     """The file's inputs with every size known, from the file or from the user. Raises FileError that says what to type."""
     rest = list(given or ())
     named = {plain(i.name): i for i in rest if i.name}
@@ -48,7 +41,7 @@ def match_inputs(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | No
                 raise FileError(
                     f"the input {want.name} of {where} is {_show_want(want)}: give its size. {_type(wanted)}"
                 )
-            known.append(Known(want.name, tuple(s for s in want.shape if s is not None), want.dtype))
+            known.append(want)
             continue
         fits = want.shape is None or (
             len(user_input.shape) == len(want.shape)
@@ -58,7 +51,7 @@ def match_inputs(where: str, wanted: Sequence[Wanted], given: Sequence[Any] | No
         if not fits or user_input.dtype not in ("", dtype):
             got = f"{user_input.dtype} {user_input.shape}".strip()
             raise FileError(f"the input {want.name} of {where} is {_show_want(want)}, not {got}.")
-        known.append(Known(want.name, tuple(user_input.shape), dtype))
+        known.append(Wanted(want.name, tuple(user_input.shape), dtype))
     return known
 
 

@@ -46,46 +46,6 @@ def with_witnesses(request: RunRequest) -> RunRequest:
     return replace(request, counters=tuple(dict.fromkeys([*choose_counters(request), *able])))
 
 
-def read_launch_file(path: Path) -> tuple[Counted, ...]:
-    """The launches of the file, before anything runs. Raises UsageError."""
-    from . import ncu
-
-    return ncu.read_launches(path)
-
-
-def compare(
-    answer: Answer,
-    counted: tuple[Counted, ...],
-    out: Path,
-    stem: str,
-    command: str,
-    formats: tuple[str, ...],
-    *,
-    quiet: bool,
-    verbose: bool,
-) -> int:
-    """Compare the kernels with the trace, write the reports and print them. Returns the exit code. Raises UsageError."""
-    from ...cli.screen import print_safely
-    from ...cli.streams import say
-    from ...core import atomic
-    from ...report.document.terminal import show
-    from . import report
-    from .witness import witness
-
-    operators = {each.op for one in counted for each in one.launch.ranges}
-    trace = next((trace for trace in answer.traces if operators & {row.op for row in trace.rows}), None)
-    if trace is None:
-        raise UsageError(NO_OPERATOR_AROUND_KERNELS)
-    if not trace.complete:
-        say(f"The kernels of --ncu are not compared: {trace.name} is incomplete.", err=True)
-        return answer.exit_code
-    found = witness(trace, counted)
-    kept = atomic.write(out, stem, report.render(found, formats, answer.model, command))
-    page = report.describe_kernels(found, answer.model, verbose=verbose)
-    print_safely(lambda console: show(page, console, kept, quiet=quiet))
-    return found.exit_code
-
-
 class KernelOptions(RunOptions):
     """``--witness`` and ``--ncu``: the trace beside what a CPU's libraries log, and beside what Nsight Compute counts."""
 
@@ -102,7 +62,11 @@ class KernelOptions(RunOptions):
     def prepare(self, call: RunCall) -> RunCall:
         """See RunOptions. Reads the file before anything runs, and adds the counters that bear witness."""
         ncu, witness = call.given["ncu"], call.given.get("witness")
-        counted = () if ncu is None else read_launch_file(ncu)
+        counted: tuple[Counted, ...] = ()
+        if ncu is not None:
+            from .ncu import read_launches
+
+            counted = read_launches(ncu)
         request = with_witnesses(call.request) if witness else call.request
         return replace(call, request=request, given={**call.given, "counted": counted})
 
@@ -111,22 +75,31 @@ class KernelOptions(RunOptions):
         return ["--witness"] if call.given.get("witness") else []
 
     def follow(self, call: RunCall, answer: Answer, stem: str) -> int:
-        """See RunOptions. Compare the kernels with the trace."""
-        if not call.given["counted"]:
+        """See RunOptions. Compare the kernels with the trace, write the reports and print them. Raises UsageError."""
+        counted: tuple[Counted, ...] = call.given["counted"]
+        if not counted:
             return 0
         from ...cli.options import again
+        from ...cli.screen import print_safely
+        from ...cli.streams import say
+        from ...core import atomic
+        from ...report.document.terminal import show
+        from . import report
+        from .witness import witness
 
+        operators = {each.op for one in counted for each in one.launch.ranges}
+        trace = next((trace for trace in answer.traces if operators & {row.op for row in trace.rows}), None)
+        if trace is None:
+            raise UsageError(NO_OPERATOR_AROUND_KERNELS)
+        if not trace.complete:
+            say(f"The kernels of --ncu are not compared: {trace.name} is incomplete.", err=True)
+            return answer.exit_code
+        found = witness(trace, counted)
         command = again(call.ctx, (), *call.words, "--ncu", call.given["ncu"].name, *call.program)
-        return compare(
-            answer,
-            call.given["counted"],
-            call.out,
-            stem,
-            command,
-            call.formats,
-            quiet=call.quiet,
-            verbose=call.verbose,
-        )
+        kept = atomic.write(call.out, stem, report.render(found, call.formats, answer.model, command))
+        page = report.describe_kernels(found, answer.model, verbose=call.verbose)
+        print_safely(lambda console: show(page, console, kept, quiet=call.quiet))
+        return found.exit_code
 
 
 KERNELS = KernelOptions()

@@ -6,16 +6,19 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
+from reconcile.cli.run_options import RunCall
 from reconcile.core.conventions import MATMUL
 from reconcile.core.errors import UsageError
 from reconcile.engine.answer import Answer
 from reconcile.launch.choose import choose_counters
 from reconcile.launch.request import RunRequest
-from reconcile.products.kernels.run_options import compare, with_witnesses
+from reconcile.products.kernels.ncu import Counted
+from reconcile.products.kernels.run_options import KERNELS, with_witnesses
 from tests.products.kernels.recorded import model
 
 
@@ -26,10 +29,16 @@ def answer(name: str) -> Answer:
     )  # fmt: skip
 
 
+def call(out: Path, counted: tuple[Counted, ...]) -> RunCall:
+    context = click.Context(cli.get_command(click.Context(cli), "run"), info_name="run")
+    given = {"ncu": Path("kernels.csv"), "counted": counted}
+    return RunCall(context, RunRequest(), given, out, ("md", "json"), quiet=False, verbose=True)
+
+
 @pytest.mark.parametrize(("name", "code"), [("mixed", 0), ("convs32-training", 1)])
 def test_the_files_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, code: int) -> None:
     _, counted = model(name)
-    assert compare(answer(name), counted, tmp_path, name, "again", ("md", "json"), quiet=False, verbose=True) == code
+    assert KERNELS.follow(call(tmp_path, counted), answer(name), name) == code
     data = json.loads((tmp_path / f"{name}.kernels.json").read_text())
     assert data["exit_code"] == code
     (statement,) = data["statements"]
@@ -44,7 +53,7 @@ def test_the_files_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_kernels_of_another_model(tmp_path: Path) -> None:
     _, counted = model("convs")
     with pytest.raises(UsageError, match="give the model that you recorded"):
-        compare(answer("blocks"), counted, tmp_path, "blocks", "", ("md",), quiet=True, verbose=False)
+        KERNELS.follow(call(tmp_path, counted), answer("blocks"), "blocks")
 
 
 @pytest.mark.parametrize(

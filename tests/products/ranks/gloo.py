@@ -18,9 +18,8 @@ from torch import distributed, nn
 import reconcile
 
 
-def products(step: Any) -> list[list[Any]]:
+def products(trace: Any) -> list[list[Any]]:
     """Layer, phase, op and shapes of each product, in order."""
-    (trace,) = step.result.traces
     return [
         [
             re.sub(r"^Decoder(#\d+)?\.", "", row.layer),
@@ -50,7 +49,7 @@ def main(name: str, rank: int, world: int, store: str, out: str) -> None:
         made()  # stages of a pipeline learn each other's shapes in their first step
         with reconcile.count() as step:
             made()
-    Path(out).write_text(json.dumps(products(step)))
+    Path(out).write_text(json.dumps(products(step.result.traces[0])))
     distributed.destroy_process_group()
 
 

@@ -93,6 +93,8 @@ def sharded(net: Net | None = None) -> Step:
 
 
 def main(name: str, rank: int, world: int, store: str, out: str) -> None:
+    from gloo import products
+
     import reconcile
     from reconcile.products.ranks.pytorch import sequences
     from reconcile.products.ranks.pytorch import world as ranks
@@ -109,13 +111,7 @@ def main(name: str, rank: int, world: int, store: str, out: str) -> None:
         assert whole.grad is not None
         distributed.all_reduce(mine.grad)
         torch.testing.assert_close(mine.grad, whole.grad)
-    (trace,) = counted.result.traces
-    rows = [
-        [row.op, [t.shape for t in row.inputs], [t.shape for t in row.outputs], row.calls]
-        for row in trace.rows
-        if row.work.mac
-    ]
-    Path(out).write_text(json.dumps(rows))
+    Path(out).write_text(json.dumps(products(counted.result.traces[0])))
     distributed.destroy_process_group()
 
 

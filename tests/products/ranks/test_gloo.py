@@ -15,6 +15,8 @@ from reconcile.launch.request import run_request
 from reconcile.products.ranks import ranked
 
 pytest.importorskip("torch")
+from tests.products.ranks.gloo import products
+
 pytestmark = pytest.mark.frameworks
 
 MODELS = ("tp", "tp_again", "sequence", "fsdp", "ddp", "experts_apart", "vocabulary_shared")
@@ -55,13 +57,6 @@ def test_a_fake_rank_multiplies_what_a_real_one_does(folder: Path, name: str) ->
     where = f"experts:{name}" if name.startswith("experts") else f"decoder:{name}"
     request = run_request(torch=where, pass_="forward" if name in STEPS else "training")
     faked = ranked.run_ranks(request, WORLD, tuple(range(WORLD)))
-    rows = [
-        [
-            [row.layer, row.phase, row.op, [t.shape for t in row.inputs], [t.shape for t in row.outputs], row.calls]
-            for row in fold.trace.rows
-            if row.work.mac
-        ]
-        for fold in faked.folds
-    ]
+    rows = [products(fold.trace) for fold in faked.folds]
     assert json.loads(json.dumps(rows)) == really(where, folder)
     assert min(map(len, rows)) > 0

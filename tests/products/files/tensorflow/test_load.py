@@ -14,7 +14,7 @@ import pytest
 
 from reconcile.core.protocol import ModelFile
 from reconcile.products.files.model_file import FileError
-from reconcile.products.files.tensorflow import load_graph, load_saved
+from reconcile.products.files.tensorflow import load as loader
 
 tf = pytest.importorskip("tensorflow")
 
@@ -37,8 +37,7 @@ HARM: dict[str, tuple[Callable[[Path], Path], Callable[[Any, Path], None]]] = {
 
 
 def load(path: Path, trusted: bool = False) -> Any:
-    kind, loader = ("saved_model", load_saved.saved_model) if path.is_dir() else ("graph_def", load_graph.graph_def)
-    return loader(ModelFile(str(path), kind, 0, trusted), None)[0]
+    return loader.load(ModelFile(str(path), "saved_model" if path.is_dir() else "graph_def", 0, trusted), None)[0]
 
 
 def test_what_would_write_as_it_is_loaded(tmp_path: Path) -> None:
