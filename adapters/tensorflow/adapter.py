@@ -90,7 +90,7 @@ class Capture(adapter.Capture):
         with adapter.blame_model(self.pair, lambda: model.invoke(model.example()), model.called_with):
             concrete = model.concrete
         taken = trace_function(
-            concrete, model.scopes, model.fetch, model.versions(), model.notes, model.observed_shapes
+            concrete, model.scopes, model.count_runs, model.versions(), model.notes, model.observed_shapes
         )
         self.pair.may_run(taken)
         return adapter.add_call_notes(taken, self.pair, model.called_with)

@@ -81,11 +81,11 @@ def freeze(concrete: Any) -> Frozen:
         ) from None
 
 
-def inline_calls(concrete: Any, lowered: bool) -> Any:
-    """The GraphDef that TensorFlow's converter freezes: calls are inlined and, if ``lowered``, control flow is lowered."""
+def inline_calls(concrete: Any) -> Any:
+    """The GraphDef that TensorFlow's converter freezes: calls are inlined and control flow is lowered."""
     from tensorflow.python.framework import convert_to_constants as convert
 
-    return convert._run_inline_graph_optimization(concrete, lowered, False)
+    return convert._run_inline_graph_optimization(concrete, True, False)
 
 
 def _freeze(concrete: Any) -> Frozen:

@@ -12,9 +12,9 @@ from ..shared.keras_model import as_taken, keras_of
 from ..shared.refusal import BeyondCounter
 from . import freezing
 from .graphs import own_graph
-from .graphs.fetches import Fetch, present
 from .graphs.graph import Scopes, canonical, session_of
 from .graphs.layer_scopes import recorded_scopes
+from .graphs.run_counts import Body, count_bodies, run_counted
 
 
 def quiet() -> None:
@@ -219,7 +219,7 @@ class TfModel:
         v1 = tf.compat.v1
         run_meta = v1.RunMetadata()
         if not self.freezes:
-            definition = freezing.inline_calls(self.concrete, True) if self.inlined else None
+            definition = freezing.inline_calls(self.concrete) if self.inlined else None
             own = own_graph.own_graph(self.concrete, definition)
             results = own_graph.results_of(own, self.concrete)
             own_graph.run_graph(own, results, self.feeds(), run_meta, every_node)
@@ -254,28 +254,13 @@ class TfModel:
                     shapes[key] = shape if shapes.get(key, shape) == shape else None
         return {key: shape for key, shape in shapes.items() if shape is not None}
 
-    def fetch(self, wanted: List[Fetch]) -> Dict[Fetch, Any]:
-        """Values of tensors of the concrete function's graph, from one run of it; without those that it does not have."""
-        import tensorflow as tf
-        from tensorflow.python.framework import convert_to_constants as convert
-
-        if not self.freezes:
-            values: Dict[Fetch, Any] = {}
-            for definition in (lambda: None, lambda: freezing.inline_calls(self.concrete, False)):
-                left = [fetch for fetch in wanted if fetch not in values]
-                if left:
-                    own = own_graph.own_graph(self.concrete, definition())
-                    values.update(own_graph.run_graph(own, present(own.graph, left), self.feeds()))
-            return values
-        function, graph_def = convert.convert_variables_to_constants_v2_as_graph(
-            self.concrete, lower_control_flow=False
-        )
-        graph = tf.Graph()
-        with graph.as_default():
-            tf.import_graph_def(graph_def, name="")
-        feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
-        with own_graph.alone(), tf.compat.v1.Session(graph=graph) as session:
-            return dict(session.run(present(graph, wanted), feeds))
+    def count_runs(self, wanted: List[Body]) -> Dict[Body, int]:
+        """How often each of these bodies runs in one run of the concrete function; without those that it does not have."""
+        counted = count_bodies(self.concrete.graph.as_graph_def(), wanted)
+        own = own_graph.own_graph(self.concrete, counted.definition)
+        results = own_graph.results_of(own, self.concrete)
+        with own_graph.alone():
+            return run_counted(own.graph, counted.counters, (own.start, own.values), results, self.feeds())
 
     def feeds(self) -> Dict[str, Any]:
         """The example input by the names of the concrete function's inputs; the rest of those are captured."""

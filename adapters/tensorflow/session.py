@@ -12,7 +12,7 @@ from ...core.records import DUPLICATE, Trace
 from ..shared.keras_model import keras_of, layer_paths
 from ..shared.refusal import CannotCount
 from .graphs import graph as tf_graph
-from .graphs.fetches import Fetch, present
+from .graphs.run_counts import Body, count_bodies, run_counted
 from .model import versions
 from .trace import Tracer, finish_trace
 
@@ -136,19 +136,26 @@ class TfSession:
         return self._trace(self._follow_recipe(self.params), (note,))
 
     def _trace(self, built: Built, notes: Tuple[str, ...] = ()) -> Trace:
-        tracer = Tracer(tf_graph.Scopes(self.scopes), lambda wanted: self._fetch(built, wanted))
+        tracer = Tracer(tf_graph.Scopes(self.scopes), lambda wanted: self._count_runs(built, wanted))
         tracer.trace(built.graph, built.outputs, built.inputs, built.gradients)
         return finish_trace(tracer, self.versions(), notes)
 
-    def _fetch(self, built: Built, wanted: List[Fetch]) -> Dict[Fetch, Any]:
-        """Values from one run with freshly initialised weights; placeholders get ones."""
+    def _count_runs(self, built: Built, wanted: List[Body]) -> Dict[Body, int]:
+        """How often these bodies run with freshly initialised weights; placeholders get ones."""
         import numpy
 
+        counted = count_bodies(built.graph.as_graph_def(), wanted)
+        graph = self.v1.Graph()
+        with built.graph.as_default():
+            start = [variable.initializer.name for variable in self.v1.global_variables()]
+        with graph.as_default():
+            self.v1.import_graph_def(counted.definition, name="")
         feeds = {
             t.name: numpy.ones([int(d) for d in t.shape], t.dtype.as_numpy_dtype)
             for t in built.inputs
             if t.op.type == "Placeholder"
         }
-        with built.graph.as_default(), self.v1.Session(graph=built.graph) as session:
-            session.run(self.v1.global_variables_initializer())
-            return dict(session.run(present(built.graph, wanted), feeds))
+        results = [
+            graph.get_operation_by_name(getattr(item, "op", item).name) for item in built.outputs + built.gradients
+        ]
+        return run_counted(graph, counted.counters, (start, {}), results, feeds)

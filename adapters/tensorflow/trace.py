@@ -1,8 +1,8 @@
 """The trace of a TensorFlow model: the live ops of its concrete function, function bodies included.
 
-Taken from the graph before anything is frozen or optimised.  Trip counts come from constant loop bounds, otherwise from
-the loop counter fetched in one run; the branch that is taken comes from a constant predicate, otherwise from the predicate
-fetched in that run.  Run statistics are not used (they stop silently at 2^20 nodes).  Python 3.6, TensorFlow 1.12 and later.
+Taken from the graph before anything is frozen or optimised.  Trip counts come from constant loop bounds, and the branch that
+is taken from a constant predicate; how often any other body runs is counted in one run, at any depth (run_counts.py).
+Run statistics are not used (they stop silently at 2^20 nodes).  Python 3.6, TensorFlow 1.12 and later.
 """
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
@@ -11,18 +11,16 @@ from ...core.records import BACKWARD, FORWARD, Op, Problem, Tensor, Trace
 from ..shared.refusal import CannotCount
 from .graphs import dilated
 from .graphs import graph as tf_graph
-from .graphs.fetches import Fetch, fetch_of
 from .graphs.frames import executions
-from .graphs.loops import (
-    Constants,
-    Frame,
-    counter_of,
-    learn,
-    strip,
-    trip_count,
-)
+from .graphs.loops import Constants, Frame, learn, strip, trip_count
+from .graphs.run_counts import Body, place_in_calls, roles_of, steps_of
 from .graphs.shapes import Bodies
 
+UNREAD = {
+    True: "how often this loop runs is not constant and could not be read from a run",
+    False: "which branch runs is not constant and could not be read from a run",
+}
+"""Why a loop's body, or a branch, is not entered."""
 LONGEST_RUN = 10000000
 """If an op would run more often than this, the model does not run to learn the shapes that its graph leaves open."""
 
@@ -35,13 +33,13 @@ def _open(tensor: Tensor) -> bool:
 
 
 class Tracer:
-    """Walks a concrete function's graph. ``run`` gives the values of fetches from one run on the example input, ``look`` the
+    """Walks a concrete function's graph. ``run`` says how often bodies ran in one run on the example input, ``look`` the
     shapes of such a run, by id and output; it is called if the graph leaves shapes open."""
 
     def __init__(
         self,
         scopes: tf_graph.Scopes,
-        run: Callable[[List[Fetch]], Dict[Fetch, Any]],
+        run: Callable[[List[Body]], Dict[Body, int]],
         look: Optional[Callable[[], Shapes]] = None,
     ) -> None:
         self.scopes = scopes
@@ -55,9 +53,10 @@ class Tracer:
         self.untaken: List[str] = []
         self.crops: List[int] = []
         self.notes: List[str] = []
-        self.wanted: List[Fetch] = []
+        self.wanted: List[Body] = []
         self.forward: Set[str] = set()
-        self.values: Dict[Fetch, Any] = {}
+        self.runs: Dict[Body, int] = {}
+        self.read = 0  # loops and branches whose runs were read
 
     def trace(self, graph: Any, outputs: List[Any], inputs: Sequence[Any] = (), gradients: Sequence[Any] = ()) -> None:
         """Record everything that runs to produce ``outputs`` of the outermost graph from ``inputs``.
@@ -71,6 +70,8 @@ class Tracer:
         if self.wanted:
             self._read()
         self._walk(graph, live, "", "", 1, (), None)
+        if self.read:
+            self.notes.append(f"{self.read} loop counts or branches were read from one run on the example input")
         self._complete()
         dropped = dilated.note(self.ops[index] for index in self.crops)
         if dropped is not None:
@@ -78,46 +79,50 @@ class Tracer:
 
     def _read(self) -> None:
         try:
-            self.values = self.run(self.wanted)
+            self.runs = self.run(self.wanted)
         except CannotCount as error:
             self.notes.append(f"no loop count and no branch was read from a run: {error}")
-        if self.values:
-            self.notes.append(f"{len(self.values)} loop counts or branches were read from one run on the example input")
 
     def _decide(self, graph: Any, live: Set[str], frame: Optional[Frame]) -> None:
-        """List the tensors to fetch: those of loops and branches outside all others that constants do not determine."""
+        """List the bodies to count: those of the loops and the branches that constants do not determine."""
         for operation in graph.get_operations():
-            if operation.name not in live:
+            if operation.name not in live or operation.type not in tf_graph.CALLS:
                 continue
-            if operation.type in ("While", "StatelessWhile"):
-                cond, body = self._bodies(operation, graph)
-                trips = trip_count(operation, cond, body, frame, self.constants)
-                if trips is not None:
-                    learn(operation, body, trips, frame, self.constants)
-                else:
-                    counter = counter_of(operation, body, frame, self.constants)
-                    if counter is not None:
-                        self._want(operation.outputs[counter[0]], frame)
-            elif operation.type in ("If", "StatelessIf", "Case", "StatelessCase"):
-                if self.constants.value(operation.inputs[0], frame) is None:
-                    self._want(operation.inputs[0], frame)
-            elif operation.type.endswith("PartitionedCall"):
-                try:
-                    (body,) = self._bodies(operation, graph)
-                except LookupError:
-                    continue  # _enter says so
-                inside = tf_graph.live_operations(tf_graph.graph_outputs(body))
-                self._decide(body, inside, Frame(operation, body, body, frame))
+            try:
+                bodies = self._bodies(operation, graph)
+            except LookupError:
+                continue  # _enter says so
+            runs = self._constant_runs(operation, bodies, frame)
+            roles = roles_of(operation.type, len(bodies))
+            if runs is None:
+                self.wanted += self._counted(operation, frame)
+            for role, body, times in zip(roles, bodies, runs or [1] * len(bodies)):
+                if times:
+                    inside = tf_graph.live_operations(tf_graph.graph_outputs(body))
+                    self._decide(body, inside, self._frame(operation, bodies, body, role, frame))
 
-    def _want(self, tensor: Any, frame: Optional[Frame]) -> None:
-        fetch = fetch_of(tensor, frame)
-        if fetch is not None and fetch not in self.wanted:
-            self.wanted.append(fetch)
+    @staticmethod
+    def _frame(operation: Any, bodies: List[Any], body: Any, role: str, outer: Optional[Frame]) -> Frame:
+        return Frame(operation, body, bodies[1] if operation.type.endswith("While") else body, outer, role)
 
-    def _value(self, tensor: Any, frame: Optional[Frame]) -> Any:
-        """The run's value of a tensor, None if it was not read."""
-        fetch = fetch_of(tensor, frame)
-        return None if fetch is None else self.values.get(fetch)
+    def _constant_runs(self, operation: Any, bodies: List[Any], frame: Optional[Frame]) -> Optional[List[int]]:
+        """How often each body runs per call, None if constants do not determine it."""
+        if operation.type.endswith("PartitionedCall"):
+            return [1]
+        if operation.type.endswith("While"):
+            trips = trip_count(operation, bodies[0], bodies[1], frame, self.constants)
+            if trips is None:
+                return None
+            learn(operation, bodies[1], trips, frame, self.constants)
+            return [trips + 1, trips]
+        taken = self.constants.value(strip(operation.inputs[0]), frame)
+        if taken is None:
+            return None
+        if operation.type.endswith("If"):
+            return [int(bool(taken)), int(not taken)]
+        last = len(bodies) - 1
+        chosen = taken if 0 <= taken <= last else last
+        return [int(index == chosen) for index in range(len(bodies))]
 
     def _bodies(self, operation: Any, graph: Any) -> List[Any]:
         names = tf_graph.attributes(operation)
@@ -207,63 +212,47 @@ class Tracer:
         except LookupError as error:
             self.problems.append(Problem(layer, operation.type, id, str(error)))
             return
-        for role, body, times in self._times(operation, bodies, id, layer, frame):
+        runs = self._runs(operation, bodies, calls, frame)
+        if runs is None:
+            self.problems.append(Problem(layer, operation.type, id, UNREAD[operation.type.endswith("While")]))
+            return
+        for role, body, times in zip(roles_of(operation.type, len(bodies)), bodies, runs):
             inner = id + "/" + (role + "/" if role else "")
-            outputs = tf_graph.graph_outputs(body)
-            live = tf_graph.live_operations(outputs)
-            if times is None:
+            live = tf_graph.live_operations(tf_graph.graph_outputs(body))
+            if times:
+                next_frame = self._frame(operation, bodies, body, role, frame)
+                self._walk(body, live, inner, layer, times, within + (id,), next_frame)
+            else:
                 self.untaken.extend(inner + op.name for op in body.get_operations() if op.name in live)
-                continue
-            loop_body = bodies[1] if operation.type.endswith("While") else body
-            next_frame = Frame(operation, body, loop_body, frame)
-            self._walk(body, live, inner, layer, calls * times, within + (id,), next_frame)
 
-    def _times(
-        self, operation: Any, bodies: List[Any], id: str, layer: str, frame: Optional[Frame]
-    ) -> List[Tuple[str, Any, Optional[int]]]:
-        """Which bodies run and how often per call: (role, graph, times), times None for one that does not run."""
-        if operation.type.endswith("PartitionedCall"):
-            return [("", bodies[0], 1)]
-        if operation.type.endswith("While"):
-            cond, body = bodies
-            trips = self._trips(operation, cond, body, frame)
-            if trips is None:
-                reason = "how often this loop runs is not constant and could not be read from a run"
-                self.problems.append(Problem(layer, operation.type, id, reason))
-                return []
-            learn(operation, body, trips, frame, self.constants)
-            return [("cond", cond, trips + 1), ("body", body, trips or None)]
-        predicate = strip(operation.inputs[0])
-        taken = self.constants.value(predicate, frame)
-        if taken is None:
-            taken = self._value(operation.inputs[0], frame)
-        if taken is None:
-            reason = "which branch runs is not constant and could not be read from a run"
-            self.problems.append(Problem(layer, operation.type, id, reason))
-            return []
-        if operation.type.endswith("If"):
-            chosen = 0 if bool(taken) else 1
-            return [(role, bodies[i], 1 if i == chosen else None) for i, role in enumerate(("then", "else"))]
-        last = len(bodies) - 1
-        chosen = int(taken) if 0 <= int(taken) <= last else last
-        return [(f"branch{i}", body, 1 if i == chosen else None) for i, body in enumerate(bodies)]
-
-    def _trips(self, operation: Any, cond: Any, body: Any, frame: Optional[Frame]) -> Optional[int]:
-        trips = trip_count(operation, cond, body, frame, self.constants)
-        if trips is not None:
-            return trips
-        counter = counter_of(operation, body, frame, self.constants)
-        if counter is None:
+    def _runs(self, operation: Any, bodies: List[Any], calls: int, frame: Optional[Frame]) -> Optional[List[int]]:
+        """How often each body runs in all of the ``calls``, None if that was not read."""
+        constant = self._constant_runs(operation, bodies, frame)
+        if constant is not None:
+            return [calls * times for times in constant]
+        bodies_counted = self._counted(operation, frame)
+        counted = [self.runs[body] for body in bodies_counted if body in self.runs]
+        if len(counted) < len(bodies_counted):
             return None
-        position, start, step = counter
-        final = self._value(operation.outputs[position], frame)
-        return None if final is None else (int(final) - start) // step
+        self.read += 1
+        if operation.type.endswith("While"):
+            (trips,) = counted
+            if calls == 1:
+                learn(operation, bodies[1], trips, frame, self.constants)
+            return [trips + calls, trips]
+        return counted if sum(counted) == calls else None
+
+    @staticmethod
+    def _counted(operation: Any, frame: Optional[Frame]) -> List[Body]:
+        """The bodies of a loop or a branch to count: the condition of a loop runs once more than its body, in each call."""
+        steps = steps_of(operation)
+        return [place_in_calls(frame, step) for step in (steps[1:] if operation.type.endswith("While") else steps)]
 
 
 def trace_function(
     concrete: Any,
     scopes: Dict[str, str],
-    run: Callable[[List[Fetch]], Dict[Fetch, Any]],
+    run: Callable[[List[Body]], Dict[Body, int]],
     versions: Dict[str, str],
     notes: Tuple[str, ...] = (),
     look: Any = None,

@@ -252,7 +252,7 @@ class TrainingTracer(Tracer):
     """Walks a training step's graph; phases and layers are those of its places."""
 
     def __init__(self, model: TrainingModel) -> None:
-        super().__init__(model.layers(), model.fetch, model.observed_shapes)
+        super().__init__(model.layers(), model.count_runs, model.observed_shapes)
         self.places = model.places()
         self._phases: dict[str, str] = {}
 

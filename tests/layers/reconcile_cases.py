@@ -58,7 +58,7 @@ def capture_tf(model, counters):
     from reconcile.adapters.tensorflow import trace as trace_tf
 
     held = tf_model.TfModel(model, Params({}))
-    trace = trace_tf.trace_function(held.concrete, held.scopes, held.fetch, tf_model.versions())
+    trace = trace_tf.trace_function(held.concrete, held.scopes, held.count_runs, tf_model.versions())
     return trace, _ledgers(counters, lambda: held)
 
 

@@ -90,6 +90,33 @@ def looped(rng: Any, shape: Shape) -> Block | None:
 
 
 @make
+def nested(rng: Any, shape: Shape) -> Block | None:
+    """A loop whose turns have a loop of their own, as often as the turn says, or a branch, in every other turn. How many turns
+    there are is known, or a value says it."""
+    width, turns, first, known = shape[-1], rng.randint(1, 3), rng.randint(0, 2), rng.random() < 0.5
+    branches = rng.random() < 0.4
+
+    def run(m: Any, x: Any) -> Any:
+        none = 0 if known else tf.reduce_sum(tf.cast(tf.equal(x, x), tf.int32)) * 0
+
+        def once(v: Any) -> Any:
+            return tf.ensure_shape(m.parts[0](v), x.shape)
+
+        def turn(i: Any, v: Any) -> Any:
+            if branches:
+                return i + 1, tf.ensure_shape(tf.cond((i + first) % 2 == 0, lambda: once(v), lambda: v), x.shape)
+            inner = tf.while_loop(lambda j, _: j < i + first, lambda j, u: (j + 1, once(u)), (none, v))[1]
+            return i + 1, tf.ensure_shape(inner, x.shape)
+
+        return tf.while_loop(lambda i, _: i < turns + none, turn, (0, x))[1]
+
+    times = sum((i + first) % 2 == 0 if branches else i + first for i in range(turns))
+    macs = prod(shape) * width * times
+    form = lambda n, t: product(macs, n or t, t)  # noqa: E731
+    return Block(f"nested_{times}{'_cond' if branches else ''}", Apply(run, parts=[L.Dense(width)]), shape, form, True)
+
+
+@make
 def mapped(rng: Any, shape: Shape) -> Block | None:
     """Row by row: in a loop, or all at once."""
     if len(shape) != 3:

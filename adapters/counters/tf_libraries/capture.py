@@ -61,7 +61,7 @@ def _walk_graph(model: TfModel) -> tuple[list[Op], Graph]:
     walk = (
         TrainingWalk(model)
         if isinstance(model, TrainingModel)
-        else InferenceWalk(model.layers(), model.fetch, model.observed_shapes)
+        else InferenceWalk(model.layers(), model.count_runs, model.observed_shapes)
     )
     walk.edges = Graph()
     walk.trace(model.concrete.graph, outputs)

@@ -1,7 +1,7 @@
 """Trip counts of while loops, computed from a TensorFlow graph: constant start, step and bound. Python 3.6, TF 1.12 and later.
 
 A loop whose condition is a conjunction of ``counter < bound`` terms runs as often as its tightest term allows, if every
-term is constant.  Any other loop's counter is fetched in one run (see trace.py).
+term is constant.  The iterations of any other loop are counted in one run (see run_counts.py).
 """
 
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
@@ -20,12 +20,14 @@ class Frame(NamedTuple):
     """A function call being traced: the call op, the function's graph, and the frame of the caller.
 
     ``body`` is the loop's body graph where the call is a While (the same as ``graph`` unless that is the condition).
+    ``role`` says which of the call's functions it is (run_counts.py).
     """
 
     call: Any
     graph: Any
     body: Any
     outer: Any  # Optional[Frame]
+    role: str
 
 
 def strip(tensor: Any) -> Any:
@@ -215,18 +217,6 @@ def step_of(body: Any, position: int, constants: Constants) -> Optional[int]:
         return constants.value(right, None)
     if right is body.inputs[position]:
         return constants.value(left, None)
-    return None
-
-
-def counter_of(call: Any, body: Any, outer: Optional[Frame], constants: Constants) -> Optional[Tuple[int, int, int]]:
-    """A loop variable that counts iterations: its position, start and step. None if the loop has none."""
-    for position in range(len(body.inputs)):
-        if body.inputs[position].dtype.base_dtype.name not in ("int32", "int64") or position >= len(body.outputs):
-            continue
-        step = step_of(body, position, constants)
-        start = constants.value(call.inputs[position], outer)
-        if step and start is not None:
-            return position, start, step
     return None
 
 

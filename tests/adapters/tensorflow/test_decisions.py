@@ -1,4 +1,4 @@
-"""What decides which ops run is read from constants, even where a function computes it, else from one run; else it is named."""
+"""How often ops run is read from constants, even where a function computes it, else counted in one run; else it is named."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def traced(function):
 
     def run(wanted):
         runs.append(wanted)
-        return model.fetch(wanted)
+        return model.count_runs(wanted)
 
     return trace_function(model.concrete, model.scopes, run, {}), len(runs)
 
@@ -97,12 +97,99 @@ def test_inside_a_call_the_same_run_decides(first, expected):
     assert (trace.problems, products(trace), taken) == ((), expected, 1)
 
 
-def test_where_nothing_decides_the_op_is_named():
-    """Inside a branch that is chosen by data nothing can be fetched."""
-    trace, _ = traced(lambda x: tf.cond(tf.reduce_sum(x) < 99, lambda: by_the_input(x, 3.0), lambda: x))
-    assert [p.op for p in trace.problems] == ["StatelessIf", "StatelessIf"]
-    assert {p.reason for p in trace.problems} == {"which branch runs is not constant and could not be read from a run"}
-    assert products(trace) == 0
+def by_value(x, number):
+    """A number that only a run knows."""
+    return tf.cast(tf.reduce_sum(x * 0), tf.int32) + number
+
+
+def times(x, count, change=lambda i, y: y @ tf.ones((WIDE, WIDE)) * 0.1):
+    """What is changed so many times, in a loop."""
+    return tf.while_loop(
+        lambda i, _: i < count, lambda i, y: (i + 1, tf.ensure_shape(change(i, y), (1, WIDE))), (0, x)
+    )[1]
+
+
+def loop_in_a_loop(x):
+    return times(x, 4, times_of_turn)
+
+
+def times_of_turn(i, x):
+    return times(x, i)
+
+
+def loop_in_a_loop_by_value(x):
+    return times(x, by_value(x, 4), lambda i, y: times(y, by_value(y, 2) + i))
+
+
+def loop_three_deep(x):
+    return times(x, 3, lambda i, y: times(y, i + 1, times_of_turn))
+
+
+def loop_in_a_condition(x):
+    """Whether the loop goes on is asked four times."""
+
+    def more(i, y):
+        return tf.cast(i, tf.float32) + tf.reduce_sum(times(y, i)) * 0 < 3
+
+    return tf.while_loop(more, lambda i, y: (i + 1, y), (0, x))[1]
+
+
+def branch_in_a_loop(x):
+    return times(x, 5, lambda i, y: chosen(i % 2 == 0, y))
+
+
+def cases_in_a_loop(x):
+    """The last case is that of any number beyond: 0 1 2 3 4 5 have 0, 1, 2, 2, 2 and 2 products."""
+    product = lambda y: y @ tf.ones((WIDE, WIDE))  # noqa: E731
+    return times(x, 6, lambda i, y: tf.switch_case(i, [lambda: y, lambda: product(y), lambda: product(product(y))]))
+
+
+def branch_in_a_branch(x):
+    return tf.cond(tf.reduce_sum(x) < 99, lambda: by_the_input(x, 3.0), lambda: x)
+
+
+def loop_of_an_unused_result(x):
+    """A loop runs whole, whichever of its results is used."""
+    wide = (1, WIDE)
+    return tf.while_loop(
+        lambda i, *_: i < by_value(x, 3), lambda i, y, z: (i + 1, y, tf.ensure_shape(times(z, i), wide)), (0, x, x)
+    )[1]
+
+
+def calls_of_one_function(x):
+    """Each call has turns of its own: 2 + 3."""
+    inner = tf.function(lambda y, n: times(y, by_value(y, 0) + n))
+    return inner(inner(x, 2), 3)
+
+
+def no_turn(x):
+    return times(x, by_value(x, 0), times_of_turn)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (loop_in_a_loop, 0 + 1 + 2 + 3),
+        (loop_in_a_loop_by_value, 2 + 3 + 4 + 5),
+        (loop_three_deep, 0 + (0 + 1) + (0 + 1 + 2)),
+        (loop_in_a_condition, 0 + 1 + 2 + 3),
+        (branch_in_a_loop, 3),
+        (cases_in_a_loop, 0 + 1 + 4 * 2),
+        (branch_in_a_branch, 1),
+        (loop_of_an_unused_result, 0 + 1 + 2),
+        (calls_of_one_function, 2 + 3),
+        (no_turn, 0),
+    ],
+)
+def test_at_any_depth_one_run_counts_what_constants_do_not_decide(function, expected):
+    trace, taken = traced(function)
+    assert (trace.problems, products(trace), taken) == ((), expected, 1)
+
+
+def test_branches_that_ran_more_or_less_often_than_their_choice_are_named():
+    model = TfModel(Pair(lambda: branch_in_a_loop, 1, WIDE), pairs.Params({}))
+    trace = trace_function(model.concrete, model.scopes, lambda wanted: dict.fromkeys(wanted, 2), {})
+    assert [p.op for p in trace.problems] == ["StatelessIf"]
 
 
 def test_a_value_that_tensorflow_refuses_to_compute_is_unknown():

@@ -27,7 +27,7 @@ class Pair(pairs.Pair):
 def trace_call(make, *shape):
     """The model of a call, and its trace."""
     model = TfModel(Pair(make, *shape), pairs.Params({}))
-    return model, trace_function(model.concrete, model.scopes, model.fetch, {}, look=model.observed_shapes)
+    return model, trace_function(model.concrete, model.scopes, model.count_runs, {}, look=model.observed_shapes)
 
 
 def model_of(make, *shape, optimizer="sgd", standard=False, **options):
