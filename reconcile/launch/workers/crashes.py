@@ -44,10 +44,16 @@ def refuse_model(sentence: str, folder: Path, declined: str = "") -> Refused:
         handle, log = tempfile.mkstemp(prefix="reconcile-", suffix=".log", dir=LOGS)
         os.close(handle)
         shutil.copyfile(folder / "worker.log", log)
-        printed = Path(log).read_bytes()[-PRINTED:].decode("utf-8", errors="replace")
+        printed = _read_end(Path(log), PRINTED)
     except OSError:  # without room for the log, the sentence must do
         return Refused(sentence, declined)
     return Refused(sentence, declined, printed, log)
+
+
+def _read_end(path: Path, length: int) -> str:
+    with path.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - length))
+        return file.read().decode("utf-8", errors="replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +66,7 @@ class Log:
     @classmethod
     def read(cls, folder: Path, late: bool) -> Log:
         """Read a log. The thread that crashed writes its stack first; in a hang the main thread matters, which is last."""
-        with (folder / "worker.log").open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - END))
-            text = file.read().decode("utf-8", errors="replace")
+        text = _read_end(folder / "worker.log", END)
         output, _, stacks = text.partition("Fatal Python error: ")
         threads = stacks.split("\n\n")
         frames = [f for t in (reversed(threads) if late else threads) for f in STACK.findall(t)]

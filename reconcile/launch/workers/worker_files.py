@@ -12,7 +12,7 @@ from typing import Any
 
 from ...core.errors import UsageError
 from ...core.records import Ledger, Trace, from_json
-from ...core.user_files import regular
+from ...core.user_files import PART, PARTS, regular
 
 META: Mapping[str, type] = {
     "name": str, "params": dict, "layers": list, "notes": list, "published": list, "doc": str, "source": str,
@@ -115,6 +115,8 @@ def _text(folder: Path, name: str) -> str | None:
     path = folder / name
     try:
         regular(path)
+        if path.stat().st_size > PART * PARTS:
+            raise _refuse_damaged(name, "it is too large")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None

@@ -57,6 +57,14 @@ DAMAGES: list[dict[str, Any]] = [{"schema": 0}, {"entries": 7}, {"entries": [{"x
 CHANGED = [{**LEDGER, **damage} for damage in DAMAGES]
 
 
+def test_a_file_that_fills_no_memory_is_refused(tmp_path: Path) -> None:
+    """64 GiB of nothing, which take no room on the disk."""
+    (tmp_path / "refused.json").touch()
+    os.truncate(tmp_path / "refused.json", 64 << 30)
+    with pytest.raises(UsageError, match="is damaged"):
+        worker_files.refusal(tmp_path)
+
+
 @pytest.mark.parametrize("text", [*NOT_JSON, *OTHER_JSON, *(json.dumps(data).encode() for data in CHANGED)])
 def test_a_damaged_record_fails_its_task_alone(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "thop.json").write_bytes(text)
