@@ -7,7 +7,6 @@ import importlib
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -28,17 +27,6 @@ OF_A_TABLE = {"row", "readings", "numbers", "by chance", "evidence"}
 def rows(folder: Path) -> list[dict[str, str]]:
     with (folder / "audit.csv").open(newline="") as file:
         return list(csv.DictReader(file))
-
-
-def test_figures_of_torchvision_that_classify_are_multiply_adds() -> None:
-    found = rows(TORCHVISION)
-    assert len(found) == 166
-    classify = [row for row in found if "." not in row["model"].partition("(")[0]]
-    assert Counter((row["verdict"], row["unit"]) for row in classify) == {("explained", "MAC"): 115}
-    for row in classify:
-        assert row["claim"] == "GFLOPS"
-        digits = len(row["figure"].partition(".")[2])
-        assert f"{int(row['number']) / 1e9:.{digits}f}" == row["figure"]
 
 
 def test_the_figures_of_timm() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,6 +121,7 @@ def test_matmul_init_from_a_run(tmp_path: Path) -> None:
     assert search("matmul_init", figure("7200"), sources).matches
 
 
+GRU = data.request()
 RECIPES = tuple(
     name for name, counter in known_counters().items() if counter.recipe and counter.family == "tf.profiler"
 )
@@ -157,6 +159,11 @@ def far(sources: object) -> bool:
     return False
 
 
+def gathered(stub: Stub, *folders: Path, request: RunRequest = GRU, **more: Any) -> tuple[Any, Any]:
+    """What is gathered of a model with this stub, for a figure that nothing comes close to unless told otherwise."""
+    return gather(request, folders, **{"close": far, "take": stub, "take_at": stub.at, **more})
+
+
 def own(*names: str) -> set[str]:
     """The counters that run here, of these frameworks, when nothing comes close."""
     return {
@@ -167,7 +174,7 @@ def own(*names: str) -> set[str]:
 
 
 def test_a_run_and_everything_saved(stub: Stub) -> None:
-    sources, _ = gather(data.request(), (data.SAVED,), close=far, take=stub, take_at=stub.at)
+    sources, _ = gathered(stub, data.SAVED)
     # The saved baseline of this very run is not looked at twice.
     assert [s.name for s in sources].count("current") == 1
     assert {"tf-1.12", "tf-2.3.1", "torch-1.10.1-thop-2001"} <= {s.name for s in sources}
@@ -175,21 +182,21 @@ def test_a_run_and_everything_saved(stub: Stub) -> None:
 
 
 def test_nothing_runs_where_saved_data_comes_close(stub: Stub, tmp_path: Path) -> None:
-    gather(data.request(), (data.SAVED,), take=stub, take_at=stub.at)
+    gathered(stub, data.SAVED, close=bool)
     assert (stub.traced, stub.asked) == ([], [])
     gather(data.request(units="128"), (data.SAVED,), take=stub, take_at=stub.at)  # saved with other parameters
     assert (len(stub.traced), stub.asked) == (1, [])
 
 
 def test_no_counter_runs_where_the_traces_come_close(stub: Stub, tmp_path: Path) -> None:
-    (source,), notes = gather(data.request(), (tmp_path,), take=stub, take_at=stub.at)
+    (source,), notes = gathered(stub, tmp_path, close=bool)
     assert ([r.device for r in stub.traced], stub.asked, notes) == (["meta"], [], ())
     assert (len(source.collected.traces), source.collected.ledgers) == (2, ())
 
 
 def test_every_counter_that_runs_here_is_read(stub: Stub, tmp_path: Path) -> None:
     """Those that run unasked, and every other one, on the device that was asked for: a counter may count meta otherwise."""
-    (source,), notes = gather(data.request(), (tmp_path,), close=far, take=stub, take_at=stub.at)
+    (source,), notes = gathered(stub, tmp_path)
     (asked,) = stub.asked
     assert (asked.device, asked.trace) == (RunRequest().device, False)
     assert set(asked.counters) == own("tf", "torch")
@@ -209,10 +216,10 @@ def test_the_counters_of_a_large_model_run_on_request(
     stub: Stub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("reconcile.products.decode.runs.LITTLE", 124_904_959)  # gru_demo multiplies one more
-    _, notes = gather(data.request(), (tmp_path,), close=far, take=stub, take_at=stub.at)
+    _, notes = gathered(stub, tmp_path)
     assert stub.asked == []
     assert [name for name in own("tf", "torch") if name not in notes[0]] == []
-    gather(data.request(), (tmp_path,), thorough=True, close=far, take=stub, take_at=stub.at)
+    gathered(stub, tmp_path, thorough=True)
     assert set(stub.asked[0].counters) == own("tf", "torch")
 
 
@@ -226,21 +233,21 @@ def test_a_model_that_meta_refuses_runs_as_it_is_asked_to(stub: Stub, tmp_path: 
 
 
 def test_every_recipe_is_read_on_request(stub: Stub, tmp_path: Path) -> None:
-    gather(data.request(), (tmp_path,), thorough=True, close=far, take=stub, take_at=stub.at)
+    gathered(stub, tmp_path, thorough=True)
     assert sorted(name for r in stub.asked[1:] for name in r.counters) == sorted(RECIPES)
     assert RECIPES
 
 
 def test_recipes_end_where_one_comes_close(stub: Stub, tmp_path: Path) -> None:
     close = lambda sources: len(sources) == 3  # noqa: E731
-    gather(data.request(), (tmp_path,), thorough=True, close=close, take=stub, take_at=stub.at)
+    gathered(stub, tmp_path, thorough=True, close=close)
     assert [r.counters for r in stub.asked[1:]] == [(name,) for name in RECIPES[:2]]
 
 
 def test_a_recipe_that_does_not_run_is_told(tmp_path: Path) -> None:
     lost = Missing(RECIPES[0], "tf", State.FAILED, "AttributeError: no")
     stub = Stub(fresh(), replace(fresh(), traces=(), ledgers=(lost,)))
-    sources, notes = gather(data.request(), (tmp_path,), thorough=True, close=far, take=stub, take_at=stub.at)
+    sources, notes = gathered(stub, tmp_path, thorough=True)
     assert len(sources) == 1
     names = ", ".join([RECIPES[0]] * len(RECIPES))  # the stub's answer to each
     assert notes == (f"current: {names} (tf): AttributeError: no.",)
@@ -260,13 +267,13 @@ def test_recipes_of_a_framework_that_is_not_there_are_not_run(tmp_path: Path) ->
     lost = tuple(Missing(x.counter, "tf", State.SKIPPED, "absent") for x in fresh().ledgers if x.framework == "tf")
     kept = tuple(x for x in fresh().ledgers if x.framework == "torch")
     stub = Stub(replace(fresh(), ledgers=(*lost, *kept)))
-    gather(data.request(), (tmp_path,), thorough=True, close=far, take=stub, take_at=stub.at)
+    gathered(stub, tmp_path, thorough=True)
     assert len(stub.asked) == 1
 
 
 def test_a_recipe_needs_a_pair(stub: Stub) -> None:
     mine = RunRequest(factories={"tf": "net:make"})
-    _, (note,) = gather(mine, (data.SAVED,), thorough=True, close=far, take=stub, take_at=stub.at)
+    _, (note,) = gathered(stub, data.SAVED, request=mine, thorough=True)
     assert len(stub.asked) == 1
     assert [name for name in RECIPES if name not in note] == ["tf.profiler@frozen_pb"]  # which any model has
     assert "which needs a pair: see `reconcile zoo new`" in note
@@ -283,9 +290,7 @@ def test_named_environments_only(stub: Stub) -> None:
 
 
 def test_named_counters_only(stub: Stub) -> None:
-    sources, _ = gather(
-        replace(data.request(), counters=("thop",)), (data.SAVED,), thorough=True, close=far, take=stub, take_at=stub.at
-    )
+    sources, _ = gathered(stub, data.SAVED, request=replace(GRU, counters=("thop",)), thorough=True)
     assert [request.counters for request in stub.asked] == [("thop",)]  # neither a recipe nor another counter
     saved_counters = {ledger.counter for s in sources if s.remark for ledger in s.collected.ledgers}  # type: ignore[union-attr]
     assert saved_counters == {"thop"}
@@ -298,7 +303,7 @@ def test_a_named_counter_runs_where_saved_data_lacks_it(
     monkeypatch.setattr("reconcile.products.decode.runs.ensure", lambda *_: tmp_path / "python")
     for counter, runs in (("thop", 0), ("torchinfo", 1)):
         asked = replace(data.request(), counters=(counter,))
-        gather(asked, (data.SAVED,), ["torch-1.10.1-thop-2001"], thorough=True, close=far, take=stub, take_at=stub.at)
+        gathered(stub, data.SAVED, request=asked, names=["torch-1.10.1-thop-2001"], thorough=True)
         assert [request.counters for request in stub.asked] == [(counter,)] * runs
 
 
@@ -346,7 +351,7 @@ def test_saved_data_alone(stub: Stub, tmp_path: Path) -> None:
 def test_what_failed_is_told_and_the_saved_data_stands() -> None:
     lost = tuple(Missing(x.counter, x.framework, State.SKIPPED, "not installed") for x in fresh().ledgers)
     stub = Stub(replace(fresh(), traces=(), ledgers=lost))
-    sources, notes = gather(data.request(), (data.SAVED,), close=far, take=stub, take_at=stub.at)
+    sources, notes = gathered(stub, data.SAVED)
     notes = tuple(note for note in notes if "not installed" in note)
     by_framework = {f: [x.counter for x in fresh().ledgers if x.framework == f] for f in ("tf", "torch")}
     assert notes == tuple(f"current: {', '.join(names)} ({f}): not installed." for f, names in by_framework.items())

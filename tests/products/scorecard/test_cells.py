@@ -146,27 +146,6 @@ def test_what_ran_forward_has_a_closed_form(family: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    ("counter", "family", "layer", "text"),
-    [
-        ("thop", "dense", "einsum_dense", "zero"),  # no module
-        ("thop", "transposed", "transposed2d_no_bias", "4 times"),  # stride 2: four outputs per input, kernel 2
-        ("flop_counter", "recurrent", "lstm", "zero"),
-        ("thop", "control", "two_parents", "9 times"),  # three paths: three hooks, each sum added three times
-        (PROFILER, "dense", "dense", "exact"),
-        (PROFILER, "recurrent", "gru", "zero"),  # the body of a While; what it counts never ran
-        ("tf.profiler@frozen", "recurrent", "gru", "4/35 counted"),  # 1 of 5 steps, 4 inputs of 4 + 3
-        ("calflops", "recurrent", "gru", "exact"),
-        ("onnx_tool", "transposed", "transposed2d_gaps", "27/4 times"),  # as thop, but 3 outputs in place of 4 inputs
-        ("tf.profiler@runmeta", "recurrent", "gru", "6/5 times"),  # five steps and one more that no output depends on
-    ],
-)
-def test_known_cells(counter: str, family: str, layer: str, text: str) -> None:
-    cell = BOARD.cell(f"family_{family}", layer, "forward", counter)
-    assert cell is not None
-    assert score.text(cell) == text
-
-
 def same(cell: Cell) -> Cell:
     """Without the names of rules: those of a graph's nodes depend on what else ran in the process."""
     return replace(cell, rules=())

@@ -13,7 +13,7 @@ import pytest
 from reconcile.products.sweep import cell
 from reconcile.products.sweep.outcome import refused_outcome
 from tests.products.sweep.conftest import Sweep
-from tests.products.sweep.fakes import answer, counter, outcome
+from tests.products.sweep.fakes import answer
 
 
 def test_a_page_two_tables_and_a_report_each(sweep: Sweep, tmp_path: Path) -> None:
@@ -48,26 +48,6 @@ def test_one_definition_in_the_frameworks_of_the_command(sweep: Sweep, tmp_path:
         assert done.stderr == f"Error: frameworks are some of tf, torch, jax, not '{', '.join(wrong.split(','))}'.\n"
 
 
-@pytest.mark.parametrize(
-    ("codes", "found"), [((0, 0), 0), ((0, 2), 2), ((2, 3), 3), ((3, 1), 1), ((2, 0), 2), ((1, 2), 1)]
-)
-def test_the_exit_code_is_the_worst(
-    sweep: Sweep, monkeypatch: pytest.MonkeyPatch, codes: tuple[int, int], found: int
-) -> None:
-    left = dict(zip(("a.make", "b.make"), codes, strict=True))
-
-    def ends(text: str) -> str:
-        said = json.loads(answer(text))
-        name = said["outcome"]["name"]
-        said["outcome"] = outcome(name, counter(), exit_code=left[name])
-        if left[name] == 2:
-            said["outcome"] = {**refused_outcome(name, {"tf": "no", "torch": "no"}), "exit_code": 2}
-        return json.dumps(said)
-
-    monkeypatch.setattr(cell, "run_cell", ends)
-    assert sweep("a:make", "b:make").exit_code == found
-
-
 def test_that_nobody_listens_any_more_ends_no_sweep(
     sweep: Sweep, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -90,7 +70,8 @@ def test_what_a_model_says_of_itself_is_shown_and_does_nothing(sweep: Sweep, mon
         )
 
     monkeypatch.setattr(cell, "run_cell", hostile)
-    assert sweep("torch=net:make").stderr == "net.make: refused in PyTorch: \\x1b[2J\\nall is well\n"
+    done = sweep("torch=net:make")
+    assert (done.exit_code, done.stderr) == (2, "net.make: refused in PyTorch: \\x1b[2J\\nall is well\n")
 
 
 @pytest.mark.parametrize(

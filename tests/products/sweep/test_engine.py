@@ -92,15 +92,6 @@ def test_what_is_finished_is_not_run_again(tmp_path: Path, ran: Callable[[], lis
     assert ran() == [*NAMES, "e", "a"]
 
 
-def test_another_key_or_a_file_that_cannot_be_read_is_run_again(tmp_path: Path, ran: Callable[[], list[str]]) -> None:
-    sweep(tmp_path / "out", ["a", "b", "c"])
-    place = tmp_path / "out" / "cells"
-    (place / "a.json").write_text((place / "a.json").read_text()[:50])
-    (place / "b.json").write_text((place / "b.json").read_text().replace("key of b", "another"))
-    sweep(tmp_path / "out", ["a", "b", "c"])
-    assert ran() == ["a", "b", "c", "a", "b"]
-
-
 def test_a_cell_that_was_ended_from_outside_is_tried_once_more(tmp_path: Path, ran: Callable[[], list[str]]) -> None:
     tries: list[str] = []
 

@@ -225,16 +225,11 @@ def test_a_library_lists_one_class_per_architecture(folder: Path, monkeypatch: p
         del sys.modules[name]
 
 
-def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "remedy"), [("transformers", "install it"), ("timm", r"add --environment timm\.$")])
+def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch, name: str, remedy: str) -> None:
     monkeypatch.setattr(listing, "is_there", lambda _name, _paths: False)
-    with pytest.raises(UsageError, match=r"^transformers is not installed in this environment: install it"):
-        listing.cells_of("transformers")
-
-
-def test_a_library_that_an_environment_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "is_there", lambda _name, _paths: False)
-    with pytest.raises(UsageError, match=r"^timm is not installed in this environment: add --environment timm\.$"):
-        listing.cells_of("timm")
+    with pytest.raises(UsageError, match=f"^{name} is not installed in this environment: {remedy}"):
+        listing.cells_of(name)
 
 
 LISTER = """

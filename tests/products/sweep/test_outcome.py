@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reconcile.core.causes import State
+from reconcile.core.conventions import ALL, MATMUL
 from reconcile.core.errors import Refused, UsageError
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected
@@ -17,6 +18,7 @@ from reconcile.launch.request import RunRequest
 from reconcile.products.sweep import cell
 from reconcile.products.sweep.cells import Cell, Manner, request_of
 from reconcile.products.sweep.outcome import outcome_of
+from tests.engine.test_completeness import K, M, N, settled
 from tests.report import samples
 
 BOTH = {"tf": "net:make", "torch": "net:make"}
@@ -44,6 +46,13 @@ def test_what_has_no_number_says_why() -> None:
     assert [trace for trace in found["traces"] if trace["work"] is None and trace["reason"]], found["traces"]
     assert found["open"]
     assert found["exit_code"] == 1
+
+
+def test_a_sweep_has_a_total_where_there_is_one() -> None:
+    for convention, total in ((MATMUL, 2 * M * K * N), (ALL, None)):
+        row = outcome_of("m", settled(convention), {})["traces"][0]
+        assert row["work"] == total
+        assert row["totals"] == {"matmul": 2 * M * K * N}
 
 
 def said(monkeypatch: pytest.MonkeyPatch, folder: Path, run: Run, manner: Manner = PLAIN) -> dict[str, Any]:

@@ -6,10 +6,13 @@ import csv
 import io
 import re
 
+import pytest
+
 from reconcile.core.atomic import safe
 from reconcile.products.sweep.engine import Finished
 from reconcile.products.sweep.page import costs, describe_sweep, to_csv, verdict
 from reconcile.report.document.markdown import to_markdown
+from tests.core.test_table import FORMULA, ODD, SHOWN, cells
 from tests.products.sweep.fakes import BETWEEN, LOST, counter, outcome
 
 COST = {"wall_s": 12.34, "peak_bytes": 3 << 29}
@@ -156,3 +159,12 @@ def test_a_reason_once_with_all_the_models_that_it_is_true_of() -> None:
     assert rows[0] == [f"not run: {missing}.", "2", "A, B"]
     assert sorted(row[2] for row in rows[1:]) == [r"b\|Net", "c", "e"]
     assert "not reconciled:" not in to_markdown(describe_sweep([CLEAN]))
+
+
+@pytest.mark.parametrize(
+    ("name", "why", "shown"), [(FORMULA, "+1", (f"'{FORMULA}", "'+1")), (ODD, ODD, (SHOWN, SHOWN))]
+)
+def test_a_sweep_names_nothing_that_is_a_formula(name: str, why: str, shown: tuple[str, str]) -> None:
+    outcome = {"name": name, "refused": {"": why}, "traces": [], "counters": [], "exit_code": 2}
+    row = cells(to_csv([Finished(outcome, {})]))[1]
+    assert (row[0], row[-1]) == shown
