@@ -58,3 +58,16 @@ def count_llm(llm: Commands, tmp_path: Path) -> Callable[..., Done]:
         return llm("llm", str(file), *words)
 
     return run
+
+
+@pytest.fixture
+def llm_page(count_llm: Callable[..., Done]) -> Callable[..., dict[str, Any]]:
+    """``llm_page(configuration, *words)``: the page that it prints as JSON."""
+
+    def run(configuration: dict[str, Any], *words: str) -> dict[str, Any]:
+        done = count_llm(configuration, *words, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        page: dict[str, Any] = json.loads(done.stdout)
+        return page
+
+    return run

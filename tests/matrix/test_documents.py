@@ -27,23 +27,16 @@ OTHER_TESTS = ("cli.md", "corrections.md", "formula.md", "llm.md", "olmoearth.md
 PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in OTHER_TESTS}
 ELSEWHERE = {
     r"reconcile sweep transformers( --pass training)?$": "transformers",
-    r"reconcile run --torch transformers:": "transformers",
-    r"reconcile sweep diffusers$": "diffusers",
+    r"reconcile run --torch transformers:": "transformers", r"reconcile sweep diffusers$": "diffusers",
     r"reconcile sweep keras\.applications$": "keras",
     r"reconcile sweep keras\.applications --frameworks tf,torch,jax ": "keras-backends",
-    r"reconcile sweep keras\.applications --dask ": "sweep",
-    r"reconcile sweep (timm|torchvision) ": "libraries",
-    r"reconcile zoo gallery$": "gallery",
-    r"reconcile zoo scorecard$": "scorecard",
-    r"reconcile matrix --model gru_demo$": "matrix",
-    r"pip install 'flop-reconcile\[\w+\]'$": "demo",
-    r"pip install -e mine$": "test",
-    r"reconcile counter (conform|draft) mine$": "test",
-    r"reconcile run --jax ": "matrix",
-    r"reconcile run --torch (titan|olmo):": "fresh",
-    r"reconcile llm config\.json ": "llm",
+    r"reconcile sweep keras\.applications --dask ": "sweep", r"reconcile sweep (timm|torchvision) ": "libraries",
+    r"reconcile zoo gallery$": "gallery", r"reconcile zoo scorecard$": "scorecard",
+    r"reconcile matrix --model gru_demo$": "matrix", r"pip install 'flop-reconcile\[\w+\]'$": "demo",
+    r"pip install -e mine$": "test", r"reconcile counter (conform|draft) mine$": "test", r"reconcile run --jax ": "matrix",
+    r"reconcile run --torch (titan|olmo):": "fresh", r"reconcile llm config\.json ": "llm",
     r"reconcile mfu .*--config config\.json": "llm",
-}
+}  # fmt: skip
 """What takes half an hour, or has to install something: the target of the Makefile that does so, or does the same."""
 
 TORCH = "from torch import nn\n\n\n"
@@ -145,28 +138,20 @@ COUNTED = (ROOT / "tests" / "products" / "kernels" / "mixed.csv").read_text()
 RANKS, RING, _SHARDED, THREADS = (part.partition("```")[0] for part in PAGES["ranks.md"].split("```python\n")[1:])
 PAIR = (ROOT / "model_zoo" / "conv1x1.py").read_text()
 FILES = {
-    r"--torch net:Net ": {"net.py": NET},
-    r"--torch net:make --input (ids=|input_ids=)": {"net.py": TOKENS},
-    r"--pass (prefill|decode)": {"net.py": DECODER},
-    r"--torch net:make$": {"net.py": BOTH},
+    r"--torch net:Net ": {"net.py": NET}, r"--torch net:make --input (ids=|input_ids=)": {"net.py": TOKENS},
+    r"--pass (prefill|decode)": {"net.py": DECODER}, r"--torch net:make$": {"net.py": BOTH},
     r"--torch net:make --input (1,3,|8,3,)": {"net.py": IMAGES},
-    r"--tf net_tf:make": {"net.py": WITH_INPUT, "net_tf.py": NET_TF},
-    r"--tf mine:": {"mine.py": f"{TF}\n\n{PLAIN}"},
+    r"--tf net_tf:make": {"net.py": WITH_INPUT, "net_tf.py": NET_TF}, r"--tf mine:": {"mine.py": f"{TF}\n\n{PLAIN}"},
     r"--torch package\.module:make": {"package/__init__.py": "", "package/module.py": TOKENS},
-    r"--torch mynet:make": {"mynet.py": BILLIONS},
-    r"--torch encoder:make": {"encoder.py": ENCODER},
-    r"--model \./net\.py": {"net.py": PAIR},
-    r"reconcile audit claims\.csv": {"claims.csv": CLAIMS},
-    r"--tf net:compiled ": {"net.py": COMPILED},
-    r"--torch shared:": {"shared.py": RANKS},
-    r"--torch ring:": {"ring.py": RING},
-    r"--torch threads:": {"threads.py": THREADS},
+    r"--torch mynet:make": {"mynet.py": BILLIONS}, r"--torch encoder:make": {"encoder.py": ENCODER},
+    r"--model \./net\.py": {"net.py": PAIR}, r"reconcile audit claims\.csv": {"claims.csv": CLAIMS},
+    r"--tf net:compiled ": {"net.py": COMPILED}, r"--torch shared:": {"shared.py": RANKS},
+    r"--torch ring:": {"ring.py": RING}, r"--torch threads:": {"threads.py": THREADS},
     r"torchrun .*train\.py": {"train.py": TOGETHER},
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
     r"--ncu net\.csv": {"net.py": files(PAGES["kernels.md"])["net.py"], "net.csv": COUNTED},
-    r"reconcile mfu ": files(PAGES["mfu.md"]),
-    r"--torch (deployed:make|lenet:|readme:)": files(PAGES["decode.md"]),
-}
+    r"reconcile mfu ": files(PAGES["mfu.md"]), r"--torch (deployed:make|lenet:|readme:)": files(PAGES["decode.md"]),
+}  # fmt: skip
 """What a reader of these commands has."""
 MADE = {
     r"net\.pt2": """
@@ -242,21 +227,11 @@ SECTIONS = sections()
 
 
 MINUTES = (
-    "Count a model of your own",
-    "A script as it is",
-    "Report a bug of a counter",
-    "Count all sizes at once",
-    "Upgrade a framework, or check a published figure",
-    "A figure that a counter prints in its README",
-    "The same network otherwise",
-    "Use the zoo",
-    "Correct the alignment",
-    "A disclosure of training operations",
-    "What your modules see",
-    "One command",
-    "Real processes",
-    "Threads with such numbers",
-)
+    "Count a model of your own", "A script as it is", "Report a bug of a counter", "Count all sizes at once",
+    "Upgrade a framework, or check a published figure", "A figure that a counter prints in its README",
+    "The same network otherwise", "Use the zoo", "Correct the alignment", "A disclosure of training operations",
+    "What your modules see", "One command", "Real processes", "Threads with such numbers",
+)  # fmt: skip
 """Headings of sections that take up to a minute each: other tests run these commands on smaller models."""
 
 

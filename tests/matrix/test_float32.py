@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from reconcile.cli import cli
+from tests.matrix.reports import report_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
 
@@ -23,15 +21,11 @@ FIRST, SECOND, THIRD = 3 * 63 * 63 * 17 * 9 * 3, 3 * 61 * 61 * 19 * 9 * 17, 3 * 
 """A batch of 3: outputs x kernel x channels."""
 
 
-def test_a_total_of_january_2020_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_total_of_january_2020_is_explained(tmp_path: Path) -> None:
     numpy = pytest.importorskip("numpy")
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "rounded.py").write_text(NET)
-    words = ["run", "--torch", "rounded:make", "--input", "3,3,65,65", "--counter", "thop", "--out", "out"]
-    result = CliRunner().invoke(cli, [*words, "--environment", "torch-1.10.1-thop-2001"])
-    assert result.exit_code == 0, result.output
-    (report,) = (tmp_path / "out").glob("*.json")
-    (ledger,) = json.loads(report.read_text())["ledgers"]
+    words = ("--torch", "rounded:make", "--input", "3,3,65,65", "--counter", "thop")
+    (ledger,) = report_of(tmp_path, *words, "--environment", "torch-1.10.1-thop-2001")["ledgers"]
     total = numpy.zeros(1, numpy.float32)
     for macs in (FIRST, SECOND, THIRD):
         total += numpy.array([macs], numpy.float32)

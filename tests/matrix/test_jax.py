@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import Result
 
-from reconcile.cli import cli
 from reconcile.core.records import Trace, from_json
-from reconcile.launch.environments import definitions as environments
-from reconcile.launch.environments.provision import ensure
 from reconcile.work import UnknownWork, Work, work_of
-from tests.programs import output_of
+from tests.matrix.reports import found_in, python_of, run_here
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
-ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = Path(__file__).with_name("jax.toml")
 NAMES = ("jax", "jax-0.12")
 MODELS = Path(__file__).with_name("jax_models.py")
@@ -28,10 +24,8 @@ EACH = ROWS * WIDTH
 
 @pytest.fixture(scope="module", params=NAMES)
 def traces(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
-    python = ensure(environments.load(ENVIRONMENTS)[request.param])
-    file = tmp_path_factory.mktemp("jax") / "traces.json"
-    output_of(MODELS, file, python=python, folder=file.parent, JAX_PLATFORMS="cpu")
-    return {name: from_json(text) for name, text in json.loads(file.read_text()).items()}
+    found = found_in(python_of(request.param, ENVIRONMENTS), MODELS, tmp_path_factory.mktemp("jax"))
+    return {name: from_json(text) for name, text in found.items()}
 
 
 def by_layer(trace: Trace) -> dict[str, Work]:
@@ -121,14 +115,6 @@ def test_what_is_added_in_place_is_unknown_by_name(traces: dict[str, Trace]) -> 
         work_of(op)
 
 
-def test_every_program_is_checked(traces: dict[str, Trace]) -> None:
-    others = "scopes with_nnx with_linen huge while_of_data while_of_an_argument cond_of_data callback added_in_place"
-    assert {name for name in traces if " " not in name} == {*WHOLE, *others.split()}
-    assert {name for name in traces if " " in name} == {
-        f"{name} {opt}" for name in (*STEPS, "only_an_input") for opt in UPDATES
-    }
-
-
 def by_phase(trace: Trace) -> dict[str, int]:
     """Multiply-adds."""
     found: dict[str, int] = {}
@@ -180,19 +166,20 @@ def test_a_model_without_parameters_has_forward_and_loss(traces: dict[str, Trace
     assert note.startswith("nothing to train")
 
 
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *args: str, environment: str = "jax") -> tuple[int, str]:
-    monkeypatch.chdir(folder)
+def run(folder: Path, *args: str, environment: str = "jax") -> tuple[Result, dict[str, Any]]:
     (folder / "jax_models.py").write_text(MODELS.read_text())
-    words = ["run", "--out", "out", "--environments", str(ENVIRONMENTS), "--environment", environment, *args]
-    result = CliRunner().invoke(cli, words, prog_name="reconcile")
-    return result.exit_code, result.output
+    return run_here(folder, "--environments", str(ENVIRONMENTS), "--environment", environment, *args)
 
 
-def test_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, shown = run(tmp_path, monkeypatch, "--jax", "jax_models:with_linen")
-    assert code == 0, shown
-    report = json.loads((tmp_path / "out" / "jax_models.with_linen.json").read_text())
-    (trace,) = report["traces"]
+def report_in(folder: Path, *args: str, environment: str = "jax") -> dict[str, Any]:
+    """The report of a run that is in order."""
+    done, report = run(folder, *args, environment=environment)
+    assert done.exit_code == 0, done.output
+    return report
+
+
+def test_a_run(tmp_path: Path) -> None:
+    (trace,) = report_in(tmp_path, "--jax", "jax_models:with_linen")["traces"]
     steps, batch = 4, 2
     macs = steps * batch * (3 * 5 + 3 * 7 * (5 + 7))
     assert trace["totals"]["matmul"] == 2 * macs
@@ -227,11 +214,9 @@ COUNTED = {
 
 
 @pytest.mark.parametrize("name", COUNTED)
-def test_xla_counts_a_loop_once_and_no_padding(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xla_counts_a_loop_once_and_no_padding(name: str, tmp_path: Path) -> None:
     counted, ran, causes = COUNTED[name]
-    code, shown = run(tmp_path, monkeypatch, "--jax", f"jax_models:{name}", "--counter", LOWERED, "--counter", COMPILED)
-    assert code == 0, shown
-    report = json.loads((tmp_path / "out" / f"jax_models.{name}.json").read_text())
+    report = report_in(tmp_path, "--jax", f"jax_models:{name}", "--counter", LOWERED, "--counter", COMPILED)
     booked: dict[str, dict[str, int]] = {}
     for statement in report["statements"]:
         assert (statement["to_total"], statement["residual"]) == (ran, 0)
@@ -247,35 +232,28 @@ def test_xla_counts_a_loop_once_and_no_padding(name: str, tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("name", "environment"), [("with_nnx", "jax"), ("with_linen", "jax"), ("with_linen", "jax-0.12")]
 )
-def test_xla_reconciles_modules(name: str, environment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xla_reconciles_modules(name: str, environment: str, tmp_path: Path) -> None:
     words = ("--counter", LOWERED, "--counter", COMPILED, "--convention", "all")
-    code, shown = run(tmp_path, monkeypatch, "--jax", f"jax_models:{name}", *words, environment=environment)
-    assert code == 0, shown
-    report = json.loads((tmp_path / "out" / f"jax_models.{name}.json").read_text())
+    report = report_in(tmp_path, "--jax", f"jax_models:{name}", *words, environment=environment)
     assert {statement["residual"] for statement in report["statements"]} == {0}
     assert [x["total"] > 0 for x in report["ledgers"]] == [True, True]
 
 
-def test_a_broken_model_is_refused_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_model_is_refused_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("import jax.numpy as jnp\n\ndef make():\n    return lambda x: x @ x\n")
-    code, shown = run(tmp_path, monkeypatch, "--jax", "broken:make", "--input", "2,3")
-    assert code == 2
-    assert "TypeError" in shown
-    assert "broken.py, line 4" in shown
-    assert len(shown.splitlines()) == 1
+    done, _ = run(tmp_path, "--jax", "broken:make", "--input", "2,3")
+    assert (done.exit_code, len(done.output.splitlines())) == (2, 1)
+    assert "broken.py, line 4" in done.output
 
 
-def test_the_table_of_linen_is_the_analysis_of_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_linen_is_the_analysis_of_the_program(tmp_path: Path) -> None:
     words = ("--counter", LOWERED, "--counter", "xla@tabulate", "--convention", "all")
-    code, shown = run(tmp_path, monkeypatch, "--jax", "jax_models:with_linen", *words)
-    assert code == 0, shown
-    report = json.loads((tmp_path / "out" / "jax_models.with_linen.json").read_text())
+    report = report_in(tmp_path, "--jax", "jax_models:with_linen", *words)
     totals = {x["counter"]: x["total"] for x in report["ledgers"]}
     assert totals["xla@tabulate"] == totals[LOWERED] > 0
     assert {statement["residual"] for statement in report["statements"]} == {0}
 
 
-def test_the_table_of_linen_has_no_row_for_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, shown = run(tmp_path, monkeypatch, "--jax", "jax_models:with_nnx", "--counter", "xla@tabulate")
-    assert code == 1
-    assert "it is a table of the modules of Flax linen, and this model is none" in " ".join(shown.split())
+def test_the_table_of_linen_has_no_row_for_another_model(tmp_path: Path) -> None:
+    done, report = run(tmp_path, "--jax", "jax_models:with_nnx", "--counter", "xla@tabulate")
+    assert (done.exit_code, [x["state"] for x in report["ledgers"]]) == (1, ["not_comparable"])

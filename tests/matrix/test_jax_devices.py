@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.launch.environments import definitions as environments
-from reconcile.launch.environments.provision import ensure
+from tests.matrix.reports import found_in, python_of
 from tests.own.documents import files
 from tests.programs import output_of
 
@@ -80,14 +79,12 @@ PASSED: dict[str, list[list[Any]]] = {
 
 @pytest.fixture(scope="module")
 def python() -> Path:
-    return ensure(environments.load()["xla"])
+    return python_of("xla")
 
 
 @pytest.fixture(scope="module")
 def found(python: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    file = tmp_path_factory.mktemp("devices") / "found.json"
-    output_of(PROGRAMS, file, python=python, folder=file.parent, JAX_PLATFORMS="cpu")
-    return dict(json.loads(file.read_text()))
+    return dict(found_in(python, PROGRAMS, tmp_path_factory.mktemp("devices")))
 
 
 @pytest.mark.parametrize("name", EACH)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from reconcile.cli import cli
+from tests.matrix.reports import report_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
@@ -63,41 +62,28 @@ LAYERS = {
 }
 
 
+def report(folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> dict[str, Any]:
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    (folder / "nets.py").write_text(MODELS)
+    return report_of(folder, *words, "--environments", str(ENVIRONMENTS), "--environment", "jax_libraries")
+
+
 @pytest.mark.parametrize("name", list(LAYERS))
 def test_a_library_s_network(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KERAS_BACKEND", "jax")
-    (tmp_path / "nets.py").write_text(MODELS)
     shape = [] if name == "with_haiku" else ["--input", f"{ROWS},{WIDTH}"]
-    words = ["run", "--jax", f"nets:{name}", *shape, "--convention", "all", "--out", "out"]
-    words += ["--environments", str(ENVIRONMENTS), "--environment", "jax_libraries"]
-    done = CliRunner().invoke(cli, words, prog_name="reconcile")
-    assert done.exit_code == 0, done.output
-    (trace,) = json.loads((tmp_path / "out" / f"nets.{name}.json").read_text())["traces"]
+    (trace,) = report(tmp_path, monkeypatch, "--jax", f"nets:{name}", *shape, "--convention", "all")["traces"]
+    found: dict[str, int] = {}
+    for row in trace["rows"]:
+        work = 2 * row["mac"] + sum(row[kind] for kind in ("add", "mul", "div", "cmp", "special"))
+        found[row["layer"]] = found.get(row["layer"], 0) + work
+    assert {layer: work for layer, work in found.items() if work} == LAYERS[name]
     assert trace["totals"]["all"] == sum(LAYERS[name].values())
-    assert {layer: work for layer, work in found(done.output).items() if work} == LAYERS[name]
 
 
 def test_layers_of_keras_are_rows_in_a_training_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop and its cell are one row, in the forward pass, in its gradient and in the optimizer's updates."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KERAS_BACKEND", "jax")
-    (tmp_path / "nets.py").write_text(MODELS)
-    words = ["run", "--jax", "nets:with_recurrent", "--input", f"{ROWS},{STEPS},{WIDTH}", "--pass", "training"]
-    words += ["--out", "out", "--environments", str(ENVIRONMENTS), "--environment", "jax_libraries"]
-    done = CliRunner().invoke(cli, words, prog_name="reconcile")
-    assert done.exit_code == 0, done.output
-    rows = json.loads((tmp_path / "out" / "nets.with_recurrent-training.json").read_text())["layers"]
+    words = ("--jax", "nets:with_recurrent", "--input", f"{ROWS},{STEPS},{WIDTH}", "--pass", "training")
+    rows = report(tmp_path, monkeypatch, *words)["layers"]
     layers = {re.sub(r"_\d+$", "", row["layer"]) for row in rows}
-    assert (
-        layers - {"", "(model)", "(loss)"}
-        == {"both", "both.forward_lstm", "both.backward_lstm", "rnn", "head"} & layers
-    )
-    assert {"both.forward_lstm", "both.backward_lstm", "rnn", "head"} <= layers
-
-
-def found(shown: str) -> dict[str, int]:
-    """Layer -> work, from the table of the terminal."""
-    rows = shown.partition("Layer by layer")[2].partition("\n\n")[0].splitlines()[3:]
-    cells = [row.split() for row in rows if row.strip() and not row.startswith(" ")]  # counters are indented
-    return {row[0]: int(row[1].replace(",", "")) for row in cells}
+    inner = {"both.forward_lstm", "both.backward_lstm", "rnn", "head"}
+    assert inner <= layers <= {*inner, "both", "", "(model)", "(loss)"}

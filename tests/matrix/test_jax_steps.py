@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import Result
 
-from reconcile.cli import cli
-from reconcile.launch.environments import definitions as environments
-from reconcile.launch.environments.provision import ensure
-from tests.programs import output_of
+from tests.matrix.reports import found_in, python_of, run_here
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
-ROOT = Path(__file__).parents[2]
 STEPS = Path(__file__).with_name("jax_steps.py")
 ROWS, WIDTH, HIDDEN, OUT, DEPTH = 5, 6, 8, 3, 4
 FIRST, SECOND = ROWS * WIDTH * HIDDEN, ROWS * HIDDEN * OUT
@@ -50,11 +45,8 @@ UPDATES = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    python = ensure(environments.load()["xla"])
-    file = tmp_path_factory.mktemp("steps") / "found.json"
-    output_of(STEPS, file, python=python, folder=file.parent, JAX_PLATFORMS="cpu")
-    return dict(json.loads(file.read_text()))
+def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return found_in(python_of("xla"), STEPS, tmp_path_factory.mktemp("steps"))
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
@@ -82,44 +74,37 @@ def test_xla_s_own_number_of_a_step_is_explained(found: dict[str, Any]) -> None:
     assert min(len(step["residuals"]) for step in found.values()) > 0
 
 
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str]:
+def run(folder: Path, *words: str) -> tuple[Result, dict[str, Any]]:
     (folder / "mine.py").write_text(STEPS.read_text())
-    monkeypatch.chdir(folder)
-    arguments = ["run", *words, "--environment", "xla", "--out", "out"]
-    done = CliRunner().invoke(cli, arguments, prog_name="reconcile")
-    return done.exit_code, " ".join(done.output.split())
+    return run_here(folder, *words, "--environment", "xla")
 
 
-def test_a_step_and_its_arguments_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("--jax", "mine:sgd_step", "--args", "mine:of_sgd", "--counter", "xla@lowered")
-    code, shown = run(tmp_path, monkeypatch, *words)
-    assert code == 0, shown
-    report = json.loads((tmp_path / "out" / "mine.sgd_step-training.json").read_text())
+def test_a_step_and_its_arguments_by_name(tmp_path: Path) -> None:
+    done, report = run(tmp_path, "--jax", "mine:sgd_step", "--args", "mine:of_sgd", "--counter", "xla@lowered")
+    assert done.exit_code == 0, done.output
     assert report["traces"][0]["totals"]["matmul"] == 2 * (2 * FIRST + 3 * SECOND)
     assert [statement["residual"] for statement in report["statements"]] == [0]
-    assert "per training step of mine:sgd_step" in shown
+    assert "per training step of mine:sgd_step" in " ".join(done.output.split())
 
 
-def test_a_function_of_arrays_takes_shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, shown = run(tmp_path, monkeypatch, "--jax", "mine:look_up", "--input", "1,8:int32")
-    assert code == 0, shown
-    report = json.loads((tmp_path / "out" / "mine.look_up.json").read_text())
+def test_a_function_of_arrays_takes_shapes(tmp_path: Path) -> None:
+    done, report = run(tmp_path, "--jax", "mine:look_up", "--input", "1,8:int32")
+    assert done.exit_code == 0, done.output
     assert report["traces"][0]["totals"]["matmul"] == 2 * 8 * WIDTH * OUT
 
 
-def test_arguments_that_are_missing_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, shown = run(tmp_path, monkeypatch, "--jax", "mine:look_up")
-    assert code == 2
-    assert "mine:look_up takes arguments (ids), and none are given: name a function that returns them" in shown
+def test_arguments_that_are_missing_are_said(tmp_path: Path) -> None:
+    done, _ = run(tmp_path, "--jax", "mine:look_up")
+    assert done.exit_code == 2
+    assert "mine:look_up takes arguments (ids), and none are given" in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_xla_counts_the_step_of_a_model(optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xla_counts_the_step_of_a_model(optimizer: str, tmp_path: Path) -> None:
     words = ("--pass", "training", "--optimizer", optimizer, "--counter", "xla@lowered", "--counter", "xla@compiled")
     (tmp_path / "one.py").write_text(
         "import mine\n\n\ndef make():\n    return mine.Net(mine.nnx.Rngs(0)), mine.batch()[:1]\n"
     )
-    code, shown = run(tmp_path, monkeypatch, "--jax", "one:make", "--convention", "all", *words)
-    assert code == 0, shown
-    report = json.loads((tmp_path / "out" / "one.make-training.json").read_text())
+    done, report = run(tmp_path, "--jax", "one:make", "--convention", "all", *words)
+    assert done.exit_code == 0, done.output
     assert [statement["residual"] for statement in report["statements"]] == [0, 0]

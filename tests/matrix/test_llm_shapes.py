@@ -5,7 +5,6 @@ Widths that differ; those of experts are multiples of 8, as grouped products in 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,44 +12,30 @@ import pytest
 
 from tests.own.one_process import Done
 
+Page = Callable[..., dict[str, Any]]
+
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
 
 T, L, H, N, K, D, F, V, E, A, FE, WINDOW = 20, 4, 32, 4, 2, 8, 48, 96, 4, 2, 24, 8
 SIZES = {
-    "vocab_size": V,
-    "hidden_size": H,
-    "num_hidden_layers": L,
-    "num_attention_heads": N,
-    "num_key_value_heads": K,
-    "head_dim": D,
-    "intermediate_size": F,
-    "max_position_embeddings": 128,
-}
+    "vocab_size": V, "hidden_size": H, "num_hidden_layers": L, "num_attention_heads": N, "num_key_value_heads": K,
+    "head_dim": D, "intermediate_size": F, "max_position_embeddings": 128,
+}  # fmt: skip
 RQ, RKV, ROPE, NOPE, DV = 12, 10, 4, 6, 8
 LATENT = {
-    "head_dim": ROPE,
-    "num_key_value_heads": N,
-    "q_lora_rank": RQ,
-    "kv_lora_rank": RKV,
-    "qk_rope_head_dim": ROPE,
-    "qk_nope_head_dim": NOPE,
-    "v_head_dim": DV,
-}
+    "head_dim": ROPE, "num_key_value_heads": N, "q_lora_rank": RQ, "kv_lora_rank": RKV, "qk_rope_head_dim": ROPE,
+    "qk_nope_head_dim": NOPE, "v_head_dim": DV,
+}  # fmt: skip
 ROUTED = {"n_routed_experts": E, "num_experts_per_tok": A, "moe_intermediate_size": FE, "n_shared_experts": 1}
 HI, DI, TOPK = 3, 16, 8
 INDEX = {"index_n_heads": HI, "index_head_dim": DI, "index_topk": TOPK}
 DSA = {**LATENT, **ROUTED, **INDEX, "first_k_dense_replace": 1, "n_group": 2, "topk_group": 1}
 DK, DV_LINEAR, KH, VH, SHARED = 8, 16, 2, 4, 40
 DELTA = {
-    "linear_key_head_dim": DK,
-    "linear_value_head_dim": DV_LINEAR,
-    "linear_num_key_heads": KH,
-    "linear_num_value_heads": VH,
-    "shared_expert_intermediate_size": SHARED,
-    "num_experts": E,
-    "num_experts_per_tok": A,
+    "linear_key_head_dim": DK, "linear_value_head_dim": DV_LINEAR, "linear_num_key_heads": KH,
+    "linear_num_value_heads": VH, "shared_expert_intermediate_size": SHARED, "num_experts": E, "num_experts_per_tok": A,
     "moe_intermediate_size": FE,
-}
+}  # fmt: skip
 HEADS, WIDE, STATE, CHUNK = 4, 16, 24, 8
 HEAD = H * V
 GROUPED = H * (N * D + 2 * K * D) + N * D * H
@@ -175,18 +160,16 @@ CASES = {
 
 
 @pytest.fixture
-def told(count_llm: Callable[..., Done]) -> Callable[..., Done]:
-    """``told(kind, *words)``: `reconcile llm` of that small configuration."""
-    return lambda kind, *words: count_llm({"model_type": kind, **CASES[kind].stated}, *words, "--format", "json")
+def told(llm_page: Page) -> Page:
+    """``told(kind, *words)``: the page of that small configuration."""
+    return lambda kind, *words: llm_page({"model_type": kind, **CASES[kind].stated}, *words)
 
 
 @pytest.mark.parametrize("pass_", ["forward", "training"])
 @pytest.mark.parametrize("kind", CASES)
-def test_what_ran_is_a_closed_form(kind: str, pass_: str, told: Callable[..., Done]) -> None:
+def test_what_ran_is_a_closed_form(kind: str, pass_: str, told: Page) -> None:
     case = CASES[kind]
-    done = told(kind, "--seq", str(T), "--pass", pass_)
-    assert done.returncode == 0, done.stderr
-    page = json.loads(done.stdout)
+    page = told(kind, "--seq", str(T), "--pass", pass_)
     assert page["ran"] == 2 * (case.forward() if pass_ == "forward" else 3 * case.forward() + case.more)
     numbers = [f for f in page["formulas"] if f["step"] is not None]
     assert [f["name"] for f in numbers if f["residual"] or f["step"] + sum(f["causes"].values()) != page["ran"]] == []
@@ -194,21 +177,19 @@ def test_what_ran_is_a_closed_form(kind: str, pass_: str, told: Callable[..., Do
     assert bool(page["recurrent"]) == (kind in ("qwen3_next", "mamba2"))
 
 
-def test_packed_documents_are_a_batch_of_them(told: Callable[..., Done]) -> None:
+def test_packed_documents_are_a_batch_of_them(told: Page) -> None:
     lengths = (8, 16, 8, 24)
     tokens, squares = sum(lengths), sum(n * n for n in lengths)
-    done = told("gemma3_text", "--lengths", ",".join(map(str, lengths)))
     per_token = dense() // T - L * PAIRS
-    assert json.loads(done.stdout)["ran"] == 6 * (per_token * tokens + L * N * 2 * D * squares), done.stderr
-    packed = told("gemma3_text", "--lengths", "16,16,16")
-    batch = told("gemma3_text", "--seq", "16", "--batch", "3")
-    assert json.loads(packed.stdout)["ran"] == json.loads(batch.stdout)["ran"]
+    packed = told("gemma3_text", "--lengths", ",".join(map(str, lengths)))
+    assert packed["ran"] == 6 * (per_token * tokens + L * N * 2 * D * squares)
+    like = told("gemma3_text", "--lengths", "16,16,16")
+    assert like["ran"] == told("gemma3_text", "--seq", "16", "--batch", "3")["ran"]
 
 
-def test_adapters_on_frozen_weights(told: Callable[..., Done]) -> None:
+def test_adapters_on_frozen_weights(told: Page) -> None:
     rank = 5
-    done = told("gemma3_text", "--seq", str(T), "--lora", str(rank))
-    page = json.loads(done.stdout)
+    page = told("gemma3_text", "--seq", str(T), "--lora", str(rank))
     weights = L * (GROUPED + 3 * H * F)
     adapters = L * rank * ((H + N * D) * 2 + (H + K * D) * 2 + 3 * (H + F))
     first = H * (N * D + 2 * K * D)
@@ -217,16 +198,16 @@ def test_adapters_on_frozen_weights(told: Callable[..., Done]) -> None:
     assert page["trained"] == adapters
 
 
-def test_an_encoder_with_a_decoder_packs_no_documents(told: Callable[..., Done]) -> None:
-    done = told("t5", "--lengths", "8,12")
+def test_an_encoder_with_a_decoder_packs_no_documents(count_llm: Callable[..., Done]) -> None:
+    done = count_llm({"model_type": "t5", **CASES["t5"].stated}, "--lengths", "8,12")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert "describes an encoder and a decoder, in which no documents are packed" in done.stderr
 
 
-def test_adapters_on_an_encoder_with_a_decoder(told: Callable[..., Done]) -> None:
+def test_adapters_on_an_encoder_with_a_decoder(told: Page) -> None:
     """The first layer reads what needs no gradient: the encoder's three products and the decoder's three. So do its adapters."""
     rank = 5
-    page = json.loads(told("t5", "--seq", str(T), "--lora", str(rank)).stdout)
+    page = told("t5", "--seq", str(T), "--lora", str(rank))
     pairs = (L + 2 * DEEP) * PAIRS
     weights = (L + 2 * DEEP) * 4 * H * N * D + (L + DEEP) * 2 * H * F
     adapters = rank * ((L + 2 * DEEP) * 4 * (H + N * D) + (L + DEEP) * 2 * (H + F))
@@ -235,8 +216,8 @@ def test_adapters_on_an_encoder_with_a_decoder(told: Callable[..., Done]) -> Non
     assert (page["ran"], page["trained"]) == (2 * T * products, adapters)
 
 
-def test_sparse_attention_and_further_tokens_are_said(told: Callable[..., Done]) -> None:
-    page = json.loads(told("glm_moe_dsa", "--seq", str(T)).stdout)
+def test_sparse_attention_and_further_tokens_are_said(told: Page) -> None:
+    page = told("glm_moe_dsa", "--seq", str(T))
     attention = 6 * L * T * T * N * (NOPE + ROPE + DV)
     assert (page["topk"], page["indexer"], page["attention"]) == (TOPK, L * indexer(), attention)
     assert page["chosen_keys"] == page["ran"] - attention * (T - TOPK) // T
@@ -244,5 +225,5 @@ def test_sparse_attention_and_further_tokens_are_said(told: Callable[..., Done])
     causes = {formula["name"]: formula["causes"] for formula in page["formulas"]}
     counts_further = [name for name, found in causes.items() if "prediction-layers-counted" in found]
     assert counts_further == ["formula:megatron-mtp", "formula:megatron-dsa"]
-    plain = json.loads(told("gpt_oss", "--seq", str(T)).stdout)
+    plain = told("gpt_oss", "--seq", str(T))
     assert [plain[name] for name in ("further", "topk", "indexer", "chosen_keys")] == [0, 0, 0, None]

@@ -6,13 +6,10 @@ that the configuration states and, where it counts parameters, those of the mode
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from tests.own.one_process import Done
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
 
@@ -239,15 +236,13 @@ FIGURES: dict[tuple[str, str], dict[str, int]] = {
 
 
 @pytest.fixture
-def told(count_llm: Callable[..., Done]) -> Callable[..., dict[str, dict[str, Any]]]:
+def told(llm_page: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, dict[str, Any]]]:
     """``told(name, pass)``: each formula of `reconcile llm` on a configuration, by name."""
 
     def run(name: str, pass_: str) -> dict[str, dict[str, Any]]:
         seq, batch, stated = CONFIGURATIONS[name]
-        words = ["--seq", str(seq), "--batch", str(batch), "--pass", pass_, "--format", "json"]
-        done = count_llm(stated, *words)
-        assert done.returncode == 0, done.stderr
-        return {each["name"].removeprefix("formula:"): each for each in json.loads(done.stdout)["formulas"]}
+        page = llm_page(stated, "--seq", str(seq), "--batch", str(batch), "--pass", pass_)
+        return {each["name"].removeprefix("formula:"): each for each in page["formulas"]}
 
     return run
 

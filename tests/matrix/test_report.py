@@ -21,7 +21,6 @@ from reconcile.report.document.markdown import to_markdown
 from reconcile.report.document.terminal import show
 from reconcile.report.schema import schema
 from tests.matrix import matrices as hand
-from tests.report import samples
 from tests.report.tables import read
 from tests.report.test_footing import add_counters, add_statement
 
@@ -133,40 +132,9 @@ def test_a_failed_environment_has_its_reason_the_others_totals() -> None:
     assert totals.rows[0][-2:] == ["failed", hand.WHY]
 
 
-def test_what_is_borrowed_is_said_everywhere() -> None:
-    assert "old-1.0: borrows the current environment's trace" in shown(hand.clean())
-    for text in matrix.render(hand.clean(), FORMATS).items():
-        if text[0] != "csv":
-            assert "borrows the current environment's trace" in text[1]
-
-
-def test_an_unexplained_neighbour_and_a_broken_rule_are_named() -> None:
-    for quiet in (False, True):
-        text = " ".join(shown(hand.unexplained(), quiet=quiet).split())
-        assert "tf.profiler@frozen: 7 FLOP unexplained: the rule does not hold here" in text
-        assert "old-1.0: rule broken at layer loop: expected" in text
-        assert "Not reconciled: " in text
-
-
-def test_quiet_keeps_the_verdict_and_what_went_wrong() -> None:
-    assert shown(hand.clean(), quiet=True).strip() == matrix.summary(hand.clean())
-    text = shown(hand.failed(), quiet=True)
-    assert "gone: failed: there is no Python 3.5" in text
-    assert "old-1.0: tf.profiler@function: failed: the worker was killed after 600 s" in text
-    assert "Between" not in text
-
-
 @each
 def test_an_open_statement_is_never_called_reconciled(made: Callable[[], MatrixResult]) -> None:
     """All that are not closed, but for those of a counter that has no count where others have one."""
     states = ("unexplained", "not_comparable")
     open_ = [s for s in _statements(made()) if s.state.value in states and made is not hand.unseeing]
     assert matrix.summary(made()).startswith("Not reconciled") == bool(open_)
-
-
-def test_names_nobody_chose_do_nothing_in_markdown() -> None:
-    run = samples.renamed(samples.clean(), "loop", samples.NASTY)
-    result = replace(hand.clean(), cells=(hand.cell(hand.OLD, run), hand.clean().cells[1]))
-    text = read(page(result))
-    assert "<script>alert(1)</script>" in text.text
-    assert not text.html

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
+from tests.matrix.reports import report_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(1800)]
 
@@ -124,24 +124,19 @@ WORK = {
 }
 
 
-def report(folder: Path, monkeypatch: pytest.MonkeyPatch, **nets: str) -> dict[str, Any]:
-    monkeypatch.chdir(folder)
+def report(folder: Path, **nets: str) -> dict[str, Any]:
     (folder / "nets.py").write_text(NETS)
     models = [word for name, net in nets.items() for word in (f"--{name}", f"nets:{net}")]
-    words = [*models, "--input", f"{ROWS},{INPUTS}", *ENVIRONMENT, "--out", "out", "--format", "json", "-q"]
-    done = CliRunner().invoke(cli, ["run", *words], prog_name="reconcile")
-    assert done.exit_code == 0, done.output
-    (file,) = (folder / "out").glob("*.json")
-    data: dict[str, Any] = json.loads(file.read_text())
+    data = report_of(folder, *models, "--input", f"{ROWS},{INPUTS}", *ENVIRONMENT, "--format", "json", "-q")
     assert {trace["framework"]: trace["totals"]["matmul"] for trace in data["traces"]} == dict.fromkeys(nets, PRODUCTS)
     assert {statement["residual"] for statement in data["statements"]} == {0}
     return data
 
 
 @pytest.mark.parametrize("net", ["in_nnx", "in_linen"])
-def test_flax_beside_both_frameworks(net: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flax_beside_both_frameworks(net: str, tmp_path: Path) -> None:
     """Every layer with a product is one row of three, also where linen numbers its layers by itself."""
-    data = report(tmp_path, monkeypatch, tf="in_keras", torch="in_torch", jax=net)
+    data = report(tmp_path, tf="in_keras", torch="in_torch", jax=net)
     ends = [(s["from"], s["to"]) for s in data["statements"] if s["from"].startswith("trace@")]
     assert ends == [("trace@tf", "trace@torch"), ("trace@tf", "trace@jax"), ("trace@torch", "trace@jax")]
     whole = {row["torch"][0]: row for row in data["alignment"] if row["tf"] and row["torch"] and row["jax"]}
@@ -153,8 +148,8 @@ def test_flax_beside_both_frameworks(net: str, tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("other", [pytest.param("tf", marks=pytest.mark.heavy), "torch"])
-def test_keras_on_jax_beside_one(other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = report(tmp_path, monkeypatch, **{other: "in_keras"}, jax="in_keras")
+def test_keras_on_jax_beside_one(other: str, tmp_path: Path) -> None:
+    data = report(tmp_path, **{other: "in_keras"}, jax="in_keras")
     assert [row for row in data["alignment"] if row[other] != row["jax"] or not row["by"].startswith("name")] == []
 
 

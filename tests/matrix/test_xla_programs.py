@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconcile.launch.environments import definitions as environments
-from reconcile.launch.environments.provision import ensure
+from tests.matrix.reports import python_of
 from tests.programs import output_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
-ROOT = Path(__file__).parents[2]
 ROWS, WIDTH = 5, 4
 PRODUCT = 2 * ROWS * WIDTH * WIDTH
 SQUARE = 2 * WIDTH * WIDTH * WIDTH
@@ -163,8 +160,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What is said of every program, in one process."""
     folder = tmp_path_factory.mktemp("programs")
     (folder / "programs.py").write_text(MODELS)
-    python, words = ensure(environments.load()["xla"]), ("-c", RUNS, json.dumps([*WORK]))
-    printed = output_of(*words, python=python, folder=folder, paths=[folder], JAX_PLATFORMS="cpu")
+    words = ("-c", RUNS, json.dumps([*WORK]))
+    printed = output_of(*words, python=python_of("xla"), folder=folder, paths=[folder], JAX_PLATFORMS="cpu")
     told: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return told
 

@@ -15,37 +15,20 @@ DECODED = (*TEXT, f"decoder_input_ids=1,{D}:int64")
 IMAGE = (f"pixel_values=1,3,{SIZE},{SIZE}",)
 
 ENCODER = {
-    "vocab_size": 101,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
+    "vocab_size": 101, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
     "max_position_embeddings": 40,
-}
+}  # fmt: skip
 GPT = {"vocab_size": 101, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 40}
 BART = {
-    "vocab_size": 101,
-    "d_model": 32,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
-    "encoder_ffn_dim": 48,
-    "decoder_ffn_dim": 48,
-    "max_position_embeddings": 40,
-    "pad_token_id": 1,
-    "eos_token_id": 2,
-    "decoder_start_token_id": 2,
-    "forced_eos_token_id": 2,
-}
+    "vocab_size": 101, "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "max_position_embeddings": 40,
+    "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": 2,
+}  # fmt: skip
 VISION = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "image_size": SIZE,
+    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48, "image_size": SIZE,
     "patch_size": 16,
-}
+}  # fmt: skip
+T5 = {"vocab_size": 101, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
 STAGES = {"hidden_sizes": [16, 32], "depths": [1, 1]}
 
 
@@ -94,9 +77,7 @@ TWINS = {
         IDS,
     ),
     "XLNetModel": Twins("XLNetConfig", {"vocab_size": 101, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}, IDS),
-    "T5Model": Twins(
-        "T5Config", {"vocab_size": 101, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}, DECODED
-    ),
+    "T5Model": Twins("T5Config", T5, DECODED),
     "BartModel": Twins("BartConfig", BART, DECODED),
     "MBartModel": Twins("MBartConfig", BART, DECODED),
     "PegasusModel": Twins("PegasusConfig", BART, DECODED),
@@ -118,16 +99,24 @@ TWINS = {
 }  # fmt: skip
 
 
-def _made(name: str, twin: str) -> Any:
+def _made(twin: str, config: str, settings: dict[str, Any]) -> Any:
     import transformers
 
-    pair = TWINS[name]
-    return getattr(transformers, twin)(getattr(transformers, pair.config)(**pair.settings))
+    return getattr(transformers, twin)(getattr(transformers, config)(**settings))
 
 
 def torch_twin(name: str) -> Any:
-    return _made(name, name)
+    return _made(name, TWINS[name].config, TWINS[name].settings)
 
 
 def tf_twin(name: str) -> Any:
-    return _made(name, f"TF{name}")
+    return _made(f"TF{name}", TWINS[name].config, TWINS[name].settings)
+
+
+def torch_t5() -> Any:
+    """With a head, which test_huggingface.py looks at."""
+    return _made("T5ForConditionalGeneration", "T5Config", T5)
+
+
+def tf_t5() -> Any:
+    return _made("TFT5ForConditionalGeneration", "T5Config", T5)
