@@ -49,6 +49,19 @@ def driver(browser: Chrome) -> Chrome:
 
 
 @pytest.fixture
+def opened(driver: Chrome, tmp_path: Path) -> Callable[[str], Page]:
+    """``opened(text)``: a page of this text, opened from a file."""
+
+    def open_text(text: str) -> Page:
+        file = tmp_path / "page.html"
+        file.write_text(text, encoding="utf-8")
+        driver.get(file.as_uri())
+        return Page(driver)
+
+    return open_text
+
+
+@pytest.fixture
 def show(driver: Chrome, tmp_path: Path) -> Iterator[Callable[..., Page]]:
     """``show(result)``: its page, opened from a file. In the end nothing was asked for but that file, and the console
     said nothing."""

@@ -7,8 +7,7 @@ from reconcile.engine.answer import Answer
 from reconcile.products.audit import report
 from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.verdict import State, Verdict
-from reconcile.products.decode.readings import Candidate
-from reconcile.products.decode.readings import WORK
+from reconcile.products.decode.readings import WORK, Candidate
 from tests.browser.test_names import everywhere
 
 LAYER = "base_model.model.model.layers.31.self_attn.q_proj.lora_A.default.base_layer"

@@ -222,3 +222,19 @@ def test_every_convention_of_the_run_can_be_chosen(show: Show) -> None:
     assert f"{work:,}" in page.text("#counters .scroll:not([hidden])")
     page.pick(to="trace@tf")
     assert integer(page.waterfall()[-1]["amount"]) == work
+
+
+def test_every_bar_reaches_the_next(show: Show) -> None:
+    """The line from the end of a bar begins at its lower edge and meets the row below, also beside an empty residual."""
+    page = show(gru_demo())
+    gaps = page.run(
+        """
+        const fills = [...document.querySelectorAll('.waterfall > li > .row .fill')];
+        return fills.slice(0, -1).map((fill, i) => {
+          const after = getComputedStyle(fill, '::after');
+          const start = fill.classList.contains('none') ? fill.getBoundingClientRect().top : fill.getBoundingClientRect().bottom;
+          return fills[i + 1].getBoundingClientRect().top - (start + parseFloat(after.height));
+        });
+        """
+    )
+    assert [gap for gap in gaps if gap > 1] == []

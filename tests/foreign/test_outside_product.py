@@ -16,7 +16,7 @@ from reconcile.cli.run_options import AddedOptions
 from reconcile.core.errors import EXIT_OK, EXIT_USAGE, UsageError
 from tests.programs import output_of
 
-from .installing import ROOT, installed_as, reconcile
+from .installing import installed_as, reconcile
 
 PACKAGE = Path(__file__).parent / "small_product"
 COUNTER = Path(__file__).parent / "tiny_counter"
@@ -50,18 +50,6 @@ def call(site: Path, *commands: list[str]) -> dict[str, Any]:
     """What the commands did beside the packages of ``site``: (exit code, stdout, stderr) of each, and the limits of the runs."""
     found: dict[str, Any] = json.loads(output_of("-c", STUBBED, json.dumps(commands), folder=site, paths=[site]))
     return found
-
-
-@pytest.mark.parametrize(("package", "most"), [(PACKAGE / "reconcile_notes", 60), (COUNTER / "reconcile_tiny", 40)])
-def test_it_is_as_short_as_documents_say(package: Path, most: int) -> None:
-    assert sum(len(file.read_text().splitlines()) for file in package.glob("*.py")) <= most
-
-
-def test_nothing_here_knows_packages_from_outside() -> None:
-    sources = [p for name in ("reconcile", "adapters", "model_zoo") for p in (ROOT / name).rglob("*.py")]
-    assert sources
-    named = re.compile(r"reconcile_(?:notes|tiny|numpy)|--numpy|trace@numpy")
-    assert [str(p) for p in sources if named.search(p.read_text())] == []
 
 
 def test_its_command_and_its_option_do_what_they_say(installed: Path, tmp_path: Path) -> None:

@@ -48,19 +48,8 @@ NUMBER = (
     r"[kKmMgGbBtTpPx]?(flops|MACs)?"
 )
 FIGURES = (
-    "9" * DEEP,
-    "1" * 400 + "." + "0" * DEEP,
-    "0",
-    "0.0",
-    "0e0",
-    "1e99",
-    "-1",
-    "²",
-    "٣",
-    "1.0e-0",
-    "",
-    "0" * 9000,
-)
+    "9" * DEEP, "1" * 400 + "." + "0" * DEEP, "0", "0.0", "0e0", "1e99", "-1", "²", "٣", "1.0e-0", "", "0" * 9000,
+)  # fmt: skip
 
 
 def figures() -> st.SearchStrategy[bytes]:
@@ -76,18 +65,9 @@ SHAPES = (
     "\N{FULLWIDTH DIGIT ONE},2",
 )  # fmt: skip
 ODD = (
-    "é",
-    "\0",
-    "\x1b]0;t\x07",
-    "\N{RIGHT-TO-LEFT OVERRIDE}",
-    "\ud800",
-    "\n",
-    "=cmd",
-    "../../escaped",
-    "/",
-    "\\",
+    "é", "\0", "\x1b]0;t\x07", "\N{RIGHT-TO-LEFT OVERRIDE}", "\ud800", "\n", "=cmd", "../../escaped", "/", "\\",
     "x" * 5000,
-)
+)  # fmt: skip
 OPTIONS = mutate.words(
     "--timeout --counter --from --to --convention --format --pass --optimizer --device --model --torch --tf --onnx --signature "
     "--mapping --convention-file --formulas"

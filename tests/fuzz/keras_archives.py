@@ -17,11 +17,8 @@ from .harness import Target, Wrong, drawn
 
 DENSE = {"module": "keras.layers", "class_name": "Dense", "config": {"units": 2}, "registered_name": None}
 CONFIG = {
-    "module": "keras",
-    "class_name": "Sequential",
-    "registered_name": None,
-    "config": {"name": "s", "layers": [DENSE]},
-}
+    "module": "keras", "class_name": "Sequential", "registered_name": None, "config": {"name": "s", "layers": [DENSE]},
+}  # fmt: skip
 LAYERS = mutate.words(
     "layers.Lambda Lambda keras.src.layers.core.lambda_layer keras builtins eval exec os system TFSMLayer keras>Lambda "
     "__lambda__ tensorflow io.write_file keras.utils get_file registered_name class_name module config Functional "
@@ -53,11 +50,8 @@ def keras_archive(rng: Random) -> bytes:
     """A .keras archive with another configuration in it, or hidden in it."""
     members = _keras()
     layer = {
-        "module": "keras.layers",
-        "class_name": "Lambda",
-        "config": {"function": MARK.decode()},
-        "registered_name": None,
-    }
+        "module": "keras.layers", "class_name": "Lambda", "config": {"function": MARK.decode()}, "registered_name": None,
+    }  # fmt: skip
     evil = {"config.json": json.dumps(CONFIG | {"config": {"layers": [layer]}}).encode(), "model.weights.h5": MARK * 9}
     if rng.random() < 0.5:
         return zips.mutated(rng, members, evil)

@@ -23,25 +23,8 @@ RAW = (
 """JSON that no Python value gives: what is larger, deeper or odder than most readers expect."""
 
 JUNK = (
-    None,
-    True,
-    False,
-    0,
-    1,
-    -1,
-    2.5,
-    2**63,
-    -(2**63),
-    10**30,
-    "",
-    "x",
-    "../../escaped",
-    "=1+1",
-    [],
-    {},
-    [[]],
-    [None],
-)
+    None, True, False, 0, 1, -1, 2.5, 2**63, -(2**63), 10**30, "", "x", "../../escaped", "=1+1", [], {}, [[]], [None],
+)  # fmt: skip
 
 
 def words(text: str) -> list[str]:
