@@ -15,7 +15,7 @@ from ...core.number_format import number
 from ...core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Layer, Ledger, Trace
 from ...core.registry import known_counters
 from ...engine.settle import Collected
-from .readings import DERIVED, LAYER, PART, REPORTED, Candidate, list_names
+from .readings import DERIVED, LAYER, PART, REPORTED, Candidate, derive, list_names
 from .trace_readings import of_trace, product_layers, same
 
 ROLES = {
@@ -112,15 +112,13 @@ def _scale_ledger(ledger: Ledger, batch: int, unit: str) -> Iterator[Candidate]:
     name, total = ledger.counter, ledger.total
     twice = REPORTED if ledger.unit == MAC else PART
     wrong = unit or " (as if it had counted MACs)"
-    yield Candidate(2 * total, twice, FLOP, f"{name} × 2{wrong}", f"2 × {number(total)} = {number(2 * total)}")
+    yield derive(2 * total, twice, FLOP, f"{name} × 2{wrong}", f"2 × {number(total)}")
     if total % 2 == 0:
-        yield Candidate(total // 2, PART, MAC, f"half of {name}", f"{number(total)} / 2 = {number(total // 2)}")
+        yield derive(total // 2, PART, MAC, f"half of {name}", f"{number(total)} / 2")
     if batch > 1:
         for amount, measured, label in ((total, ledger.unit, name), (2 * total, FLOP, f"{name} × 2{wrong}")):
             if amount % batch == 0 and (amount == total or ledger.unit == MAC):
-                each = amount // batch
-                how = f"{number(amount)} / {batch} = {number(each)}"
-                yield Candidate(each, DERIVED, measured, f"{label}, per sample", how)
+                yield derive(amount // batch, DERIVED, measured, f"{label}, per sample", f"{number(amount)} / {batch}")
 
 
 def _by_role(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> Iterator[Candidate]:
@@ -133,23 +131,19 @@ def _by_role(ledger: Ledger, parts: Mapping[str, Mapping[str, int]]) -> Iterator
         yield Candidate(value, PART, ledger.unit, what, _ops(ops, value))
     if INITIALIZER in parts and len(parts) > 2:
         made = sum(parts[INITIALIZER].values())
-        rest = ledger.total - made
-        how = f"{number(ledger.total)} − {number(made)} = {number(rest)}"
         what = f"{ledger.counter} without initialisers and random input"
-        yield Candidate(rest, PART, ledger.unit, what, how)
+        yield derive(ledger.total - made, PART, ledger.unit, what, f"{number(ledger.total)} − {number(made)}")
 
 
 def _built_again(ledger: Ledger) -> Iterator[Candidate]:
     """A published way to get "backward": build the model again, with gradients, in the same default graph, and subtract."""
     if ledger.counter not in known_counters() or known_counters()[ledger.counter].recipe not in GROWING:
         return
-    total = ledger.total
-    how = f"2 × {number(total)} + 1 = {number(2 * total + 1)}"
+    total, terms = ledger.total, f"2 × {number(ledger.total)} + 1"
     what = f"{ledger.counter} with the model built a second time in the same default graph, and one Maximum of its gradients"
-    yield Candidate(2 * total + 1, DERIVED, ledger.unit, what, how)
+    yield derive(2 * total + 1, DERIVED, ledger.unit, what, terms)
     what = f'"backward" by subtraction: {ledger.counter} of the model built twice less the model built once'
-    how = f"2 × {number(total)} + 1 − {number(total)} = {number(total + 1)}"
-    yield Candidate(total + 1, DERIVED, ledger.unit, what, how, exact=True)
+    yield replace(derive(total + 1, DERIVED, ledger.unit, what, f"{terms} − {number(total)}"), exact=True)
 
 
 def _layers(ledger: Ledger, align: Alignment) -> Iterator[Candidate]:
@@ -163,8 +157,7 @@ def _layers(ledger: Ledger, align: Alignment) -> Iterator[Candidate]:
     for value, names in same(sums).items():
         yield Candidate(value, LAYER, ledger.unit, f"{ledger.counter}, {names}")
         if ledger.unit == MAC:
-            how = f"2 × {number(value)} = {number(2 * value)}"
-            yield Candidate(2 * value, LAYER, FLOP, f"{ledger.counter} × 2, {names}", how)
+            yield derive(2 * value, LAYER, FLOP, f"{ledger.counter} × 2, {names}", f"2 × {number(value)}")
 
 
 def _roles(ledger: Ledger) -> dict[str, dict[str, int]]:

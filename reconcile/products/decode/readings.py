@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...core.conventions import MATMUL
+from ...core.number_format import number
 from ...core.records import MAC
 
 REPORTED, WORK, PART, DERIVED, LAYER = range(5)
@@ -51,6 +52,11 @@ class Candidate:
     def doubled(self) -> bool:
         """Whether it is twice these multiply-adds, the simplest count of FLOPs."""
         return self.rank == WORK and self.what.endswith(f"by the convention {MATMUL.name}")
+
+
+def derive(value: int, rank: int, unit: str, what: str, terms: str, note: str = "", family: str = "") -> Candidate:
+    """A candidate of terms, such as ``2 × 35``, that make its number."""
+    return Candidate(value, rank, unit, what, f"{terms} = {number(value)}", note, family=family)
 
 
 SHOWN = 3

@@ -72,8 +72,8 @@ def describe_variants(
     if blocks and chance is not None:
         blocks.append(
             Text(
-                f"It may be another network's figure: of random figures of {_name_digits(wanted)}, {probability(chance)} are found "
-                f"among the {ran} variants that ran."
+                f"It may be another network's figure: of random figures of {_name_digits(wanted)}, {probability(chance)} are "
+                f"found among the {ran} variants that ran."
             )
         )
     return blocks

@@ -15,7 +15,7 @@ from ...core.causes import Cause
 from ...core.number_format import number
 from ...core.records import FLOP, FORWARD, MAC, Op
 from ...work import Work
-from .readings import DERIVED, PART, Candidate, list_names
+from .readings import DERIVED, PART, Candidate, derive, list_names
 
 ATTENTION = "aten.scaled_dot_product_attention"
 """One op of a trace, whatever kernel ran."""
@@ -66,17 +66,14 @@ def of_tables(known: Sequence[tuple[Op, Work]]) -> Iterator[Candidate]:
 def _with_norms(macs: int, fused: Sequence[tuple[Op, int]], norms: int) -> Iterator[Candidate]:
     """What fvcore adds up, with fused attention, which it has no handle for, and without."""
     if norms:
-        how = f"{number(macs)} + {number(norms)} = {number(macs + norms)}"
         what = "the products that ran, and norms and pools as fvcore counts them"
-        yield Candidate(macs + norms, PART, MAC, what, how, family=BOOK.name)
+        yield derive(macs + norms, PART, MAC, what, f"{number(macs)} + {number(norms)}", family=BOOK.name)
     if not fused:
         return
     lost = sum(count for _, count in fused)
-    terms = f"{number(macs)} − {number(lost)}"
-    value = macs - lost + norms
-    how = f"{terms}{f' + {number(norms)}' if norms else ''} = {number(value)}"
+    terms = f"{number(macs)} − {number(lost)}" + (f" + {number(norms)}" if norms else "")
     what = f"the products that ran without those of fused attention, {'and norms and pools ' * bool(norms)}as fvcore counts them"
-    yield Candidate(value, PART, MAC, what, how, _note(Cause.OP_NOT_COUNTED, fused), family=BOOK.name)
+    yield derive(macs - lost + norms, PART, MAC, what, terms, _note(Cause.OP_NOT_COUNTED, fused), BOOK.name)
 
 
 def _left_out(macs: int, lost: int, what: str, cause: Cause, ops: Sequence[tuple[Op, int]]) -> Iterator[Candidate]:
@@ -84,10 +81,9 @@ def _left_out(macs: int, lost: int, what: str, cause: Cause, ops: Sequence[tuple
     rest = macs - lost
     if not rest:
         return
-    note = _note(cause, ops)
-    yield Candidate(rest, PART, MAC, what, f"{number(macs)} − {number(lost)} = {number(rest)}", note)
-    how = f"2 × ({number(macs)} − {number(lost)}) = {number(2 * rest)}"
-    yield Candidate(2 * rest, DERIVED, FLOP, f"{what}, doubled", how, note)
+    note, terms = _note(cause, ops), f"{number(macs)} − {number(lost)}"
+    yield derive(rest, PART, MAC, what, terms, note)
+    yield derive(2 * rest, DERIVED, FLOP, f"{what}, doubled", f"2 × ({terms})", note)
 
 
 def _note(cause: Cause, ops: Sequence[tuple[Op, int]]) -> str:

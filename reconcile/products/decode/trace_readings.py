@@ -11,7 +11,7 @@ from ...core.number_format import number
 from ...core.records import FLOP, FORWARD, MAC, Op, Trace
 from ...core.work import SINGLE
 from ...work import COMPONENTS, ZERO, UnknownWork, Work, known_part, numel
-from .readings import DERIVED, LAYER, PART, WORK, Candidate, list_names
+from .readings import DERIVED, LAYER, PART, WORK, Candidate, derive, list_names
 from .table_readings import of_tables
 
 BIASED = frozenset(
@@ -80,9 +80,8 @@ def _whole(known: list[tuple[Op, Parts]], batch: int, conventions: Mapping[str, 
     if batch > 1:
         for whole in _conventional(total, conventions, WORK, "the work that ran"):
             if whole.value % batch == 0:
-                each = whole.value // batch
-                how = f"{number(whole.value)} / {batch} = {number(each)}"
-                yield Candidate(each, DERIVED, whole.unit, f"{whole.what}, per sample", how)
+                terms = f"{number(whole.value)} / {batch}"
+                yield derive(whole.value // batch, DERIVED, whole.unit, f"{whole.what}, per sample", terms)
     phases = list(dict.fromkeys(op.phase for op, _ in known))
     for phase in phases if len(phases) > 1 else ():
         part = _sum([(op, parts) for op, parts in known if op.phase == phase])
@@ -106,8 +105,7 @@ def _conventional(parts: Parts, conventions: Mapping[str, Convention], rank: int
     """The MACs, and the FLOPs under every convention."""
     macs = parts.work.mac
     if macs:
-        how = f"{number(2 * macs)} / 2 = {number(macs)}"
-        yield Candidate(macs, rank, MAC, f"{what}, in MACs (half of matmul)", how)
+        yield derive(macs, rank, MAC, f"{what}, in MACs (half of matmul)", f"{number(2 * macs)} / 2")
     for name, convention in conventions.items():
         value = convention.flops(parts.work)
         if value > 0:
@@ -118,38 +116,29 @@ def _conventional(parts: Parts, conventions: Mapping[str, Convention], rank: int
 def _unconventional(parts: Parts, conventions: Mapping[str, Convention]) -> Iterator[Candidate]:
     """With or without biases, with or without the first add of a dot product, doubled, halved."""
     macs, dots, bias = parts.work.mac, parts.work.accumulators, parts.bias
-    products = "the products that ran"
+    products, b = "the products that ran", number(bias)
     if macs:
-        m = f"2 × {number(macs)}"
-        how = f"2 × {m} = {number(4 * macs)}"
-        yield Candidate(4 * macs, PART, FLOP, f"{products}, FLOPs doubled as if they were MACs", how)
-        first = 2 * macs - dots
-        how = f"{m} − {number(dots)} = {number(first)}"
-        yield Candidate(first, PART, FLOP, f"{products} at 2K − 1 per dot product", how)
+        m, first, counted = f"2 × {number(macs)}", 2 * macs - dots, macs + bias
+        less, both = f"{m} − {number(dots)}", f"{number(macs)} + {b}"
+        yield derive(4 * macs, PART, FLOP, f"{products}, FLOPs doubled as if they were MACs", f"2 × {m}")
+        yield derive(first, PART, FLOP, f"{products} at 2K − 1 per dot product", less)
         if bias:
-            b = number(bias)
-            how = f"{m} + {b} = {number(2 * macs + bias)}"
-            yield Candidate(2 * macs + bias, PART, FLOP, f"{products}, and their biases", how)
-            how = f"{m} − {number(dots)} + {b} = {number(first + bias)}"
-            yield Candidate(first + bias, PART, FLOP, f"{products} at 2K − 1 per dot product, and their biases", how)
-            counted = macs + bias
-            how = f"{number(macs)} + {b} = {number(counted)}"
-            yield Candidate(counted, PART, MAC, f"{products} in MACs, a bias counted as a MAC", how)
-            how = f"2 × ({number(macs)} + {b}) = {number(2 * counted)}"
-            yield Candidate(2 * counted, PART, FLOP, f"{products} in MACs × 2, a bias counted as a MAC", how)
+            yield derive(2 * macs + bias, PART, FLOP, f"{products}, and their biases", f"{m} + {b}")
+            at_first = f"{products} at 2K − 1 per dot product, and their biases"
+            yield derive(first + bias, PART, FLOP, at_first, f"{less} + {b}")
+            yield derive(counted, PART, MAC, f"{products} in MACs, a bias counted as a MAC", both)
+            twice = f"{products} in MACs × 2, a bias counted as a MAC"
+            yield derive(2 * counted, PART, FLOP, twice, f"2 × ({both})")
     for name in (name for name in ("all", "textbook") if name in conventions):
         value = BUILT_IN[name].flops(parts.work)
         if value <= 0 or value == 2 * macs:
             continue
-        what = f"the work that ran by the convention {name}"
-        how = f"2 × {number(value)} = {number(2 * value)}"
-        yield Candidate(2 * value, DERIVED, FLOP, f"{what}, doubled", how)
+        what, v = f"the work that ran by the convention {name}", number(value)
+        yield derive(2 * value, DERIVED, FLOP, f"{what}, doubled", f"2 × {v}")
         if value % 2 == 0:
-            how = f"{number(value)} / 2 = {number(value // 2)}"
-            yield Candidate(value // 2, DERIVED, MAC, f"{what}, halved", how)
+            yield derive(value // 2, DERIVED, MAC, f"{what}, halved", f"{v} / 2")
         if bias:
-            how = f"{number(value)} − {number(bias)} = {number(value - bias)}"
-            yield Candidate(value - bias, DERIVED, FLOP, f"{what}, without biases", how)
+            yield derive(value - bias, DERIVED, FLOP, f"{what}, without biases", f"{v} − {b}")
 
 
 def spell_work(work: Work, convention: Convention) -> str:
@@ -178,7 +167,7 @@ def _parameters(trace: Trace) -> Iterator[Candidate]:
         return
     what = "the number of parameters, not a count of operations"
     yield Candidate(count, PART, "", what)
-    yield Candidate(2 * count, DERIVED, "", f"{what}, doubled", f"2 × {number(count)} = {number(2 * count)}")
+    yield derive(2 * count, DERIVED, "", f"{what}, doubled", f"2 × {number(count)}")
 
 
 def _by_layer(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> dict[str, Work]:
@@ -195,9 +184,8 @@ def _layers(table: Mapping[str, Work]) -> Iterator[Candidate]:
     if len(table) < 2:
         return
     for value, names in same({layer: work.mac for layer, work in table.items()}).items():
-        how = f"2 × {number(value)} = {number(2 * value)}"
         yield Candidate(value, LAYER, MAC, f"{names}, in MACs")
-        yield Candidate(2 * value, LAYER, FLOP, f"{names}, in FLOPs by the convention matmul", how)
+        yield derive(2 * value, LAYER, FLOP, f"{names}, in FLOPs by the convention matmul", f"2 × {number(value)}")
     for value, names in same({layer: BUILT_IN["all"].flops(work) for layer, work in table.items()}).items():
         yield Candidate(value, LAYER, FLOP, f"{names}, in FLOPs by the convention all")
 

@@ -15,7 +15,7 @@ from .check_sizes import MOST, of_traces, size
 from .counts_table import Key, Table
 from .fit import Fit, Runs, highest, known_counts, name_point, polynomial
 from .patterns import cuts, offsets, period
-from .polynomial import Powers, box, format_fraction, interpolate
+from .polynomial import Polynomial, Powers, box, format_fraction, interpolate
 from .variables import FEWEST, HELD_OUT, NODES, At, Variable
 
 SHOWN = 5
@@ -82,8 +82,7 @@ class Reasons:
         """The sentence for a count that differs from the polynomial through the fitted points."""
         values = known_counts(self.done.table, key)
         assert values is not None
-        names = [v.name for v in self.runs.variables]
-        through = interpolate(names, self.done.axes, {powers: values[at] for powers, at in self.done.fitted.items()})
+        through = self._interpolate(values)
         at = next(at for at, value in values.items() if through.at(at) != value)
         edge = after_the_first(self.runs.variables, values)
         ran = known_counts(self.done.ran, Key(_trace(key.of), key.layer))
@@ -119,15 +118,16 @@ class Reasons:
     def _missed_points(self, key: Key) -> list[At]:
         """The points at which a count is missing or differs from the polynomial through the fitted points."""
         values = (self.done.ran if of_traces(key.of) else self.done.table).values(key)
-        known_ = {powers: values[at] for powers, at in self.done.fitted.items()}
-        if None in known_.values():
+        known = {at: value for at, value in values.items() if value is not None}
+        if not known.keys() >= set(self.done.fitted.values()):
             return list(values)
-        through = interpolate(
-            [v.name for v in self.runs.variables],
-            self.done.axes,
-            {powers: value for powers, value in known_.items() if value is not None},
-        )
+        through = self._interpolate(known)
         return [at for at, value in values.items() if through.at(at) != value]
+
+    def _interpolate(self, values: Mapping[At, int]) -> Polynomial:
+        """The polynomial through the fitted points."""
+        fitted = {powers: values[at] for powers, at in self.done.fitted.items()}
+        return interpolate([v.name for v in self.runs.variables], self.done.axes, fitted)
 
     def _few(self) -> list[str]:
         """The variables with too few sizes for a higher degree."""

@@ -12,7 +12,6 @@ from ...model_zoo.loading import zoo_names
 from ...report import reports
 from ...report.document import (
     Block,
-    Column,
     Document,
     Heading,
     Inline,
@@ -24,6 +23,7 @@ from ...report.document import (
     mark_up,
     section,
     strong,
+    tabulate,
 )
 from ...report.document.markdown import to_markdown
 from .rows import CounterCell, R, is_reconciled, source_of
@@ -44,13 +44,6 @@ OTHER_PAGES = (
 )
 WHAT_PEOPLE_PRINT = (
     "What people print for these models, and the simplest reading of it here (`reconcile decode` gives all of them)."
-)
-PUBLISHED = (
-    Column("model"),
-    Column("figure", "right"),
-    Column("said to be"),
-    Column("where"),
-    Column("what it is here"),
 )
 
 
@@ -110,7 +103,10 @@ def describe_gallery(rows: Mapping[str, GalleryRow], missing: Mapping[str, str])
             *list_open(rows, missing),
             Heading("Published figures"),
             Text(mark_up(WHAT_PEOPLE_PRINT)),
-            Table(PUBLISHED, tuple(_reading_cells(name, reading) for name, reading in readings)),
+            tabulate(
+                "model|figure>|said to be|where|what it is here",
+                (_reading_cells(name, reading) for name, reading in readings),
+            ),
         ),
         comment="Written by `reconcile zoo gallery`; edit that, not this.",
     )  # fmt: skip
@@ -154,9 +150,9 @@ def _tabulate_models(rows: Iterable[GalleryRow]) -> Table:
     rows = list(rows)
     counters = list(dict.fromkeys(name for row in rows for name in row.cells))
     titles = ("weights", "work, FLOP", "outputs", *counters)
-    return Table(
-        (Column("model"), *(Column(title, "right") for title in titles)),
-        tuple(
+    return tabulate(
+        "|".join(("model", *(f"{title}>" for title in titles))),
+        (
             (
                 (Span(row.model, link=f"{row.model}.md"), "" if is_reconciled(row) else "\nnot reconciled",
                  "\n" + ", ".join(f"{name} {value}" for name, value in row.settings.items())),

@@ -44,11 +44,8 @@ def read_peaks(path: Path) -> list[Given]:
         tree = ast.parse(text(path, "the source"))
     except (SyntaxError, ValueError, RecursionError) as error:
         raise UsageError(f"the source {brief(path)} is not Python: {error}.") from error
-    chains = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _asks(node.test)]
-    inner = {id(child) for chain in chains for child in ast.walk(chain) if child is not chain}
     tables = [table for node in ast.walk(tree) if (table := _table(node) or _rows(node))]
-    outer = {id(chain) for chain in chains if id(chain) not in inner}
-    bodies = [rest for node in ast.walk(tree) if (rest := _from_chain(node, outer))]
+    bodies = list(_find_chains(tree))
     known = _numbers(tree)
     found = [one for device in devices() for one in _of(device, tables, bodies, known)]
     if not found:
@@ -82,10 +79,16 @@ def _of(
             return
 
 
-def _from_chain(node: ast.AST, chains: set[int]) -> Sequence[ast.stmt]:
-    """The statements of a block from its first chain on: what follows is the fall-back. () for a block without one."""
-    blocks = [block for name in ("body", "orelse") if isinstance(block := getattr(node, name, ()), list)]
-    return next((b[at:] for b in blocks for at, inside in enumerate(b) if id(inside) in chains), ())
+def _find_chains(tree: ast.AST) -> Iterator[Sequence[ast.stmt]]:
+    """The statements of each block from its first chain on, that within no other's: what follows the chain is the fall-back."""
+    inside: set[int] = set()
+    for node in ast.walk(tree):
+        for block in (getattr(node, "body", ()), getattr(node, "orelse", ())):
+            for at, statement in enumerate(block if isinstance(block, list) else ()):
+                if isinstance(statement, ast.If) and id(statement) not in inside and _asks(statement.test):
+                    yield block[at:]
+                    inside |= {id(child) for rest in block[at:] for child in ast.walk(rest)}
+                    break
 
 
 def _find_number(body: Sequence[ast.stmt], name: str, known: Mapping[str, Fraction]) -> tuple[Fraction, int] | None:

@@ -15,18 +15,17 @@ from ...launch.environments.definitions import CURRENT
 from ...launch.request import PASSES
 from ...report.document import (
     Block,
-    Column,
     Document,
     Heading,
     Inline,
     Items,
     Picture,
     Span,
-    Table,
     Text,
     mark_up,
     section,
     strong,
+    tabulate,
 )
 from .cells import Card, Cell, Verdict, text
 
@@ -182,7 +181,7 @@ def describe_scorecard(board: Board) -> Document:
         "model (forward) and in a training step.",
         (
             Text(mark_up(WHAT_A_CELL_COMPARES)),
-            Table((Column("verdict"), Column("meaning")), tuple((LABELS.get(v, v.value), v.meaning) for v in SHOWN)),
+            tabulate("verdict|meaning", ((LABELS.get(v, v.value), v.meaning) for v in SHOWN)),
             Picture("Verdicts", "The verdicts as colours, a column per layer", "", f"{STEM}.svg"),
             Heading("Counters"),
             *(block for pass_ in board.passes for block in _sum_verdicts(board, pass_)),
@@ -200,7 +199,7 @@ def _sum_verdicts(board: Board, pass_: str) -> Iterator[Block]:
         for name, each in sums.items()
     )
     yield Text(f"Layers by verdict, {pass_}:")
-    yield Table((Column("counter"), Column("versions"), *(Column(v.value, "right") for v in present)), tuple(rows))
+    yield tabulate("|".join(("counter|versions", *(f"{v.value}>" for v in present))), rows)
     yield from _name_blind(board.unseeing(pass_))
 
 
@@ -218,7 +217,7 @@ def _describe_family(board: Board, family: str) -> Iterator[Block]:
                 (layer, *(_link_cell(board.cell(family, layer, pass_, name), family, layer) for name in seeing))
                 for layer in board.layers[family]
             )
-            yield Table(tuple(map(Column, ("layer", *seeing))), tuple(rows))
+            yield tabulate("|".join(("layer", *seeing)), rows)
         yield from _name_blind(here)
 
 

@@ -17,7 +17,7 @@ from ...core.atomic import safe
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from ...core.number_format import number, percent, ratio
 from ...core.registry import title
-from ...report.document import Block, Column, Document, Inline, Items, Span, Table, Text, mark_code
+from ...report.document import Block, Document, Inline, Items, Span, Table, Text, mark_code, tabulate
 from .engine import Finished
 
 COLUMNS = (
@@ -51,14 +51,15 @@ def describe_sweep(finished: Sequence[Finished], command: str = "", reports: boo
     counters = _counters(finished)
     convention = _convention(finished)
     work = "matmul work" if convention == "matmul" else f"work ({convention})"
-    columns = [Column("model"), *(Column(title, "right") for title in (work, *counters, "residuals"))]
-    columns += [Column("verdict"), Column("wall s", "right"), Column("peak GiB", "right")]
+    titles = "|".join(
+        ("model", *(f"{title}>" for title in (work, *counters, "residuals")), "verdict|wall s>|peak GiB>")
+    )
     return Document(
         "Sweep",
         _sum_models(finished),
         (
             *map(Text, _sum_parts(finished)),
-            Table(tuple(columns), tuple(tuple(_model_cells(one, counters, reports)) for one in finished)),
+            tabulate(titles, (tuple(_model_cells(one, counters, reports)) for one in finished)),
             Text("A counter's column is its total as a ratio to the work that ran in its framework: 1 where they are the same."),
             *_introduce(WHAT_TO_ADD, _tabulate_causes(finished)),
             *_introduce("Ops whose work is unknown, op by op, and in how many models:", _tabulate_unknown(finished)),
@@ -144,8 +145,7 @@ def _tabulate_causes(finished: Sequence[Finished]) -> Table:
         known = sorted((share for share in shares if share is not None), key=abs)
         ends = [_share(share) for share in (known[0], known[-1])] if known else ["", ""]
         rows.append((counter, cause, number(len(shares)), *ends))
-    titles = ("models", "least, of the work", "most, of the work")
-    return Table((Column("counter"), Column("cause"), *(Column(title, "right") for title in titles)), tuple(rows))
+    return tabulate("counter|cause|models>|least, of the work>|most, of the work>", rows)
 
 
 def _tabulate_unknown(finished: Sequence[Finished]) -> Table:
@@ -155,8 +155,8 @@ def _tabulate_unknown(finished: Sequence[Finished]) -> Table:
     other = Counter(op for trace in traces for op in trace.get("unweighed", ()))
     ops = sorted({*open_, *other}, key=lambda op: (-open_[op], -other[op], op))
     here = f"models incomplete under {_convention(finished)}"
-    columns = (Column("op"), Column(here, "right"), Column("models incomplete under other conventions alone", "right"))
-    return Table(columns, tuple((op, number(open_[op]), number(other[op])) for op in ops))
+    titles = f"op|{here}>|models incomplete under other conventions alone>"
+    return tabulate(titles, ((op, number(open_[op]), number(other[op])) for op in ops))
 
 
 def _tabulate_reasons(finished: Sequence[Finished]) -> Table:
@@ -167,8 +167,7 @@ def _tabulate_reasons(finished: Sequence[Finished]) -> Table:
             why = FACTORY.sub("", verdict(one))
             models.setdefault(why, []).append(one.name.rpartition(".")[2])
     ranked = sorted(models.items(), key=lambda item: (-len(item[1]), item[0]))
-    rows = tuple((why, number(len(names)), ", ".join(sorted(names))) for why, names in ranked)
-    return Table((Column("reason"), Column("models", "right"), Column("which")), rows)
+    return tabulate("reason|models>|which", ((why, number(len(of)), ", ".join(sorted(of))) for why, of in ranked))
 
 
 def _share(part: Fraction) -> str:
