@@ -1,18 +1,72 @@
-"""The work of pooling and interpolation, from sizes alone. Windows are dense: padding counts, as in convolutions."""
+"""The work of pooling and interpolation, from sizes alone.
+
+A window that hangs over the edge is clipped to the input, as in the kernels: padding is neither compared nor added.
+"""
 
 from __future__ import annotations
 
-from ..core.work import Work
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..core.work import Work, prod
 
 
-def max_pool(outputs: int, window: int) -> Work:
-    """The maximum of ``window`` values per output element: cmp O(k-1)."""
-    return Work(cmp=outputs * max(window - 1, 0))
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a pool: window i reads the places i * stride - before + j * dilation for j below ``taps``.
+
+    ``size`` is the input's length, ``windows`` the output's. ``spread`` is the distance of the input's elements from each other:
+    2 with one hole between any two (JAX's base_dilation).
+    """
+
+    size: int
+    windows: int
+    taps: int
+    stride: int = 1
+    before: int = 0
+    dilation: int = 1
+    spread: int = 1
 
 
-def avg_pool(outputs: int, window: int) -> Work:
-    """Sum of ``window`` values, divided: add O(k-1), div O."""
-    return Work(add=outputs * max(window - 1, 0), div=outputs)
+def same_padding(size: int, windows: int, taps: int, stride: int, dilation: int) -> int:
+    """The padding of both sides together that gives so many windows ("SAME")."""
+    return max((windows - 1) * stride + (taps - 1) * dilation + 1 - size, 0)
+
+
+def clipped_reads(leading: int, axes: Sequence[Axis]) -> tuple[int, int]:
+    """(elements that all windows read inside the input, windows that read any), of ``leading`` inputs.
+
+    A window is a box, so both are products over the axes.
+    """
+    reads, windows = zip((leading, leading), *map(_axis_reads, axes), strict=True)
+    return prod(reads), prod(windows)
+
+
+def _axis_reads(axis: Axis) -> tuple[int, int]:
+    if axis.before or axis.spread > 1 or _taps_inside(axis, (axis.windows - 1) * axis.stride) < axis.taps:
+        starts = range(-axis.before, axis.windows * axis.stride - axis.before, axis.stride)
+        found = [_taps_inside(axis, start) for start in starts]
+        return sum(found), sum(map(bool, found))
+    return axis.windows * axis.taps, axis.windows  # the last window lies inside, and so do all before it
+
+
+def _taps_inside(axis: Axis, start: int) -> int:
+    """How many elements the window that begins at ``start`` reads."""
+    first = max(-(start // axis.dilation), 0)
+    last = min(((axis.size - 1) * axis.spread - start) // axis.dilation, axis.taps - 1)
+    if axis.spread == 1:
+        return max(last - first + 1, 0)
+    return sum((start + tap * axis.dilation) % axis.spread == 0 for tap in range(first, last + 1))
+
+
+def max_pool(reads: int, windows: int) -> Work:
+    """The largest of what each window reads: cmp reads - windows."""
+    return Work(cmp=reads - windows)
+
+
+def avg_pool(reads: int, windows: int) -> Work:
+    """The sum of what each window reads, divided: add reads - windows, div windows."""
+    return Work(add=reads - windows, div=windows)
 
 
 def adaptive_reads(leading: int, in_sizes: tuple[int, ...], out_sizes: tuple[int, ...]) -> int:
@@ -25,16 +79,6 @@ def adaptive_reads(leading: int, in_sizes: tuple[int, ...], out_sizes: tuple[int
     for size, wanted in zip(in_sizes, out_sizes, strict=True):
         total *= sum(-((-(i + 1) * size) // wanted) - (i * size) // wanted for i in range(wanted))
     return total
-
-
-def adaptive_avg(reads: int, outputs: int) -> Work:
-    """Sum: add reads - O; by the window's size: div O."""
-    return Work(add=reads - outputs, div=outputs)
-
-
-def adaptive_max(reads: int, outputs: int) -> Work:
-    """cmp reads - O."""
-    return Work(cmp=reads - outputs)
 
 
 def linear_interpolation(outputs: int, axes: int) -> Work:

@@ -107,12 +107,9 @@ def log_softmax(y, g):
 def spread(tally: Tally, shape: tuple[int, ...], windows: Any, g: np.ndarray) -> np.ndarray:
     """Each gradient by its window's size, onto every place of the window (index -> places); None is padding."""
     grid = tally.zeros(shape)
-    padding = tally.zeros(())
     for index, places in windows.items():
         part = g[index] / float(len(places))
         for place in places:
-            if place is None:
-                padding[()] = padding[()] + part
-            else:
+            if place is not None:
                 grid[place] = grid[place] + part
     return grid

@@ -92,13 +92,14 @@ def softmax(rows: np.ndarray) -> np.ndarray:
     return result
 
 
-def log_softmax(rows: np.ndarray) -> np.ndarray:
+def log_softmax(rows: np.ndarray, kept: bool) -> np.ndarray:
+    """x - max is ``kept`` between its two uses, or computed for each."""
     result = np.empty(rows.shape, dtype=object)
     for r, row in enumerate(rows):
         top = largest(row)
         shifted = [item - top for item in row]
         log = total([item.special(math.exp) for item in shifted]).special(math.log)
-        result[r] = [item - log for item in shifted]
+        result[r] = [item - log for item in (shifted if kept else [item - top for item in row])]
     return result
 
 
@@ -185,17 +186,25 @@ def batch_norm_training_gradient(x, dy, mean, var, weight, eps):
     return results
 
 
-def windows(x, kernel, stride, padding, fill):
-    """x (B, C, *in) -> {output index: the window's numbers}, padding filled with ``fill``."""
-    axes = x.ndim - 2
-    tally = x.flat[0].tally
-    padded = tally.array(np.full((*x.shape[:2], *(s + 2 * p for s, p in zip(x.shape[2:], padding, strict=True))), fill))
-    padded[(slice(None), slice(None), *(slice(p, p + s) for s, p in zip(x.shape[2:], padding, strict=True)))] = x
-    out = [(padded.shape[2 + i] - kernel[i]) // stride[i] + 1 for i in range(axes)]
+def windows(x, kernel, stride, out, before=(0, 0), dilation=(1, 1), spread=(1, 1)):
+    """x (B, C, *in) -> {output index: the window's numbers}, without padding and the holes of a spread input.
+
+    ``out`` (*out) says how many windows there are, ``before`` where the first begins.
+    """
+    elements = {
+        (*index[:2], *(i * s for i, s in zip(index[2:], spread, strict=True))): x[index]
+        for index in np.ndindex(x.shape)
+    }
+    steps = list(zip(stride, before, dilation, strict=True))
     return {
-        index: padded[
-            (*index[:2], *(slice(i * s, i * s + k) for i, s, k in zip(index[2:], stride, kernel, strict=True)))
-        ].ravel()
+        index: [
+            elements[place]
+            for taps in np.ndindex(*kernel)
+            for place in [
+                (*index[:2], *(i * s - b + t * d for i, t, (s, b, d) in zip(index[2:], taps, steps, strict=True)))
+            ]
+            if place in elements
+        ]
         for index in np.ndindex((*x.shape[:2], *out))
     }
 

@@ -112,7 +112,11 @@ CLOSED = {
     "BiasAddGrad": ("BiasAddGrad", [X], [(3,)], {}, Work(add=N - 3)),
     "AssignAdd": ("AssignAddVariableOp", [(), X], [], {}, Work(add=N)),
     # filter (2, 2, 1): a sum and a comparison per tap but the first
-    "Dilation2D": ("Dilation2D", [(1, 4, 4, 1), (2, 2, 1)], [(1, 3, 3, 1)], {}, Work(add=36, cmp=27)),
+    "Dilation2D": ("Dilation2D", [(1, 4, 4, 1), (2, 2, 1)], [(1, 3, 3, 1)],
+                   {"strides": [1] * 4, "rates": [1] * 4, "padding": "VALID"}, Work(add=36, cmp=27)),
+    # 3 x 3 at rate 2, padded by 2: of the taps at i - 2, i and i + 2 two are inside at each of 4 places, so (4 * 2)^2 sums
+    "Dilation2D, SAME": ("Dilation2D", [(1, 4, 4, 1), (3, 3, 1)], [(1, 4, 4, 1)],
+                         {"strides": [1] * 4, "rates": [1, 2, 2, 1], "padding": "SAME"}, Work(add=64, cmp=48)),
     "Conv, groups": ("Conv", [(1, 4, 4, 4), (3, 3, 2, 6)], [(1, 2, 2, 6)], {"groups": 2}, Work(24 * 18, 24)),
     "Conv3D": ("Conv3D", [(1, 4, 4, 4, 2), (2, 2, 2, 2, 3)], [(1, 3, 3, 3, 3)], {}, Work(81 * 16, 81)),
     "depthwise, input": (

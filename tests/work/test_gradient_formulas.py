@@ -178,7 +178,8 @@ def test_average_pool(size, kernel, stride, padding):
     expected = A.avg_pool2d_backward(torch.from_numpy(g), torch.from_numpy(x), *arguments)
     tally = Tally()
     found = loops.spread(tally, x.shape, reads, tally.array(g))
-    agree(tally, found, expected, make("aten.avg_pool2d_backward", [g, x], [x], kernel_size=[kernel, kernel]))
+    sides = {"kernel_size": [kernel, kernel], "stride": [stride, stride], "padding": [padding, padding]}
+    agree(tally, found, expected, make("aten.avg_pool2d_backward", [g, x], [x], **sides))
 
 
 @FEW

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reconcile.adapters.jax import formulas as _formulas  # noqa: F401
@@ -110,18 +110,42 @@ def test_sums_along_an_axis() -> None:
 
 
 @RELAXED
-@given(window=st.tuples(SMALL, SMALL), stride=st.tuples(SMALL, SMALL))
-def test_windows(window, stride) -> None:
+@given(
+    window=st.tuples(SMALL, SMALL),
+    stride=st.tuples(SMALL, SMALL),
+    low=st.tuples(st.integers(-1, 4), st.integers(-1, 4)),
+    high=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    dilation=st.tuples(st.integers(1, 2), st.integers(1, 2)),
+    spread=st.tuples(SMALL, SMALL),
+)
+@example(
+    window=(2, 2), stride=(1, 1), low=(3, 0), high=(0, 0), dilation=(1, 1), spread=(1, 1)
+)  # a window on padding alone
+@example(window=(3, 3), stride=(2, 1), low=(1, 1), high=(1, 1), dilation=(2, 1), spread=(2, 3))
+def test_windows(window, stride, low, high, dilation, spread) -> None:
+    x = (2, 3, 5, 6)
+    sides = {
+        "window_dimensions": [1, 1, *window],
+        "window_strides": [1, 1, *stride],
+        "padding": [[0, 0], [0, 0], *map(list, zip(low, high, strict=True))],
+    }
+    holes = {"window_dilation": [1, 1, *dilation], "base_dilation": [1, 1, *spread]}
+
+    def windows(tally, dilation, spread):
+        steps = zip(x[2:], window, stride, low, high, dilation, spread, strict=True)
+        out = [((n - 1) * b + 1 + lo + hi - ((k - 1) * d + 1)) // s + 1 for n, k, s, lo, hi, d, b in steps]
+        return oracle.windows(array(tally, *x), window, stride, out, low, dilation, spread), (*x[:2], *out)
+
     for name, function in (("sum", total), ("max", largest), ("min", largest)):
         tally = Tally()
-        found = oracle.gathered(oracle.windows(array(tally, 2, 3, 5, 6), window, stride, (0, 0), 0.0), function)
-        op = make(f"lax.reduce_window_{name}", [(2, 3, 5, 6)], [found.shape], window_dimensions=[1, 1, *window])
-        assert work_of(op) == tally.work()
-        if name == "max":  # its gradient: the window's largest again, and one add
-            counting.each(lambda a: a + 1.0, found)
-            scatter = [found.shape, (2, 3, 5, 6)]
-            op = make("lax.select_and_scatter_add", scatter, [(2, 3, 5, 6)], window_dimensions=[1, 1, *window])
-            assert work_of(op) == tally.work()
+        found, out = windows(tally, dilation, spread)
+        for each in filter(None, found.values()):
+            function(each)
+        assert work_of(make(f"lax.reduce_window_{name}", [x], [out], **sides, **holes)) == tally.work()
+    # the gradient of a maximum: the largest again, of whole windows since JAX pads the operand before, and one add
+    _, out = windows(Tally(), (1, 1), (1, 1))
+    again = make("lax.select_and_scatter_add", [out, x], [x], **sides)
+    assert work_of(again) == Work(cmp=math.prod(window) - 1, add=1) * math.prod(out)
 
 
 @pytest.mark.parametrize("n", range(1, 8))

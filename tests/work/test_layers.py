@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
+from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from reconcile.work import work_of  # noqa: E402
+from reconcile.work import Work, work_of  # noqa: E402
 from tests.work import counting, oracle  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL, agree, data, tensors  # noqa: E402
 from tests.work.counting import Tally  # noqa: E402
@@ -24,14 +24,17 @@ F = torch.nn.functional
 @given(rows=SMALL, n=st.integers(1, 5))
 def test_softmaxes(rows, n):
     x = data(rows, n)
-    for kind, function in (("softmax", oracle.softmax), ("log_softmax", oracle.log_softmax)):
+    for kind, function in (("softmax", oracle.softmax), ("log_softmax", partial(oracle.log_softmax, kept=False))):
         tally = Tally()
         result = function(tally.array(x))
         expected = getattr(torch, kind)(*tensors(x), -1)
         agree(tally, result, expected, make(f"aten._{kind}", [(rows, n)], [(rows, n)], dim=-1))
         agree(tally, result, expected, make(f"aten.{kind}", [(n, rows)], [(n, rows)], dim=0))
-        name = {"softmax": "Softmax", "log_softmax": "LogSoftmax"}[kind]
-        assert work_of(make(name, [(rows, n)], [(rows, n)])) == tally.work()
+    for kind, function in (("Softmax", oracle.softmax), ("LogSoftmax", partial(oracle.log_softmax, kept=True))):
+        tally = Tally()
+        function(tally.array(x))
+        for name in (kind, f"onnx.{kind}"):
+            assert work_of(make(name, [(rows, n)], [(rows, n)])) == tally.work()
 
 
 @RELAXED
@@ -108,22 +111,42 @@ def test_batch_norm(batch, channels, spatial, weight, bias, training):
 
 
 @RELAXED
-@given(kernel=st.tuples(SMALL, SMALL), stride=st.tuples(SMALL, SMALL), padded=st.booleans())
-def test_pooling(kernel, stride, padded):
-    x = data(2, 2, 5, 6)
+@given(
+    kernel=st.tuples(SMALL, SMALL),
+    stride=st.tuples(SMALL, SMALL),
+    dilation=st.tuples(st.integers(1, 2), st.integers(1, 2)),
+    padded=st.booleans(),
+    ceil=st.booleans(),
+)
+@example(kernel=(3, 3), stride=(2, 2), dilation=(2, 1), padded=True, ceil=True)
+def test_pooling(kernel, stride, dilation, padded, ceil):
+    x = data(2, 2, 6, 7)
     padding = tuple(k // 2 if padded else 0 for k in kernel)
-    options = {"kernel_size": list(kernel)}
+    options = {"kernel_size": list(kernel), "stride": list(stride), "padding": list(padding), "ceil_mode": ceil}
+    expected = F.max_pool2d(torch.from_numpy(x), kernel, stride, padding, dilation, ceil)
     tally = Tally()
-    result = oracle.gathered(oracle.windows(tally.array(x), kernel, stride, padding, -math.inf), counting.largest)
-    expected = F.max_pool2d(torch.from_numpy(x), kernel, stride, padding)
-    agree(tally, result, expected, make("aten.max_pool2d_with_indices", [x.shape], [expected, expected], **options))
-    assert work_of(make("MaxPool", [x.shape], [expected], ksize=[1, *kernel, 1])) == tally.work()
+    found = oracle.windows(tally.array(x), kernel, stride, expected.shape[2:], padding, dilation)
+    result = oracle.gathered(found, counting.largest)
+    record = partial(make, inputs=[x.shape], outputs=[expected, expected], dilation=list(dilation), **options)
+    agree(tally, result, expected, record("aten.max_pool2d_with_indices"))
+    sides = {"pads": list(padding) * 2, "strides": list(stride), "dilations": list(dilation)}
+    assert work_of(make("onnx.MaxPool", [x.shape], [expected], kernel_shape=list(kernel), **sides)) == tally.work()
+    expected = F.avg_pool2d(torch.from_numpy(x), kernel, stride, padding, ceil, count_include_pad=False)
     tally = Tally()
     mean = lambda window: counting.total(window) / float(len(window))  # noqa: E731
-    result = oracle.gathered(oracle.windows(tally.array(x), kernel, stride, padding, 0.0), mean)
-    expected = F.avg_pool2d(torch.from_numpy(x), kernel, stride, padding)
-    agree(tally, result, expected, make("aten.avg_pool2d", [x.shape], [expected], **options))
-    assert work_of(make("AvgPool", [x.shape], [expected], ksize=[1, *kernel, 1])) == tally.work()
+    result = oracle.gathered(oracle.windows(tally.array(x), kernel, stride, expected.shape[2:], padding), mean)
+    agree(tally, result, expected, make("aten.avg_pool2d", [x.shape], [expected], count_include_pad=False, **options))
+    del sides["dilations"]
+    assert work_of(make("onnx.AveragePool", [x.shape], [expected], kernel_shape=list(kernel), **sides)) == tally.work()
+
+
+def test_a_padded_window_of_one_axis():
+    """Windows of 3 at every place of 4, padded by 1: they read 2 + 3 + 3 + 2 elements, and are 4. Twice that: a batch of 2."""
+    x, options = (2, 1, 4), {"kernel_size": [3], "stride": [1], "padding": [1]}
+    assert work_of(make("aten.max_pool1d", [x], [x], **options)) == Work(cmp=2 * (10 - 4))
+    assert work_of(make("aten.avg_pool1d", [x], [x], **options)) == Work(add=2 * (10 - 4), div=2 * 4)
+    # without a stride windows lie side by side, and 2 windows of 3 fit into 4 with ceil_mode: 3 + 1 elements
+    assert work_of(make("aten.max_pool1d", [x], [(2, 1, 2)], kernel_size=[3], stride=[])) == Work(cmp=2 * (4 - 2))
 
 
 @RELAXED

@@ -14,6 +14,7 @@ from tests.work.records_by_hand import make
 
 load()
 X, Y = (2, 6, 8, 10), (2, 6, 8, 10)
+SQUARES = {"kernel_size": [2, 2], "stride": [2, 2], "strides": [2, 2]}
 
 SAME = {
     "Add": ("AddV2", [X, X], [Y], {}),
@@ -24,11 +25,11 @@ SAME = {
     "MatMul": ("BatchMatMulV2", [(2, 3, 4), (2, 4, 5)], [(2, 3, 5)], {}),
     "Conv": ("aten.conv2d", [X, (9, 3, 3, 3), (9,)], [(2, 9, 6, 8)], {"bias": None, "group": 2}),
     "Softmax": ("aten.softmax", [X], [Y], {"dim": 1, "axis": 1}),
-    "LogSoftmax": ("aten.log_softmax", [X], [Y], {"dim": -1}),
+    "LogSoftmax": ("LogSoftmax", [X], [Y], {}),
     "BatchNormalization": ("aten.batch_norm", [X, (6,), (6,), (6,), (6,)], [Y], {"training": False}),
     "LayerNormalization": ("aten.layer_norm", [X, (10,), (10,)], [Y], {"normalized_shape": [10]}),
-    "MaxPool": ("aten.max_pool2d", [X], [(2, 6, 4, 5)], {"kernel_size": [2, 2], "kernel_shape": [2, 2]}),
-    "AveragePool": ("aten.avg_pool2d", [X], [(2, 6, 4, 5)], {"kernel_size": [2, 2], "kernel_shape": [2, 2]}),
+    "MaxPool": ("aten.max_pool2d", [X], [(2, 6, 4, 5)], {**SQUARES, "kernel_shape": [2, 2]}),
+    "AveragePool": ("aten.avg_pool2d", [X], [(2, 6, 4, 5)], {**SQUARES, "kernel_shape": [2, 2]}),
     "GlobalAveragePool": ("aten.mean", [X], [(2, 6, 1, 1)], {}),
     "ReduceMean": ("Mean", [X], [(2, 6)], {}),
     "ReduceMax": ("Max", [X], [(2, 6)], {}),

@@ -10,8 +10,9 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
+from reconcile.core.work import UnknownWork  # noqa: E402
 from reconcile.work import ZERO, Work, find, load, work_of  # noqa: E402
-from tests.work import cells, counting  # noqa: E402
+from tests.work import cells, counting, oracle  # noqa: E402
 from tests.work.counting import Num, Tally  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 
@@ -214,3 +215,44 @@ def test_gradients_of_pooling():
     # the average's gradient needs no forward value; the maximum's needs the forward pass, 3 comparisons per window
     assert gradient(tf.nn.avg_pool2d) == Work(div=grad, add=4 * grad)
     assert gradient(tf.nn.max_pool2d) == 2 * Work(cmp=3 * grad) + Work(add=grad)
+
+
+@pytest.mark.parametrize("size", [4, 5])
+@pytest.mark.parametrize("kernel", [1, 2, 3])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_pools_that_hang_over_the_edge(size, kernel, stride):
+    """The windows of "SAME", clipped to the input; an average is that of what its window reads."""
+    x = data(2, size, size, 3)
+    out = -(-size // stride)
+    before = max((out - 1) * stride + kernel - size, 0) // 2
+    for kind, expected in (("Max", tf.nn.max_pool2d), ("Avg", tf.nn.avg_pool2d)):
+        tally = counting.Tally()
+        found = oracle.windows(
+            tally.array(x.transpose(0, 3, 1, 2)), (kernel, kernel), (stride, stride), (out, out), (before, before)
+        )
+        largest = counting.largest if kind == "Max" else lambda window: counting.total(window) / float(len(window))
+        result = oracle.gathered(found, largest)
+        close(result.transpose(0, 2, 3, 1), expected(x, kernel, stride, "SAME"))
+        sides = {"ksize": [1, kernel, kernel, 1], "strides": [1, stride, stride, 1], "padding": "SAME"}
+        small = (2, out, out, 3)
+        assert work_of(make(f"{kind}Pool", [x.shape], [small], **sides)) == tally.work()
+        around = {"padding": "EXPLICIT", "explicit_paddings": [0, 0, before, kernel, before, kernel, 0, 0]}
+        assert work_of(make(f"{kind}Pool", [x.shape], [small], **{**sides, **around})) == tally.work()
+        onnx = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2}
+        name, shapes = f"onnx.{'Average' if kind == 'Avg' else kind}Pool", ([(2, 3, size, size)], [(2, 3, out, out)])
+        for auto in ("SAME_UPPER", "SAME_LOWER"):
+            assert work_of(make(name, *shapes, auto_pad=auto, **onnx)) == tally.work()
+        grads, reads = 2 * out * out * 3, sum(map(len, found.values()))
+        if kind == "Max":  # the largest again, and one add for each
+            assert work_of(make("MaxPoolGrad", [x.shape, small, small], [x.shape], **sides)) == Work(
+                cmp=reads - grads, add=grads
+            )
+        else:  # a share of each gradient onto every element that its window read
+            assert work_of(make("AvgPoolGrad", [(4,), small], [x.shape], **sides)) == Work(div=grads, add=reads)
+
+
+def test_windows_whose_lists_do_not_fit_are_unknown():
+    sides = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
+    for wrong in ({"strides": [2, 2]}, {"padding": "CIRCULAR"}):
+        with pytest.raises(UnknownWork):
+            work_of(make("MaxPool", [(1, 4, 4, 2)], [(1, 2, 2, 2)], **{**sides, **wrong}))

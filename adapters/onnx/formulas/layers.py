@@ -68,14 +68,28 @@ def _conv_transpose(op: Op) -> Work:
     return transposed_convolution(n_in(op), taps_torch(shape(op, 1)), n_out(op), bias=tensor_given(op, "B", 2))
 
 
-@formula("onnx.MaxPool", source=f"pooling.max_pool: {_SPEC}/onnx__MaxPool.html")
+@formula("onnx.MaxPool", source=f"pooling.max_pool, windows clipped to the input: {_SPEC}/onnx__MaxPool.html")
 def _max_pool(op: Op) -> Work:
-    return pooling.max_pool(n_out(op), prod(ints(op, "kernel_shape")))
+    return pooling.max_pool(*_windows(op))
 
 
-@formula("onnx.AveragePool", source=f"pooling.avg_pool, dense windows: {_SPEC}/onnx__AveragePool.html")
+@formula("onnx.AveragePool", source=f"pooling.avg_pool, windows clipped to the input: {_SPEC}/onnx__AveragePool.html")
 def _avg_pool(op: Op) -> Work:
-    return pooling.avg_pool(n_out(op), prod(ints(op, "kernel_shape")))
+    return pooling.avg_pool(*_windows(op))
+
+
+def _windows(op: Op) -> tuple[int, int]:
+    """(elements read, windows that read any) of a pool (B, C, *in) -> (B, C, *out); lists that are not given have defaults."""
+    taps, ones = ints(op, "kernel_shape"), [1] * len(ints(op, "kernel_shape"))
+    strides, dilations = op.attrs.get("strides") or ones, op.attrs.get("dilations") or ones
+    sides = list(zip(shape(op)[2:], out_shape(op)[2:], taps, strides, dilations, strict=True))
+    kind = op.attrs.get("auto_pad") or "NOTSET"
+    if kind.startswith("SAME"):  # SAME_LOWER is SAME_UPPER seen in a mirror, and reads as many
+        before = [pooling.same_padding(*side) // 2 for side in sides]
+    else:  # pads: what comes before each axis, then what comes after each
+        before = list(op.attrs.get("pads", ()) if kind == "NOTSET" else ())[: len(taps)] or [0] * len(taps)
+    axes = [pooling.Axis(*side[:4], edge, side[4]) for side, edge in zip(sides, before, strict=True)]
+    return pooling.clipped_reads(prod(shape(op)[:2]), axes)
 
 
 @formula("onnx.GlobalAveragePool", source=f"the mean of every channel: {_SPEC}/onnx__GlobalAveragePool.html")

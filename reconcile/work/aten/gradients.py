@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 
 from ...core.records import Op
 from ...core.work import Compute, UnknownWork, Work, formulas, no_arithmetic, prod
-from .. import gradients, pooling
+from .. import gradients
 from ..common_formulas import per_input, per_output
 from ..elementwise import ADD, MUL
 from ..gradients import Mask
-from ..shapes import attr, n_in, n_out, normalized_rows, out_shape, rows_along, shape, window
+from ..shapes import attr, n_in, n_out, normalized_rows, out_shape, rows_along, shape
+from .windows import adaptive_windows, windows
 
 
 def _rrelu(op: Op) -> Work:
@@ -78,9 +79,7 @@ def _layer_norm(op: Op, mask: Mask) -> Work:
 
 
 def _adaptive_avg_pool(op: Op) -> Work:
-    small, wide = shape(op), out_shape(op)
-    axes = int(op.op.removesuffix("d_backward")[-1])
-    return gradients.avg_pool(n_in(op), pooling.adaptive_reads(prod(wide[:-axes]), wide[-axes:], small[-axes:]))
+    return gradients.avg_pool(n_in(op), adaptive_windows(op, out_shape(op), shape(op))[0])
 
 
 def _embedding_bag(op: Op) -> Work:
@@ -149,8 +148,8 @@ formulas({
         "each element added where its maximum was, whose index is kept: ATen native/cpu/MaxPoolKernel.cpp", per_input(ADD)
     ),
     "avg_pool2d_backward avg_pool3d_backward": (
-        "gradients.avg_pool, dense windows: ATen native/cpu/AvgPoolKernel.cpp",
-        lambda op: gradients.avg_pool(n_in(op), n_in(op) * window(op, int(op.op[len("aten.avg_pool")]))),
+        "gradients.avg_pool, windows clipped to the input: ATen native/cpu/AvgPoolKernel.cpp",
+        lambda op: gradients.avg_pool(n_in(op), windows(op, out_shape(op), shape(op))[0]),
     ),
     "_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward": (
         "gradients.avg_pool, the windows of pooling.adaptive_reads: ATen native/cpu/AdaptiveAvgPoolKernel.cpp",

@@ -13,6 +13,7 @@ from .. import attention, normalization, pooling
 from ..contraction import dense, dots
 from ..elementwise import ADD, CMP, SHARED, reduction
 from ..shapes import attr, n_in, n_out, normalized_rows, out_shape, rows_along, shape, window
+from .windows import adaptive_windows, windows
 
 
 def _rows(op: Op) -> tuple[int, int]:
@@ -64,14 +65,8 @@ def _instance_norm(op: Op) -> Work:
     return _batch_norm_of(op, batch * channels, training, running=False)
 
 
-def _axes(op: Op) -> int:
-    """The axes that the operator's name states: 2 of max_pool2d."""
-    return int(op.op[op.op.index("d", op.op.index("pool")) - 1])
-
-
-def _reads(op: Op) -> int:
-    axes = _axes(op)
-    return pooling.adaptive_reads(prod(shape(op)[:-axes]), shape(op)[-axes:], out_shape(op)[-axes:])
+def _adaptive(op: Op) -> tuple[int, int]:
+    return adaptive_windows(op, shape(op), out_shape(op))
 
 
 def _embedding_bag(op: Op) -> Work:
@@ -154,7 +149,8 @@ formulas({
     ),
     "_masked_softmax": ("normalization.softmax, dense: ATen native/cpu/SoftMaxKernel.cpp", _masked_softmax),
     "log_softmax _log_softmax": (
-        "normalization.log_softmax: ATen native/cpu/SoftMaxKernel.cpp", lambda op: normalization.log_softmax(*_rows(op))
+        "normalization.log_softmax, x - max computed twice: ATen native/cpu/SoftMaxKernel.cpp (LogSoftmaxKernelImpl.h)",
+        lambda op: normalization.log_softmax(*_rows(op)) + ADD * n_in(op),
     ),
     "layer_norm native_layer_norm": (
         "normalization.layer_norm: ATen native/layer_norm.cpp",
@@ -177,24 +173,24 @@ formulas({
     ),
     """max_pool1d max_pool2d max_pool3d max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices
     quantized_max_pool2d mkldnn_max_pool2d""": (
-        "pooling.max_pool: ATen native/cpu/MaxPoolKernel.cpp",
-        lambda op: pooling.max_pool(n_out(op), window(op, _axes(op))),
+        "pooling.max_pool, windows clipped to the input: ATen native/cpu/MaxPoolKernel.cpp",
+        lambda op: pooling.max_pool(*windows(op, shape(op), out_shape(op))),
     ),
     "avg_pool1d avg_pool2d avg_pool3d": (
-        "pooling.avg_pool: ATen native/cpu/AvgPoolKernel.cpp",
-        lambda op: pooling.avg_pool(n_out(op), window(op, _axes(op))),
+        "pooling.avg_pool, windows clipped to the input: ATen native/cpu/AvgPoolKernel.cpp",
+        lambda op: pooling.avg_pool(*windows(op, shape(op), out_shape(op))),
     ),
     "adaptive_avg_pool1d adaptive_avg_pool2d _adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool3d": (
         "pooling.adaptive_reads: ATen native/AdaptivePooling.h",
-        lambda op: pooling.adaptive_avg(_reads(op), n_out(op)),
+        lambda op: pooling.avg_pool(*_adaptive(op)),
     ),
     "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d": (
         "pooling.adaptive_reads: ATen native/AdaptivePooling.h",
-        lambda op: pooling.adaptive_max(_reads(op), n_out(op)),
+        lambda op: pooling.max_pool(*_adaptive(op)),
     ),
     "fractional_max_pool2d fractional_max_pool3d": (
         "pooling.max_pool, windows at random places: ATen native/FractionalMaxPool2d.cpp",
-        lambda op: pooling.max_pool(n_out(op), window(op, len(shape(op)) - 2)),
+        lambda op: pooling.max_pool(n_out(op) * window(op, len(shape(op)) - 2), n_out(op)),
     ),
     "upsample_linear1d upsample_bilinear2d upsample_trilinear3d": (
         "pooling.linear_interpolation: ATen native/cpu/UpSampleKernel.cpp",

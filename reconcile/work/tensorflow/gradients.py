@@ -1,25 +1,16 @@
-"""Formulas of TensorFlow ops of the backward pass (pooling, scatter, resizing) and of SGD's step.
+"""Formulas of TensorFlow ops of the backward pass (scatter, resizing) and of SGD's step.
 
-layers.py has those of convolutions and norms, elementwise.py the elementwise ones.
+layers.py has those of convolutions, pools and norms, elementwise.py the elementwise ones.
 """
 
 from __future__ import annotations
 
-from ...core.work import Work, formulas, no_arithmetic, prod
-from .. import gradients, pooling
+from ...core.work import Work, formulas, no_arithmetic
 from ..common_formulas import per_input
 from ..elementwise import ADD, MUL
-from ..shapes import ints, n_in, n_out
+from ..shapes import n_in, n_out
 
 formulas({
-    "AvgPool3DGrad": (  # orig_input_shape (5,), grad
-        "gradients.avg_pool, dense windows: core/kernels/pooling_ops_3d.cc",
-        lambda op: gradients.avg_pool(n_in(op, 1), n_in(op, 1) * prod(ints(op, "ksize"))),
-    ),
-    "MaxPool3DGrad": (  # orig_input, orig_output, grad
-        "the maximum sought again, grad added where it was: core/kernels/pooling_ops_3d.cc",
-        lambda op: pooling.max_pool(n_in(op, 1), prod(ints(op, "ksize"))) + ADD * n_in(op, 1),
-    ),
     "MaxPoolGradWithArgmax": (  # input, grad, argmax
         "each gradient added where its maximum was: core/kernels/maxpooling_op.cc", per_input(ADD, 1)
     ),

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from ...core.records import Op
 from ...core.work import Work, formulas, prod
-from .. import normalization, pooling
+from .. import gradients, normalization, pooling
 from ..convolution import convolution, filter_gradient, taps_tf, transposed_convolution
 from ..shapes import attr, ints, n_in, n_out, out_shape, rows_along, shape
+from .windows import windows
 
 _CONV = "dense convolution, convolution.py: TensorFlow core/kernels/conv_ops.cc, conv_ops_3d.cc"
 
 
 def _dilation(op: Op) -> Work:
-    # filter (kh, kw, C)
-    window = prod(shape(op, 1)[:2])
-    return Work(add=n_out(op) * window) + pooling.max_pool(n_out(op), window)
+    # input (B, H, W, C), filter (kh, kw, C)
+    reads, outputs = windows(op, shape(op), out_shape(op), (1, *shape(op, 1)[:2], 1), ints(op, "rates"))
+    return Work(add=reads) + pooling.max_pool(reads, outputs)
+
+
+def _sought_again(op: Op) -> Work:
+    # orig_input, orig_output, grad
+    return pooling.max_pool(*windows(op, shape(op), shape(op, 1))) + Work(add=n_in(op, 1))
+
+
+def _avg_pool_grad(op: Op) -> Work:
+    # orig_input_shape (rank,), grad
+    return gradients.avg_pool(n_in(op, 1), windows(op, out_shape(op), shape(op, 1))[0])
 
 
 def _batch_norm(op: Op) -> Work:
@@ -63,20 +74,19 @@ formulas({
     ),
     "Dilation2D": ("max over the window of x + w: core/kernels/dilation_ops.cc", _dilation),
     "MaxPool MaxPool3D MaxPoolWithArgmax": (
-        "pooling.max_pool: core/kernels/maxpooling_op.cc, pooling_ops_3d.cc",
-        lambda op: pooling.max_pool(n_out(op), prod(ints(op, "ksize"))),
+        "pooling.max_pool, windows clipped to the input: core/kernels/pooling_ops_common.h, maxpooling_op.cc, "
+        "pooling_ops_3d.cc",
+        lambda op: pooling.max_pool(*windows(op, shape(op), out_shape(op))),
     ),
     "AvgPool AvgPool3D": (
-        "pooling.avg_pool, dense windows: core/kernels/avgpooling_op.cc, pooling_ops_3d.cc",
-        lambda op: pooling.avg_pool(n_out(op), prod(ints(op, "ksize"))),
+        "pooling.avg_pool, windows clipped to the input: core/kernels/avgpooling_op.cc, eigen_pooling.h",
+        lambda op: pooling.avg_pool(*windows(op, shape(op), out_shape(op))),
     ),
-    "AvgPoolGrad": (  # orig_input_shape (4,), grad
-        "grad / window, added to each element of the window: core/kernels/avgpooling_op.cc",
-        lambda op: Work(div=n_in(op, 1), add=n_in(op, 1) * prod(ints(op, "ksize"))),
+    "AvgPoolGrad AvgPool3DGrad": (
+        "gradients.avg_pool, windows clipped to the input: core/kernels/avgpooling_op.cc, pooling_ops_3d.cc", _avg_pool_grad
     ),
-    "MaxPoolGrad": (  # orig_input, orig_output, grad
-        "the maximum sought again, grad added where it was: core/kernels/maxpooling_op.cc",
-        lambda op: pooling.max_pool(n_in(op, 1), prod(ints(op, "ksize"))) + Work(add=n_in(op, 1)),
+    "MaxPoolGrad MaxPool3DGrad": (
+        "the maximum sought again, grad added where it was: core/kernels/maxpooling_op.cc, pooling_ops_3d.cc", _sought_again
     ),
     "Softmax": (
         "normalization.softmax: core/kernels/softmax_op_functor.h", lambda op: normalization.softmax(*rows_along(op, -1))

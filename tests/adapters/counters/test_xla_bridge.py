@@ -224,3 +224,15 @@ def test_the_parts_of_a_library_s_routine() -> None:
     assert (elsewhere.residual, elsewhere.state) == (1 - B * OUT, State.UNEXPLAINED)
     whole = statement(counted, (dot(), *parts_of_a_routine()), trace, "xla@lowered", ALL)
     assert whole.state is State.NOT_COMPARABLE
+
+
+def test_a_window_over_the_edge_is_whole_to_xla() -> None:
+    """Windows of 3 at 4 places, padded by 1: they read 10 elements, and XLA counts 4 * 3 of them."""
+    sides = {"window_strides": [1], "padding": [[1, 1]], "window_dilation": [1], "base_dilation": [1]}
+    ran = op("lax.reduce_window_max", ((4,),), (4,), window_dimensions=[3], equations=1, **sides)
+    met = op(
+        "hlo.reduce-window", ((4,), ()), (4,), to_apply=["maximum"], primitive="reduce_window_max",
+        window={"size": [3], "stride": [1], "pad": [[1, 1]]},
+    )  # fmt: skip
+    found = statement(4 * 2, (met,), (ran,), "xla@lowered", ALL)
+    assert (found.residual, found.by_cause()) == (0, {Cause.FORMULA_DIFFERS: (10 - 4) - 4 * 2})
