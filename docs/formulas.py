@@ -20,6 +20,7 @@ HELD = {
     "aten.linalg": ("linalg", "loops, and the polynomials of LAPACK working note 41"),
     "aten.losses": ("gradient_elements, composites", "the expression of each row, and its parts"),
     "aten.lowprecision": ("low_precision", "the product that it stands for"),
+    "aten.mkldnn": ("aten/mkldnn", "the product and each step as PyTorch runs them apart"),
     "aten.ordering": ("ordering", "tournaments and searches that are really played"),
     "aten.no_products": ("linalg", "nothing: only the absence of matrix products is said"),
     "aten.products": ("aten/products, composites, naive_convolution", "loops"),
@@ -55,7 +56,7 @@ HELD = {
 FRAMEWORKS = {
     "PyTorch": (
         *("aten.", "bitsandbytes.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision."),
-        *("torch_attn.", "flash_attn.", "flashattn."),
+        *("mkl.", "mkldnn.", "torch_attn.", "flash_attn.", "flashattn."),
         *("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_functional.", "fsdp.", "_dtensor."),
     ),
     "ONNX": ("onnx.",),

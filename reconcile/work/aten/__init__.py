@@ -19,6 +19,7 @@ from . import (  # noqa: F401
     linalg,
     losses,
     lowprecision,
+    mkldnn,
     no_arithmetic,
     no_products,
     ordering,

@@ -23,7 +23,7 @@ _MOVES = {
     _sparse_csc_tensor_unsafe _sparse_compressed_tensor_unsafe sparse_csr_tensor sparse_csc_tensor sparse_compressed_tensor
     _validate_sparse_coo_tensor_args _validate_sparse_csr_tensor_args _validate_sparse_compressed_tensor_args
     _convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo _to_sparse to_sparse _to_sparse_csr to_sparse_csr
-    _to_sparse_csc to_sparse_csc""",
+    _to_sparse_csc to_sparse_csc _to_sparse_bsr to_sparse_bsr _to_sparse_bsc to_sparse_bsc""",
     "copies or moves values": """
     cat concat concatenate stack hstack vstack dstack clone copy _to_copy to type_as cpu cuda repeat repeat_interleave tile roll
     flip fliplr flipud rot90 pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle constant_pad_nd pad

@@ -62,6 +62,18 @@ def test_a_sparse_matrix_times_a_dense_one(places, columns):
     assert work_of(op) == work_of(record(torch.mm, a, expected[:, :1])[-1])
 
 
+@pytest.mark.parametrize("to_blocks", ["to_sparse_bsr", "to_sparse_bsc"])
+def test_blocks_keep_every_value_of_theirs(to_blocks):
+    """Of six blocks of 2 x 2 two hold a value: 8 values are kept, and converting computes nothing."""
+    a = torch.zeros(4, 6).double()
+    a[0, 0] = a[3, 5] = 1
+    made = record(lambda: getattr(a, to_blocks)((2, 2)))
+    assert [(op.op, work_of(op)) for op in made] == [(f"aten._{to_blocks}", ZERO)]
+    if to_blocks == "to_sparse_bsr":  # PyTorch multiplies no others on a CPU
+        (op,) = record(torch.mm, a.to_sparse_bsr((2, 2)), torch.ones(6, 5).double())
+        assert work_of(op) == Work(mac=8 * 5, accumulators=4 * 5)
+
+
 def test_a_product_sampled_at_places():
     a = matrix([(0, 1), (2, 3)]).coalesce().to_sparse_csr()
     (op,) = record(torch.sparse.sampled_addmm, a, torch.ones(3, 5).double(), torch.ones(5, 4).double())
