@@ -150,13 +150,16 @@ keras-backends: $(VENV)/.installed
 # transformers: make transformers TRANSFORMERS=venv/bin/python
 TRANSFORMERS ?= $(BIN)/python
 transformers:
-	PYTHONPATH=. $(TRANSFORMERS) tests/products/sweep/coverage.py transformers --out reports/transformers
-	PYTHONPATH=. $(TRANSFORMERS) tests/products/sweep/coverage.py transformers --pass training --out reports/transformers/training
+	PYTHONPATH=. $(TRANSFORMERS) -m reconcile sweep transformers --out reports/transformers --format json || [ $$? -lt 4 ]
+	PYTHONPATH=. $(TRANSFORMERS) -m tests.products.sweep.coverage transformers reports/transformers
+	PYTHONPATH=. $(TRANSFORMERS) -m reconcile sweep transformers --pass training --out reports/transformers/training \
+		--format json || [ $$? -lt 4 ]
 
 # Every model of diffusers, a call: make diffusers DIFFUSERS=venv/bin/python
 DIFFUSERS ?= $(BIN)/python
 diffusers:
-	PYTHONPATH=. $(DIFFUSERS) tests/products/sweep/coverage.py diffusers --out reports/diffusers
+	PYTHONPATH=. $(DIFFUSERS) -m reconcile sweep diffusers --out reports/diffusers --format json || [ $$? -lt 4 ]
+	PYTHONPATH=. $(DIFFUSERS) -m tests.products.sweep.coverage diffusers reports/diffusers
 
 # The tables from which those sweeps make their models, for the releases that are installed: an hour or two.
 small-models:

@@ -1,46 +1,44 @@
-"""The limits of a cell in the sweep of a library that runs in this process's children."""
+"""The independent count of a sweep's models: each in a child that ends in time, and compared with what the sweep found."""
 
 from __future__ import annotations
 
-import json
-import signal
-import time
-from typing import Any
+import sys
+import types
+from pathlib import Path
 
 import pytest
+import torch
 
-from reconcile.products.sweep import cells
 from tests.products.sweep import coverage
+from tests.products.sweep.small_models.library import LAYERS, TOKENS, WIDTH, Net, Whole, load
 
 pytestmark = pytest.mark.frameworks
+WORK = 2 * LAYERS * TOKENS * WIDTH**2
 
 
-def test_a_cell_ends_in_time_though_its_search_catches_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that goes on after each error of a model would run for a minute; the cell may take a moment."""
-    tried: list[Exception] = []
-    swallowed: list[BaseException] = []
+def test_a_model_that_goes_on_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage, "LONGEST", 1)
 
-    def search(*_: object) -> Any:
-        until = time.monotonic() + 500
-        while time.monotonic() < until:
+    def go_on(_argument: str) -> str:
+        while True:
             try:
-                time.sleep(500)
-            except Exception as error:  # as a search for inputs does
-                tried.append(error)
-            except BaseException as error:  # as a library does while it imports a module
-                if swallowed:
-                    raise
-                swallowed.append(error)
-        raise AssertionError("the time limit did not end it")
+                torch.ones(2).sum()
+            except BaseException:  # as a library does while it imports a module
+                continue
 
-    monkeypatch.setattr(coverage, "collect_live", search)
-    monkeypatch.setattr(coverage, "LONGEST", 0.5)
-    monkeypatch.setattr(coverage, "AGAIN", 0.1)
-    cell = cells.Cell("slow", factories={"torch": "torch.nn:Linear"})
-    request = cells.request_of(cell, cells.manner_of({}, ()), ())
-    before = signal.getsignal(signal.SIGALRM)
-    answer = json.loads(coverage.here(json.dumps(request)))
-    assert answer["outcome"]["refused"] == {"": "it takes longer than 0.5 s."}
-    assert (tried, len(swallowed)) == ([], 1)
-    assert signal.getsignal(signal.SIGALRM) == before
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert "signal 14" in coverage.in_child(go_on, "")
+
+
+@pytest.mark.parametrize(("work", "exit_code"), [(WORK, 0), (WORK + 2, 1)])
+def test_the_two_counts_of_a_model_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: int, exit_code: int
+) -> None:
+    library = types.ModuleType("transformers")
+    vars(library).update({"Net": Net, "Whole": Whole})
+    monkeypatch.setitem(sys.modules, "transformers", library)
+    monkeypatch.setattr(Net, "__module__", "transformers.models.stub")
+    monkeypatch.setattr("reconcile.products.sweep.small_models.table.load", load)
+    rows = f"transformers.Net,torch,trace,{work}\ntransformers.Gone,torch,trace,\n"
+    (tmp_path / "sweep.csv").write_text(f"model,framework,counter,work\n{rows}")
+    assert coverage.main("transformers", tmp_path) == exit_code
+    assert (tmp_path / "independent.csv").read_text().splitlines()[1:] == [f"transformers.Net,{work},{WORK}"]
