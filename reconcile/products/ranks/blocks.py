@@ -38,20 +38,20 @@ class Blocks:
     cell: Cell
 
 
-def in_blocks(cell: Cell, phase: str, ranks: Sequence[int], times: Fraction) -> Blocks | None:
+def in_blocks(cell: Cell, phase: str, times: Fraction) -> Blocks | None:
     """The attention of a layer, if ranks compute it in blocks; None if they do not, or if nothing proves it.
 
-    ``ranks`` are how many each part has, ``times`` how many times the one device's work the ranks' batches are.  The proof: the
-    have blocks of the one device's scores, each product that they leave out is one that its mask discards, and those that the
-    mask keeps are as many on both sides.
+    ``times`` is how many times the one device's work the ranks' batches are.  The proof: the ranks have blocks of the one
+    device's scores, each product that they leave out is one that its mask discards, and those that the mask keeps are as many on
+    both sides.
     """
     if phase not in MERGES:
         return None
-    by_op = {str(op): rows for op, rows in cell.split(lambda row: row.op).items()}
+    by_op = cell.split(lambda row: row.op)
     attends = [rows for op, rows in by_op.items() if op.startswith(NAME)]
     whole = Cell.of(attends)
-    left_out = -_beyond(whole, ranks, times, "mac")
-    if left_out < 0 or left_out != -_beyond(whole, ranks, times, MASKED) or not _in_blocks(whole):
+    left_out = -_beyond(whole, times, "mac")
+    if left_out < 0 or left_out != -_beyond(whole, times, MASKED) or not _in_blocks(whole):
         return None
     score = _score(whole.one, phase)
     if score is None or left_out % score.mac:
@@ -60,7 +60,7 @@ def in_blocks(cell: Cell, phase: str, ranks: Sequence[int], times: Fraction) -> 
     merging = [
         rows
         for op, rows in by_op.items()
-        if op in MERGES[phase] and _merges(rows, ranks, times, lambda row: set(_shapes(row)) <= _with_sums(sizes))
+        if op in MERGES[phase] and _merges(rows, times, lambda row: set(_shapes(row)) <= _with_sums(sizes))
     ]
     explained = [*attends, *merging]
     rest = [rows for rows in by_op.values() if not any(rows is each for each in explained)]
@@ -114,19 +114,18 @@ def _attention(shapes: Sequence[tuple[int, ...]], phase: str, causal: bool) -> W
     return sum(attention.sdpa_gradient(query, key, value).values(), ZERO)
 
 
-def _merges(cell: Cell, ranks: Sequence[int], times: Fraction, of_blocks: Callable[[TraceRow], bool]) -> bool:
+def _merges(cell: Cell, times: Fraction, of_blocks: Callable[[TraceRow], bool]) -> bool:
     """Whether what the ranks do beyond one device here is no more than these operators do on blocks."""
-    beyond = [_beyond(cell, ranks, times, name) for name in COMPONENTS]
-    mine = Cell({part: [row for row in rows if of_blocks(row)] for part, rows in cell.parts.items()})
-    most = [_beyond(mine, ranks, times, name) for name in COMPONENTS]
+    beyond = [_beyond(cell, times, name) for name in COMPONENTS]
+    mine = Cell({part: [row for row in rows if of_blocks(row)] for part, rows in cell.parts.items()}, [], cell.ranks)
+    most = [_beyond(mine, times, name) for name in COMPONENTS]
     return any(beyond) and all(0 <= more <= some for more, some in zip(beyond, most, strict=True))
 
 
-def _beyond(cell: Cell, ranks: Sequence[int], times: Fraction, name: str) -> Fraction:
+def _beyond(cell: Cell, times: Fraction, name: str) -> Fraction:
     """What the ranks do beyond one device, in this component of Work."""
-    together = sum(ranks[part] * getattr(row.work, name) for part, rows in cell.parts.items() for row in rows)
     alone: int = sum(getattr(row.work, name) for row in cell.one)
-    return Fraction(together) - times * alone
+    return cell.together(lambda row: int(getattr(row.work, name))) - times * alone
 
 
 def _shapes(row: TraceRow) -> Iterator[tuple[int, ...]]:

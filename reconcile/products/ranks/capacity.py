@@ -46,17 +46,17 @@ def choices(one: Iterable[TraceRow]) -> tuple[int, ...]:
     )
 
 
-def places_of(whole: Cell, counts: Sequence[int], times: Fraction) -> Places:
+def places_of(whole: Cell, times: Fraction) -> Places:
     """The places of the ranks' experts: none if nothing proves that they have some.
 
     The proof: in every product of experts, each expert of the ranks has as many rows, those of one device are those that tokens
-    chose, and the sums differ by one ratio.  ``counts`` are how many ranks each part has, ``times`` how many times one device's
-    work their batches are.
+    chose, and the sums differ by one ratio.  ``times`` is how many times one device's work their batches are.
     """
     chosen = choices(whole.one)
     products = Cell(
         {index: [r for r in rows if r.work.mac and r.phase == FORWARD] for index, rows in whole.parts.items()},
         [r for r in whole.one if r.work.mac and r.phase == FORWARD],
+        whole.ranks,
     )
     rates: set[Fraction] = set()
     for key in _keys(products) if chosen else ():
@@ -67,11 +67,11 @@ def places_of(whole: Cell, counts: Sequence[int], times: Fraction) -> Places:
         sizes = {size for rows in of_ranks.values() for size, _ in rows}
         if len(sizes) != 1 or any(sum(row.calls for _, row in rows) < 2 for rows in of_ranks.values()):
             return NONE
-        rates.add(_rows(of_ranks, counts) / (times * alone))
+        rates.add(_rows(of_ranks, whole.ranks) / (times * alone))
     return Places(chosen, rates.pop()) if len(rates) == 1 and 0 not in rates else NONE
 
 
-def in_places(cell: Cell, counts: Sequence[int], times: Fraction, places: Places) -> tuple[Work, Cell]:
+def in_places(cell: Cell, times: Fraction, places: Places) -> tuple[Work, Cell]:
     """What all ranks compute for places beyond what tokens chose, or less than that, and the ops as if one device had these
     places as well."""
     more, added = ZERO, []
@@ -84,11 +84,11 @@ def in_places(cell: Cell, counts: Sequence[int], times: Fraction, places: Places
             continue
         each = _each(of_one, [pair for pairs in of_ranks.values() for pair in pairs])
         extra = alone * (places.rate - 1)
-        if each is None or extra.denominator != 1 or _rows(of_ranks, counts) != times * (alone + extra):
+        if each is None or extra.denominator != 1 or _rows(of_ranks, cell.ranks) != times * (alone + extra):
             continue
         added.append(replace(of_one[0][1], calls=1, work=each * int(extra)))
         more += each * int(extra * times)
-    return more, Cell(cell.parts, [*cell.one, *added]) if added else cell
+    return more, Cell(cell.parts, [*cell.one, *added], cell.ranks) if added else cell
 
 
 def _rows(of_ranks: dict[int, list[tuple[int, TraceRow]]], counts: Sequence[int]) -> Fraction:
@@ -112,9 +112,8 @@ def _keys(cell: Cell) -> list[Key]:
     by_op: dict[str, tuple[set[Shapes], set[Shapes]]] = defaultdict(lambda: (set(), set()))
     for row in cell.one:
         by_op[row.op][0].add(shapes_of(row))
-    for rows in cell.parts.values():
-        for row in rows:
-            by_op[row.op][1].add(shapes_of(row))
+    for _, row in cell.of_ranks():
+        by_op[row.op][1].add(shapes_of(row))
     keys = {
         (op, key)
         for op, (ones, others) in by_op.items()
@@ -122,7 +121,7 @@ def _keys(cell: Cell) -> list[Key]:
         for other in others
         if (key := _find_differing_rows(one, other)) is not None
     }
-    every = [*cell.one, *(row for rows in cell.parts.values() for row in rows)]
+    every = [*cell.one, *(row for _, row in cell.of_ranks())]
     unsure = {
         key for row in every if len(fits := [key for key in keys if _size(key, row) is not None]) > 1 for key in fits
     }

@@ -19,9 +19,9 @@ from .rank_calls import Cell, Place, Shapes, is_kept_part, parts_of, shapes_of
 Flops = Callable[[TraceRow], int]
 
 
-def count_ranks(cell: Cell, counts: Sequence[int], share: Fraction) -> int | None:
+def count_ranks(cell: Cell, share: Fraction) -> int | None:
     """How many ranks do the one device's calls, each for its whole ``share`` of the batch, part by part; None if the calls of
-    some rank are others. ``counts`` are how many ranks each part of the world has."""
+    some rank are others."""
     taking = 0
     for index, rows in cell.parts.items():
         if not rows:
@@ -32,7 +32,7 @@ def count_ranks(cell: Cell, counts: Sequence[int], share: Fraction) -> int | Non
             parts = parts_of(shapes_of(mine), shapes_of(theirs))
             if mine.op != theirs.op or not parts or Fraction(mine.calls, parts) != share * theirs.calls:
                 return None
-        taking += counts[index]
+        taking += cell.ranks[index]
     return taking or None
 
 
@@ -53,7 +53,6 @@ def call_of(row: TraceRow) -> tuple[str, str, Shapes]:
 
 def times_done(
     cells: Iterable[tuple[Place, Cell]],
-    counts: Sequence[int],
     times: Callable[[Place], Fraction],
     work: Flops,
     batches: Container[str],
@@ -70,32 +69,32 @@ def times_done(
     found: dict[tuple[str, str], dict[Shapes, int]] = {}
     for key, group in groups.items():
         cell, each = Cell.of(group), times(("", *key))
-        done = {
-            shapes: calls / each for shapes, calls in (covered_calls(cell, counts, key[0] not in batches) or {}).items()
-        }
+        done = {shapes: calls / each for shapes, calls in (covered_calls(cell, key[0] not in batches) or {}).items()}
         alone = sum(done[shapes_of(row)] * work(row) for row in cell.one) if done else 0
-        together = sum(counts[index] * work(row) for index, rows in cell.parts.items() for row in rows)
-        if done and together == each * alone and all(often.denominator == 1 <= often for often in done.values()):
+        if (
+            done
+            and cell.together(work) == each * alone
+            and all(often.denominator == 1 <= often for often in done.values())
+        ):
             found[key] = {shapes: int(often) for shapes, often in done.items()}
     return found
 
 
-def covered_calls(cell: Cell, counts: Sequence[int], once: bool) -> dict[Shapes, Fraction] | None:
+def covered_calls(cell: Cell, once: bool) -> dict[Shapes, Fraction] | None:
     """By shapes of one device's calls, how often the ranks do them, whole or part by part: None if some call of theirs is a part
     of none or of several. ``once`` says that a rank does its part in one call, so that there are as many parts as some ranks."""
     alone, done = Counter[Shapes](), defaultdict[Shapes, Fraction](Fraction)
     for row in cell.one:
         alone[shapes_of(row)] += row.calls
-    for index, rows in cell.parts.items():
-        for row in rows:
-            mine = shapes_of(row)
-            cut = {shapes: parts for shapes in alone if (parts := parts_of(mine, shapes))}
-            if once:
-                cut = {mine: 1} if mine in cut else {of: parts for of, parts in cut.items() if sum(counts) % parts == 0}
-            if len(cut) != 1:
-                return None
-            ((like, parts),) = cut.items()
-            done[like] += Fraction(row.calls * counts[index], parts)
+    for count, row in cell.of_ranks():
+        mine = shapes_of(row)
+        cut = {shapes: parts for shapes in alone if (parts := parts_of(mine, shapes))}
+        if once:
+            cut = {mine: 1} if mine in cut else {of: parts for of, parts in cut.items() if sum(cell.ranks) % parts == 0}
+        if len(cut) != 1:
+            return None
+        ((like, parts),) = cut.items()
+        done[like] += Fraction(row.calls * count, parts)
     return {shapes: done[shapes] / calls for shapes, calls in alone.items()}
 
 
@@ -150,9 +149,8 @@ def _additions(rows: Iterable[TraceRow]) -> Counter[tuple[Tensor, ...]]:
 
 def are_gradients_scaled(cell: Cell, gradients: frozenset[tuple[Tensor, ...]]) -> bool:
     """Whether ranks scale gradients that they added, or the parts of them that they keep; one device scales none."""
-    rows = [row for rows in cell.parts.values() for row in rows]
     shapes = [tuple(tensor.shape for tensor in gradient) for gradient in gradients]
     return not cell.one and all(
         row.op in _SCALINGS and any(is_kept_part(tuple(t.shape for t in row.outputs), whole) for whole in shapes)
-        for row in rows
+        for _, row in cell.of_ranks()
     )

@@ -16,35 +16,40 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import zip_longest
+from typing import TypeVar
 
 from ...core.records import BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 from ...core.results import TraceRow
 
 Shapes = tuple[tuple[int | None, ...] | None, ...]
+K = TypeVar("K")
 Place = tuple[str, str, str]
 """Layer, phase, and op ('' for all ops)."""
 
 
 @dataclass(slots=True)
 class Cell:
-    """The rows of a place: those of each part, and those of the one device."""
+    """The rows of a place: those of each part of the world, by its number, and those of the one device. ``ranks`` are how many
+    each part has."""
 
     parts: dict[int, list[TraceRow]] = field(default_factory=lambda: defaultdict(list))
     one: list[TraceRow] = field(default_factory=list)
+    ranks: Sequence[int] = ()
 
     @staticmethod
     def of(cells: Iterable[Cell]) -> Cell:
         """All rows of several."""
         whole = Cell()
         for cell in cells:
+            whole.ranks = cell.ranks
             whole.one += cell.one
             for index, rows in cell.parts.items():
                 whole.parts[index] += rows
         return whole
 
-    def split(self, key: Callable[[TraceRow], object]) -> dict[object, Cell]:
+    def split(self, key: Callable[[TraceRow], K]) -> dict[K, Cell]:
         """The rows by a key."""
-        found: dict[object, Cell] = defaultdict(Cell)
+        found: dict[K, Cell] = defaultdict(lambda: Cell(ranks=self.ranks))
         for row in self.one:
             found[key(row)].one.append(row)
         for index, rows in self.parts.items():
@@ -52,17 +57,24 @@ class Cell:
                 found[key(row)].parts[index].append(row)
         return found
 
+    def of_ranks(self) -> Iterator[tuple[int, TraceRow]]:
+        """Each row of the ranks, and how many ranks have it."""
+        return ((self.ranks[index], row) for index, rows in self.parts.items() for row in rows)
+
+    def together(self, size: Callable[[TraceRow], int]) -> int:
+        """The sum over all ranks."""
+        return sum(count * size(row) for count, row in self.of_ranks())
+
 
 def match_cells(
     cells: Iterable[tuple[Place, Cell]],
-    ranks: Sequence[int],
     beyond: Callable[[Place, Cell], int],
     whole: Callable[[Place, Sequence[TraceRow]], int],
 ) -> tuple[list[tuple[Place, int]], list[tuple[Place, int]]]:
     """What each rank does the whole of, as places and FLOPs of the ranks beyond one device, and what is left of each place.
 
-    ``ranks`` are how many each part has, ``beyond`` says how much the ranks do beyond one device, and ``whole`` how much they do
-    beyond it if each rank does the whole of these rows of one device.
+    ``beyond`` says how much the ranks do beyond one device, and ``whole`` how much they do beyond it if each rank does the whole
+    of these rows of one device.
     """
     by_op: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
     for (layer, phase, op), cell in cells:
@@ -73,7 +85,7 @@ def match_cells(
         for around in _outwards(layers):
             inside = [layer for layer in layers if _within(layer, around)]
             place, cell = (around, phase, op), Cell.of(layers[layer] for layer in inside)
-            both = _whole(cell, ranks)
+            both = _whole(cell)
             more = beyond(place, cell)
             if both is not None and whole(place, both) == more:
                 booked += [(place, more)] if more else []
@@ -83,7 +95,7 @@ def match_cells(
     return booked, left
 
 
-def _whole(cell: Cell, ranks: Sequence[int]) -> list[TraceRow] | None:
+def _whole(cell: Cell) -> list[TraceRow] | None:
     """One device's rows that each rank does the whole of, with their calls; None if some call is not matched by all ranks, or
     could be matched in several ways."""
     if not cell.one:
@@ -92,11 +104,11 @@ def _whole(cell: Cell, ranks: Sequence[int]) -> list[TraceRow] | None:
     for row in cell.one:
         calls[shapes_of(row)] += row.calls
     found: dict[Shapes, int] | None = None
-    for index in range(len(ranks)):
+    for index in range(len(cell.ranks)):
         own = Counter[Shapes]()
         for row in cell.parts.get(index, []):
             own[shapes_of(row)] += row.calls
-        given = _count_whole_calls(calls, own, sum(ranks))
+        given = _count_whole_calls(calls, own, sum(cell.ranks))
         if given is None or found not in (None, given):
             return None
         found = given
@@ -133,9 +145,9 @@ def _count_whole_calls(one: Mapping[Shapes, int], own: Mapping[Shapes, int], wor
     return None if left else dict(found)
 
 
-def are_parts_copied(cell: Cell, ranks: Sequence[int], parts: int) -> bool:
+def are_parts_copied(cell: Cell, parts: int) -> bool:
     """Whether each rank does every call of one device on one of ``parts`` equal parts of one dimension."""
-    for index in range(len(ranks)):
+    for index in range(len(cell.ranks)):
         left = Counter({(row.op, shapes_of(row)): 0 for row in cell.one})
         for row in cell.one:
             left[row.op, shapes_of(row)] += row.calls
@@ -232,13 +244,13 @@ def _stars(name: str) -> list[str]:
 
 
 def padding_flops(
-    cell: Cell, counts: Sequence[int], batches: int, work: Callable[[TraceRow], Fraction], chosen: Sequence[int] = ()
+    cell: Cell, batches: int, work: Callable[[TraceRow], Fraction], chosen: Sequence[int] = ()
 ) -> Fraction:
     """The FLOPs that the ranks spend on padding. 0 unless exactly one dimension differs, and its parts add up to other than a
     whole multiple of the one device's.
 
-    ``counts`` are how many ranks each part has; ``work`` gives a row of the one device in FLOPs, for all batches. Rows for which
-    tokens have ``chosen`` experts are no dimension that ranks share.
+    ``work`` gives a row of the one device in FLOPs, for all batches. Rows for which tokens have ``chosen`` experts are no
+    dimension that ranks share.
     """
     padded = Fraction(0)
     for index, row in enumerate(cell.one):
@@ -251,7 +263,7 @@ def padding_flops(
             if len(found) != 1:
                 return Fraction(0)
             ((whole, local),) = found
-            sizes[whole] += local * counts[part]
+            sizes[whole] += local * cell.ranks[part]
         if len(sizes) != 1:
             return Fraction(0)
         ((whole, together),) = sizes.items()

@@ -28,27 +28,24 @@ Size = Callable[[TraceRow], int]
 
 @dataclass(frozen=True)
 class SplitSums:
-    """The sums of an op: ``counts`` are how many ranks each part of the world has, ``more`` how many the ranks make beyond their
-    batches' times one device's, ``extra`` how many beyond one device's, ``work`` what one more of them is, and ``size`` how many
-    a row makes."""
+    """The sums of an op: ``more`` is how many the ranks make beyond their batches' times one device's, ``extra`` how many beyond
+    one device's, ``work`` what one more of them is, and ``size`` how many a row makes."""
 
     cell: Cell
-    counts: Sequence[int]
     more: int
     extra: int
     work: Work
     size: Size
 
 
-def sums(cell: Cell, counts: Sequence[int], times: Fraction, op: str) -> SplitSums | None:
+def sums(cell: Cell, times: Fraction, op: str) -> SplitSums | None:
     """Those of an op, if their number is all in which the ranks differ from ``times`` one device's work; None otherwise."""
     one = sum((row.work for row in cell.one), ZERO)
-    ranks = sum((row.work * counts[index] for index, rows in cell.parts.items() for row in rows), ZERO)
+    ranks = sum((row.work * count for count, row in cell.of_ranks()), ZERO)
     names = [name for name in COMPONENTS if getattr(ranks, name) != getattr(one, name) * times]
 
     def beyond(size: Size, times: Fraction) -> Fraction:
-        together = sum(counts[index] * size(row) for index, rows in cell.parts.items() for row in rows)
-        return together - times * sum(map(size, cell.one))
+        return cell.together(size) - times * sum(map(size, cell.one))
 
     if names == ["accumulators"]:
         size, work = _accumulators, Work(accumulators=1)
@@ -62,7 +59,7 @@ def sums(cell: Cell, counts: Sequence[int], times: Fraction, op: str) -> SplitSu
     else:
         return None
     more, extra = beyond(size, times), beyond(size, Fraction(1))
-    return SplitSums(cell, counts, int(more), int(extra), work, size) if cell.one and more.denominator == 1 else None
+    return SplitSums(cell, int(more), int(extra), work, size) if cell.one and more.denominator == 1 else None
 
 
 def why_cut(of: SplitSums, batches: int, in_parts: bool) -> dict[Cause, int]:
@@ -73,7 +70,7 @@ def why_cut(of: SplitSums, batches: int, in_parts: bool) -> dict[Cause, int]:
     if not in_parts:
         return {Cause.ADDED_BETWEEN_RANKS: of.more}
     found = _of_micro_batches(of)
-    if sum(of.counts[index] for index, rows in of.cell.parts.items() if rows) == 1:
+    if sum(of.cell.ranks[index] for index, rows in of.cell.parts.items() if rows) == 1:
         found = Fraction(of.more)  # one rank alone has no other to share a sum with
     if found is None or found.denominator != 1:
         return {}
@@ -94,7 +91,7 @@ def _of_micro_batches(of: SplitSums) -> Fraction | None:
             if often.denominator != 1 or not _within(mine, theirs):
                 return None
             if theirs.phase == WEIGHT_GRADIENT:
-                more += of.counts[index] * of.size(mine) * (1 - 1 / often)
+                more += of.cell.ranks[index] * of.size(mine) * (1 - 1 / often)
     return more
 
 
@@ -142,7 +139,7 @@ def name_op(row: TraceRow, tensors: frozenset[Reduced]) -> str:
 
 def is_averaged(cell: Cell, tensors: frozenset[Reduced]) -> bool:
     """Whether ranks scale such tensors, and one device has nothing here."""
-    return not cell.one and all(_scales(row, tensors) for rows in cell.parts.values() for row in rows)
+    return not cell.one and all(_scales(row, tensors) for _, row in cell.of_ranks())
 
 
 def _scales(row: TraceRow, tensors: frozenset[Reduced]) -> bool:

@@ -18,11 +18,10 @@ What none of these explains is the residual, by layer.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import cast
 
 from ...core.causes import Cause
 from ...core.conventions import Convention
@@ -83,7 +82,7 @@ class Sum:
     def _statement(self, layers: Mapping[str, str]) -> Statement:
         """By the names that ``layers`` have on both sides. All others are compared by op."""
         self._lines, self._residuals = [], []
-        cells = self._cells(self._all(), lambda row: (layers.get(row.layer, ELSEWHERE), phase_of(row), ""))
+        cells = self._all().split(lambda row: (layers.get(row.layer, ELSEWHERE), phase_of(row), ""))
         left = [each for place, cell in cells.items() for each in self._book(place, cell)]
         self._match(left)
         total = sum(part.count * self._work(part.trace.rows) for part in self.parts)
@@ -110,10 +109,7 @@ class Sum:
         ]
 
     def _all(self) -> Cell:
-        return Cell({i: list(part.trace.rows) for i, part in enumerate(self.parts)}, list(self.one.rows))
-
-    def _cells(self, whole: Cell, place: Callable[[TraceRow], Place]) -> dict[Place, Cell]:
-        return cast("dict[Place, Cell]", whole.split(place))
+        return Cell({i: list(part.trace.rows) for i, part in enumerate(self.parts)}, list(self.one.rows), self._counts)
 
     def _work(self, rows: Iterable[TraceRow]) -> int:
         return sum(self.flops(row.work) for row in rows)
@@ -124,28 +120,27 @@ class Sum:
         wanted = alone * self.batches * self.share if place[1] in _OF_BATCHES else Fraction(alone)
         if wanted.denominator != 1:  # no whole number of batches: nothing is booked to them
             wanted = Fraction(alone)
-        summed = sum(self.parts[index].count * self._work(rows) for index, rows in cell.parts.items())
-        return int(wanted) - alone, summed - int(wanted)
+        return int(wanted) - alone, cell.together(lambda row: self.flops(row.work)) - int(wanted)
 
     def _book(self, place: Place, cell: Cell) -> list[tuple[Place, Cell]]:
         """Book what the place alone explains, and give back the ops that it does not."""
         own, beyond = self._more(place, cell)
         self._line(Cause.OWN_BATCH, place, -own)
-        found = in_blocks(cell, place[1], self._counts, self._times(place)) if beyond else None
+        found = in_blocks(cell, place[1], self._times(place)) if beyond else None
         if found is not None:
             (_, more), skipped = self._more(place, found.ops), self.flops(found.skipped)
             self._line(Cause.BLOCKS_SKIPPED, place, skipped)
             self._line(Cause.ATTENTION_IN_BLOCKS, place, -more - skipped)
             cell, beyond = found.cell, beyond - more
         places = self._places if place[1] in _OF_BATCHES else capacity.NONE
-        rows, cell = capacity.in_places(cell, self._counts, self._times(place), places)
+        rows, cell = capacity.in_places(cell, self._times(place), places)
         self._line(Cause.EXPERT_CAPACITY, place, -self.flops(rows))
         beyond -= self.flops(rows)
         # What one layer does more than another does less is no explanation.
         if place[0] != ELSEWHERE and self._explain(place, cell, beyond):
             return []
         left = []
-        for inner, ops in self._cells(cell, lambda row: (place[0], place[1], self._op(row))).items():
+        for inner, ops in cell.split(lambda row: (place[0], place[1], self._op(row))).items():
             _, rest = self._more(inner, ops)
             if self._explain(inner, ops, rest):
                 continue
@@ -154,7 +149,7 @@ class Sum:
 
     @cached_property
     def _places(self) -> capacity.Places:
-        return capacity.places_of(self._all(), self._counts, self.batches * self.share)
+        return capacity.places_of(self._all(), self.batches * self.share)
 
     def _explain(self, place: Place, cell: Cell, beyond: int) -> bool:
         """Book what the ranks do beyond one device and their own batches, if all of it has causes."""
@@ -165,14 +160,14 @@ class Sum:
 
     def _match(self, left: Sequence[tuple[Place, Cell]]) -> None:
         """Book what the ranks do the whole of in another place than one device, and what nothing explains."""
-        often = micro_batches.times_done(left, self._counts, self._times, lambda row: self.flops(row.work), _OF_BATCHES)
+        often = micro_batches.times_done(left, self._times, lambda row: self.flops(row.work), _OF_BATCHES)
         known = {key: times for key, times in often.items() if self._may(key[0], times)}
         for place, cell in left:
             copies = known.get(place[1:], {})
             more = sum((copies[shapes_of(row)] - 1) * self.flops(row.work) for row in cell.one) if copies else 0
             self._line(Cause.REPLICATED, place, -int(more * self._times(place)))
         left = [(place, cell) for place, cell in left if place[1:] not in known]
-        booked, rest = match_cells(left, self._counts, lambda place, cell: self._more(place, cell)[1], self._if_whole)
+        booked, rest = match_cells(left, lambda place, cell: self._more(place, cell)[1], self._if_whole)
         for place, beyond in booked:
             self._line(Cause.REPLICATED, place, -beyond)
         layers: dict[tuple[str, str], int] = defaultdict(int)
@@ -210,7 +205,7 @@ class Sum:
             self._lines.append(Adjustment(cause, place[0], place[2] or place[1], "", amount, ()))
 
     def _causes(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
-        if all(is_collective(row.op) for rows in cell.parts.values() for row in rows) and not self._work(cell.one):
+        if all(is_collective(row.op) for _, row in cell.of_ranks()) and not self._work(cell.one):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
         if split_reductions.is_averaged(cell, self._reduced_tensors):
             return {Cause.ADDED_BETWEEN_RANKS: beyond}
@@ -221,7 +216,7 @@ class Sum:
         if place[2] and (found := self._explain_cut(place, cell, beyond) or self._in_parts(place, cell, beyond)):
             return found
         rate, chosen = self._times(place), capacity.choices(self.one.rows)
-        padded = padding_flops(cell, self._counts, self.batches, lambda row: self.flops(row.work) * rate, chosen)
+        padded = padding_flops(cell, self.batches, lambda row: self.flops(row.work) * rate, chosen)
         return {Cause.PADDED_SHARD: beyond} if padded == beyond > 0 else {}
 
     @cached_property
@@ -246,7 +241,7 @@ class Sum:
         if beyond > 0 and (adds or micro_batches.are_gradients_scaled(cell, self._added_gradients)):
             return {Cause.MICRO_BATCHES: beyond}
         times, share = self._times(place), self.share if place[1] in _OF_BATCHES else Fraction(1)
-        ranks = micro_batches.count_ranks(cell, self._counts, share)
+        ranks = micro_batches.count_ranks(cell, share)
         if ranks is None or ranks * share % times:
             return {}
         copies = (ranks * share - times) * self._work(cell.one)
@@ -268,7 +263,7 @@ class Sum:
         return split_reductions.reduced_tensors(row for part in self.parts for row in part.trace.rows)
 
     def _explain_cut(self, place: Place, cell: Cell, beyond: int) -> dict[Cause, int]:
-        found = split_reductions.sums(cell, self._counts, self._times(place), place[2])
+        found = split_reductions.sums(cell, self._times(place), place[2])
         if found is None:
             return {}
         causes = split_reductions.why_cut(found, self.batches, bool(self._added_gradients))
@@ -285,14 +280,14 @@ class Sum:
         apart = place[1] in _OF_BATCHES and not self.one_batch
         if apart or not whole or beyond % whole or world % (beyond // whole + 1):
             return False
-        return are_parts_copied(cell, self._counts, world // (beyond // whole + 1))
+        return are_parts_copied(cell, world // (beyond // whole + 1))
 
     def _if_whole(self, place: Place, rows: Sequence[TraceRow]) -> int:
         """What the ranks do beyond one device if each of them does the whole of these rows; -1 where they could be of several
         batches."""
         if rows and not self._is_sharing and place[1] in _OF_BATCHES:
             return -1
-        every = Cell({index: list(rows) for index in range(len(self.parts))}, list(rows))
+        every = Cell({index: list(rows) for index in range(len(self.parts))}, list(rows), self._counts)
         return self._more(place, every)[1]
 
     def _whole_on_each(self, place: Place, cell: Cell) -> bool:
@@ -307,8 +302,7 @@ class Sum:
         the whole of a layer each may read one batch or several."""
         if self.one_batch:
             return True
-        cells = self._cells(self._all(), lambda row: (row.layer, phase_of(row), row.op))
-        for place, cell in cells.items():
+        for place, cell in self._all().split(lambda row: (row.layer, phase_of(row), row.op)).items():
             whole = self._work(cell.one) * self.share
             done = [work for rows in cell.parts.values() if (work := self._work(rows))]
             if place[1] in _OF_BATCHES and done and max(done) < whole:

@@ -136,47 +136,47 @@ class Ranks:
         return child
 
     def _read_result(self, rank: int, status: int) -> dict[str, Any]:
-        """What the rank left. Raises FactoryError if it failed."""
-        if status and not paths.exists(self._path(rank, "told.json")):
-            self._pass_on(rank)
-            raise FactoryError(f"rank {rank} ended its process (status {status}): run it alone with --rank {rank}")
-        self._pass_on(rank)
-        told = self._read_told(rank)
+        """What the rank left. What it said is shown, unless it has to run again or another said the same. Raises FactoryError if
+        it failed."""
+        told: dict[str, Any] = {
+            "error": f"rank {rank} ended its process (status {status}): run it alone with --rank {rank}"
+        }
+        if paths.exists(self._path(rank, "told.json")):
+            with open(self._path(rank, "told.json")) as file:
+                told = load(file)
+        with open(self._path(rank, "said"), errors="replace") as file:
+            said = file.read()
+        if said and "waits" not in told and said not in self.said:
+            self.said.add(said)
+            sys.stderr.write(said)
         if "error" in told:
             raise FactoryError(told["error"])
         return told
 
-    def _pass_on(self, rank: int) -> None:
-        """Show what a rank said, unless it has to run again or another said the same."""
-        with open(self._path(rank, "said"), errors="replace") as file:
-            said = file.read()
-        waits = paths.exists(self._path(rank, "told.json")) and self._read_told(rank).get("waits") is not None
-        if said and not waits and said not in self.said:
-            self.said.add(said)
-            sys.stderr.write(said)
-
     def _child(self, rank: int) -> None:
-        status = 0
         try:
             with open(self._path(rank, "said"), "w") as file:
                 os.dup2(file.fileno(), 2)
                 os.dup2(file.fileno(), 1)
-            self._step(rank)
-        except BaseException as error:
-            first = self.rank_module.waits(error)
-            if first is not None:
-                write(self._path(rank, "told.json"), dumps({"waits": first}))
-            elif isinstance(error, FactoryError):
-                write(self._path(rank, "told.json"), dumps({"error": str(error)}))
-            else:
-                traceback.print_exc()
-                write(self._path(rank, "told.json"), dumps({"error": f"rank {rank} {describe_user_error(error)}."}))
+            try:
+                told = self._step(rank)
+            except BaseException as error:
+                first = self.rank_module.waits(error)
+                if first is not None:
+                    told = {"waits": first}
+                elif isinstance(error, FactoryError):
+                    told = {"error": str(error)}
+                else:
+                    traceback.print_exc()
+                    told = {"error": f"rank {rank} {describe_user_error(error)}."}
+            write(self._path(rank, "told.json"), dumps(told))
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(status)
+            os._exit(0)
 
-    def _step(self, rank: int) -> None:
+    def _step(self, rank: int) -> dict[str, Any]:
+        """Run it, and leave its trace and ledgers. Returns what is known of its place."""
         ranks = self.rank_module
         modules = {name: absolute(module) for name, (module, _) in self.request.counters.items()}
         nested = {name: module for name, module in modules.items() if importlib.util.find_spec(module + ".nested")}
@@ -190,7 +190,7 @@ class Ranks:
         for counter, ledger in ledgers.items():
             leave_ledger(self._path(rank, ""), counter, ledger, beyond=isinstance(ledger, BeyondCounter))
         read = [[name, _entries(ledgers[name])] for name in sorted(modules) if name not in nested]
-        write(self._path(rank, "told.json"), dumps(dict(step.told, digest=ranks.digest(trace.ops) + _word(read))))
+        return dict(step.told, digest=ranks.digest(trace.ops) + _word(read))
 
     def _read_formula(self, counter: str, step: Any) -> Any:
         """What a formula counts for the model of this rank's step, or why it counts nothing."""
@@ -204,11 +204,6 @@ class Ranks:
 
     def _path(self, rank: int, name: str) -> str:
         return paths.join(self.request.out, str(rank), name)
-
-    def _read_told(self, rank: int) -> dict[str, Any]:
-        with open(self._path(rank, "told.json")) as file:
-            told: dict[str, Any] = load(file)
-        return told
 
 
 def _entries(ledger: Any) -> list[list[Any]]:

@@ -36,7 +36,7 @@ FIRST, SECOND = [attends(4, 4, causal=True)], [attends(4, 4, causal=True), atten
 
 
 def found(parts: list[list[TraceRow]], one: list[TraceRow], times: int = 1):
-    return in_blocks(Cell(dict(enumerate(parts)), one), FORWARD, [times] * len(parts), Fraction(times))
+    return in_blocks(Cell(dict(enumerate(parts)), one, [times] * len(parts)), FORWARD, Fraction(times))
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -82,6 +82,6 @@ def test_merging_is_of_blocks() -> None:
 
 
 def test_other_phases_have_no_blocks() -> None:
-    cell = Cell({0: FIRST, 1: SECOND}, ONE)
-    assert in_blocks(cell, "optimizer", [1, 1], Fraction(1)) is None
-    assert in_blocks(cell, BACKWARD, [1, 1], Fraction(1)) is None  # their work is no gradient's
+    cell = Cell({0: FIRST, 1: SECOND}, ONE, [1, 1])
+    assert in_blocks(cell, "optimizer", Fraction(1)) is None
+    assert in_blocks(cell, BACKWARD, Fraction(1)) is None  # their work is no gradient's

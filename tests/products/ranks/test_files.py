@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,7 @@ from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
 from reconcile.products.steps.command import name_reports, name_run
-
-ROOT = Path(__file__).parents[3]
+from tests.programs import output_of
 
 
 def report(
@@ -180,12 +177,8 @@ def test_real_processes_are_watched_each_by_itself(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "train.py").write_text(SCRIPT)
     started = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    words = [sys.executable, *started, "-m", "reconcile", "watch", "--quiet", "--out", "ranks", "train.py"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
+    words = [*started, "-m", "reconcile", "watch", "--quiet", "--out", "ranks", "train.py"]
+    output_of(*words, folder=tmp_path)
     assert run(tmp_path / "ranks").exit_code == 0
     told = json.loads((tmp_path / "ranks" / "train.ranks.json").read_text())
     row = 2 * (2 * 64 * 32 + 3 * 32 * 16)  # no gradient of the input
@@ -195,8 +188,7 @@ def test_real_processes_are_watched_each_by_itself(tmp_path: Path) -> None:
     }
     assert told["sum"]["matmul"] == 12 * row
     shutil.copytree(tmp_path / "ranks", tmp_path / "earlier")
-    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=300)
-    assert done.returncode == 0
+    output_of(*words, folder=tmp_path)
     shutil.copy(tmp_path / "earlier" / "train.rank-1-of-2.json", tmp_path / "ranks")
     done = run(tmp_path / "ranks")
     assert (done.exit_code, "of 2 runs (rank 0; rank 1)" in said(done)) == (1, True), done.output

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
 from reconcile.products.ranks.picture import BAR
+from tests.programs import output_of
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("forked")]
@@ -150,9 +149,7 @@ def test_home_chooses_counters_without_the_framework() -> None:
         "import sys; from reconcile.core.registry import frameworks; from reconcile.products.steps.count import chosen_counters; "
         "print(chosen_counters(frameworks()['torch'], ()), 'torch' in sys.modules)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['flop_counter'] False"
+    assert output_of("-c", code).strip() == "['flop_counter'] False"
 
 
 REFUSED = {

@@ -6,8 +6,6 @@ They need packages of their own (trainers.toml).
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,11 @@ import pytest
 
 from reconcile.launch.environments import definitions as environments
 from reconcile.launch.environments.provision import ensure
+from tests.programs import output_of
 
 pytestmark = [pytest.mark.heavy, pytest.mark.frameworks, pytest.mark.timeout(1800)]
 
-ROOT, HERE = Path(__file__).parents[3], Path(__file__).with_name("trainers")
+HERE = Path(__file__).with_name("trainers")
 CHOSEN = environments.load(HERE / "trainers.toml")["trainers"]
 
 
@@ -44,11 +43,8 @@ O_HEAD = 3 * 2 * O_TOKENS * O_DIM * O_VOCAB
 def run(folder: Path, name: str, world: int, against: str, *more: str) -> dict[str, Any]:
     """The world's report, of a run that explained all."""
     module = name.partition(":")[0]
-    command = [str(ensure(CHOSEN)), "-m", "reconcile", "run", "--torch", name, "--ranks", str(world)]
-    command += ["--against", f"{module}:{against}", "--out", str(folder), *more]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(command, cwd=HERE, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    words = ["-m", "reconcile", "run", "--torch", name, "--ranks", str(world), "--against", f"{module}:{against}"]
+    output_of(*words, "--out", str(folder), *more, python=ensure(CHOSEN), folder=HERE, CUDA_VISIBLE_DEVICES="")
     (report,) = folder.glob("*.ranks.json")
     found: dict[str, Any] = json.loads(report.read_text())
     return found

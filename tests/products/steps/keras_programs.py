@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+
+from tests.programs import output_of
 
 A, B, C = 8, 16, 4
 """Inputs, hidden values and results."""
@@ -15,11 +14,7 @@ A, B, C = 8, 16, 4
 
 def run_program(program: str, backend: str, folder: Path) -> Any:
     """What the program prints last, as JSON."""
-    environ = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": str(Path(__file__).parents[3])}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(output_of("-c", program, folder=folder, KERAS_BACKEND=backend).splitlines()[-1])
 
 
 def batch(n: int) -> int:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.launch.request import run_request
 from reconcile.products.steps.watch import Script
 from reconcile.products.steps.watch import watch as watching
+from tests.products.steps.conftest import Watch
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.frameworks
@@ -84,23 +84,6 @@ with FlopCounterMode(display=False):
     net(torch.ones(2, 3)).sum().backward()
     optimizer.step()
 """
-
-Watch = Callable[..., tuple[Result, dict[str, Any]]]
-
-
-@pytest.fixture
-def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
-    """Watch a script of this text; the report as JSON, empty where there is none."""
-    monkeypatch.chdir(tmp_path)
-
-    def watched(text: str, *arguments: str, before: tuple[str, ...] = ()) -> tuple[Result, dict[str, Any]]:
-        Path("train.py").write_text(text)
-        line = ["watch", "--quiet", "--format", "json", "--out", "out", *before, "train.py", *arguments]
-        result = CliRunner().invoke(cli, line)
-        report = Path("out/train.json")
-        return result, json.loads(report.read_text()) if report.is_file() else {}
-
-    return watched
 
 
 def total(report: dict[str, Any]) -> int:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from reconcile.adapters.tensorflow import fit
-from reconcile.cli import cli
+from tests.products.steps.conftest import Watch
 
 pytest.importorskip("tensorflow")
 pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
@@ -73,23 +69,6 @@ model = keras.Sequential([keras.Input(({WIDE},)), *layers])
 model(x)
 """
 
-Watch = Callable[..., tuple[Result, dict[str, Any]]]
-
-
-@pytest.fixture
-def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
-    """Watch a script of this text; the report as JSON, empty where there is none."""
-    monkeypatch.chdir(tmp_path)
-
-    def watched(text: str, *before: str) -> tuple[Result, dict[str, Any]]:
-        Path("train.py").write_text(text)
-        line = ["watch", "--quiet", "--format", "json", "--out", "out", *before, "train.py"]
-        result = CliRunner().invoke(cli, line)
-        report = Path("out/train.json")
-        return result, json.loads(report.read_text()) if report.is_file() else {}
-
-    return watched
-
 
 def counted(report: dict[str, Any]) -> tuple[int, str]:
     """The total of the step and its note, where each counter is reconciled."""
@@ -101,7 +80,7 @@ def counted(report: dict[str, Any]) -> tuple[int, str]:
 
 
 def test_a_step_of_fit_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> None:
-    result, report = watch(FIT, "--steps", "3", "--continue")
+    result, report = watch(FIT, before=("--steps", "3", "--continue"))
     assert result.exit_code == 0, result.output
     total, note = counted(report)
     assert total == LAST * STEP
@@ -115,7 +94,7 @@ def test_a_step_of_fit_and_the_rest_of_the_script(watch: Watch, capfd: Any) -> N
 
 
 def test_an_overridden_step_that_calls_its_model_twice(watch: Watch, capfd: Any) -> None:
-    result, report = watch(TWICE, "--counter", "tf.profiler@function")
+    result, report = watch(TWICE, before=("--counter", "tf.profiler@function"))
     assert result.exit_code == 0, result.output
     total, note = counted(report)
     assert total == 2 * BATCH * STEP
