@@ -1,4 +1,4 @@
-"""One model of an audit in its own process: traces it on the meta device and returns every reading of the trace.
+"""One model of an audit in its own process: traces it on the meta device and returns every reading of the trace, or of variants.
 
 No counter runs, and the process gets no published number: the numbers of a model are looked up in its readings afterwards, so
 adding a row to the table or removing one runs no model again.
@@ -19,6 +19,7 @@ from ...launch.request import Point, RunRequest, run_request
 from ...launch.runner import collect_at
 from ...launch.workers.supervisor import Event
 from ...model_zoo.loading import zoo_names
+from ..decode import variants
 from ..decode.grammar import Source, candidates
 from ..decode.readings import LAYER, Candidate
 from ..decode.sources import SHIPPED, load_saved_sources
@@ -27,6 +28,9 @@ from ..sweep.cells import Manner
 
 MANNER = Manner({"device": "meta"}, {}, ())
 """How every cell runs: on meta, without a report. A sweep's cell always has one, so their keys differ."""
+
+VARIANTS_OF = "variants of"
+"""How the name of a cell with variants begins."""
 
 run_cell = partial(cell.run_cell, module=__name__)
 """The function that an executor calls (sweep/engine.py)."""
@@ -38,19 +42,28 @@ def main() -> None:
 
 
 def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The answer of a sweep's cell without counters, and with the trace's ``readings``."""
-    place = cells.read_cell(request)[0].place
-    everywhere = collect_at if place is None else collect_at_in(place)
+    """The answer of a sweep's cell without counters, with the trace's ``readings``; of one that is named so, with the readings of
+    its ``variants``."""
+    model, place = request["cell"]["model"], cells.read_cell(request)[0].place
+    there = None if place is None else collect_at_in(place)
+    several = request["cell"]["name"].startswith(VARIANTS_OF)
+    ran: list[variants.Ran] = []
 
     def take(asked: RunRequest, progress: Callable[[Event], None]) -> Collected:
-        (collected,) = everywhere(asked, [Point(asked.overrides, asked.inputs)], progress, False)
-        return collected
+        if not several:
+            (collected,) = (there or collect_at)(asked, [Point(asked.overrides, asked.inputs)], progress, False)
+            return collected
+        first, found = variants.run_variants(asked, variants.list_variants(asked), there, progress)
+        ran.extend(found)
+        return first
 
-    def read_reading(collected: Collected) -> dict[str, Any]:
+    def read_what_ran(collected: Collected) -> dict[str, Any]:
+        if several:
+            return {"variants": list(map(_variant_to_json, ran))}
         source = Source(CURRENT if place is None else place.name, collected)
-        return {"readings": readings([source, *_load_baselines(request["cell"]["model"])])}
+        return {"readings": readings([source, *_load_baselines(model)])}
 
-    return cell.answer(request, folder, take, read_reading)
+    return cell.answer(request, folder, take, read_what_ran)
 
 
 def _load_baselines(model: str) -> list[Source]:
@@ -73,3 +86,22 @@ def reading_to_json(reading: Candidate) -> dict[str, Any]:
 def candidates_of(outcome: Mapping[str, Any]) -> tuple[Candidate, ...]:
     """The readings of an outcome that was kept."""
     return tuple(Candidate(**reading) for reading in outcome.get("readings", ()))
+
+
+def _variant_to_json(one: variants.Ran) -> dict[str, Any]:
+    return {
+        "what": one.variant.what,
+        "fused": one.variant.point.fused,
+        "readings": list(map(reading_to_json, one.readings)),
+    }
+
+
+def ran_of(outcome: Mapping[str, Any]) -> list[variants.Ran]:
+    """The variants of an outcome that was kept."""
+    return [
+        variants.Ran(
+            variants.Variant(one["what"], (), Point({}, (), one["fused"])),
+            tuple(Candidate(**reading) for reading in one["readings"]),
+        )
+        for one in outcome.get("variants", ())
+    ]

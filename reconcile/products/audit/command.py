@@ -116,7 +116,7 @@ def audit(
     finished = run_all(requests, out, pages, **where, run=cell.run_cell)
     if more:
         others = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in more.values()}.values()]
-        run_all(others, out, lambda found: pages(list(ran), found), **where, run=hints.run_cell)
+        run_all(others, out, lambda found: pages(list(ran), found), **where, run=cell.run_cell)
     models = f"{len(finished)} models{before(finished)}"
     say(f"{sum(explained)} of {len(rows)} figures explained; {models}; wrote {out / 'README.md'}")
     ctx.exit(EXIT_OK if all(explained) else EXIT_UNEXPLAINED)

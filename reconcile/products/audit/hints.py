@@ -8,17 +8,11 @@ None of it explains a row: its reason says what was found, and how often a rando
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from ...core.number_format import number, probability
-from ...engine.settle import Collected
-from ...launch.environments.runs import collect_at_in
-from ...launch.request import Point, RunRequest
-from ...launch.workers.supervisor import Event
 from ..decode import variants
 from ..decode.false_positives import by_chance
 from ..decode.hints import find_sibling, versions
@@ -26,62 +20,18 @@ from ..decode.printed_figure import figure
 from ..decode.readings import WORK, Candidate
 from ..decode.search import select_comparable
 from ..gallery.run import ran
-from ..sweep import cell, cells
 from ..sweep.cells import Cell
-from .cell import reading_to_json
+from .cell import VARIANTS_OF, ran_of
 from .verdict import State, Verdict
 
 SHOWN = 2
 """Variants and relatives of a row that are named."""
-NAMED = "variants of"
-"""How the name of a cell with variants begins."""
-
-run_cell = partial(cell.run_cell, module=__name__)
-"""The function that an executor calls (sweep/engine.py)."""
-
-
-def main() -> None:
-    """The entry point of the process of a cell."""
-    cell.main(answer)
-
-
-def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The answer of a sweep's cell without counters, and with the readings of its ``variants``."""
-    place = cells.read_cell(request)[0].place
-    there = None if place is None else collect_at_in(place)
-    found: list[variants.Ran] = []
-
-    def take(asked: RunRequest, progress: Callable[[Event], None]) -> Collected:
-        first, several = variants.run_variants(asked, variants.list_variants(asked), there, progress)
-        found.extend(several)
-        return first
-
-    return cell.answer(request, folder, take, lambda _collected: {"variants": [_variant_to_json(one) for one in found]})
-
-
-def _variant_to_json(one: variants.Ran) -> dict[str, Any]:
-    return {
-        "what": one.variant.what,
-        "fused": one.variant.point.fused,
-        "readings": list(map(reading_to_json, one.readings)),
-    }
-
-
-def ran_of(outcome: Mapping[str, Any]) -> list[variants.Ran]:
-    """The variants of an outcome that was kept."""
-    return [
-        variants.Ran(
-            variants.Variant(one["what"], (), Point({}, (), one["fused"])),
-            tuple(Candidate(**reading) for reading in one["readings"]),
-        )
-        for one in outcome.get("variants", ())
-    ]
 
 
 def again(verdicts: Sequence[Verdict], of_row: Mapping[int, Cell]) -> dict[int, Cell]:
     """The cells to run for the rows that are not explained, by their numbers; one for all rows of a model."""
     return {
-        v.claim.row: replace(of_row[v.claim.row], name=f"{NAMED} {of_row[v.claim.row].name}")
+        v.claim.row: replace(of_row[v.claim.row], name=f"{VARIANTS_OF} {of_row[v.claim.row].name}")
         for v in verdicts
         if v.state is State.OPEN
     }
