@@ -326,11 +326,7 @@ def _sparse() -> Iterator[Case]:
         yield case(f"{name}/scores", SCORES, **SPARSE)
     for name in ("megatron-dsa", "megatron-bridge"):
         for term, amount in (("indexer", INDEX), ("scores", SCORES)):
-            yield case(
-                f"{name}/{term}/schedule",
-                amount,
-                **shared,
-            )
+            yield case(f"{name}/{term}/schedule", amount, **shared)
             yield case(f"{name}/{term}/schedule", -amount, **{**SPARSE, "index": 1})
     for term, amount in (("indexer", INDEX), ("scores", SCORES)):
         yield case(f"maxtext/{term}/every layer", amount, **shared)

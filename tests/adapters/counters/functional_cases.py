@@ -189,12 +189,7 @@ def deepspeed() -> Iterator[Case]:
     yield case(2 * macs, Work(mac=macs), name, [(2, 3, 4), (2, 5, 4), (2, 5, 7)])
     shapes = [(101, 103), (103, 107)]
     yield case(
-        2_226_000,
-        Work(mac=1_113_000),
-        "einops.einsum",
-        shapes,
-        args=[None, None, "ij,jk->ik"],
-        equation="ij,jk->ik",
+        2_226_000, Work(mac=1_113_000), "einops.einsum", shapes, args=[None, None, "ij,jk->ik"], equation="ij,jk->ik"
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,3 +52,12 @@ def report_of(counter: str, folder: Path, *words: str) -> dict[str, Any]:
     assert (ledger["mismatches"], ledger["unchecked"]) == ([], 0)
     assert [statement["residual"] for statement in report["statements"]] == [0]
     return report
+
+
+def values_of(environment: str, program: str, cases: Sequence[object]) -> list[Any]:
+    """What a program there prints of these cases, which it reads as JSON: a line of JSON for each."""
+    python = str(ensure(load()[environment]))
+    done = subprocess.run([python, "-c", program], input=json.dumps(cases), capture_output=True, text=True, check=False)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(found) == len(cases), done.stderr[-2000:]
+    return found

@@ -23,14 +23,14 @@ BEFORE, BETWEEN, AFTER = 2 * 5 * 3 * 4, 2 * 5 * 4 * 6, 2 * 5 * 6 * 5
 CASES = {
     # network: (multiply-adds that it counts, that ran, causes)
     "mixed": (CONVOLVED + TRANSPOSED + 3 * LAYER + PRODUCT, CONVOLVED + TRANSPOSED + 3 * LAYER + PRODUCT, set()),
-    "attention": (PROJECTED, PROJECTED + ATTENDED, {MISSED}),
+    "projected": (PROJECTED, PROJECTED + ATTENDED, {MISSED}),
     "broken": (BEFORE + AFTER, BEFORE + BETWEEN + AFTER, {UNSEEN}),
     "dots": (0, 2 * 3, {MISSED}),
 }
 
 
 def settled(name: str) -> tuple[LedgerResult, Statement]:
-    factory = f"tests.adapters.counters.inductor_nets:{name}"
+    factory = f"tests.adapters.counters.small_nets:{name}"
     result = reconcile.run(torch=factory, counters=("inductor",)).result
     (ledger,), (statement,) = result.ledgers, result.statements
     return ledger, statement

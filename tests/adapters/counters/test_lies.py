@@ -117,10 +117,7 @@ def averaged() -> Ledger:
     call = Sighting(LINEAR._replace(id="call0"), "a")
     ran = Sighting(mm()._replace(within=("call0",)), "")
     divides = Sighting(Op("average", "ptflops.average", "", (tensor(B, IN),), (), {"batch": B}), "average")
-    entries = (
-        Entry("a", "a", LINEAR.op, MACS, 1),
-        Entry("average", "", "ptflops.average", IN * OUT - MACS, 1),
-    )
+    entries = (Entry("a", "a", LINEAR.op, MACS, 1), Entry("average", "", "ptflops.average", IN * OUT - MACS, 1))
     return Ledger("ptflops@pytorch", "torch", MAC, "cpu", VERSIONS, IN * OUT, entries, (call, ran, divides), {}, ())
 
 

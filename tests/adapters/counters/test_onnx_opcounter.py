@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,9 +10,7 @@ import pytest
 
 from reconcile.adapters.counters.onnx_opcounter.capture import sums_of
 from reconcile.adapters.shared.refusal import BeyondCounter
-from reconcile.launch.environments.definitions import load
-from reconcile.launch.environments.provision import ensure
-from tests.adapters.counters.in_environment import invoked, report_of
+from tests.adapters.counters.in_environment import invoked, report_of, values_of
 from tests.adapters.counters.onnx_opcounter_cases import CASES
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
@@ -48,10 +44,7 @@ def test_every_case_is_what_it_counts() -> None:
             [[size or 0 for size in t.shape or ()] for t in ts] for ts in (case.op.inputs, case.op.outputs)
         )
         texts.append((case.op.op.partition(".")[2], inputs, outputs, attrs))
-    python = str(ensure(load()["onnx_opcounter"]))
-    done = subprocess.run([python, "-c", COUNTS], input=json.dumps(texts), capture_output=True, text=True, check=False)
-    reported = [int(line) for line in done.stdout.split()]
-    assert len(reported) == len(CASES), done.stderr[-2000:]
+    reported = values_of("onnx_opcounter", COUNTS, texts)
     assert [(c.op, c.total, n) for c, n in zip(CASES, reported, strict=True) if c.total != n] == []
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from reconcile.adapters.counters.bridge import Judged, OpCounter
-from reconcile.adapters.counters.rulebook import RuleBook
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import RECOMPUTATION, Op, Trace
 from reconcile.drift import baselines
 from reconcile.engine.settle import settle
 from reconcile.products.decode.sources import SHIPPED
-from reconcile.work import Work, load, registered_formulas, work_of
+from reconcile.work import load, registered_formulas, work_of
 
 FILES = sorted(SHIPPED.glob("*/*.json"))
 """What real workers found."""
@@ -62,16 +60,3 @@ def test_no_formula_of_ours_reads_where_an_op_is() -> None:
     ops = [op for trace in traces for op in trace.ops if op.op in registered_formulas()]
     assert {"aten.convolution", "aten.gru", "Conv2D"} <= {op.op for op in ops}
     assert [op for op in ops if work_of(elsewhere(op)) != work_of(op)] == []
-
-
-@pytest.mark.parametrize(
-    ("compute", "differ"), [(lambda op: Work(mac=1), []), (lambda op: Work(mac=len(op.layer)), ["op0"])]
-)
-def test_a_rule_that_reads_the_layer_is_found(
-    compute: Callable[[Op], Work], differ: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    heard = Heard(monkeypatch)
-    book = RuleBook("toy", "toy", {"F": "toy.py"})
-    book.rule("toy.mm", source="F:1", formula="1")(compute)
-    OpCounter("toy", book, {"toy": "1"}, lambda op: "").judge_op(Op("op0", "toy.mm", "a", (), (), {}))
-    assert [op.id for op in heard.differ] == differ

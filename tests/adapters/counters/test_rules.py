@@ -14,7 +14,6 @@ from reconcile.adapters.counters.rulebook import NotCounted, RuleBook
 from reconcile.core.registry import known_counters
 from reconcile.engine.booking import own_value
 from tests.adapters.counters.cases import Case
-from tests.adapters.counters.thop_cases import NEW
 
 FAMILIES: Mapping[str, tuple[Sequence[str], Sequence[Case]]] = {
     family: hand
@@ -100,13 +99,3 @@ def check_case(rules: RuleBook, unit: str, release: str, case: Case) -> None:
     else:
         assert rule.compute(case.op) == case.work, (case, release)
         assert own_value(case.work, unit) == case.total, (case, release)
-
-
-def test_a_rule_without_a_case_is_found() -> None:
-    """In the range that its case is taken from, and there alone; and a bound beyond the releases that were read."""
-    releases, cases = FAMILIES["thop"]
-    name = "torch.nn.modules.activation.LeakyReLU"
-    before = [release for release in releases if release not in NEW]
-    fewer = [case for case in cases if case.op.op != name or set(case.releases) & set(NEW)]
-    assert without_case(book("thop"), releases, fewer) == [f"{name} in {release}" for release in before]
-    assert without_release(book("thop"), (releases[0], releases[-1])) != []

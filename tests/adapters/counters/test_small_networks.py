@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+import reconcile
 from reconcile.core.causes import Cause, State
+from reconcile.launch.environments.definitions import load
+from reconcile.launch.environments.provision import ensure
 from tests.adapters.counters.in_environment import closes, settled
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
 
 FIRST, OUTSIDE, DIFFERS = Cause.FIRST_ADD, Cause.OUTSIDE_CONVENTION, Cause.FORMULA_DIFFERS
 MISSED, UNSEEN, ONCE = Cause.OP_NOT_COUNTED, Cause.CALL_NOT_SEEN, Cause.LOOP_COUNTED_ONCE
+EXTRAPOLATED = Cause.EXTRAPOLATED
 
 DENSE = 4 * 3
 """Products of a linear layer from 3 to 4, of each row."""
@@ -43,6 +47,15 @@ STRIDED = 6 * 10 * 6
 GRU = 2 * 5 * 3 * 4 * (3 + 4)
 """Multiply-adds of a GRU of 4 units on 3 inputs, for 2 samples of 5 steps: 3 gates."""
 
+STEP, GATES = 3 * 4 * (3 + 4), 7 * 4
+"""Of a GRU from 3 to 4: multiply-adds of a step, and what ultralytics-thop adds for it."""
+HEADS = 2 * (4 * 5 * 8 * 8 + 2 * 5 * 5 * 8)
+"""Four projections and two products of 5 positions of width 8, twice."""
+SOFTMAX = 2 * 4 * 5 * (3 * 5 - 1)
+AREA = 64 * 128
+CONV = AREA // 4 * 4 * 3 * 3 * 3
+"""Half as high and half as wide: 4 channels of 3 x 3 x 3 products each."""
+
 CLOSED = {
     # counter: network: (what it reports in its unit, FLOPs of the products that ran, causes)
     "mmengine": {
@@ -50,15 +63,15 @@ CLOSED = {
         "same": (0, 2 * 4 * 5 * 3 * 3, {MISSED}),
     },
     "pthflops": {
-        "linear": (2 * DENSE + 4 + 2 * 8, 2 * 2 * DENSE, {OUTSIDE}),
+        "biased": (2 * DENSE + 4 + 2 * 8, 2 * 2 * DENSE, {OUTSIDE}),
         # 10 positions of the output instead of 5 of the input
-        "transposed": (10 * 2 * 6 * 3, 2 * 5 * 2 * 6 * 3, {DIFFERS}),
+        "turned": (10 * 2 * 6 * 3, 2 * 5 * 2 * 6 * 3, {DIFFERS}),
         "two": (2 * DENSE + 4 + 2 * 8, 2 * 2 * DENSE, {OUTSIDE}),
     },
     "torchprofile": {
-        "products": (2 * 3, 2 * (2 * 3 * 5 + 2 * 3), {MISSED}),
+        "some_products": (2 * 3, 2 * (2 * 3 * 5 + 2 * 3), {MISSED}),
         "in_place": (2 * DENSE + 2 * 4, 2 * 2 * DENSE, {OUTSIDE}),  # one of two activations: 2 rows of 4
-        "transposed": (10 * 6 * 3 * 2, 2 * 5 * 6 * 3 * 2, {DIFFERS}),
+        "turned": (10 * 6 * 3 * 2, 2 * 5 * 6 * 3 * 2, {DIFFERS}),
     },
     "torch_flops": {
         "biased": (2 * 4 * (2 * 3 - 1) + 8 + 8, 2 * 2 * DENSE, {FIRST, OUTSIDE}),
@@ -70,32 +83,32 @@ CLOSED = {
         "on_weights": (2 * 4 * (2 * 3 - 1) + 8 + 8, 2 * 2 * DENSE, {FIRST, OUTSIDE}),
         "many": (2 * 4 * (2 * 3 - 1) + 8 + 8, 2 * 2 * DENSE, {FIRST, OUTSIDE}),
         # the layer of attention counts nothing; the head takes 2 * 4 - 1 and a bias of each of 5 tokens
-        "held": (5 * 8, ENCODER + 5 * 8, {MISSED, FIRST, OUTSIDE}),
+        "encoded": (5 * 8, ENCODER + 5 * 8, {MISSED, FIRST, OUTSIDE}),
     },
     "torchscan": {
         "beside": (2 * 4 * (2 * 3 - 1 + 1) + 8, BESIDE, {UNSEEN, FIRST, OUTSIDE}),
-        "transposed": (8 + 10 * 6 * (2 * 3 * 2 - 1), WIDE, {FIRST, DIFFERS, OUTSIDE}),
+        "turned": (8 + 10 * 6 * (2 * 3 * 2 - 1), WIDE, {FIRST, DIFFERS, OUTSIDE}),
         "parametrized": (0, 2 * 2 * DENSE, {MISSED}),
-        "attention": (ATTENTION, ATTENDED, {FIRST, OUTSIDE}),
+        "masked": (ATTENTION, ATTENDED, {FIRST, OUTSIDE}),
     },
     "torchscan@macs": {
         "beside": (2 * DENSE, BESIDE, {UNSEEN}),
-        "transposed": (4 + WIDE, WIDE, {DIFFERS, OUTSIDE}),
-        "attention": (0, ATTENDED, {MISSED}),
+        "turned": (4 + WIDE, WIDE, {DIFFERS, OUTSIDE}),
+        "masked": (0, ATTENDED, {MISSED}),
     },
     "torchstat": {
         "reused": (2 * OUTPUTS * (4 * 9 + 1), REUSED, {ONCE, UNSEEN, OUTSIDE}),  # three calls of one layer are its last
-        "paired": (0, 2 * 2 * 5 * (3 * 4 + 4), {MISSED}),
+        "bilinear": (0, 2 * 2 * 5 * (3 * 4 + 4), {MISSED}),
         "raised": (2 * 10 * 8, 0, {OUTSIDE}),  # and not for each of 6 channels
-        "transposed": (0, 2 * 2 * INPUTS * 2 * 4, {MISSED}),
+        "turned_images": (0, 2 * 2 * INPUTS * 2 * 4, {MISSED}),
         "dense": (2 * DENSE, 2 * 2 * DENSE, set()),
         "mine": (2 * 3 * 16 * (3 + 1), 2 * 2 * 3 * 16 * 3, {OUTSIDE}),  # it goes by isinstance
     },
     "torchstat@madd": {
         "reused": (OUTPUTS * (2 * 4 * 9 - 1 + 1), REUSED, {ONCE, UNSEEN, FIRST, OUTSIDE, DIFFERS}),
-        "paired": (5 * (2 * (3 * 4 + 4) - 1), 2 * 2 * 5 * (3 * 4 + 4), {FIRST, DIFFERS}),
+        "bilinear": (5 * (2 * (3 * 4 + 4) - 1), 2 * 2 * 5 * (3 * 4 + 4), {FIRST, DIFFERS}),
         "raised": (0, 0, set()),
-        "transposed": (5 * 4 * 4 * (2 * 3 * 4 - 1 + 1), 2 * 2 * INPUTS * 2 * 4, {FIRST, DIFFERS, OUTSIDE}),
+        "turned_images": (5 * 4 * 4 * (2 * 3 * 4 - 1 + 1), 2 * 2 * INPUTS * 2 * 4, {FIRST, DIFFERS, OUTSIDE}),
         "dense": (4 * (2 * 3 - 1), 2 * 2 * DENSE, {FIRST, DIFFERS}),
     },
     "xformers": {
@@ -118,11 +131,33 @@ CLOSED = {
         "lenet": (LENET + sum(LENET_OUT), 2 * (LENET + LENET_LINEAR), {UNSEEN, OUTSIDE}),
         "reused": (3 * 2 * OUTPUTS * (4 * 9 + 1), 2 * (3 * 2 * OUTPUTS * 4 * 9 + 2 * OUTPUTS * 6), {UNSEEN, OUTSIDE}),
         "nested": (4 * 7 * 5 * (4 + 4 * 9 + 4), 2 * 4 * 7 * 5 * (4 + 4 * 9 + 4), set()),
-        "transposed": (STRIDED * (4 * 4 + 1), 2 * (4 * 5 * 3) * 6 * 4, {DIFFERS, OUTSIDE}),
+        "turned_whole": (STRIDED * (4 * 4 + 1), 2 * (4 * 5 * 3) * 6 * 4, {DIFFERS, OUTSIDE}),
         # By sample and channel: 3 for each of 10 x 10 elements; 5 x 5 averages; 2 x 2 of windows of 5 // 2, squared, and 1;
         # one of 2 x 2, and 1.
         "elementwise": (2 * 3 * (3 * 10 * 10 + 5 * 5 + 2 * 2 * (2 * 2 + 1) + (2 * 2 + 1)), 0, {OUTSIDE}),
-        "recurrent": (0, 2 * GRU, {MISSED}),
+        "batch_first": (0, 2 * GRU, {MISSED}),
+    },
+    "ultralytics-thop": {
+        "twice": (2 * 2 * 3 * 4, 2 * 2 * 2 * 3 * 4, set()),
+        "transposed": (4 * 25 * 3 * 9, 2 * 4 * 25 * 3 * 9, set()),
+        "products": (2 * 2 * 3 * 5, 2 * (3 * 2 * 3 * 5 + 2 * 5), {UNSEEN}),
+        "named": (10 * (STEP + GATES), 2 * 10 * STEP, {OUTSIDE}),
+        "packed": ((5 + 3 + 1) * (STEP + GATES), 2 * (5 + 3 + 1) * STEP, {OUTSIDE}),
+        "doubled": (2 * 3 * 4, 2 * (2 * 2 * 3 * 4 + 2 * 4 * 4), {DIFFERS}),
+        "attention": (HEADS + SOFTMAX, 2 * HEADS, {OUTSIDE}),
+        "attention_function": (HEADS + SOFTMAX, 2 * HEADS, {OUTSIDE}),
+        "like_products": (2 * 2 * 3 * 5, 2 * 2 * 2 * 3 * 5, set()),
+        "integers": (2 * 3 * 5, 2 * 2 * 3 * 5, set()),
+        "gelu": (2 * 3 * 4, 2 * 2 * 3 * 4, set()),
+    },
+    "ultralytics-thop@get_flops": {
+        # An image of 32 x 32 and 8 times its count, with the last layer's 4 x 5 products 8 times.
+        "images": (CONV + 8 * 4 * 5, 2 * (CONV + 4 * 5), {EXTRAPOLATED}),
+        # An image of 64 x 64, the largest stride, and twice its count.
+        "with_stride": (CONV + 2 * 4 * 5, 2 * (CONV + 4 * 5), {EXTRAPOLATED}),
+        # 16 positions at 32 x 32, and 64 at 64 x 64.
+        "pixels": (64 * 4 * 192 + 4 * 16 * 16 * 4, 2 * (64 * 4 * 192 + 64 * 64 * 4), {EXTRAPOLATED}),
+        "one_size": (64 * 4 * 192 + 256 * 5, 2 * (64 * 4 * 192 + 256 * 5), set()),
     },
 }
 
@@ -144,16 +179,16 @@ REASONS = {
     "paddle": {
         "paired": "one input of random floats (paddle/hapi/dynamic_flops.py:133), and this model takes 2",
         "tokens": "this model takes no floats",
-        "numbered": "X2Paddle cannot convert this model (SyntaxError: invalid decimal literal",
+        "dense": "X2Paddle cannot convert this model (SyntaxError: invalid decimal literal",
         "unknown": "X2Paddle cannot convert this model (it knows no aten::movedim)",
     },
+    "ultralytics-thop@get_flops": {"uneven": "not a whole number", "two_images": "one image", "twice": "one image"},
 }
 
 
 def network(counter: str, name: str) -> tuple[str, str, str]:
     """The counter's environment, the counter, and the factory of one of its networks."""
-    environment = counter.partition("@")[0]
-    return environment, counter, f"tests.adapters.counters.{environment}_nets:{name}"
+    return counter.partition("@")[0], counter, f"tests.adapters.counters.small_nets:{name}"
 
 
 @pytest.mark.parametrize(("counter", "name"), [(counter, name) for counter, nets in CLOSED.items() for name in nets])
@@ -166,3 +201,12 @@ def test_a_model_that_it_cannot_count_has_its_reason(counter: str, name: str) ->
     ledger, _ = settled(*network(counter, name))
     assert ledger.state is State.NOT_COMPARABLE
     assert REASONS[counter][name] in ledger.reason
+
+
+@pytest.mark.parametrize("convention", ["all", "textbook"])
+@pytest.mark.parametrize("name", ["products", "attention_function"])
+def test_ultralytics_closes_under_every_convention(name: str, convention: str) -> None:
+    environment, counter, factory = network("ultralytics-thop", name)
+    python = str(ensure(load()[environment]))
+    run = reconcile.run(torch=factory, python=python, counters=(counter,), convention=convention)
+    assert [statement.residual for statement in run.result.statements] == [0]

@@ -50,12 +50,7 @@ NETS = {
     "a + b": (lambda: called(torch.add), (X, X), 6, {}),
     "in place": (lambda: called(in_place), (X,), 0, {Cause.OP_NOT_COUNTED: 12}),
     # (3, 1) * (3, 4): the 3 of the first, and not the 12 that ran.
-    "broadcast": (
-        lambda: called(torch.mul),
-        (torch.ones(3, 1), torch.ones(3, 4)),
-        3,
-        {Cause.FORMULA_DIFFERS: 12 - 3},
-    ),
+    "broadcast": (lambda: called(torch.mul), (torch.ones(3, 1), torch.ones(3, 4)), 3, {Cause.FORMULA_DIFFERS: 12 - 3}),
     # 2 x 7 positions of 4 outputs, 6 products each.
     "Conv1d": (
         lambda: nn.Conv1d(3, 4, 2, bias=False),
@@ -63,12 +58,7 @@ NETS = {
         0,
         {Cause.OP_NOT_COUNTED: 2 * 7 * 4 * 12},
     ),
-    "Conv2d": (
-        lambda: nn.Conv2d(4, 6, 3, groups=2, bias=False),
-        (torch.ones(1, 4, 6, 6),),
-        2 * 16 * 6 * 2 * 9,
-        {},
-    ),
+    "Conv2d": (lambda: nn.Conv2d(4, 6, 3, groups=2, bias=False), (torch.ones(1, 4, 6, 6),), 2 * 16 * 6 * 2 * 9, {}),
     "Conv2d with a bias": (
         lambda: nn.Conv2d(4, 6, 3),
         (torch.ones(1, 4, 6, 6),),
@@ -87,18 +77,8 @@ NETS = {
         0,
         {Cause.OP_NOT_COUNTED: 16 * 4 * 2 * 3},
     ),
-    "Linear": (
-        lambda: nn.Linear(3, 4),
-        (torch.ones(2, 5, 3),),
-        2 * 10 * 12,
-        {Cause.FORMULA_DIFFERS: 40},
-    ),
-    "matmul": (
-        lambda: called(torch.matmul),
-        (torch.ones(2, 3, 4), torch.ones(2, 4, 5)),
-        2 * 2 * 60,
-        {},
-    ),
+    "Linear": (lambda: nn.Linear(3, 4), (torch.ones(2, 5, 3),), 2 * 10 * 12, {Cause.FORMULA_DIFFERS: 40}),
+    "matmul": (lambda: called(torch.matmul), (torch.ones(2, 3, 4), torch.ones(2, 4, 5)), 2 * 2 * 60, {}),
     "vector": (lambda: called(torch.mv), (torch.ones(3, 4), torch.ones(4)), 0, {Cause.OP_NOT_COUNTED: 3 * 8}),
     "LayerNorm": (lambda: nn.LayerNorm(3, elementwise_affine=False), (X,), 0, None),
 }

@@ -77,12 +77,7 @@ NETS = {
     # Four products of 5 x 4 with 4 x 4 for each of 2 sequences, then scores and values: nn.MultiheadAttention has a child.
     "attention": (attention, (2, 5, 4), 0, {Cause.CALL_NOT_SEEN: 2 * 2 * (4 * 5 * 16 + 2 * 5 * 5 * 4)}),
     # A mask that leaves 3 of 12 weights: the products still run on all, and a hook multiplies each weight by the mask.
-    "pruned": (
-        lambda: pruned(nn.Linear(3, 4, bias=False)),
-        (2, 3),
-        2 * 3,
-        {Cause.FORMULA_DIFFERS: 2 * (24 - 6)},
-    ),
+    "pruned": (lambda: pruned(nn.Linear(3, 4, bias=False)), (2, 3), 2 * 3, {Cause.FORMULA_DIFFERS: 2 * (24 - 6)}),
     # weight_g (4) and weight_v (12) are no "weight": the first two dimensions of the output, (2, 4), times each.
     "weight norm": (
         lambda: normed(nn.Linear(3, 4, bias=False)),

@@ -1,4 +1,4 @@
-"""ultralytics-thop's functions beside traces that lack their ops, by hand. test_ultralytics.py has what is explained."""
+"""ultralytics-thop's functions beside traces that lack their ops, by hand. test_small_networks.py has what is explained."""
 
 from __future__ import annotations
 

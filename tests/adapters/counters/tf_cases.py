@@ -141,4 +141,30 @@ def convolutions() -> Iterator[Case]:
 
 CASES = (*of_one(), *of_two(), *reductions(), *pools(), *products(), *convolutions())
 
-FAMILIES = {"tf.profiler": (RELEASES, CASES)}
+PICTURE = (2, 5, 5, 3)
+"""150 elements."""
+KERAS_FLOPS_RELEASES = ("0.1.2",)
+KERAS_FLOPS = (
+    # 2 per element, and per channel 5 for the variance and 1 for the mean: 6 channels' worth in all.
+    Case(
+        op("FusedBatchNormV3", [PICTURE, *[(3,)] * 4], [PICTURE], is_training=False),
+        KERAS_FLOPS_RELEASES,
+        2 * 150 + 6 * 3,
+        Work(mul=150 + 2 * 3, add=150 + 3 + 3, special=3, div=3),
+    ),
+    Case(
+        op("FusedBatchNormV3", [PICTURE, *[(3,)] * 4], [PICTURE], is_training=True),
+        KERAS_FLOPS_RELEASES,
+        missed=Cause.OP_NOT_COUNTED,
+    ),
+    Case(op("Max", [PICTURE, (2,)], [(2, 3)]), KERAS_FLOPS_RELEASES, 150 - 6, Work(cmp=150 - 6)),
+    Case(op("Max", [(2, None, 3), (1,)], [(2, 3)]), KERAS_FLOPS_RELEASES, missed=Cause.SHAPE_UNKNOWN),
+    Case(op("AddV2", [PICTURE, (3,)], [PICTURE]), KERAS_FLOPS_RELEASES, 150, Work(add=150)),
+)
+"""keras-flops' own formulas, from keras_flops/flops_registory.py; its others are tf.profiler's."""
+
+FAMILIES = {
+    "tf.profiler": (RELEASES, CASES),
+    "keras_flops": (KERAS_FLOPS_RELEASES, KERAS_FLOPS),
+    "wandb": (("0.12.21", "0.27.0"), ()),  # it has no formulas of its own
+}

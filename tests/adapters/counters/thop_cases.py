@@ -229,15 +229,6 @@ def float32_sums() -> Iterator[Case]:
     yield Case(op("thop.float32", [], []), since(MAY14))
 
 
-CASES = (
-    *float32_sums(),
-    *convolutions(),
-    *norms(),
-    *activations(),
-    *pools(),
-    *upsamplings(),
-    *linears(),
-    *recurrent(),
-)
+CASES = (*float32_sums(), *convolutions(), *norms(), *activations(), *pools(), *upsamplings(), *linears(), *recurrent())
 
 FAMILIES = {"thop": (RELEASES, CASES)}

@@ -135,4 +135,19 @@ def flop_counter() -> Iterator[Case]:
 FVCORE = tuple(fvcore())
 FLOP_COUNTER = tuple(flop_counter())
 
-FAMILIES = {"fvcore": (FVCORE_RELEASES, FVCORE), "flop_counter": (TORCH_RELEASES, FLOP_COUNTER)}
+MMENGINE_RELEASES = ("0.10.7",)
+
+
+def mmengine() -> Iterator[Case]:
+    """fvcore's handles of its last release, but for products with a vector (analysis/jit_handles.py:216)."""
+    yield from (case._replace(releases=MMENGINE_RELEASES) for case in FVCORE if DEC22 in case.releases)
+    for macs, shapes, out in ((2 * 3, [(2, 3), (3,)], (2,)), (3 * 5, [(3,), (3, 5)], (5,)), (3, [(3,), (3,)], ())):
+        yield Case(op("aten.matmul", shapes, [out]), MMENGINE_RELEASES, macs, Work(mac=macs))
+
+
+FAMILIES = {
+    "fvcore": (FVCORE_RELEASES, FVCORE),
+    "flop_counter": (TORCH_RELEASES, FLOP_COUNTER),
+    "inductor": (TORCH_RELEASES, FLOP_COUNTER),  # it runs a node's op under flop_counter
+    "mmengine": (MMENGINE_RELEASES, tuple(mmengine())),
+}

@@ -149,28 +149,17 @@ def functions() -> Iterator[Case]:
 
 
 ZERO = (
-    *(f"padding._{kind}PadNd" for kind in ("Constant", "Reflection", "Replication", "Circular")),
-    "dropout._DropoutNd",
+    *(f"padding._{kind}PadNd" for kind in ("Constant", "Reflection", "Replication", "Circular")), "dropout._DropoutNd",
     *(f"activation.{name}" for name in ("ReLU", "ReLU6", "LeakyReLU")),
     *(f"pooling.{kind}MaxPool{axes}d" for kind in ("", "Adaptive") for axes in (1, 2, 3)),
-    *(f"pooling.FractionalMaxPool{axes}d" for axes in (2, 3)),
-    "pooling._MaxUnpoolNd",
-    "linear.Identity",
-    "flatten.Flatten",
-    "flatten.Unflatten",
-    "fold.Unfold",
-    "pixelshuffle.PixelShuffle",
-    "pixelshuffle.PixelUnshuffle",
-    "channelshuffle.ChannelShuffle",
-    "sparse.Embedding",
-)
+    *(f"pooling.FractionalMaxPool{axes}d" for axes in (2, 3)), "pooling._MaxUnpoolNd", "linear.Identity",
+    "flatten.Flatten", "flatten.Unflatten", "fold.Unfold", "pixelshuffle.PixelShuffle", "pixelshuffle.PixelUnshuffle",
+    "channelshuffle.ChannelShuffle", "sparse.Embedding",
+)  # fmt: skip
 
 CASES = (
-    *layers(),
-    *recurrent(),
-    *attention(),
-    *functions(),
+    *layers(), *recurrent(), *attention(), *functions(),
     *(Case(op(f"torch.nn.modules.{name}", [X], [X]), RELEASES, missed=Cause.OP_NOT_COUNTED) for name in ZERO),
-)
+)  # fmt: skip
 
 FAMILIES = {"ultralytics-thop": (RELEASES, CASES)}

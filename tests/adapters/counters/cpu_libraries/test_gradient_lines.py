@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.adapters.counters.cpu_libraries import PRODUCTS
-from reconcile.adapters.counters.cpu_libraries.gradient_lines import AGAIN, CONVOLUTION, KERNEL, RECURRENT
+from reconcile.adapters.counters.cpu_libraries.gradient_lines import AGAIN, CONVOLUTION, KERNEL
 from reconcile.adapters.counters.cpu_libraries.rules import products_of
 from tests.adapters.counters.cases import op
 
@@ -27,12 +27,6 @@ def convolution(part: int, lines: list[object], mask: tuple[bool, ...] = (True, 
 DATA, WEIGHT = gemm(16, 27, 5), gemm(27, 5, 16)
 
 
-@pytest.mark.parametrize("lines", [[DATA, WEIGHT], [WEIGHT, DATA]])
-def test_gradients_of_a_convolution_are_told_by_their_sums(lines):
-    parts = [convolution(part, lines) for part in range(3)]
-    assert [[p.sizes for p in products_of(part)] for part in parts] == [[DATA[1]], [WEIGHT[1]], []]
-
-
 def test_equal_sizes_are_shared_out():
     """5 filters and 5 positions: both gradients are (27 x 5) x 5."""
     same = gemm(27, 5, 5)
@@ -44,16 +38,6 @@ def test_equal_sizes_are_shared_out():
 def test_a_line_that_fits_no_gradient_belongs_to_the_first():
     parts = [convolution(part, [DATA, WEIGHT, gemm(7, 7, 7)], (False, True, True)) for part in (1, 2)]
     assert [macs(part) for part in parts] == [27 * 5 * 16 + 16 * 27 * 5 + 7**3, 0]
-
-
-def test_the_line_of_a_recurrent_layer_is_two_gradients():
-    sizes = {"l": 1, "t": 5, "mb": 3, "slc": 10, "sic": 20, "dhc": 20, "dic": 20, "directions": 1}
-    line = ["rnn:backward", sizes, "vanilla_lstm", "f32"]
-    parts = [
-        op(RECURRENT, [(5, 3, 10), (80, 10), (80, 20)], [], part=part, **{PRODUCTS: [line]})
-        for part in ("activations", "weights")
-    ]
-    assert [macs(part) for part in parts] == [5 * 3 * 80 * (10 + 20)] * 2
 
 
 QUERIES, KEYS, WIDTH = 4, 6, 3

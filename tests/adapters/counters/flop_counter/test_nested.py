@@ -84,10 +84,3 @@ def test_what_it_would_count_otherwise_leaves_it_out(make: Any, given: Any, why:
     (ledger,) = step.result.ledgers
     assert (ledger.state, ledger.total) == (State.NOT_COMPARABLE, None)
     assert why in ledger.reason
-
-
-def test_none_is_asked_for_none_is_there() -> None:
-    """By default all that can count a step do; a name chooses."""
-    net = nets.mlp()
-    chosen = counted(lambda: net(rows()), net, counters=["flop_counter"])
-    assert [ledger.counter for ledger in chosen.result.ledgers] == ["flop_counter"]

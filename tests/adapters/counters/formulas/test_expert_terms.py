@@ -67,26 +67,16 @@ ROUTED = {
     ),
     "6n-active": (
         6 * (HEADS + GATE + A * EXPERT + 2 * HEAD) + NORMS,
-        {
-            Cause.LOOKUP_AS_PRODUCT: -6 * HEAD,
-            Cause.PARAMETERS_AS_PRODUCTS: -NORMS,
-            Cause.ATTENTION_LEFT_OUT: 6 * PAIRS,
-        },
+        {Cause.LOOKUP_AS_PRODUCT: -6 * HEAD, Cause.PARAMETERS_AS_PRODUCTS: -NORMS, Cause.ATTENTION_LEFT_OUT: 6 * PAIRS},
     ),
-    "torchtitan": (
-        6 * (HEADS + GATE + A * EXPERT + HEAD + PAIRS) + NORMS,
-        {Cause.PARAMETERS_AS_PRODUCTS: -NORMS},
-    ),
+    "torchtitan": (6 * (HEADS + GATE + A * EXPERT + HEAD + PAIRS) + NORMS, {Cause.PARAMETERS_AS_PRODUCTS: -NORMS}),
     "megatron": (
         6 * (HEADS + A * EXPERT + HEAD) + 3 * PAIRS - PADDING,
         NO_ROUTER | HALF | {Cause.FORMULA_DIFFERS: PADDING},
     ),
     "maxtext": (6 * (HEADS + GATE + A * EXPERT + HEAD) + 3 * PAIRS, HALF),
     "trl": (6 * (HEADS + GATE + A * EXPERT + HEAD + PAIRS), {}),
-    "verl": (
-        6 * (HEADS + GATE + A * EXPERT + 2 * HEAD) + 3 * PAIRS,
-        HALF | {Cause.LOOKUP_AS_PRODUCT: -6 * HEAD},
-    ),
+    "verl": (6 * (HEADS + GATE + A * EXPERT + 2 * HEAD) + 3 * PAIRS, HALF | {Cause.LOOKUP_AS_PRODUCT: -6 * HEAD}),
     "nemo": (6 * (HEADS + A * EXPERT + HEAD) + 3 * PAIRS, NO_ROUTER | HALF),
 }
 STATED = {"model_type": "qwen3_moe", "kind": "Qwen3MoeConfig", "decoder_sparse_step": 1, "num_local_experts": E}

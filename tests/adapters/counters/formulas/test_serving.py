@@ -100,16 +100,10 @@ def test_a_step_is_counted_with_its_cache() -> None:
 
 OF_A_PROMPT = {
     # vLLM counts the logits of the last token
-    "vllm": (
-        B * (P * (WEIGHTS + THIRD) + L * PAIR * P**2 + HEAD),
-        {DIFFERS: B * ((P - 1) * HEAD - P * THIRD)},
-    ),
+    "vllm": (B * (P * (WEIGHTS + THIRD) + L * PAIR * P**2 + HEAD), {DIFFERS: B * ((P - 1) * HEAD - P * THIRD)}),
     "nanochat-prefill": (
         B * (P * (WEIGHTS + HEAD) + L * NARROW_PAIR * P * (P + 1) // 2),
-        {
-            WIDTH: B * L * (PAIR - NARROW_PAIR) * P**2,
-            Cause.ATTENTION_HALVED: B * L * NARROW_PAIR * P * (P - 1) // 2,
-        },
+        {WIDTH: B * L * (PAIR - NARROW_PAIR) * P**2, Cause.ATTENTION_HALVED: B * L * NARROW_PAIR * P * (P - 1) // 2},
     ),
 }
 
@@ -179,10 +173,7 @@ def test_what_is_computed_again_is_no_assumption(reentrant: bool | None) -> None
 
 
 REFUSED = {
-    "training": {
-        "vllm": "its source states inference alone",
-        "nanochat": "this model's config states none",
-    },
+    "training": {"vllm": "its source states inference alone", "nanochat": "this model's config states none"},
     "prefill": {"nanochat-decode": "its source states a decoding step alone: give --pass decode --context N"},
     "decode": {
         "nanochat-prefill": "its source counts whole sequences and has no term for a cache: give --pass prefill",

@@ -152,11 +152,7 @@ SPARSE = {
     C.INDEXER_LEFT_OUT: 6 * SUM,
 }
 UNTRAINED = {C.BACKWARD_ASSUMED: -2 * INDEX - 4 * (SCORES + SUM)}
-DENSE = {
-    **SHARED,
-    C.INDEXER_LEFT_OUT: 2 * (INDEX + SCORES + SUM),
-    C.ATTENTION_HALVED: 3 * L * PAIRS * CORE,
-}
+DENSE = {**SHARED, C.INDEXER_LEFT_OUT: 2 * (INDEX + SCORES + SUM), C.ATTENTION_HALVED: 3 * L * PAIRS * CORE}
 EVERY = INDEX + SCORES + SUM
 
 
@@ -248,10 +244,7 @@ class Further(nn.Module):  # type: ignore[name-defined, misc]
     [
         (
             lambda: indexed(model_type="deepseek_v32"),
-            {
-                "megatron-mtp": "states no multi-token prediction",
-                "megatron-bridge": "sparse attention for GLM-5 alone",
-            },
+            {"megatron-mtp": "states no multi-token prediction", "megatron-bridge": "sparse attention for GLM-5 alone"},
         ),
         (lambda: Decoder(latent=True), {"megatron-dsa": "this model has no indexer"}),
         (Further, {"megatron-dsa": "this one has join.weight outside of its layers"}),

@@ -44,12 +44,7 @@ CASES = {
     # formula: the table is looked up; its passes are 3, or 2 where a source knows of frozen weights
     "6n": {Cause.LOOKUP_AS_PRODUCT: -3 * TABLE, Cause.FROZEN_NOT_DISCOUNTED: FROZEN, **LEFT_OUT, **ASSUMED},
     "aws": {Cause.LOOKUP_AS_PRODUCT: -2 * TABLE, Cause.FROZEN_NOT_DISCOUNTED: -2 * FIRST, **LEFT_OUT, **ASSUMED},
-    "megatron": {
-        Cause.FROZEN_NOT_DISCOUNTED: FROZEN,
-        Cause.ATTENTION_HALVED: 3 * ATTENTION,
-        **NOT_COUNTED,
-        **PADDED,
-    },
+    "megatron": {Cause.FROZEN_NOT_DISCOUNTED: FROZEN, Cause.ATTENTION_HALVED: 3 * ATTENTION, **NOT_COUNTED, **PADDED},
 }
 
 
