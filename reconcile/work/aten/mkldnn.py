@@ -49,12 +49,12 @@ def _conv_transpose(op: Op) -> Work:
     return _then(op, transposed_convolution(n_in(op), taps, n_out(op), op.given("B")))
 
 
-_SOURCE = "as {}, then the steps of the name, each as ATen's operator: native/mkldnn/{}.cpp"
+_FUSED_SOURCE = "as {}, then the steps of the name, each as ATen's operator: native/mkldnn/{}.cpp"
 
 formulas({
-    "mkldnn._linear_pointwise": (_SOURCE.format("aten.linear", "Linear"), _linear),
-    "mkldnn._convolution_pointwise": (_SOURCE.format("aten.convolution", "Conv"), _conv),
-    "mkldnn._convolution_transpose_pointwise": (_SOURCE.format("aten.convolution", "Conv"), _conv_transpose),
+    "mkldnn._linear_pointwise": (_FUSED_SOURCE.format("aten.linear", "Linear"), _linear),
+    "mkldnn._convolution_pointwise": (_FUSED_SOURCE.format("aten.convolution", "Conv"), _conv),
+    "mkldnn._convolution_transpose_pointwise": (_FUSED_SOURCE.format("aten.convolution", "Conv"), _conv_transpose),
     "mkl._mkl_linear": (  # X (*, K), the weight as MKL packs it, W (N, K), [B (N,)] -> (*, N)
         "as aten.linear: native/mkldnn/Linear.cpp (mkl_linear)", _linear
     ),
