@@ -217,7 +217,7 @@ COMPUTING = tuple(
 )
 SHOWING = {"report", "training_report", "page", "terminal", "picture", "github", "api"}
 """Files of a product's room that show what its other files compute."""
-COMMAND = re.compile(r"(command|printed|executors|model_notes)$")
+COMMAND = re.compile(r"(commands?|printed|executors|model_notes)$")
 """Files of a product that belong to its command."""
 
 

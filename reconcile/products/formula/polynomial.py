@@ -34,7 +34,7 @@ class Polynomial:
         )
 
     @cached_property
-    def ordered(self) -> tuple[tuple[Powers, Fraction], ...]:
+    def terms_in_order(self) -> tuple[tuple[Powers, Fraction], ...]:
         """The terms, those of the highest total degree first, and among these the first variable's highest power."""
         return tuple(sorted(self.terms.items(), key=lambda term: (-sum(term[0]), [-power for power in term[0]])))
 

@@ -108,7 +108,7 @@ def _sum(
 ) -> str:
     """The terms with their signs; a coefficient of 1 is shown only if nothing follows it."""
     parts: list[str] = []
-    for powers, coefficient in polynomial.ordered:
+    for powers, coefficient in polynomial.terms_in_order:
         factors = [power_of(name, power) for name, power in zip(polynomial.variables, powers, strict=True) if power]
         size = abs(coefficient)
         term = times.join([*([shown(size)] if size != 1 or not factors else []), *factors])
@@ -214,4 +214,4 @@ def _terms(polynomial: Polynomial) -> list[dict[str, object]]:
     def powers_of(powers: Powers) -> dict[str, int]:
         return {name: power for name, power in zip(polynomial.variables, powers, strict=True) if power}
 
-    return [{"coefficient": str(c), "powers": powers_of(powers)} for powers, c in polynomial.ordered]
+    return [{"coefficient": str(c), "powers": powers_of(powers)} for powers, c in polynomial.terms_in_order]

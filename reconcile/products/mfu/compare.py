@@ -37,7 +37,7 @@ class Side:
     rate: bool = False
 
     @property
-    def rated(self) -> bool:
+    def has_rate(self) -> bool:
         """Whether it states a rate."""
         return self.setup.flops is not None or self.setup.tokens is not None
 
@@ -139,9 +139,13 @@ def compare_files(one: Path, other: Path) -> Compared:
     """From the utilisation of one file to that of the other. Raises UsageError."""
     first, second = side(one), side(other)
     for what, mine, others in (
-        ("rate", first.rated, second.rated),
+        ("rate", first.has_rate, second.has_rate),
         ("peak", first.setup.peak is not None, second.setup.peak is not None),
-        ("FLOPs per token", first.rated or bool(first.setup.numerators), second.rated or bool(second.setup.numerators)),
+        (
+            "FLOPs per token",
+            first.has_rate or bool(first.setup.numerators),
+            second.has_rate or bool(second.setup.numerators),
+        ),
     ):
         if mine != others:
             with_, without = (one, other) if mine else (other, one)
@@ -157,7 +161,7 @@ def compare_files(one: Path, other: Path) -> Compared:
         return Compared(first, second, factors, (Fraction(1), Fraction(1)))
     product = prod((factor for factor, _ in factors), start=Fraction(1))
     # The rates of one figure are known to their printed digits: so is the product.
-    half = sum((_half(s.setup) for s in (first, second) if s.rated), Fraction(0))
+    half = sum((_half(s.setup) for s in (first, second) if s.has_rate), Fraction(0))
     low, high = second.figure.low / first.figure.high, second.figure.high / first.figure.low
     return Compared(first, second, factors, (low / product * (1 - half), high / product * (1 + half)))
 

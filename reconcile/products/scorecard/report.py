@@ -104,7 +104,7 @@ class Board:
             if all((cell.verdict, cell.reason) == (Verdict.BLIND, row[0].reason) for cell in row)
         }
 
-    def unseeing(self, pass_: str) -> dict[str, str]:
+    def blind_everywhere(self, pass_: str) -> dict[str, str]:
         """The counters that are blind to all families in this pass, each with a reason."""
         tables = [self.blind(family, pass_) for family in self.layers]
         return (
@@ -200,7 +200,7 @@ def _sum_verdicts(board: Board, pass_: str) -> Iterator[Block]:
     )
     yield Text(f"Layers by verdict, {pass_}:")
     yield tabulate("|".join(("counter|versions", *(f"{v.value}>" for v in present))), rows)
-    yield from _name_blind(board.unseeing(pass_))
+    yield from _name_blind(board.blind_everywhere(pass_))
 
 
 def _describe_family(board: Board, family: str) -> Iterator[Block]:
@@ -209,7 +209,7 @@ def _describe_family(board: Board, family: str) -> Iterator[Block]:
     for pass_ in board.passes:
         blind = board.blind(family, pass_)
         seeing = [name for name in board.counters if name not in blind]
-        here = {name: why for name, why in blind.items() if name not in board.unseeing(pass_)}
+        here = {name: why for name, why in blind.items() if name not in board.blind_everywhere(pass_)}
         if seeing or here:
             yield Text(strong(pass_))
         if seeing:

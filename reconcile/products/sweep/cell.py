@@ -189,7 +189,7 @@ def command_of(cell: cells.Cell, manner: cells.Manner) -> str:
         "inputs": list(map(user_models.text_of, cells.inputs_of(cell))),
         "overrides": cell.overrides,
         "environment": cell.environment.get("name"),
-        **manner.deciding,
+        **manner.decisive_options,
     }
     known = by_parameter().items()
     return quote_words(

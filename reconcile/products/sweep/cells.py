@@ -66,7 +66,7 @@ class Manner:
     formats: tuple[str, ...] = ("md",)
 
     @property
-    def deciding(self) -> dict[str, Any]:
+    def decisive_options(self) -> dict[str, Any]:
         """The options that determine what is found: how long a counter may take does not."""
         known = by_parameter()
         return {name: value for name, value in self.options.items() if known[name].kind is not Kind.LIMIT}
@@ -134,7 +134,7 @@ def request_of(cell: Cell, manner: Manner, paths: Sequence[str]) -> dict[str, An
     meets = versions(cell) if cell.place is None else {}
     place = "" if cell.place is None else folder_of(cell.place).name
     what = {**body, "tool": source_digest(), "meets": meets, "place": place, "theirs": sources(cell, paths)}
-    what["manner"] = asdict(replace(manner, options=manner.deciding))
+    what["manner"] = asdict(replace(manner, options=manner.decisive_options))
     key = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     return {**body, "key": key, "tool": source_digest(), "meets": meets, "folder": os.getcwd(), "paths": list(paths)}
 

@@ -140,7 +140,7 @@ def test_a_manner_has_the_options_that_are_not_at_their_defaults(folder: Path) -
     }
     manner = manner_of({**asked, "convention_files": ()}, ("md",))
     assert manner == Manner({"device": "meta", "counters": ["thop"]}, {"formulas": {"0-f.py": "x = 1"}})
-    assert manner_of({**asked, "timeout": 5.0, "formulas": ()}, ("md",)).deciding == manner.options
+    assert manner_of({**asked, "timeout": 5.0, "formulas": ()}, ("md",)).decisive_options == manner.options
 
 
 def test_inputs_are_not_for_pairs() -> None:

@@ -46,7 +46,7 @@ class SmallModel(transformers.SmallModel):
         """The row of the class."""
         row = table.load(self.library).rows.get(self.model.__name__)
         if row is None:
-            raise self.missing()
+            raise self.refuse_class()
         return row
 
     def configure(self, row: Row, named: Mapping[str, Any]) -> dict[str, Any]:

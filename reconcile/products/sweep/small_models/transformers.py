@@ -113,11 +113,11 @@ class SmallModel:
         configuration = self.model.config_class
         row = rows.get(self.model.__name__) or rows.get(_classes().get(getattr(configuration, "model_type", ""), ""))
         if row is None:
-            raise self.missing(f"its configuration ({self.library}:{configuration.__name__}) and inputs, or ")
+            raise self.refuse_class(f"its configuration ({self.library}:{configuration.__name__}) and inputs, or ")
         taken = inspect.signature(self.model.forward).parameters
         return Row(row.configuration, {name: value for name, value in row.inputs.items() if name in taken})
 
-    def missing(self, instead: str = "") -> Unfit:
+    def refuse_class(self, instead: str = "") -> Unfit:
         """What is raised for a class that the table does not have."""
         release = f"{self.library} {table.load(self.library).release}"
         return Unfit(
