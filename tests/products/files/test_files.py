@@ -7,10 +7,9 @@ settings, in multiply-adds: 17 x 7 x 3 outputs of 16 products each; 17 steps of 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,11 @@ from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle
 from reconcile.products.files import confine
 from tests.products.files.hostile import ZOO
+from tests.products.files.processes import found_by
+from tests.programs import output_of, run_program
 
 pytestmark = pytest.mark.frameworks
 
-ROOT = Path(__file__).parents[3]
 MACS = 17 * 7 * 3 * 16 + 17 * 3 * 5 * (21 + 5) + 17 * 5 * 4
 TF = ("tf.profiler@function", "tf.profiler@frozen", "tf.profiler@runmeta")
 
@@ -86,12 +86,6 @@ SAID_TORCH = {
 }  # fmt: skip
 
 
-def start(module: str, folder: Path, *args: str) -> subprocess.Popen[str]:
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-W", "ignore", "-m", f"tests.products.files.{module}", *args]
-    return subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every file of gru_demo, and every bad one."""
@@ -99,24 +93,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make(made: Path, *names: str) -> Path:
-    running = [start(f"making_{framework}", made, str(made), *names) for framework in ("tf", "torch")]
-    for process in running:
-        _, said = process.communicate(timeout=300)
-        assert process.returncode == 0, said[-2000:]
+    def make_in(framework: str) -> str:
+        return output_of("-m", f"tests.products.files.making_{framework}", str(made), *names, folder=made)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(make_in, ("tf", "torch")))
     return made
 
 
 @pytest.fixture(scope="module")
 def said(folder: Path) -> dict[str, str]:
     """What became of the files that are not as they should be, all in one process per framework."""
-    found: dict[str, str] = {}
-    running = [start("loading", folder, "tf", *SAID_TF), start("loading", folder, "torch", *SAID_TORCH)]
-    for process in running:
-        out, error = process.communicate(timeout=300)
-        line = next((line for line in out.splitlines() if line.startswith("FOUND ")), None)
-        assert line, error[-2000:]
-        found.update(json.loads(line.removeprefix("FOUND ")))
-    return found
+    with ThreadPoolExecutor() as pool:
+        tf, torch = pool.map(
+            lambda words: found_by("loading", folder, *words), [("tf", *SAID_TF), ("torch", *SAID_TORCH)]
+        )
+    return {**tf, **torch}
 
 
 @pytest.mark.parametrize("name", [*SAID_TF, *SAID_TORCH])
@@ -144,10 +136,7 @@ for path in {paths}:
     print("DONE", Path("exploded").exists())
     Path("exploded").unlink()
 """
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-W", "ignore", "-c", code]
-    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=True, timeout=300)
-    assert done.stdout.count("DONE True") == len(paths)
+    assert output_of("-W", "ignore", "-c", code, folder=folder).count("DONE True") == len(paths)
     assert not (folder / "exploded").exists()
 
 
@@ -155,9 +144,8 @@ def report(folder: Path, tmp_path: Path, code: int, *args: str) -> dict[str, Any
     """``reconcile run ARGS`` among the files, and its JSON report."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
-    command = [sys.executable, "-m", "reconcile", "run", "--verbose", "--out", str(tmp_path), *args]
-    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=300)
+    command = ["-m", "reconcile", "run", "--verbose", "--out", str(tmp_path), *args]
+    done = run_program(*command, folder=folder, TMPDIR=str(temporary))
     assert done.returncode == code, done.stdout + done.stderr
     if code == 2:
         return {"refused": done.stderr}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,9 +13,8 @@ from reconcile.core.errors import UsageError
 from reconcile.core.protocol import UserModel
 from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.workers.supervisor import Supervisor
+from tests.programs import output_of
 from tests.workers import model_file, request, user_model
-
-ROOT = Path(__file__).parents[3]
 
 START = """
 import os, pickle, subprocess, sys, collections
@@ -42,15 +39,6 @@ CALLS = {
 REFUSED = "the file {} while it is loaded; --trust-file lets it."
 
 
-def python(code: str) -> str:
-    """What this code prints, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", START + code], capture_output=True, text=True, check=True, cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    return done.stdout
-
-
 def guarded(trusted: bool) -> dict[str, str]:
     code = f"""
 import json
@@ -59,7 +47,7 @@ with given_file.guard_file(ModelFile("", "", 0, trusted={trusted})):
     inside = {{name: tried(call) for name, call in CALLS.items() if not ({trusted} and name == "memory")}}
 print(json.dumps([inside, {{name: tried(call) for name, call in CALLS.items() if name != "memory"}}]))
 """
-    inside, after = json.loads(python(code))
+    inside, after = json.loads(output_of("-c", START + code))
     assert set(after.values()) == {"done"}
     found: dict[str, str] = inside
     return found

@@ -9,8 +9,6 @@ confined process loads it, whether it exploded, and whether it does when it is t
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -21,6 +19,7 @@ import torch
 
 from tests.products.files.hostile import Members, archive, two_ends
 from tests.products.files.loading import load
+from tests.products.files.processes import found_by
 
 MARK, FOREIGN = "exploded", "foreign.pt2"
 CODE = f"x=__import__('pathlib').Path({MARK!r}).touch()"
@@ -176,12 +175,7 @@ def main(folder: str, *wanted: str) -> None:
         (here / name).write_bytes(data)
     names = [name for name in made if name != FOREIGN and (not wanted or name in wanted)]
     asked = {name: name + ("|2,8" if name.endswith(".pt") else "") for name in names}
-    command = [sys.executable, "-W", "ignore", "-m", "tests.products.files.loading", "torch", *asked.values()]
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join((os.environ["PYTHONPATH"], os.path.abspath(folder)))}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-    line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND")), None)
-    assert line, done.stderr[-3000:]
-    said, harmed = json.loads(line.removeprefix("FOUND")), exploded()
+    said, harmed = found_by("loading", Path.cwd(), "torch", *asked.values(), paths=[here.resolve()]), exploded()
     found = {}
     for name in names:
         load("torch", asked[name], trusted=True)

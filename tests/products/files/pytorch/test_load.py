@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
-import subprocess
-import sys
 import zipfile
 from contextlib import suppress
 from io import BytesIO
@@ -23,8 +20,8 @@ import pytest
 from reconcile.products.files import archive
 from reconcile.products.files.model_file import FileError
 from reconcile.products.files.pytorch.program import looked_at
+from tests.products.files.processes import found_by
 
-ROOT = Path(__file__).parents[4]
 WAY_OUT = "; --trust-file lets it."
 ATTACKS = {
     "names.pt2": "names.pt2 has the name \"x=__import__('pathlib').Path('exploded').touch()\", which PyTorch would run as code",
@@ -39,16 +36,6 @@ ATTACKS = {
     "coding.pt": "coding.pt",
     "locator.pt": "0 FLOP",
 }
-
-
-def process(module: str, folder: Path, *names: str) -> Any:
-    """What one of the modules beside this one finds in a folder."""
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-W", "ignore", "-m", f"tests.products.files.pytorch.{module}", ".", *names]
-    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=300)
-    line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND")), None)
-    assert line, done.stderr[-3000:]
-    return json.loads(line.removeprefix("FOUND"))
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +58,7 @@ def judge(found: dict[str, Any]) -> None:
 @pytest.fixture(scope="module")
 def attacked(folder: Path) -> dict[str, Any]:
     """One attack of each kind of file, and an honest one of each."""
-    found: dict[str, Any] = process("attacks", folder, "good.pt2", "names.pt2", "good.pt", "filed.pt")
+    found: dict[str, Any] = found_by("pytorch.attacks", folder, ".", "good.pt2", "names.pt2", "good.pt", "filed.pt")
     return found
 
 
@@ -83,7 +70,7 @@ def test_an_attack_of_each_kind(attacked: dict[str, Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.frameworks
 def test_attacks(tmp_path: Path) -> None:
-    found = process("attacks", tmp_path)
+    found = found_by("pytorch.attacks", tmp_path, ".")
     assert set(found) == {*ATTACKS, "good.pt2", "good.pt"}
     judge(found)
 
@@ -94,7 +81,7 @@ def test_what_is_unusual_and_honest(tmp_path: Path) -> None:
     """Multiply-adds: three products; one; a convolution and a recurrent layer of both directions; three products."""
     layers = 2 * 4 * (3 * 9) * (3 * 3 * 3) + 2 * 27 * 2 * (3 * 5 * (4 + 5))
     same = ("layers.pt2", "again.pt2", "traced.pt", "layers.pt", "lite.pt")
-    assert process("honest", tmp_path) == {
+    assert found_by("pytorch.honest", tmp_path, ".") == {
         "named.pt2": 6 * 8 * 8 + 2 * (6 * 8 * 4),
         "open.pt2": (6 // 2 + 1) * 8 * 8,
         "control.pt": (2 + 1) * 6 * 8 * 8,

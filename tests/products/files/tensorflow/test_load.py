@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,12 +14,12 @@ from reconcile.products.files.tensorflow import load as loader
 
 tf = pytest.importorskip("tensorflow")
 
+from tests.products.files.processes import found_by  # noqa: E402
 from tests.products.files.tensorflow import making_saved as made  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 
 v1 = tf.compat.v1
-ROOT = Path(__file__).parents[4]
 
 HARM: dict[str, tuple[Callable[[Path], Path], Callable[[Any, Path], None]]] = {
     "restoring": (made.graph_model, made.restoring_saves),
@@ -44,12 +40,7 @@ def test_what_would_write_as_it_is_loaded(tmp_path: Path) -> None:
     for name, (make, change) in HARM.items():
         with made.changed(make(tmp_path / name)) as meta:
             change(meta, tmp_path / "mark")
-    command = [sys.executable, "-W", "ignore", "-m", "tests.products.files.loading", "tf", *HARM]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False, timeout=300)
-    line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND")), None)
-    assert line, done.stderr[-3000:]
-    said = json.loads(line.removeprefix("FOUND"))
+    said = found_by("loading", tmp_path, "tf", *HARM)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(HARM)
     for name in HARM:
         assert said[name].startswith(f"{name} cannot be loaded: raised "), said[name]
