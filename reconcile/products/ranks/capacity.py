@@ -17,7 +17,7 @@ from math import gcd
 from ...core.records import FORWARD
 from ...core.results import TraceRow
 from ...core.work import ZERO, Work, prod
-from .rank_calls import Cell, Shapes, shapes_of
+from .rank_calls import Cell, Shapes, differing_sizes, shapes_of
 
 CHOICE = "aten.topk"
 Sizes = tuple[int | None, ...]
@@ -130,12 +130,13 @@ def _keys(cell: Cell) -> list[Key]:
 
 def _find_differing_rows(one: Shapes, other: Shapes) -> tuple[Sizes, ...] | None:
     """The shapes with None for the number of rows, if these differ in one number alone."""
-    if [len(shape or ()) for shape in one] != [len(shape or ()) for shape in other]:
+    pairs = differing_sizes(one, other)
+    if pairs is None or len(pairs) != 1:
         return None
-    pairs = [list(zip(a or (), b or (), strict=True)) for a, b in zip(one, other, strict=True)]
-    if len({(a, b) for shape in pairs for a, b in shape if a != b}) != 1:
-        return None
-    return tuple(tuple(a if a == b else None for a, b in shape) for shape in pairs)
+    return tuple(
+        tuple(a if a == b else None for a, b in zip(mine or (), theirs or (), strict=True))
+        for mine, theirs in zip(one, other, strict=True)
+    )
 
 
 def _with(key: Key, rows: Iterable[TraceRow]) -> list[tuple[int, TraceRow]]:

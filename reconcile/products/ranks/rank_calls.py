@@ -170,32 +170,30 @@ def _part(rank: Shapes, one: Shapes, world: int) -> bool:
 
 def parts_of(rank: Shapes, one: Shapes) -> int:
     """Of how many equal parts of one dimension of the one device's shapes these have one: 1 for all of it, 0 for none."""
-    if rank == one:
-        return 1
-    if [len(shape or ()) for shape in rank] != [len(shape or ()) for shape in one]:
-        return 0
-    sizes = zip(_sizes(rank), _sizes(one), strict=True)
-    pairs = {(mine, theirs) for mine, theirs in sizes if mine != theirs}
-    if len(pairs) != 1:
-        return 0
-    ((part, size),) = pairs
-    return size // part if part and size % part == 0 else 0
+    pairs = differing_sizes(rank, one)
+    if not pairs:
+        return 0 if pairs is None else 1
+    part, size = min(pairs)
+    return size // part if len(pairs) == 1 and part and size % part == 0 else 0
 
 
 def is_kept_part(rank: Shapes, one: Shapes) -> bool:
     """Whether these are all of the other shapes, or what one of several ranks keeps: an equal part or a shorter last one."""
-    if [len(shape or ()) for shape in rank] != [len(shape or ()) for shape in one]:
-        return False
-    pairs = {(mine, theirs) for mine, theirs in zip(_sizes(rank), _sizes(one), strict=True) if mine != theirs}
+    pairs = differing_sizes(rank, one)
     if not pairs:
-        return True
-    ((part, size),) = pairs if len(pairs) == 1 else ((0, 0),)
+        return pairs is not None
+    part, size = min(pairs)
     chunks = (-(-size // ranks) for ranks in range(2, size + 1))
-    return any(part in (chunk, size % chunk) for chunk in chunks) if 0 < part < size else False
+    return len(pairs) == 1 and 0 < part < size and any(part in (chunk, size % chunk) for chunk in chunks)
 
 
-def _sizes(shapes: Shapes) -> list[int]:
-    return [int(size or 0) for shape in shapes if shape is not None for size in shape]
+def differing_sizes(rank: Shapes, one: Shapes) -> set[tuple[int, int]] | None:
+    """The sizes that differ between shapes of as many dimensions; None for shapes of other numbers of dimensions."""
+    numbers = [[None if shape is None else len(shape) for shape in shapes] for shapes in (rank, one)]
+    if numbers[0] != numbers[1]:
+        return None
+    pairs = [zip(mine or (), theirs or (), strict=True) for mine, theirs in zip(rank, one, strict=True)]
+    return {(int(a or 0), int(b or 0)) for each in pairs for a, b in each if a != b}
 
 
 def phase_of(row: TraceRow) -> str:

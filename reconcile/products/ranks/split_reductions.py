@@ -19,7 +19,7 @@ from ...core.causes import Cause
 from ...core.records import BACKWARD, WEIGHT_GRADIENT, Tensor
 from ...core.results import TraceRow
 from ...core.work import COMPONENTS, ZERO, Work
-from .rank_calls import Cell, phase_of
+from .rank_calls import Cell, differing_sizes, phase_of, shapes_of
 from .sent_bytes import is_collective
 
 SUMS = "aten.sum"
@@ -52,10 +52,10 @@ def sums(cell: Cell, times: Fraction, op: str) -> SplitSums | None:
     elif (
         op == SUMS
         and names == ["add"]
-        and not beyond(_bytes_read, times)
-        and ranks.add - one.add * times == -beyond(_bytes_made, times)
+        and not beyond(_elements_read, times)
+        and ranks.add - one.add * times == -beyond(_elements_made, times)
     ):
-        size, work = _bytes_made, Work(add=-1)
+        size, work = _elements_made, Work(add=-1)
     else:
         return None
     more, extra = beyond(size, times), beyond(size, Fraction(1))
@@ -97,21 +97,19 @@ def _of_micro_batches(of: SplitSums) -> Fraction | None:
 
 def _within(mine: TraceRow, theirs: TraceRow) -> bool:
     """Whether no dimension is longer than one device's."""
-    both = [[tensor.shape or () for tensor in (*row.inputs, *row.outputs)] for row in (mine, theirs)]
-    if [len(shape) for shape in both[0]] != [len(shape) for shape in both[1]]:
-        return False
-    return all(int(a or 0) <= int(b or 0) for x, y in zip(*both, strict=True) for a, b in zip(x, y, strict=True))
+    pairs = differing_sizes(shapes_of(mine), shapes_of(theirs))
+    return pairs is not None and all(a <= b for a, b in pairs)
 
 
 def _accumulators(row: TraceRow) -> int:
     return row.work.accumulators
 
 
-def _bytes_read(row: TraceRow) -> int:
+def _elements_read(row: TraceRow) -> int:
     return _elements(row.inputs) * row.calls
 
 
-def _bytes_made(row: TraceRow) -> int:
+def _elements_made(row: TraceRow) -> int:
     return _elements(row.outputs) * row.calls
 
 
