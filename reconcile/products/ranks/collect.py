@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ...core.errors import ReconcileError, UsageError
@@ -98,18 +97,9 @@ def _run_world(
         if not (out / "ranks.json").exists():
             raise ReconcileError(f"the worker of the ranks ended without a result (status {status}).")
         told = json.loads((out / "ranks.json").read_text())
-        return told, [_read_rank(out, request, framework, counters, told, *fold) for fold in told["folded"]]
-
-
-def _read_rank(
-    out: Path,
-    request: RunRequest,
-    framework: Framework,
-    counters: Sequence[str],
-    told: dict[str, Any],
-    rank: int,
-    ranks: list[int],
-) -> Rank:
-    trace, ledgers = foreground.records(out / str(rank), framework.name, counters, f"rank {rank}")
-    collected = collect_step(framework.name, request.factories[framework.name], trace, ledgers)
-    return Rank(tuple(ranks), collected, told["ran"][str(rank)])
+        name, found = framework.name, []
+        for rank, ranks_alike in told["folded"]:
+            trace, ledgers = foreground.records(out / str(rank), name, counters, f"rank {rank}")
+            collected = collect_step(name, request.factories[name], trace, ledgers)
+            found.append(Rank(tuple(ranks_alike), collected, told["ran"][str(rank)]))
+        return told, found
