@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,23 @@ from reconcile.core.causes import Cause
 from reconcile.core.results import LedgerResult, Statement
 from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
+from reconcile.launch.request import RunRequest
+from reconcile.workflow import run
 
 
 def settled(environment: str, counter: str, factory: str) -> tuple[LedgerResult, Statement]:
     """What the counter reports of ``package.module:function``, and the statement that leads to what ran."""
     result = reconcile.run(torch=factory, python=str(ensure(load()[environment])), counters=(counter,)).result
     (ledger,), (statement,) = result.ledgers, result.statements
+    return ledger, statement
+
+
+def settled_pair(environment: str, counter: str, model: str, **overrides: str) -> tuple[LedgerResult, Statement]:
+    """What the counter reports of a pair of the zoo there, as its rules say, and the statement that leaves nothing open."""
+    python = str(ensure(load()[environment]))
+    result = run(RunRequest(model, overrides, counters=(counter,), python=python))
+    (ledger,), (statement,) = result.ledgers, result.statements
+    assert (ledger.mismatches, ledger.unchecked, statement.residual) == ((), 0, 0), ledger.reason
     return ledger, statement
 
 
@@ -61,3 +72,19 @@ def values_of(environment: str, program: str, cases: Sequence[object]) -> list[A
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(found) == len(cases), done.stderr[-2000:]
     return found
+
+
+def save_onnx(
+    path: Path, nodes: Sequence[Any], shapes: Mapping[str, list[Any]], held: Mapping[str, Any], opset: int = 17
+) -> str:
+    """The path of a model of these nodes from ``x`` to ``y``, with these constants: arrays, or shapes of ones."""
+    import numpy
+    import onnx
+    from onnx import helper, numpy_helper
+
+    x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shapes[name]) for name in "xy")
+    arrays = {name: numpy.ones(value, "float32") if isinstance(value, tuple) else value for name, value in held.items()}
+    constants = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "g", [x], [y], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), str(path))
+    return str(path)

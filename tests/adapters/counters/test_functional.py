@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +16,8 @@ from reconcile.launch.environments.provision import ensure
 from tests.adapters.counters import functional_cases
 from tests.adapters.counters import records_by_hand as by_hand
 from tests.adapters.counters.records_by_hand import tensors
+from tests.programs import output_of
 
-ROOT = Path(__file__).parents[3]
 VERSIONS = {"torch": "2.13.0", "calflops": "0.3.2", "deepspeed": "0.19.8"}
 F = "torch.nn.functional."
 B, IN, OUT = 2, 5, 3
@@ -127,11 +125,8 @@ def family(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def real(family: str) -> Any:
     """What the package says in its environment."""
-    python = ensure(load()[family])
-    command = [python, "-m", "tests.adapters.counters.functional_real", family]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    printed = output_of("-m", "tests.adapters.counters.functional_real", family, python=ensure(load()[family]))
+    return json.loads(printed.splitlines()[-1])
 
 
 @pytest.mark.matrix

@@ -14,22 +14,16 @@ from torch import nn  # noqa: E402
 
 import reconcile  # noqa: E402
 from reconcile.core.causes import State  # noqa: E402
+from tests.adapters.counters.small_nets import Does  # noqa: E402
 
 OUTSIDE = nn.Linear(8, 8)
 WEIGHT = nn.Parameter(torch.ones(8, 8))
 EYE = torch.eye(5).to_sparse()
 
 
-class Model(nn.Module):
+def model(beside: Callable[[nn.Linear, torch.Tensor], torch.Tensor], device: str = "cpu") -> Does:
     """A layer, and what is done beside it."""
-
-    def __init__(self, beside: Callable[[nn.Linear, torch.Tensor], torch.Tensor], device: str = "cpu") -> None:
-        super().__init__()
-        self.layer = nn.Linear(8, 8, device=device)
-        self.beside = beside
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.beside(self.layer, x)
+    return Does(lambda m, x: beside(m.layer, x), layer=nn.Linear(8, 8, device=device))
 
 
 def on_a_thread(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
@@ -56,29 +50,29 @@ def checked(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
 
 
 def hooked() -> nn.Module:
-    model, scale = Model(lambda layer, x: layer(x)), nn.Parameter(torch.ones(8))
-    model.layer.register_forward_hook(lambda _module, _inputs, out: out * scale)
-    return model
+    net, scale = model(lambda layer, x: layer(x)), nn.Parameter(torch.ones(8))
+    net.layer.register_forward_hook(lambda _module, _inputs, out: out * scale)
+    return net
 
 
 TAKES_GRADIENTS = "cannot follow a model that takes gradients itself"
 IS_A_CONSTANT = "no constant may require a gradient"
 NO_CONSTANT = "no constant for a tensor that is sparse"
 REASONS: dict[str, tuple[Callable[[], nn.Module], str]] = {
-    "a parameter from outside": (lambda: Model(lambda layer, x: layer(x @ WEIGHT)), IS_A_CONSTANT),
-    "a module from outside": (lambda: Model(lambda layer, x: layer(OUTSIDE(x))), IS_A_CONSTANT),
+    "a parameter from outside": (lambda: model(lambda layer, x: layer(x @ WEIGHT)), IS_A_CONSTANT),
+    "a module from outside": (lambda: model(lambda layer, x: layer(OUTSIDE(x))), IS_A_CONSTANT),
     "a parameter of a hook": (hooked, IS_A_CONSTANT),
-    "a parameter within vmap": (lambda: Model(rows), IS_A_CONSTANT),
-    "a thread": (lambda: Model(on_a_thread), IS_A_CONSTANT),
-    "autograd.grad": (lambda: Model(gradient), TAKES_GRADIENTS),
+    "a parameter within vmap": (lambda: model(rows), IS_A_CONSTANT),
+    "a thread": (lambda: model(on_a_thread), IS_A_CONSTANT),
+    "autograd.grad": (lambda: model(gradient), TAKES_GRADIENTS),
     "func.grad": (
-        lambda: Model(lambda layer, x: torch.func.grad(lambda x: layer(x).square().sum())(x)),
+        lambda: model(lambda layer, x: torch.func.grad(lambda x: layer(x).square().sum())(x)),
         TAKES_GRADIENTS,
     ),
-    "a sparse tensor from outside": (lambda: Model(lambda layer, x: torch.sparse.mm(EYE, layer(x))), NO_CONSTANT),
-    "a check of sizes": (lambda: Model(checked), "a check of sizes (torch._check) takes none"),
+    "a sparse tensor from outside": (lambda: model(lambda layer, x: torch.sparse.mm(EYE, layer(x))), NO_CONSTANT),
+    "a check of sizes": (lambda: model(checked), "a check of sizes (torch._check) takes none"),
     "a jagged tensor": (
-        lambda: Model(
+        lambda: model(
             lambda layer, x: layer(torch.nested.as_nested_tensor([x[:2], x[2:]], layout=torch.jagged)).values()
         ),
         "has no value for a nested tensor",
@@ -101,7 +95,7 @@ def test_fvcore_says_why(name: str) -> None:
 @pytest.mark.frameworks
 def test_a_check_of_sizes_on_meta_is_no_convolution() -> None:
     run = reconcile.run(
-        torch=Model(checked, device="meta"), inputs=torch.empty(5, 8, device="meta"), counters=["fvcore"]
+        torch=model(checked, device="meta"), inputs=torch.empty(5, 8, device="meta"), counters=["fvcore"]
     )
     (ledger,) = run.result.ledgers
     assert "a check of sizes (torch._check) takes none" in ledger.reason

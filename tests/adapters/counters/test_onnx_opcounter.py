@@ -10,7 +10,7 @@ import pytest
 
 from reconcile.adapters.counters.onnx_opcounter.capture import sums_of
 from reconcile.adapters.shared.refusal import BeyondCounter
-from tests.adapters.counters.in_environment import invoked, report_of, values_of
+from tests.adapters.counters.in_environment import invoked, report_of, save_onnx, values_of
 from tests.adapters.counters.onnx_opcounter_cases import CASES
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
@@ -51,8 +51,7 @@ def test_every_case_is_what_it_counts() -> None:
 def network(path: Path, kind: str = "Resize", mode: str = "linear") -> str:
     """A convolution, a scalar's sum that no output needs, a pool, and one more layer; a batch of 2."""
     import numpy
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import helper
 
     nodes = [
         helper.make_node("Conv", ["x", "w", "b"], ["c"], name="/conv/Conv", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
@@ -60,18 +59,8 @@ def network(path: Path, kind: str = "Resize", mode: str = "linear") -> str:
         helper.make_node("GlobalMaxPool", ["c"], ["p"], name="/pool/GlobalMaxPool"),
         helper.make_node(kind, ["p", "", "k"], ["y"], name="/last/Last", mode=mode),
     ]
-    held = [
-        numpy_helper.from_array(numpy.ones(shape, "float32"), name)
-        for name, shape in (("w", (4, 3, 3, 3)), ("b", (4,)), ("s", ()))
-    ]
-    held.append(numpy_helper.from_array(numpy.array([1, 1, 2, 2], "float32"), "k"))
-    x, y = (
-        helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
-        for n, s in (("x", ["n", 3, 8, 8]), ("y", ["n", 4, 2, 2]))
-    )
-    graph = helper.make_graph(nodes, "g", [x], [y], held)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
-    return str(path)
+    held = {"w": (4, 3, 3, 3), "b": (4,), "s": (), "k": numpy.array([1, 1, 2, 2], "float32")}
+    return save_onnx(path, nodes, {"x": ["n", 3, 8, 8], "y": ["n", 4, 2, 2]}, held)
 
 
 @pytest.mark.parametrize("convention", ["matmul", "all"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.counters.in_environment import invoked, report_of, values_of
+from tests.adapters.counters.in_environment import invoked, report_of, save_onnx, values_of
 from tests.adapters.counters.onnx_tool_cases import CASES, NOW
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
@@ -51,14 +51,9 @@ def amounts(report: dict[str, Any], cause: str) -> dict[str, int]:
     return {line["op"]: line["amount"] for line in statement["adjustments"] if line["cause"] == cause}
 
 
-def network(path: Path) -> Path:
+def network(path: Path) -> str:
     """Convolution, pool, transposed convolution, sigmoid, dense; and a tanh that no output needs."""
-    import numpy
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-
-    def held(name: str, *shape: int) -> Any:
-        return numpy_helper.from_array(numpy.ones(shape, "float32"), name)
+    from onnx import helper
 
     nodes = [
         helper.make_node("Conv", ["x", "w", "b"], ["c"], name="/conv/Conv", pads=[1, 1, 1, 1]),
@@ -70,18 +65,14 @@ def network(path: Path) -> Path:
         helper.make_node("Gemm", ["f", "v", "d"], ["y"], name="/dense/Gemm", transB=1),
         helper.make_node("Tanh", ["y"], ["unused"]),
     ]
-    floats = TensorProto.FLOAT
-    weights = [held("w", 4, 3, 3, 3), held("b", 4), held("u", 4, 5, 2, 2), held("v", 7, 5), held("d", 7)]
-    x, y = (helper.make_tensor_value_info(n, floats, s) for n, s in (("x", ["n", 3, 8, 8]), ("y", ["n", 7])))
-    graph = helper.make_graph(nodes, "g", [x], [y], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
-    return path
+    held = {"w": (4, 3, 3, 3), "b": (4,), "u": (4, 5, 2, 2), "v": (7, 5), "d": (7,)}
+    return save_onnx(path, nodes, {"x": ["n", 3, 8, 8], "y": ["n", 7]}, held)
 
 
 @pytest.mark.parametrize("convention", ["matmul", "all", "textbook"])
 def test_a_file_is_reconciled(tmp_path: Path, convention: str) -> None:
     """The transposed convolution: 2 * 4 * 16 inputs reach 20 outputs each, and 2 * 5 * 64 outputs are taken for inputs."""
-    file = str(network(tmp_path / "net.onnx"))
+    file = network(tmp_path / "net.onnx")
     report = report_of("onnx_tool", tmp_path, "--onnx", file, "--input", "2,3,8,8", "--convention", convention)
     differs = amounts(report, "formula-differs")
     assert differs["onnx.ConvTranspose"] == -2 * (2 * 5 * 64 * 20 - 2 * 4 * 16 * 20)
@@ -102,24 +93,16 @@ def test_the_export_of_a_pair_does_its_work(tmp_path: Path) -> None:
 def test_a_shape_that_it_infers_wrongly(tmp_path: Path) -> None:
     """The length of vectors along given axes: onnx-tool does not read the input that names them, and takes one length of all."""
     import numpy
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import helper
 
     nodes = [
         helper.make_node("ReduceL2", ["x", "axes"], ["n"], name="/unit/ReduceL2", keepdims=1),
         helper.make_node("Clip", ["n", "low"], ["c"], name="/unit/Clip"),
         helper.make_node("Div", ["x", "c"], ["y"], name="/unit/Div"),
     ]
-    held = [numpy_helper.from_array(numpy.array(v), n) for n, v in (("axes", [2]), ("low", numpy.float32(1e-12)))]
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 5, 6]) for name in "xy")
-    model = helper.make_model(
-        helper.make_graph(nodes, "g", [x], [y], held), opset_imports=[helper.make_opsetid("", 18)]
-    )
-    model.ir_version = 8
-    onnx.save(model, str(tmp_path / "unit.onnx"))
-    report = report_of(
-        "onnx_tool", tmp_path, "--onnx", str(tmp_path / "unit.onnx"), "--input", "2,5,6", "--convention", "all"
-    )
+    held = {"axes": numpy.array([2]), "low": numpy.array(1e-12, "float32")}
+    file = save_onnx(tmp_path / "unit.onnx", nodes, {"x": ["n", 5, 6], "y": ["n", 5, 6]}, held, opset=18)
+    report = report_of("onnx_tool", tmp_path, "--onnx", file, "--input", "2,5,6", "--convention", "all")
     numel, lengths = 2 * 5 * 6, 2 * 5
     values = {entry["op"]: entry["value"] for entry in report["ledgers"][0]["entries"]}
     assert values == {"onnx.ReduceL2": 25 * numel, "onnx.Clip": 2 * 1, "onnx.Div": 4 * numel}
@@ -132,8 +115,8 @@ def test_nodes_of_one_name_are_refused(tmp_path: Path) -> None:
     import onnx
 
     file = network(tmp_path / "net.onnx")
-    proto = onnx.load(str(file))
+    proto = onnx.load(file)
     proto.graph.node[3].name = proto.graph.node[0].name
-    onnx.save(proto, str(file))
-    done = invoked("onnx_tool", tmp_path, "--onnx", str(file), "--input", "2,3,8,8")
+    onnx.save(proto, file)
+    done = invoked("onnx_tool", tmp_path, "--onnx", file, "--input", "2,3,8,8")
     assert "several nodes of one name" in " ".join(done.output.split())
