@@ -6,7 +6,6 @@ A random claim is a number whose logarithm is uniform between a tenth and ten ti
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
@@ -57,37 +56,31 @@ def _power(value: Fraction) -> int:
     return power - 1 if value < Fraction(10) ** power else power
 
 
-def shares(values: Iterable[Printed], middle: Fraction, digits: int) -> list[float]:
-    """For each value, the share of random claims around ``middle`` that it or one before it agrees with."""
-    least, most, found = -math.log(SPAN), math.log(SPAN), []
-    covered: list[tuple[float, float]] = []  # apart from each other, in order
-    share = 0.0
-    for value in values:
-        for low, high in ranges(value, digits):
-            start = max(least, math.log(low / middle))
-            end = min(most, math.log(high / middle))
-            if start < end:
-                share += _add(covered, start, end)
-        found.append(share / (most - least))
-    return found
+Spans = Iterable[tuple[float, float]]
+"""Ranges of the logarithm of a claim over the stated value."""
 
 
-def _add(covered: list[tuple[float, float]], start: float, end: float) -> float:
-    """Put a range among the others. Returns what it adds to what they cover."""
-    at = bisect_left(covered, (start, start))
-    if at and covered[at - 1][1] >= start:
-        at -= 1
-    stop, before = at, 0.0
-    low, high = start, end
-    while stop < len(covered) and covered[stop][0] <= end:
-        before += covered[stop][1] - covered[stop][0]
-        low, high = min(low, covered[stop][0]), max(high, covered[stop][1])
-        stop += 1
-    del covered[at:stop]
-    insort(covered, (low, high))
-    return high - low - before
+def spans(value: Printed, middle: Fraction, digits: int) -> Iterator[tuple[float, float]]:
+    """The random claims around ``middle`` that agree with the value."""
+    most = math.log(SPAN)
+    for low, high in ranges(value, digits):
+        start, end = max(-most, math.log(low / middle)), min(most, math.log(high / middle))
+        if start < end:
+            yield start, end
+
+
+def covered_share(found: Spans) -> float:
+    """The share of random claims in any of these ranges."""
+    share, reached = 0.0, -math.inf
+    for start, end in sorted(found):
+        share += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return share / (2 * math.log(SPAN))
 
 
 def by_chance(claimed: Printed, values: Sequence[Printed]) -> float:
     """The share of random claims of as many digits that one of these values agrees with; the first is the stated one."""
-    return shares(values, values[0].value, significant(claimed))[-1] if claimed.half else 0.0
+    if not claimed.half:
+        return 0.0
+    digits = significant(claimed)
+    return covered_share(span for value in values for span in spans(value, values[0].value, digits))

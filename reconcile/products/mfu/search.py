@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 
-from .agreement import BEST, agreement, shares, significant
+from .agreement import BEST, agreement, covered_share, significant, spans
 from .printed_number import Claim, Printed
 from .readings import FAR, Factor, singles
 from .setup import Setup
@@ -106,7 +106,7 @@ class Products:
     setup: Setup
     made: tuple[Product, ...]
     singles: tuple[Factor, ...]
-    _shares: dict[int, list[float]] = field(default_factory=dict)
+    _spans: dict[int, list[tuple[tuple[float, float], ...]]] = field(default_factory=dict)
 
     @cached_property
     def _order(self) -> list[int]:
@@ -131,10 +131,11 @@ class Products:
         """The share of random claims of as many digits that the product at this place, or a simpler one, agrees with."""
         if not claimed.half:
             return 0.0
-        digits = significant(claimed)
-        if digits not in self._shares:
-            self._shares[digits] = shares((p.value for p in self.made), self.made[0].stated.value, digits)
-        return self._shares[digits][place]
+        digits, middle = significant(claimed), self.made[0].stated.value
+        if digits not in self._spans:
+            self._spans[digits] = [tuple(spans(p.value, middle, digits)) for p in self.made]
+        simpler = self._spans[digits][: place + 1 or None]
+        return covered_share(span for each in simpler for span in each)
 
     def nearest(self, claimed: Printed) -> int:
         """The place of the product that is the nearest, where a simple one may be a little farther away."""
