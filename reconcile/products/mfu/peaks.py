@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -149,24 +148,20 @@ def _is(asked: str, word: str) -> bool:
     return asked == word or (asked.isalpha() and word.startswith(asked) and word[len(asked) :].isdigit())
 
 
-def find_devices(name: str, among: Sequence[Device] | None = None) -> list[Device]:
+def find_devices(name: str) -> list[Device]:
     """The devices that a name fits: those that print this very name, else those that have each of its words.
 
     A product whose own name is given whole goes before others: ``RTX 3090`` is no ``RTX 3090 Ti``.
     """
-    known = devices() if among is None else among
     asked = _words(name)
     if not asked:
         return []
-    same = [d for d in known if any(_words(n) == asked for n in d.names)]
+    same = [d for d in devices() if any(_words(n) == asked for n in d.names)]
     if same:
         return same
-    having = [d for d in known if all(any(_is(word, own) for own in _words(_every(d))) for word in asked)]
+    words = ((d, _words(f"{d.title} {' '.join(d.names)}")) for d in devices())
+    having = [d for d, own in words if all(any(_is(word, one) for one in own) for word in asked)]
     return [d for d in having if _words(d.product) <= asked] or having
-
-
-def _every(device: Device) -> str:
-    return f"{device.title} {' '.join(device.names)}"
 
 
 def find(name: str) -> Device:
