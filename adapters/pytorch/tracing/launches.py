@@ -1,8 +1,8 @@
-"""Makes operators of launches that bypass PyTorch's dispatcher: Triton kernels, AOTInductor programs, CUDA graph replays.
+"""Makes operators of launches that bypass PyTorch's dispatcher: Triton kernels, programs of Inductor, CUDA graph replays.
 
-Each launch becomes a call of an operator that launches it: ``triton::name``, ``aoti::program``, ``cuda_graph::replay``.  A
-Triton kernel's operator has its name, its arguments and its grid.  So every recorder and counter sees it, and within an operator
-of a library it belongs to that one, as any other call does.
+Each launch becomes a call of an operator that launches it: ``triton::name``, ``inductor::program``, ``aoti::program``,
+``cuda_graph::replay``.  A Triton kernel's operator has its name, its arguments and its grid.  So every recorder and counter
+sees it, and within an operator of a library it belongs to that one, as any other call does.
 Data that come in by DLPack or a buffer become a call of ``aten::lift_fresh``, as numpy's data are, and data that leave in a
 DLPack capsule leave by ``__dlpack__`` (numpy_crossings.py).
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from os import environ
 from threading import Lock, local
@@ -72,7 +73,8 @@ def unsee() -> None:
 def _doors() -> list[tuple[Any, str, Callable[..., Any]]]:
     """Each class and its method that launches, and what makes an operator of that."""
     kernels = [(kind, "run", _watch_run) for kind in (_classes() if may_launch() else [])]
-    programs = [(kind, name, _program) for kind in _runners() for name in ("run", "boxed_run")]
+    programs = [(kind, name, partial(_program, "aoti")) for kind in _runners() for name in ("run", "boxed_run")]
+    programs += [(kind, "__call__", partial(_program, "inductor")) for kind in _graphs()]
     others = [(torch.cuda.CUDAGraph, "replay", _replay)]
     back = [(torch._C, "_from_dlpack", _lift_maker), (torch, "frombuffer", _lift_maker)]
     away = [(owner, name, _capsule) for owner, name in capsules()]
@@ -99,6 +101,13 @@ def _runners() -> list[Any]:
     return [kind for kind in vars(module).values() if isinstance(kind, type) and "run" in vars(kind)] if module else []
 
 
+def _graphs() -> list[Any]:
+    """Inductor's class of compiled graphs, if it is loaded. A graph that torch.compile holds runs as it is written instead; one
+    that was compiled ahead (``torch._inductor.compile``, ``standalone_compile``) has fused kernels that are in no operator."""
+    kind = getattr(sys.modules.get("torch._inductor.output_code"), "CompiledFxGraph", None)
+    return [] if kind is None else [kind]
+
+
 def _watch_run(run: Callable[..., Any]) -> Callable[..., Any]:
     def run_seen(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("warmup") or is_launching():
@@ -111,12 +120,12 @@ def _watch_run(run: Callable[..., Any]) -> Callable[..., Any]:
     return run_seen
 
 
-def _program(run: Callable[..., Any]) -> Callable[..., Any]:
+def _program(space: str, run: Callable[..., Any]) -> Callable[..., Any]:
     def run_seen(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         if is_launching():
             return run(self, inputs, *args, **kwargs)
         tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-        return _as_operator("aoti", "program", {"inputs": tensors}, lambda: run(self, inputs, *args, **kwargs))
+        return _as_operator(space, "program", {"inputs": tensors}, lambda: run(self, inputs, *args, **kwargs))
 
     return run_seen
 

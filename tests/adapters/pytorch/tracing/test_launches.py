@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from threading import Event, Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,10 +12,12 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from reconcile import count  # noqa: E402
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
 from reconcile.adapters.pytorch.compiled import SCRIPT, TORCHSCRIPT_RUNS_KERNELS  # noqa: E402
 from reconcile.adapters.pytorch.tracing import launches  # noqa: E402
+from reconcile.core.errors import NotInResult  # noqa: E402
 from tests.adapters.pytorch.tracing.test_numpy_crossings import net  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
 
@@ -36,23 +40,55 @@ class Runner:
         inputs.clear()
         return found
 
+    __call__ = boxed_run
+
 
 def traced(compute, how=inference):
     found = how.trace(Model(net(compute), 3, 6, device="cpu"))
-    work = [op for op in found.ops if op.op.startswith(("aoti", "cuda_graph")) or op.op in ("aten.addmm", "aten.mul")]
+    work = [
+        op
+        for op in found.ops
+        if op.op.startswith(("aoti", "inductor", "cuda_graph")) or op.op in ("aten.addmm", "aten.mul")
+    ]
     return found, [(op.op, op.layer) for op in work if op.phase == "forward"]
 
 
 @pytest.mark.parametrize("how", [inference, training])
-@pytest.mark.parametrize("name", ["run", "boxed_run"])
-def test_a_program_of_aotinductor_is_an_op(name, how, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "program"), [("run", "aoti.program"), ("boxed_run", "aoti.program"), ("__call__", "inductor.program")]
+)
+def test_a_program_of_inductor_is_an_op(name, program, how, monkeypatch):
     monkeypatch.setattr(launches, "_runners", lambda: [Runner])
+    monkeypatch.setitem(sys.modules, "torch._inductor.output_code", SimpleNamespace(CompiledFxGraph=Runner))
     own = vars(Runner)[name]
     found, ops = traced(lambda x: getattr(Runner(), name)([x])[0], how)
-    assert ops == [FIRST, ("aoti.program", "middle"), LAST]
-    (op,) = [op for op in found.ops if op.op == "aoti.program"]
+    assert ops == [FIRST, (program, "middle"), LAST]
+    (op,) = [op for op in found.ops if op.op == program]
     assert [tensor.shape for tensor in (*op.inputs, *op.outputs)] == [(3, 4), (3, 4)]
     assert vars(Runner)[name] is own
+
+
+@pytest.mark.slow  # it compiles
+@pytest.mark.parametrize("convention", ["matmul", "all"])
+def test_a_graph_that_was_compiled_ahead_withholds_the_number(convention):
+    """Its product is PyTorch's own operator, and its tanh is in a kernel that nothing records."""
+    made = torch.export.export(Layer(), (torch.ones(10, 4),)).module()
+    with torch.no_grad():
+        compiled = torch._inductor.compile(made, [torch.ones(10, 4)])
+        with count(convention=convention) as step:
+            compiled(torch.ones(10, 4))
+    assert step.exit_code == 1
+    with pytest.raises(NotInResult, match=r"inductor\.program"):
+        step.cite()
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4, 4))
+
+    def forward(self, x):
+        return torch.tanh(x @ self.weight)
 
 
 def test_outside_a_recording_a_program_runs_as_ever():
