@@ -18,6 +18,7 @@ PROCESSES = ("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_f
 """What the operators of torch.distributed are called."""
 FLASH = ("flash_attn.", "flashattn.")
 """A package that only loads beside a GPU: its operators' names are those of flash_attn/flash_attn_interface.py."""
+ONEDNN = ("mkl.", "mkldnn.")
 TORCH = (
     *FLASH,
     "torch_attn.",
@@ -28,6 +29,7 @@ TORCH = (
     "prims.",
     "quantized.",
     "torchvision.",
+    *ONEDNN,
     *PROCESSES,
 )
 OTHERS = ("lax.", "onnx.", "hlo.")
@@ -64,7 +66,7 @@ def test_torch_and_tensorflow_know_the_names():
         known_varlen = {s.name.replace("::", ".") for s in torch._C._jit_get_all_schemas()}
         unknown += [n for n in FORMULAS if n.startswith("torch_attn.") and n not in known_varlen]
     names = {s.name.replace("::", ".").rstrip("_") for s in torch._C._jit_get_all_schemas()}
-    unknown += [n for n in FORMULAS if n.startswith(PROCESSES) and n not in names]
+    unknown += [n for n in FORMULAS if n.startswith(PROCESSES + ONEDNN) and n not in names]
     unknown += [n for n in names if n.startswith(PROCESSES) and n not in FORMULAS and n not in NO_TENSORS]
     assert unknown == []
     defs = set(tensorflow.raw_ops.__dict__)
