@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
 from reconcile.launch.environments import definitions as environments
+from reconcile.launch.environments.interpreters import clean_environ
 from reconcile.launch.environments.provision import ensure
 from tests.programs import output_of
 
@@ -44,3 +46,10 @@ def found_in(python: Path, program: Path, folder: Path) -> Any:
 def python_of(name: str, table: Path | None = None) -> Path:
     """The interpreter of a named environment, of those of a file or of our own."""
     return ensure(environments.load(table)[name])
+
+
+def answer_of(python: Path, code: str, *arguments: str) -> Any:
+    """What that interpreter prints last, as JSON; nothing of the running one is in its environment."""
+    done = subprocess.run([str(python), "-c", code, *arguments], capture_output=True, text=True, env=clean_environ())
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from reconcile.launch.environments.definitions import Environment, load
-from reconcile.launch.environments.interpreters import EnvironmentError_, clean_environ
+from reconcile.launch.environments.interpreters import EnvironmentError_
 from reconcile.launch.environments.provision import ensure
 from tests.home.legacy import RUFF, legacy_files
+from tests.matrix.reports import answer_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
@@ -36,21 +35,12 @@ print(json.dumps({name: version(name) for name in sys.argv[1:]}))
 """
 
 
-def said(env: Environment, code: str, *arguments: str) -> object:
-    """What that environment's interpreter answers, as JSON in its last line."""
-    command = [str(ensure(env)), "-c", code, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=clean_environ())
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 @pytest.mark.parametrize("name", NAMED)
 def test_it_imports_what_it_is_pinned_to(name: str) -> None:
     env = NAMED[name]
-    assert said(env, IMPORT, "", *(m for f in env.frameworks for m in MODULES[f])) == env.python
+    assert answer_of(ensure(env), IMPORT, "", *(m for f in env.frameworks for m in MODULES[f])) == env.python
     pins = dict(r.split("==") for r in env.requirements if "==" in r)
-    found = said(env, VERSIONS, *pins)
-    assert isinstance(found, dict)
+    found = answer_of(ensure(env), VERSIONS, *pins)
     # thop's metadata has the old spelling 0.0.31-2001170342, torch's a local part.
     assert {k: re.sub(r"-(?=\d)", ".post", v).partition("+")[0] for k, v in found.items()} == pins
 
@@ -76,7 +66,7 @@ def test_the_files_that_travel_load_there(name: str, tmp_path: Path) -> None:
     ]
     (tmp_path / "reconcile").symlink_to(ROOT / "reconcile", target_is_directory=True)
     assert len(modules) > 8
-    assert said(env, IMPORT, str(tmp_path), *modules) == env.python
+    assert answer_of(ensure(env), IMPORT, str(tmp_path), *modules) == env.python
 
 
 def test_what_cannot_be_installed_gives_uvs_reason() -> None:

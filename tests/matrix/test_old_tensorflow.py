@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,10 +12,10 @@ from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import settle
 from reconcile.launch.environments.definitions import load
-from reconcile.launch.environments.interpreters import clean_environ
 from reconcile.launch.environments.provision import ensure
 from reconcile.launch.environments.runs import collect_in
 from reconcile.launch.request import RunRequest
+from tests.matrix.reports import answer_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(1800)]
 
@@ -41,20 +38,13 @@ print(json.dumps([tf.__version__, [name[: -len(",flops")] for name in statistics
 
 @pytest.mark.parametrize("name", ["tf-1.12", "tf-2.3.1", *OLD, "current"])
 def test_the_rules_of_a_release_are_the_ops_of_its_registry(name: str) -> None:
-    command = [str(ensure(ENVIRONMENTS[name])), "-c", REGISTRY]
-    done = subprocess.run(command, capture_output=True, text=True, env=clean_environ())
-    assert done.returncode == 0, done.stderr
-    answer: tuple[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
-    version, registered = answer
+    version, registered = answer_of(ensure(ENVIRONMENTS[name]), REGISTRY)
     held = {rule.op for rule in BOOK.rules() if rule.versions.contains(version)}
     assert held ^ set(registered) == set()
 
 
 def settled(name: str, model: str, counters: tuple[str, ...] = ()) -> Answer:
-    def progress(_event: Any) -> None:
-        return None
-
-    collected = collect_in(ENVIRONMENTS[name])(RunRequest(model, counters=counters), progress)
+    collected = collect_in(ENVIRONMENTS[name])(RunRequest(model, counters=counters), lambda _event: None)
     return settle(collected, Conventions(MATMUL))
 
 

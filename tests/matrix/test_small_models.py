@@ -6,14 +6,13 @@ The page has what the trace counted; here every kernel is counted as PyTorch dis
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.matrix.llm_page import python
+from tests.programs import output_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
 
@@ -52,12 +51,8 @@ def page_work(library: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("library", sorted(MODELS))
 def test_a_class_does_the_work_of_the_committed_page(library: str) -> None:
-    done = subprocess.run(
-        [str(python()), "-c", PROGRAM, library, *MODELS[library], *WITHOUT_A_ROW[library]],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = dict(json.loads(line[1:]) for line in done.stdout.splitlines() if line.startswith("= "))
+    printed = output_of("-c", PROGRAM, library, *MODELS[library], *WITHOUT_A_ROW[library], python=python())
+    found = dict(json.loads(line[1:]) for line in printed.splitlines() if line.startswith("= "))
     assert {name: found[name] for name in MODELS[library]} == {
         name: page_work(library)[name] for name in MODELS[library]
     }

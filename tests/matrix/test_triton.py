@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconcile.launch.environments import definitions as environments
-from reconcile.launch.environments.provision import ensure
+from tests.matrix.reports import python_of
+from tests.programs import output_of, run_program
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
 
 HERE = Path(__file__)
-ROOT = HERE.parents[2]
 ROWS, INNER, WIDE, OUT, BLOCK = 48, 64, 32, 16, 16
 FORMULA = """
 from reconcile.work import Work, formula
@@ -30,21 +27,14 @@ def product(op):
 
 
 @pytest.fixture(scope="module")
-def python() -> str:
-    return str(ensure(environments.load(HERE.with_name("triton.toml"))["triton"]))
-
-
-def ran(python: str, *arguments: str, cwd: Path = ROOT) -> Any:
-    paths = os.pathsep.join([str(ROOT), str(HERE.parent)])
-    env = {**os.environ, "PYTHONPATH": paths, "TRITON_INTERPRET": "1"}
-    return subprocess.run([python, *arguments], env=env, cwd=cwd, capture_output=True, text=True, check=False)
+def python() -> Path:
+    return python_of("triton", HERE.with_name("triton.toml"))
 
 
 @pytest.fixture(scope="module")
-def told(python: str) -> Any:
-    done = ran(python, str(HERE.with_name("triton_nets.py")))
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+def told(python: Path) -> Any:
+    printed = output_of(HERE.with_name("triton_nets.py"), python=python, TRITON_INTERPRET="1")
+    return json.loads(printed.splitlines()[-1])
 
 
 def launch(a: list[int], b: list[int], layer: str = "inner", phase: str = "forward", **more: int) -> list[Any]:
@@ -84,25 +74,14 @@ def test_a_step_has_the_kernels_of_its_gradients(told: Any) -> None:
     assert (sorted(found, key=str), problems) == (sorted([[*op[:2], *op[3:]] for op in expected], key=str), [])
 
 
-def test_without_a_formula_there_is_no_number(python: str, tmp_path: Path) -> None:
-    asked = (
-        "-m",
-        "reconcile",
-        "run",
-        "--torch",
-        "triton_nets:make",
-        "--counter",
-        "flop_counter",
-        "--out",
-        str(tmp_path),
-    )
-    done = ran(python, *asked)
+def test_without_a_formula_there_is_no_number(python: Path, tmp_path: Path) -> None:
+    asked = ["-m", "reconcile", "run", "--torch", "triton_nets:make", "--counter", "flop_counter", "--out", tmp_path]
+    there = {"python": python, "paths": [HERE.parent], "TRITON_INTERPRET": "1"}
+    done = run_program(*asked, **there)
     assert done.returncode == 1, done.stderr
     assert "the work of triton.product at layer inner is not known" in " ".join(done.stdout.split())
     formulas = tmp_path / "formulas.py"
     formulas.write_text(FORMULA)
-    done = ran(python, *asked, "--formulas", str(formulas))
-    total = 2 * ROWS * WIDE * (INNER + OUT)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"To publish: {total:,} FLOPs" in done.stdout
-    assert "op-not-counted" in done.stdout
+    printed = output_of(*asked, "--formulas", formulas, **there)
+    assert f"To publish: {2 * ROWS * WIDE * (INNER + OUT):,} FLOPs" in printed
+    assert "op-not-counted" in printed

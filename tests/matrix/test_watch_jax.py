@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
-from reconcile.launch.environments import definitions as environments
-from reconcile.launch.environments import provision
+from tests.matrix.reports import python_of
+from tests.programs import output_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(1800)]
 
@@ -164,7 +163,7 @@ Watch = Callable[..., tuple[Result, dict[str, Any]]]
 @pytest.fixture
 def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
     """Watch a script of this text; the report as JSON, empty where there is none."""
-    python = str(provision.ensure(environments.load()["xla"]))
+    python = str(python_of("xla"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
 
@@ -180,8 +179,7 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 def bare(text: str) -> str:
     """What the script prints without a watch."""
-    python = str(provision.ensure(environments.load()["xla"]))
-    return subprocess.run([python, "-c", text], capture_output=True, text=True, check=True).stdout
+    return output_of("-c", text, python=python_of("xla"))
 
 
 def counted(report: dict[str, Any], *counters: str) -> tuple[int, str]:

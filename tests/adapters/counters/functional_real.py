@@ -19,6 +19,7 @@ import reconcile
 from reconcile.core.records import Op
 from tests.adapters.counters import functional_cases
 from tests.adapters.counters.cases import Case
+from tests.adapters.counters.small_nets import Does
 
 
 def formulas(family: str) -> tuple[dict[str, Any], dict[type, Any]]:
@@ -98,41 +99,26 @@ def cases(family: str) -> Iterator[tuple[str, int, int]]:
             yield name, number, hooked(by_class[name], op) if name in by_class else called(by_function[name], op)
 
 
-class Net(nn.Module):
-    """A linear layer of 2 x 2 weights, which calflops needs to find the device, and a function."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.used = nn.Linear(2, 2, bias=False)
-        self.function = function
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = self.function(x)
-        return result
+def net(function: Any) -> nn.Module:
+    """A function beside a linear layer of 2 x 2 weights, which calflops needs to find the device."""
+    return Does(lambda _, x: function(x), used=nn.Linear(2, 2, bias=False))
 
 
-class Twice(nn.Module):
-    """One layer under two parents."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        layer = nn.Linear(3, 5, bias=False)
-        self.a, self.b = nn.Sequential(layer), nn.Sequential(layer)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        both: torch.Tensor = self.a(x)
-        return both
+def twice() -> nn.Module:
+    """One layer under two parents, of which one is called."""
+    layer = nn.Linear(3, 5, bias=False)
+    return Does(lambda m, x: m.a(x), a=nn.Sequential(layer), b=nn.Sequential(layer))
 
 
 MODELS: dict[str, tuple[Any, tuple[int, ...]]] = {
     "gru": (lambda: nn.GRU(3, 4, batch_first=True), (2, 5, 3)),
     "transposed": (lambda: nn.ConvTranspose2d(4, 6, 3, groups=2, bias=False), (1, 4, 5, 5)),
-    "attention": (lambda: Net(lambda x: nn.functional.scaled_dot_product_attention(x, x, x)), (1, 2, 7, 4)),
-    "product": (lambda: Net(lambda x: x @ x), (3, 3)),
-    "vector": (lambda: Net(lambda x: torch.matmul(x, x)), (8,)),
-    "sum": (lambda: Net(lambda x: x + x), (2, 10)),
-    "resized": (lambda: Net(lambda x: nn.functional.interpolate(x, scale_factor=2, mode="bilinear")), (1, 3, 4, 4)),
-    "shared": (Twice, (2, 3)),
+    "attention": (lambda: net(lambda x: nn.functional.scaled_dot_product_attention(x, x, x)), (1, 2, 7, 4)),
+    "product": (lambda: net(lambda x: x @ x), (3, 3)),
+    "vector": (lambda: net(lambda x: torch.matmul(x, x)), (8,)),
+    "sum": (lambda: net(lambda x: x + x), (2, 10)),
+    "resized": (lambda: net(lambda x: nn.functional.interpolate(x, scale_factor=2, mode="bilinear")), (1, 3, 4, 4)),
+    "shared": (twice, (2, 3)),
     "unbatched": (lambda: nn.Conv2d(2, 3, 3), (2, 5, 5)),
     "even": (lambda: nn.Conv1d(1, 1, 4, padding="same", bias=False), (1, 1, 8)),
 }

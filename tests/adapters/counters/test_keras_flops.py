@@ -10,12 +10,7 @@ import pytest
 
 from reconcile.adapters.counters.keras_flops.rules import BOOK
 from reconcile.adapters.shared.refusal import CannotCount
-from reconcile.core.results import Statement
-from reconcile.engine.answer import Answer
-from reconcile.launch.environments.definitions import load
-from reconcile.launch.environments.provision import ensure
-from reconcile.launch.request import RunRequest
-from reconcile.workflow import run
+from tests.adapters.counters.in_environment import settled_pair
 
 VERSIONS = {"keras-flops": "0.1.2", "tensorflow": "2.12.1"}
 REGISTERS = """
@@ -54,29 +49,15 @@ def test_an_import_that_fails_is_explained_and_leaves_no_formula(
     assert list(ops._stats_registry.list()) == before
 
 
-def in_its_environment(model: str, **overrides: str) -> Answer:
-    python = str(ensure(load()["keras_flops"]))
-    return run(RunRequest(model, overrides, counters=("keras_flops",), python=python))
-
-
-def closed(result: Answer) -> Statement:
-    (ledger,) = result.ledgers
-    assert (ledger.mismatches, ledger.unchecked, result.exit_code) == ((), 0, 0), ledger.reason
-    (statement,) = result.statements
-    assert statement.residual == 0
-    return statement
-
-
 @pytest.mark.matrix
 @pytest.mark.frameworks
 @pytest.mark.parametrize("batch", ["1", "2"])
 def test_gru_demo_loses_the_loop(batch: str) -> None:
     """The loop's products with the state have no shape: 97 steps of 3 * 96 * (4064 + 96) multiply-adds are lost."""
-    result = in_its_environment("gru_demo", batch=batch)
-    statement = closed(result)
+    ledger, statement = settled_pair("keras_flops", "keras_flops", "gru_demo", batch=batch)
     unknown = [line.amount for line in statement.adjustments if line.cause.value == "shape-unknown"]
     assert sum(unknown) == int(batch) * 2 * 97 * 3 * 96 * (4064 + 96)
-    assert result.ledgers[0].versions["tensorflow"] == "2.12.1"
+    assert ledger.versions["tensorflow"] == "2.12.1"
 
 
 def test_it_says_which_models_get_flops_takes() -> None:

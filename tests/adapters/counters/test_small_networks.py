@@ -204,7 +204,7 @@ def test_a_model_that_it_cannot_count_has_its_reason(counter: str, name: str) ->
 
 
 @pytest.mark.parametrize("convention", ["all", "textbook"])
-@pytest.mark.parametrize("name", ["products", "attention_function"])
+@pytest.mark.parametrize("name", ["products", "like_products", "attention_function"])
 def test_ultralytics_closes_under_every_convention(name: str, convention: str) -> None:
     environment, counter, factory = network("ultralytics-thop", name)
     python = str(ensure(load()[environment]))

@@ -13,23 +13,11 @@ from reconcile.adapters.counters.wandb import capture
 from reconcile.adapters.counters.wandb.rules import BOOK, is_of_one_sample
 from reconcile.adapters.shared.refusal import CannotCount
 from reconcile.core.records import DEAD, FLOP, LIVE, Ledger, Op, Shape, Sighting, Trace
-from reconcile.core.results import LedgerResult, Statement
-from reconcile.launch.environments.definitions import load
-from reconcile.launch.environments.provision import ensure
-from reconcile.launch.request import RunRequest
-from reconcile.workflow import run
 from tests.adapters.counters.cases import op
+from tests.adapters.counters.in_environment import settled_pair
 
 CONV, BIAS = 97 * 127 * 32 * 16, 97 * 127 * 32
 """conv_only's multiply-adds and biases of one sample: 32 channels of 97 x 127 positions, 4 x 4 taps."""
-
-
-def settled(model: str, **overrides: str) -> tuple[LedgerResult, Statement]:
-    python = str(ensure(load()["wandb"]))
-    result = run(RunRequest(model, overrides, counters=("wandb",), python=python))
-    (ledger,), (statement,) = result.ledgers, result.statements
-    assert (ledger.mismatches, ledger.unchecked, statement.residual) == ((), 0, 0), ledger.reason
-    return ledger, statement
 
 
 @pytest.mark.matrix
@@ -37,7 +25,7 @@ def settled(model: str, **overrides: str) -> tuple[LedgerResult, Statement]:
 @pytest.mark.parametrize("batch", [1, 3])
 def test_it_counts_one_sample_of_any_batch(batch: int) -> None:
     """Before the division by 2e9, the products at two operations and a bias at one; the other samples are missing."""
-    ledger, statement = settled("conv_only", batch=str(batch))
+    ledger, statement = settled_pair("wandb", "wandb", "conv_only", batch=str(batch))
     assert (statement.from_total, statement.to_total) == (2 * CONV + BIAS, batch * 2 * CONV)
     amounts = {line.cause.value: line.amount for line in statement.adjustments}
     others = {"formula-differs": (batch - 1) * 2 * CONV} if batch > 1 else {}

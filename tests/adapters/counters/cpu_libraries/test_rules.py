@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 
 from reconcile.adapters.counters.cpu_libraries.bridge import bridge  # noqa: E402
 
-from .witnessed import both, gaps, macs, unwitnessed  # noqa: E402
+from .witnessed import both, gaps, macs, threaded, unwitnessed  # noqa: E402
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore")]  # PyTorch's own
 
@@ -74,13 +74,8 @@ LAYERS = {
 @pytest.mark.parametrize("make", LAYERS)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_onednn_writes_the_products_of_int8(make, threads):
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        with engine("onednn"):
-            ledger, trace = both(*make())
-    finally:
-        torch.set_num_threads(before)
+    with threaded(threads), engine("onednn"):
+        ledger, trace = both(*make())
     found: dict[str, int] = {}
     for entry in ledger.entries:
         found[entry.op] = found.get(entry.op, 0) + entry.value
