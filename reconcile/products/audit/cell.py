@@ -60,15 +60,12 @@ def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     def read_what_ran(collected: Collected) -> dict[str, Any]:
         if several:
             return {"variants": list(map(_variant_to_json, ran))}
-        source = Source(CURRENT if place is None else place.name, collected)
-        return {"readings": readings([source, *_load_baselines(model)])}
+        sources = [Source(CURRENT if place is None else place.name, collected)]
+        if model in zoo_names():  # what the counters of other environments reported of it
+            sources += load_saved_sources(run_request(model=model), [SHIPPED])
+        return {"readings": readings(sources)}
 
     return cell.answer(request, folder, take, read_what_ran)
-
-
-def _load_baselines(model: str) -> list[Source]:
-    """What the counters of other environments reported of a pair of the zoo: its installed baselines."""
-    return load_saved_sources(run_request(model=model), [SHIPPED]) if model in zoo_names() else []
 
 
 def readings(sources: Sequence[Source]) -> list[dict[str, Any]]:

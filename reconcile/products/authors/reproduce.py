@@ -92,7 +92,7 @@ def differences(counter: str, models: Sequence[str], take: Take = collect) -> It
             causes = row.causes.get(counter, {})
             if row.layer in names and causes:
                 reported, ran = row.counters[counter], row.work[record.framework]
-                scale = _scale(record)
+                scale = 2 if record.unit == MAC else 1
                 yield Difference(f"{model}:{row.layer}", reported // scale, ran // scale, causes)
 
 
@@ -203,10 +203,6 @@ def spell_layers(cases: Sequence[str], framework: str, batch: int = BATCH) -> li
     except NoAnswer as error:
         why = str(error).rpartition("Unspelled: ")[2]
         raise UsageError(f"{cases[0]} cannot be written as a program: {why}.") from error
-
-
-def _scale(counter: Counter) -> int:
-    return 2 if counter.unit == MAC else 1
 
 
 def _head(case: str, shown: Sight, template: Template) -> list[str]:

@@ -110,7 +110,8 @@ def of_inputs(inputs: Sequence[Input]) -> list[Variant]:
     found = []
     for held, others in _sizes(inputs):
         for other in others:
-            changed = tuple(i._replace(shape=_change_shape(i.shape, held, other)) for i in inputs)
+            sizes = ([other if n > 0 and size == held else size for n, size in enumerate(i.shape)] for i in inputs)
+            changed = tuple(i._replace(shape=tuple(shape)) for i, shape in zip(inputs, sizes, strict=True))
             words = tuple(word for given in changed for word in ("--input", text_of(given)))
             found.append(Variant(f"at {other} in place of {held}", words, Point({}, changed)))
     return [Variant(FUSED, (), Point({}, tuple(inputs), fused=True)), *found]
@@ -124,10 +125,6 @@ def _sizes(inputs: Sequence[Input]) -> Iterator[tuple[int, tuple[int, ...]]]:
         yield held, tuple(side for side in SIDES if side != held)
     for held in sorted(lengths - sides):
         yield held, tuple(length for length in LENGTHS if length != held)
-
-
-def _change_shape(shape: Sequence[int], held: int, other: int) -> tuple[int, ...]:
-    return (shape[0], *(other if size == held else size for size in shape[1:])) if shape else ()
 
 
 def run_variants(

@@ -18,7 +18,7 @@ from ...report.document import Column, Document, Heading, Inline, Span, Table, T
 from ...report.document.markdown import to_markdown
 from ...report.reports import find_formats, render, stem
 from .report import describe_cell, group_rows, list_open
-from .rows import CounterCell, is_reconciled
+from .rows import is_reconciled
 from .training import TrainingRow, settings_of
 
 PHASES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, RECOMPUTATION)
@@ -68,8 +68,10 @@ def _ends() -> tuple[str, str]:
 def describe_training(rows: Mapping[str, TrainingRow], missing: Mapping[str, str]) -> Document:
     """``reports/training.md``; ``missing`` maps models that the zoo should have to the reason why they are missing."""
     clean = sum(is_reconciled(row) for row in rows.values())
-    seeing = list(dict.fromkeys(name for row in rows.values() for name, entry in row.cells.items() if _sees(entry)))
-    why = {name: entry.reason for row in rows.values() for name, entry in row.cells.items() if name not in seeing}
+    blind = State.NOT_COMPARABLE.value
+    cells = [(name, entry) for row in rows.values() for name, entry in row.cells.items()]
+    seeing = list(dict.fromkeys(name for name, c in cells if c.total is not None or c.state != blind))
+    why = {name: entry.reason for name, entry in cells if name not in seeing}
     groups = ((Heading(heading), _tabulate_steps(list(group), seeing)) for heading, group in group_rows(rows))
     return Document(
         "Training steps of the gallery",
@@ -89,10 +91,6 @@ def describe_training(rows: Mapping[str, TrainingRow], missing: Mapping[str, str
     )  # fmt: skip
 
 
-def _sees(entry: CounterCell) -> bool:
-    return entry.total is not None or entry.state != State.NOT_COMPARABLE.value
-
-
 def _tabulate_steps(rows: list[TrainingRow], counters: list[str]) -> Table:
     """A row for each model, and one more for each framework that does other work than those before it."""
     phases = [phase for phase in PHASES if any(_has(row, phase) for row in rows)]
@@ -109,7 +107,8 @@ def _tabulate_steps(rows: list[TrainingRow], counters: list[str]) -> Table:
         for group in _group_frameworks(row):
             work = row.work[group[0]]
             numbers = [number(work[MATMUL.name].get(phase, 0)) for phase in phases]
-            numbers += [_divide_passes(row, group[0], name) for name in (MATMUL.name, ALL.name)]
+            steps = [row.total(group[0], name) for name in (MATMUL.name, ALL.name)]
+            numbers += [multiple(step.backward, step.forward) for step in steps]
             numbers.append(number(work[ALL.name].get(OPTIMIZER, 0)))
             cells.append((first, ", ".join(map(title, group)), *numbers, *counted))
             first, counted = "", [""] * len(counters)
@@ -121,11 +120,6 @@ def _tabulate_steps(rows: list[TrainingRow], counters: list[str]) -> Table:
 def _group_frameworks(row: TrainingRow) -> list[list[str]]:
     """The frameworks in groups; those of a group do exactly the same work."""
     return folds.group_same(list(row.work), lambda name: folds.freeze(row.work[name]))
-
-
-def _divide_passes(row: TrainingRow, framework: str, convention: str) -> str:
-    step = row.total(framework, convention)
-    return multiple(step.backward, step.forward)
 
 
 def _has(row: TrainingRow, phase: str) -> bool:

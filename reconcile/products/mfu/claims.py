@@ -80,14 +80,13 @@ class Row:
 def read_claims(path: Path) -> list[Row]:
     """The rows of the file. Raises UsageError for a file that cannot be read, and for a head without the columns."""
     rows = table.read_rows(path, COLUMNS, REQUIRED, "the claims")
-    return [_row(number, given, wrong) for number, (given, wrong) in enumerate(rows, 1)]
-
-
-def _row(number: int, given: Mapping[str, str], wrong: str) -> Row:
-    try:
-        return Row(number, given, wrong=wrong.rstrip(".")) if wrong else _read_row(number, given)
-    except UsageError as error:
-        return Row(number, given, wrong=str(error).rstrip("."))
+    found = []
+    for number, (given, wrong) in enumerate(rows, 1):
+        try:
+            found.append(Row(number, given, wrong=wrong.rstrip(".")) if wrong else _read_row(number, given))
+        except UsageError as error:
+            found.append(Row(number, given, wrong=str(error).rstrip(".")))
+    return found
 
 
 def _read_row(number: int, given: Mapping[str, str]) -> Row:

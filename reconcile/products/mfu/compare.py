@@ -161,13 +161,9 @@ def compare_files(one: Path, other: Path) -> Compared:
         return Compared(first, second, factors, (Fraction(1), Fraction(1)))
     product = prod((factor for factor, _ in factors), start=Fraction(1))
     # The rates of one figure are known to their printed digits: so is the product.
-    half = sum((_half(s.setup) for s in (first, second) if s.has_rate), Fraction(0))
+    half = sum((s.setup.rate.half / s.setup.rate.value for s in (first, second) if s.has_rate), Fraction(0))
     low, high = second.figure.low / first.figure.high, second.figure.high / first.figure.low
     return Compared(first, second, factors, (low / product * (1 - half), high / product * (1 + half)))
-
-
-def _half(setup: Setup) -> Fraction:
-    return setup.rate.half / setup.rate.value
 
 
 def _factors(a: Setup, b: Setup) -> Iterator[tuple[Fraction, str]]:

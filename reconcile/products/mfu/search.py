@@ -143,7 +143,8 @@ class Products:
         best = (Fraction(10**9), 0)
         for walk in (range(middle, len(self.made)), range(middle - 1, -1, -1)):
             for place in walk:
-                apart = _apart(self._values[place], claimed.value)
+                quotient = claimed.value / self._values[place]
+                apart = max(quotient, 1 / quotient) - 1
                 if apart > best[0]:
                     break
                 at = self._order[place]
@@ -204,8 +205,3 @@ def _also(one: Factor, best: Product, claimed: Printed) -> bool:
     """Whether this reading alone agrees, too."""
     alone = Product(best.stated, best.peak, best.how, (one,))
     return len(best.factors) == 1 and one != best.factors[0] and one.cost <= FAR and bool(alone.agrees(claimed))
-
-
-def _apart(value: Fraction, claimed: Fraction) -> Fraction:
-    quotient = claimed / value
-    return max(quotient, 1 / quotient) - 1

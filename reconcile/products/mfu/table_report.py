@@ -93,12 +93,8 @@ def _sources(verdicts: Sequence[Verdict]) -> Iterator[tuple[Inline, ...]]:
         for convention, count in counts.most_common():
             peaks = Counter(v.peak for v in rows if v.convention == convention and v.peak)
             peak = "; ".join(name for name, _ in peaks.most_common(2))
-            yield _shorten_commit(source), convention, peak, str(count), str(len(rows))
-
-
-def _shorten_commit(source: str) -> str:
-    """The source, with a commit's first seven digits."""
-    return re.sub(r"@([0-9a-f]{7})[0-9a-f]{33}", r"@\1", source)
+            short = re.sub(r"@([0-9a-f]{7})[0-9a-f]{33}", r"@\1", source)  # a commit
+            yield short, convention, peak, str(count), str(len(rows))
 
 
 def _publisher(v: Verdict) -> str:

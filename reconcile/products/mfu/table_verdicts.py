@@ -188,11 +188,6 @@ def _above(row: Row, reading: Reading, share: float) -> Verdict:
     return Verdict(row, State.EXPLAINED, reading_text, Fraction(row.devices), "the printed rate", reading.agrees, share)
 
 
-def _factor(row: Row, reading: Reading) -> Fraction:
-    assert row.claim is not None
-    return row.claim.figure.value / reading.value.value
-
-
 def _open(row: Row, every: Sequence[Reading], used: Sequence[Convention]) -> Verdict:
     """A row that no convention gives: a product of readings, or else contradicted by the convention of its source."""
     own = [one for one in every if one.convention in used] or [
@@ -205,7 +200,8 @@ def _open(row: Row, every: Sequence[Reading], used: Sequence[Convention]) -> Ver
     outcome = _product(row, base)
     if outcome is not None:
         return outcome
-    factor = _factor(row, base)
+    assert row.claim is not None
+    factor = row.claim.figure.value / base.value.value
     reason = f"{base.convention.title} gives {format_value(row, base.value)}, and the claim is {float(factor):.5g} times that"
     return Verdict(
         row, State.CONTRADICTED, describe_reading(row, base), factor, base.convention.title, "", None, reason

@@ -14,12 +14,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ...adapters.counters.bridge import Bridge, Item, view
+from ...adapters.counters.bridge import Item, view
 from ...align.alignment import Alignment
 from ...core.causes import ORDER, Cause, Effect, State
 from ...core.conventions import MATMUL
 from ...core.number_format import number
-from ...core.records import Layer, Ledger, Trace
+from ...core.records import Layer
 from ...core.work import PRODUCTS
 from ...engine.booking import book, own_value, scale
 from ...engine.ledger import build, reconcile_ledger
@@ -160,22 +160,13 @@ def cells(collected: Collected, counter: str, layers: Sequence[str]) -> dict[str
     if isinstance(trace, Missing):
         return dict.fromkeys(layers, Cell(Verdict.OPEN, reason=f"there is no trace: {trace.reason}"))
     align = Alignment([Layer.from_list(row) for row in collected.meta["layers"]])
-    return _cells(record, trace, align, layers)
-
-
-def _cells(ledger: Ledger, trace: Trace, align: Alignment, layers: Sequence[str]) -> dict[str, Cell]:
     work = layer_work(trace, align, MATMUL)
-    reconciled = reconcile_ledger(ledger, trace, align, MATMUL)
+    reconciled = reconcile_ledger(record, trace, align, MATMUL)
     why = {residual.layer: residual.reason for residual in reversed(reconciled.residuals)}
-    items = _by_layer(build(view(ledger), trace), ledger.framework, align)
-    return {layer: _cell(items.get(layer, []), work.get(layer, 0), ledger.unit, why.get(layer, "")) for layer in layers}
-
-
-def _by_layer(bridge: Bridge, framework: str, align: Alignment) -> dict[str, list[Item]]:
     items: dict[str, list[Item]] = {}
-    for item in bridge.items:
-        items.setdefault(align.layer(framework, item.layer), []).append(item)
-    return items
+    for item in build(view(record), trace).items:
+        items.setdefault(align.layer(record.framework, item.layer), []).append(item)
+    return {layer: _cell(items.get(layer, []), work.get(layer, 0), record.unit, why.get(layer, "")) for layer in layers}
 
 
 def _cell(items: Iterable[Item], ran: int | None, unit: str, open_: str) -> Cell:

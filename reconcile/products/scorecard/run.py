@@ -75,14 +75,10 @@ def stale(
                 counter = known_counters()[name]
                 new = _card(family, pass_, counter, {}, {})
                 old = kept.get(new.name)
-                if old is None or old.key != new.key or _absent(old):
+                absent = old is not None and any(cell.verdict is Verdict.ABSENT for cell in old.cells.values())
+                if old is None or old.key != new.key or absent:  # what was not installed may be now
                     batches.setdefault((family, pass_, environment_of(counter), counter.recipe), []).append(name)
     return [Batch(family, pass_, place, tuple(names)) for (family, pass_, place, _), names in batches.items()]
-
-
-def _absent(card: Card) -> bool:
-    """Whether the counter was not installed: it may be now."""
-    return any(cell.verdict is Verdict.ABSENT for cell in card.cells.values())
 
 
 def make(

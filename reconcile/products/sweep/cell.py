@@ -24,6 +24,7 @@ from ...core.defects import summary
 from ...core.errors import EXIT_CRASHED, EXIT_FAILED, EXIT_USAGE, Refused, UsageError, of_system
 from ...core.escaping import quote_words
 from ...core.option import words
+from ...core.registry import known_counters
 from ...engine.answer import Answer
 from ...engine.settle import Collected
 from ...launch import user_models
@@ -244,13 +245,8 @@ def _either(cell: cells.Cell, request: RunRequest, take: Collect | None) -> tupl
             rest = {name: where for name, where in request.factories.items() if name not in refusals}
             if not rest:
                 return None, refusals
-            request = replace(request, factories=rest, counters=_those_of(rest, request.counters))
-
-
-def _those_of(factories: Mapping[str, str], counters: tuple[str, ...]) -> tuple[str, ...]:
-    from ...core.registry import known_counters
-
-    return tuple(name for name in counters if known_counters()[name].framework in factories)
+            counters = (name for name in request.counters if known_counters()[name].framework in rest)
+            request = replace(request, factories=rest, counters=tuple(counters))
 
 
 def _describe_interruption(found: Answer) -> str:

@@ -76,13 +76,13 @@ def manner_of(asked: Mapping[str, Any], formats: tuple[str, ...]) -> Manner:
     """The manner that the options of a command ask for. Raises UsageError for a file that cannot be read."""
     known = by_parameter()
     given = {name: value for name, value in asked.items() if value not in ((), known[name].default)}
-    texts = {name: _texts(paths) for name, paths in given.items() if known[name].kind is Kind.FILE}
+    texts = {
+        name: {f"{number}-{path.name}": user_files.text(path, "the file") for number, path in enumerate(paths)}
+        for name, paths in given.items()
+        if known[name].kind is Kind.FILE
+    }
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
     return Manner({name: value for name, value in plain.items() if name not in texts}, texts, formats)
-
-
-def _texts(paths: Sequence[Path]) -> dict[str, str]:
-    return {f"{number}-{path.name}": user_files.text(path, "the file") for number, path in enumerate(paths)}
 
 
 def in_environments(cell: Cell, environments: Sequence[Environment]) -> list[Cell]:

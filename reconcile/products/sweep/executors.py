@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -60,7 +61,7 @@ def run_all(
             requests, out, executor, fresh=fresh, last=last, lost=lost, run=run,
             begun=lambda name: _show_words(begun, name),
             each=lambda one: _show_words(tell, one.name, page.verdict(one)),
-            again=lambda name, why: _show_words(_warn, f"{name} runs again: {why}."),
+            again=lambda name, why: _show_words(partial(say, err=True), f"{name} runs again: {why}."),
         )  # fmt: skip
 
 
@@ -76,10 +77,6 @@ def _show_words(tell: Callable[..., None], *words: str) -> None:
 
     with suppress(OSError):
         tell(*map(escape_line, words))
-
-
-def _warn(sentence: str) -> None:
-    say(sentence, err=True)
 
 
 @contextmanager

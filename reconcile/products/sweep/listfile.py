@@ -65,13 +65,9 @@ def read_list(
     return found
 
 
-def _kinds() -> dict[str, tuple[str, ...]]:
-    makers = listing.makers()
-    return {**KINDS, **{name: (*(other for other in makers if other != name), *MADE) for name in makers}}
-
-
 def _check(where: str, entry: Mapping[str, Any]) -> None:
-    kinds = _kinds()
+    makers = listing.makers()
+    kinds = {**KINDS, **{name: (*(other for other in makers if other != name), *MADE) for name in makers}}
     kind = next((kind for kind in kinds if kind in entry), None)
     if kind is None:
         raise UsageError(f"{where}: it names no model: give one of {', '.join(kinds)}.")
