@@ -28,7 +28,8 @@ class Call(NamedTuple):
 
     ``root`` is the scope that stands for the whole model, or ''.  The floating arrays of the first argument are what a training
     step trains; ``paths`` are their names.  ``linen`` is a module of Flax linen with the arguments of its call.  ``devices`` is
-    how many devices are told apart: 1 where the call is taken as a whole.
+    how many devices are told apart: 1 where the call is taken as a whole.  ``values`` are the arrays that the leaves of
+    ``arguments`` stand for, None where there is none: what decides how often a loop runs may need them.
     """
 
     function: Callable[..., Any]
@@ -37,6 +38,7 @@ class Call(NamedTuple):
     paths: tuple[str, ...] = ()
     linen: tuple[Any, tuple[Any, ...], dict[str, Any]] | None = None
     devices: int = 1
+    values: tuple[Any, ...] = ()
 
 
 def versions() -> dict[str, str]:
@@ -144,7 +146,8 @@ def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], trainin
     if nnx is not None and not holds_arrays(model):
         return _of_modules(model, (positional, named), around, nnx)
     leaves, tree = jax.tree.flatten((positional, named), is_leaf=adapter.is_leaf)
-    arrays = [abstract(leaf) for leaf in leaves if adapter.is_leaf(leaf)]
+    held = [leaf for leaf in leaves if adapter.is_leaf(leaf)]
+    arrays = list(map(abstract, held))
     constants = [None if adapter.is_leaf(leaf) else leaf for leaf in leaves]
     where = [adapter.is_leaf(leaf) for leaf in leaves]
 
@@ -153,13 +156,29 @@ def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], trainin
         return jax.tree.unflatten(tree, [next(rest) if w else c for w, c in zip(where, constants, strict=True)])
 
     if keras_model.keras_of(model, "Layer"):
-        return _keras(model, give_values, arrays, training)
-    if layers.of_nnx(model) is not None:
-        return _nnx(model, give_values, arrays, training)
-    if of_linen(model):
-        return _linen(model, give_values, arrays)
-    if is_tree(model):
-        return _tree(model, give_values, arrays)
+        made = _keras(model, give_values, arrays, training)
+    elif layers.of_nnx(model) is not None:
+        made = _nnx(model, give_values, arrays, training)
+    elif of_linen(model):
+        made = _linen(model, give_values, arrays)
+    elif is_tree(model):
+        made = _tree(model, give_values, arrays)
+    else:
+        made = _function(model, give_values, arrays, positional, named)
+    own = made.values or [None] * (len(jax.tree.leaves(made.arguments)) - len(held))
+    return made._replace(values=tuple(map(array_or_none, [*own, *held])))
+
+
+def array_or_none(leaf: Any) -> Any:
+    """An array itself, None for what stands for one."""
+    has_values = isinstance(leaf, jax.Array) or hasattr(leaf, "__array__")
+    return leaf if has_values and not isinstance(leaf, jax.core.Tracer) else None
+
+
+def _function(
+    model: Callable[..., Any], give_values: Callable[[Any], Any], arrays: Any, positional: Any, named: Any
+) -> Call:
+    """A call of a plain function, which trains its first argument if it has another one."""
     several = len(positional) + len(named) > 1
     first = jax.tree.leaves(positional[:1], is_leaf=adapter.is_leaf) if several else []
     count = sum(map(adapter.is_leaf, first))
@@ -201,7 +220,7 @@ def _nnx(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool) -
 
     paths = tuple(".".join(map(str, path)) for path, _ in nnx.to_flat_state(trained))
     shapes = (jax.tree.map(abstract, trained), jax.tree.map(abstract, rest))
-    return Call(function, (*shapes, arrays), "", paths)
+    return Call(function, (*shapes, arrays), "", paths, values=tuple(jax.tree.leaves((trained, rest))))
 
 
 def _of_modules(model: Callable[..., Any], arguments: Any, around: Sequence[closures.Place], nnx: Any) -> Call:
@@ -233,7 +252,8 @@ def _of_modules(model: Callable[..., Any], arguments: Any, around: Sequence[clos
 
     paths = tuple(".".join(map(str, path(way))) for way, _ in nnx.to_flat_state(trained))
     shapes = (jax.tree.map(abstract, trained), jax.tree.map(abstract, rest))
-    return Call(function, (*shapes, list(arrays.values())), "", paths)
+    values = [*jax.tree.leaves((trained, rest)), *(found[at][1] for at in arrays)]
+    return Call(function, (*shapes, list(arrays.values())), "", paths, values=tuple(map(array_or_none, values)))
 
 
 def _linen(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
@@ -267,8 +287,8 @@ def _tree(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
         whole = jax.tree.unflatten(tree, [next(rest) if h else leaf for h, leaf in zip(held, leaves, strict=True)])
         return whole(*args, **kwargs), None
 
-    own = [abstract(leaf) for leaf, h in zip(leaves, held, strict=True) if h]
-    return Call(function, (own, arrays), "", paths_of(model))
+    own = tuple(leaf for leaf, h in zip(leaves, held, strict=True) if h)
+    return Call(function, (list(map(abstract, own)), arrays), "", paths_of(model), values=own)
 
 
 def _keras(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool) -> Call:
@@ -276,7 +296,7 @@ def _keras(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool)
     if not model.built:
         args, kwargs = keras_model.as_taken(model, *given(arrays))
         model.build(*(tuple(a.shape) for a in args), **{f"{name}_shape": tuple(a.shape) for name, a in kwargs.items()})
-    states = [[abstract(v.value) for v in some] for some in (model.trainable_variables, model.non_trainable_variables)]
+    states = [[v.value for v in some] for some in (model.trainable_variables, model.non_trainable_variables)]
 
     def function(trainable: Any, others: Any, values: Any) -> Any:
         args, kwargs = keras_model.as_taken(model, *given(values))
@@ -288,4 +308,5 @@ def _keras(model: Any, given: Callable[[Any], Any], arrays: Any, training: bool)
 
     owners = {id(v): path for layer, path in layers.keras_paths(model) for v in layer.trainable_variables}
     paths = tuple(".".join(filter(None, (owners.get(id(v), ""), v.name))) for v in model.trainable_variables)
-    return Call(function, (*states, arrays), model.name, paths)
+    shapes = [list(map(abstract, some)) for some in states]
+    return Call(function, (*shapes, arrays), model.name, paths, values=tuple(states[0] + states[1]))

@@ -1,26 +1,29 @@
 """The trace of a JAX model: the equations of its jaxpr that the outputs depend on, with what runs inside calls and loops.
 
-The function is traced on shapes; nothing is computed and nothing allocated. A scan's length is in the jaxpr. A ``while`` is
-counted where integers that the program knows decide it, and a branch is taken where they choose it; otherwise the trace is
-incomplete, and names the loop or the branch.
+The function is traced on shapes. A scan's length is in the jaxpr. How often the body of a ``while`` runs, and each branch of a
+``cond``, is counted in a call of what decides it (run_counts.py), which computes nothing else; where that needs values that are
+not at hand, the trace is incomplete, and names the loop or the branch.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 from jax.interpreters import partial_eval
 
 from ...core.records import BACKWARD, FORWARD, Op, Problem, Trace
-from . import records, scalars
+from . import records, run_counts
 from .model import Call, versions
 from .phases import PHASES_NOTE, mark_optimizer, phase_of
 
-LOOP_LENGTH_UNKNOWN = f"how often it runs depends on data, or it is more than {scalars.MOST:,} times"
-BRANCH_DEPENDS_ON_DATA = "which of its branches runs depends on data"
+LOOP_LENGTH_UNKNOWN = (
+    f"how often it runs depends on data that are not at hand, or it is more than {run_counts.MOST:,} times at once"
+)
+BRANCH_DEPENDS_ON_DATA = "which of its branches runs depends on data that are not at hand"
+READ_NOTE = "%d loop counts or branches were read from one call on the example input"
 PROGRAMS_NOT_ENTERED = "it runs programs that this trace does not know how to enter"
 OVER_DEVICES = ("psum", "psum2", "psum_invariant", "unreduced_psum", "pmax", "pmin", "reduce_scatter")
 """Primitives that make one array from the arrays of a group of devices."""
@@ -51,26 +54,41 @@ def has_no_result(equation: Any) -> bool:
     return not equation.outvars and not any(hasattr(atom.aval, "inner_aval") for atom in equation.invars)
 
 
-def walk_program(closed: Any, root: str) -> Walk:
-    """Every equation of a program that computes."""
+def walk_program(closed: Any, root: str, values: Sequence[Any] = ()) -> Walk:
+    """Every equation of a program that computes, in a call with these ``values`` of its first inputs, None where one is not
+    known."""
     walk = Walk(root)
-    walk.through(closed, [None] * len(closed.jaxpr.invars), ONCE, ())
+    walk.enter(closed, values)
     return walk
 
 
 class Runs(NamedTuple):
-    """How often a program runs, how often it stands in the program that JAX hands to XLA, and in which phase of a step."""
+    """How often a program runs, how often it stands in the program that JAX hands to XLA, and in which phase of a step.
 
-    calls: int
-    copies: int
+    ``counts`` says how often bodies ran in each of the ``entries`` of the program around, in which this one is at ``path``."""
+
+    calls: int = 1
+    copies: int = 1
     phase: str = FORWARD
+    counts: Mapping[run_counts.Path, int] = {}
+    entries: int = 1
+    path: run_counts.Path = ()
 
     def times(self, calls: int, copies: int = 1) -> Runs:
         """The runs within a loop of ``calls`` turns whose body is written ``copies`` times."""
-        return Runs(self.calls * calls, self.copies * copies, self.phase)
+        return self._replace(calls=self.calls * calls, copies=self.copies * copies)
+
+    def within(self, place: int) -> Runs:
+        """The runs of what is at this place of the program."""
+        return self._replace(path=(*self.path, place))
+
+    def count(self, body: int) -> int | None:
+        """How often a body of the equation at this path ran, None if that is not known."""
+        times = self.counts.get((*self.path, body))
+        return None if times is None else times * self.entries
 
 
-ONCE = Runs(1, 1)
+ONCE = Runs()
 
 
 def copies(length: int, unroll: int) -> int:
@@ -90,6 +108,7 @@ class Walk:
         self.ops: dict[Any, Op] = {}
         self.problems: list[Problem] = []
         self.axes: dict[Any, int] = {}
+        self.read = 0  # loops and branches whose runs the values of arguments decided
         self.equations: dict[Any, int] = {}
 
     def fresh(self) -> Walk:
@@ -100,109 +119,105 @@ class Walk:
         """On how many of these devices the walk goes through a program that is mapped over them: on all."""
         return mapped
 
-    def through(self, closed: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
-        """Every equation of a jaxpr that runs so often within these scopes, called with what is known of its inputs."""
-        known = scalars.Known(closed, given)
-        for equation in known.jaxpr.eqns:
-            own = runs._replace(phase=phase_of(equation, runs.phase))
-            self._equation(equation, known, own, names + records.scopes(equation))
-            known.after(equation)
+    def enter(self, closed: Any, values: Sequence[Any] = (), runs: Runs = ONCE, names: tuple[str, ...] = ()) -> None:
+        """Every equation of a program that runs so often within these scopes, each time with these ``values`` of its first
+        inputs, None where one is not known."""
+        counted = run_counts.count_runs(closed, values)
+        self.read += counted.read
+        self.through(closed, runs._replace(counts=counted.of, entries=runs.calls, path=()), names)
 
-    def _equation(self, equation: Any, known: scalars.Known, runs: Runs, names: tuple[str, ...]) -> None:
-        name, given = equation.primitive.name, [known.of(atom) for atom in equation.invars]
+    def through(self, closed: Any, runs: Runs, names: tuple[str, ...]) -> None:
+        """Every equation of a jaxpr that runs so often within these scopes."""
+        for place, equation in enumerate(getattr(closed, "jaxpr", closed).eqns):
+            own = runs.within(place)._replace(phase=phase_of(equation, runs.phase))
+            self._equation(equation, own, names + records.scopes(equation))
+
+    def _equation(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
+        name = equation.primitive.name
         if has_no_result(equation):
             return
-        inner = [equation.params[key] for key in records.JAXPRS if key in equation.params]
+        inner = run_counts.programs_of(equation)
         if name in ENTERED:
-            ENTERED[name](self, equation, given, runs, names)
+            ENTERED[name](self, equation, runs, names)
         elif name.startswith(WITH_A_STEP) or not any(map(records.is_program, equation.params.values())):
             self._record(equation, runs, names)
-        elif len(inner) == 1 and name in scalars.CALLED:
-            self.through(inner[0], given, runs, names)
+        elif inner:
+            self.through(inner[0], runs.within(0), names)
         else:
             self._problem(equation, PROGRAMS_NOT_ENTERED, names)
 
-    def _scan(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
+    def _scan(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         params = equation.params
-        inner = params["jaxpr"]
-        same = list(given[: records.scan_constants(params)])
         length = params["length"]
         if length:
-            runs = runs.times(length, copies(length, int(params.get("unroll", 1))))
-            self.through(inner, same + [None] * (len(inner.jaxpr.invars) - len(same)), runs, names)
+            turns = runs.within(0).times(length, copies(length, int(params.get("unroll", 1))))
+            self.through(params["jaxpr"], turns, names)
 
-    def _while(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
-        params = equation.params
-        trips = scalars.trips(params, given)
-        inner = (params["cond_jaxpr"], params["body_jaxpr"])
+    def _while(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
+        inner, trips = run_counts.programs_of(equation), runs.count(run_counts.BODY)
         if trips is None:
             if any(map(records.computes, inner)):
                 self._problem(equation, LOOP_LENGTH_UNKNOWN, names)
             return
-        before, inside = params["cond_nconsts"], params["body_nconsts"]
-        for closed, constants, times in (
-            (inner[0], given[:before], trips + 1),
-            (inner[1], given[before : before + inside], trips),
-        ):
-            arguments = [*constants, *[None] * (len(closed.jaxpr.invars) - len(constants))]
-            if times:
-                self.through(closed, arguments, runs.times(times), names)
+        for which, times in ((run_counts.CONDITION, runs.calls + trips), (run_counts.BODY, trips)):
+            own = runs.within(which)._replace(calls=times)
+            if times or not runs.calls:
+                self.through(inner[which], own, names)
             else:
-                self._untaken(closed, arguments, runs, names)
+                self._untaken(inner[which], own, names)
 
-    def _untaken(self, closed: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
+    def _untaken(self, closed: Any, runs: Runs, names: tuple[str, ...]) -> None:
         """The body of a loop that does not run: XLA counts it all the same."""
-        walk = self.fresh()
-        walk.axes = self.axes
-        walk.through(closed, given, runs, names)
+        walk = self._aside(closed, runs, names)
         for key, op in walk.ops.items():
             self.add(op._replace(calls=0, attrs={**op.attrs, UNTAKEN: True}), walk.equations[key])
 
-    def _cond(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
-        branches, chosen = equation.params["branches"], given[0]
-        if chosen is not None:
-            chosen = min(max(chosen, 0), len(branches) - 1)
-            self.through(branches[chosen], given[1:], runs, names)
+    def _aside(self, closed: Any, runs: Runs, names: tuple[str, ...]) -> Walk:
+        """Another walk through a program."""
+        walk = self.fresh()
+        walk.axes = self.axes
+        walk.through(closed, runs, names)
+        return walk
+
+    def _cond(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
+        branches = equation.params["branches"]
+        counted = [runs.count(which) for which in range(len(branches))]
+        if None not in counted:
+            for which, times in enumerate(counted):
+                if times:
+                    self.through(branches[which], runs.within(which)._replace(calls=times), names)
             return
-        walks = []
-        for branch in branches:
-            walk = self.fresh()
-            walk.axes = self.axes
-            walk.through(branch, given[1:], runs, names)
-            walks.append(walk)
+        walks = [self._aside(branch, runs.within(which), names) for which, branch in enumerate(branches)]
         if all(not walk.problems and walk.work() == walks[0].work() for walk in walks):
             self.take(walks[0])
         else:
             self._problem(equation, BRANCH_DEPENDS_ON_DATA, names)
 
-    def _shard_map(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
+    def _shard_map(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         """The body runs on every device of the axes that it is mapped over."""
         params, before = equation.params, self.axes
         sizes = dict(params["mesh"].shape)
         manual = params.get("newly_manual_axes") or params.get("manual_axes") or sizes  # the former from JAX 0.10 on
         mapped = {axis: sizes[axis] for axis in manual if axis not in params.get("auto", ())}
         self.axes = {**before, **mapped}
-        self.through(params["jaxpr"], [None] * len(given), runs.times(self.devices(math.prod(mapped.values()))), names)
+        self.enter(params["jaxpr"], (), runs.times(self.devices(math.prod(mapped.values()))), names)
         self.axes = before
 
-    def _linear_solve(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
-        solve = equation.params["jaxprs"].solve
-        self.through(solve, [None] * len(solve.jaxpr.invars), runs, names)
+    def _linear_solve(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
+        self.enter(equation.params["jaxprs"].solve, (), runs, names)
 
-    def _reduce(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
+    def _reduce(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         """A reduction by a user's function: N - O calls of it."""
-        inner, operands = equation.params["jaxpr"], len(equation.outvars)
         steps = records.elements(equation.invars[0]) - records.elements(equation.outvars[0])
         if steps > 0:
-            self.through(inner, [None] * (2 * operands), runs.times(steps, steps), names)
+            self.enter(equation.params["jaxpr"], (), runs.times(steps, steps), names)
 
-    def _reduce_window(self, equation: Any, given: Sequence[int | None], runs: Runs, names: tuple[str, ...]) -> None:
+    def _reduce_window(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         """A reduction of windows by a user's function: window - 1 calls of it per output element."""
-        inner, operands = equation.params["jaxpr"], len(equation.outvars)
         window = math.prod(equation.params["window_dimensions"])
         steps = records.elements(equation.outvars[0]) * (window - 1)
         if steps > 0:
-            self.through(inner, [None] * (2 * operands), runs.times(steps, steps), names)
+            self.enter(equation.params["jaxpr"], (), runs.times(steps, steps), names)
 
     def _record(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         op = self._op(equation, runs, names)
@@ -271,7 +286,7 @@ ENTERED = {
 
 def trace(call: Call, notes: tuple[str, ...] = ()) -> Trace:
     """The trace of one call, which may be a user's own training step. Raises whatever the model raises when it is called."""
-    walk = walk_program(mark_optimizer(program(call.function, call.arguments)), call.root)
+    walk = walk_program(mark_optimizer(program(call.function, call.arguments)), call.root, call.values)
     steps = any(op.phase == BACKWARD for op in walk.ops.values())
     return finish_trace(walk, (*notes, *((PHASES_NOTE,) if steps else ())))
 
@@ -280,4 +295,5 @@ def finish_trace(walk: Walk, notes: tuple[str, ...]) -> Trace:
     """The trace of a finished walk."""
     ops = tuple(op._replace(attrs={**op.attrs, EQUATIONS: walk.equations[key]}) for key, op in walk.ops.items())
     layers = tuple(dict.fromkeys(op.layer for op in ops))
+    notes = (*((READ_NOTE % walk.read,) if walk.read else ()), *notes)
     return Trace("jax", versions(), jax.default_backend(), ops, tuple(walk.problems), (), layers, notes)

@@ -36,8 +36,8 @@ ONE_STEP_NOTE = (
 class Parts(NamedTuple):
     """A model's call with its loss: ``loss(floating, others, *rest)`` returns (the loss, what the call returns).
 
-    ``floating`` are the shapes of what is trained and ``paths`` their names; ``arguments`` are all of the loss's. ``learns`` says
-    whether an output depends on anything that is trained.
+    ``floating`` are the shapes of what is trained and ``paths`` their names; ``arguments`` are all of the loss's, and ``values``
+    the arrays that they stand for. ``learns`` says whether an output depends on anything that is trained.
     """
 
     loss: Callable[..., Any]
@@ -45,6 +45,7 @@ class Parts(NamedTuple):
     floating: list[Any]
     paths: list[str]
     learns: bool
+    values: tuple[Any, ...]
 
 
 def parts(call: Call) -> Parts:
@@ -71,7 +72,8 @@ def parts(call: Call) -> Parts:
 
     floating = [leaves[index] for index in trained]
     paths = [call.paths[index] if index < len(call.paths) else "" for index in trained]
-    return Parts(loss, (floating, leaves, *call.arguments[1:]), floating, paths, bool(learned))
+    values = (*(call.values[index] for index in trained), *call.values) if call.values else ()
+    return Parts(loss, (floating, leaves, *call.arguments[1:]), floating, paths, bool(learned), values)
 
 
 def trace(call: Call, optimizer: str, given: Any = None) -> Trace:
@@ -79,10 +81,13 @@ def trace(call: Call, optimizer: str, given: Any = None) -> Trace:
     whole = parts(call)
     if not whole.learns:
         closed = jax.make_jaxpr(whole.loss)(*whole.arguments)
-        return finish_trace(_walk_phases(walk_program(live(closed), call.root), None), (NOTHING_TO_TRAIN,))
+        walk = walk_program(live(closed), call.root, whole.values)
+        return finish_trace(_walk_phases(walk, None), (NOTHING_TO_TRAIN,))
     closed, shapes = jax.make_jaxpr(jax.value_and_grad(whole.loss, has_aux=True), return_shape=True)(*whole.arguments)
     kept = len(jax.tree.leaves(shapes[0]))  # the loss and the model's own results come before the gradients
-    found = _walk_phases(walk_program(live(closed), call.root), walk_program(live(closed, kept), call.root))
+    found = _walk_phases(
+        walk_program(live(closed), call.root, whole.values), walk_program(live(closed, kept), call.root, whole.values)
+    )
     for path, leaf in zip(whole.paths, whole.floating, strict=True):
         if math.prod(leaf.shape):
             update, state = _update(path, leaf, optimizer, given)
@@ -133,7 +138,7 @@ def _learned_outputs(call: Call, leaves: Sequence[Any], tree: Any, trained: Sequ
 def _walk_phases(step: Walk, forward: Walk | None) -> Walk:
     """The walk through a step with the phase of every op: ``forward`` is what the loss and the outputs need, None for all."""
     found = Walk(step.root)
-    found.problems = step.problems
+    found.problems, found.read = step.problems, step.read
     for key, op in step.ops.items():
         own = op.calls if forward is None else min(op.calls, forward.ops[key].calls if key in forward.ops else 0)
         equations = step.equations[key]

@@ -107,7 +107,7 @@ def withheld(change):
         for tag, pieces in part.at.items()
     }
     found = walk.LocalWalk("", part._replace(at=at), 0)
-    found.through(closed, [None] * len(closed.jaxpr.invars), trace.ONCE, ())
+    found.enter(closed)
     return sorted({problem.reason for problem in found.problems})
 
 

@@ -160,6 +160,68 @@ def while_of_an_argument():
     return net, (jax.ShapeDtypeStruct((), "int32"), W, X)
 
 
+def loops_in_loops():
+    """0 + 1 + 2 + 3 turns of a loop in a loop, and 0 + (0 + 1) + (0 + 1 + 2) three deep."""
+
+    def net(w, x):
+        x = lax.fori_loop(0, 4, lambda i, c: lax.fori_loop(0, i, lambda _, d: d @ w, c), x)
+        return lax.fori_loop(
+            0, 3, lambda i, c: lax.fori_loop(0, i + 1, lambda j, d: lax.fori_loop(0, j, lambda _, e: e @ w, d), c), x
+        )
+
+    return net, (W, X)
+
+
+def loop_in_a_condition():
+    """Whether it goes on is asked four times, with 0, 1, 2 and 3 products."""
+
+    def more(state):
+        i, x = state
+        return (lax.fori_loop(0, i, lambda _, c: c @ jnp.ones((6, 6)), x)[0, 0] * 0 + i) < 3
+
+    return (lambda x: lax.while_loop(more, lambda s: (s[0] + 1, s[1]), (0, x))[1]), (jnp.ones((5, 6)),)
+
+
+def branches_in_loops():
+    """One product in three of five turns; then 0, 1, 2, 2, 2 and 2, as the last branch is that of any number beyond."""
+
+    def net(w, x):
+        x, _ = lax.scan(lambda c, i: (lax.cond(i % 2 == 0, lambda v: v @ w, lambda v: v, c), None), x, jnp.arange(5))
+        branches = [lambda v: v, lambda v: v @ w, lambda v: v @ w @ w]
+        return lax.fori_loop(0, 6, lambda i, c: lax.switch(i, branches, c), x)
+
+    return net, (W, X)
+
+
+def loops_of_rows():
+    """Loops of 0 to 4 turns that vmap makes one: it turns until the last of them ends."""
+    return (lambda w, x: jax.vmap(lambda n, row: lax.fori_loop(0, n, lambda _, c: c @ w, row))(jnp.arange(5), x)), (
+        W,
+        X,
+    )
+
+
+def by_values():
+    """Halved from 8 until it is below 1, and as often as an argument says; the weights need no values."""
+
+    def net(n, x, w):
+        x, w = lax.while_loop(lambda s: s[0][0, 0] >= 1, lambda s: (s[0] * 0.5, s[1] @ w), (x, w))
+        return lax.fori_loop(0, n, lambda _, c: c @ w, x)
+
+    return net, (np.int32(3), jnp.full((5, 6), 8.0), W)
+
+
+def as_a_mutable_array_says():
+    """No equation hands on what was written there."""
+
+    def net(w, x):
+        turns = jax.new_ref(jnp.int32(0))
+        turns[...] += 3
+        return lax.fori_loop(0, turns[...], lambda _, c: c @ w, x)
+
+    return net, (W, X)
+
+
 def cond_known():
     return (lambda w, x: lax.cond(w.shape[0] > 5, lambda y: y @ w, lambda y: y @ w @ w, x)), (W, X)
 
@@ -289,7 +351,8 @@ TRAINED = (remat, custom, two_convolutions, with_linen, with_nnx, only_an_input)
 TRACED = (
     scopes, jitted, dead, remat, custom, scanned, nested, while_known, while_of_data, while_of_an_argument, cond_known,
     switch_known, cond_alike, cond_of_data, sharded, sharded_by_5, callback, reported, added_in_place, reduced, unrolled, no_turn,
-    solved, with_nnx, with_linen, huge,
+    solved, loops_in_loops, loop_in_a_condition, branches_in_loops, loops_of_rows, by_values, as_a_mutable_array_says,
+    with_nnx, with_linen, huge,
 )  # fmt: skip
 
 if __name__ == "__main__":

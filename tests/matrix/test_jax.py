@@ -52,6 +52,9 @@ WHOLE = {
     "scanned": PRODUCT * 97,
     "nested": PRODUCT * (3 * 4),
     "while_known": PRODUCT * 4,
+    "loops_in_loops": PRODUCT * (0 + 1 + 2 + 3 + (0 + 1) + (0 + 1 + 2)),
+    "branches_in_loops": PRODUCT * (3 + 0 + 1 + 4 * 2),
+    "loops_of_rows": PRODUCT * 4,
     "cond_known": PRODUCT,
     "switch_known": PRODUCT * 3,
     "cond_alike": PRODUCT + Work(cmp=1),
@@ -93,9 +96,33 @@ def test_nothing_is_allocated(traces: dict[str, Trace]) -> None:
     assert by_layer(traces["huge"]) == {"wide": Work(mac=10**12, accumulators=10**6)}
 
 
+def products(trace: Trace) -> int:
+    """Multiply-adds."""
+    return sum(work_of(op).mac * op.calls for op in trace.ops)
+
+
+def test_what_values_decide_is_counted_in_a_call(traces: dict[str, Trace]) -> None:
+    """From 8 by halves below 1 in 4 turns, of a product of 6 x 6 weights each; what constants decide needs no value."""
+    trace = traces["by_values"]
+    assert not trace.problems
+    assert products(trace) == 4 * WIDTH**3 + 3 * ROWS * WIDTH * WIDTH
+    assert [note for note in trace.notes if note.startswith("2 loop counts")]
+    assert [name for name in WHOLE if any("loop counts" in note for note in traces[name].notes)] == []
+
+
+def test_a_loop_in_a_condition_is_counted(traces: dict[str, Trace]) -> None:
+    assert not traces["loop_in_a_condition"].problems
+    assert products(traces["loop_in_a_condition"]) == (0 + 1 + 2 + 3) * ROWS * WIDTH * WIDTH
+
+
 @pytest.mark.parametrize(
     ("name", "op"),
-    [("while_of_data", "lax.while"), ("while_of_an_argument", "lax.while"), ("cond_of_data", "lax.cond")],
+    [
+        ("while_of_data", "lax.while"),
+        ("while_of_an_argument", "lax.while"),
+        ("as_a_mutable_array_says", "lax.while"),
+        ("cond_of_data", "lax.cond"),
+    ],
 )
 def test_what_depends_on_data_is_incomplete_by_name(traces: dict[str, Trace], name: str, op: str) -> None:
     (problem,) = traces[name].problems

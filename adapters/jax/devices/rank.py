@@ -91,7 +91,7 @@ class RankStep:
         part = program.compile_program(closed, arguments, world, numbers)
         self.told["mesh"] = program.mesh_of(closed, arguments, world)
         found = walk.LocalWalk(call.root, part, rank)
-        found.through(closed, [None] * len(closed.jaxpr.invars), trace.ONCE, ())
+        found.enter(closed, call.values)
         found.add_unplaced()
         self._trace = trace.finish_trace(found, ())
 

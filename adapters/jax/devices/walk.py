@@ -60,12 +60,12 @@ class LocalWalk(Walk):
         """See Walk.fresh."""
         return LocalWalk(self.root, self.part, self.rank)
 
-    def _equation(self, equation: Any, known: Any, runs: Runs, names: tuple[str, ...]) -> None:
+    def _equation(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         self._add_collectives(equation, runs, names)
         if equation.primitive.name in OF_A_FUNCTION:
             self._problem(equation, NOT_FOLLOWED, names)
             return
-        super()._equation(equation, known, runs, names)
+        super()._equation(equation, runs, names)
 
     def devices(self, mapped: int) -> int:
         """See Walk.devices: on one."""
