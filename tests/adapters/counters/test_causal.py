@@ -24,6 +24,7 @@ from reconcile.report.schema import schema
 
 torch = pytest.importorskip("torch")
 from tests.adapters.counters import formula_decoders  # noqa: E402
+from tests.adapters.counters.small_nets import called  # noqa: E402
 from tests.adapters.counters.test_formulas import LAYER, TOKENS, B, Decoder, H, L, T, V  # noqa: E402
 from tests.adapters.pytorch import test_decoding  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
@@ -123,35 +124,24 @@ def test_every_amount_follows_from_its_evidence() -> None:
     assert wrong == []
 
 
-class Wide(nn.Module):  # type: ignore[name-defined, misc]
-    """Causal attention with values that are wider than keys, which PyTorch runs as plain products."""
-
-    def forward(self, x: Any) -> Any:
-        return attention(x, x, torch.cat([x, x], -1), is_causal=True)
-
-
 def test_plain_products_are_counted_where_the_mask_discards_them() -> None:
     heads, steps, width = 2, 5, 4
     full = 2 * heads * steps**2 * 3 * width
-    result = run(Wide(), "flop_counter", inputs=torch.zeros(1, heads, steps, width)).result
+    # with values that are wider than keys, PyTorch runs causal attention as plain products
+    wide = called(lambda x: attention(x, x, torch.cat([x, x], -1), is_causal=True))
+    result = run(wide, "flop_counter", inputs=torch.zeros(1, heads, steps, width)).result
     assert result.ledgers[0].total == full
     assert causes(result, "flop_counter") == {Cause.OUTSIDE_CONVENTION: -full * (steps - 1) // (2 * steps)}
 
 
-class Given(nn.Module):  # type: ignore[name-defined, misc]
-    """Attention to whose scores a mask is added that the model is called with."""
-
-    def forward(self, x: Any, mask: Any) -> Any:
-        return attention(x, x, x, attn_mask=mask)
-
-
 def test_a_mask_of_unknown_values_makes_the_trace_incomplete() -> None:
     inputs = (torch.zeros(1, 2, 5, 4), torch.zeros(5, 5))
-    (trace,) = run(Given(), "flop_counter", inputs=inputs).result.traces
+    masked = called(lambda x, mask: attention(x, x, x, attn_mask=mask))
+    (trace,) = run(masked, "flop_counter", inputs=inputs).result.traces
     assert (trace.state, trace.complete) == (State.UNEXPLAINED, False)
     assert "aten.scaled_dot_product_attention at layer (model): a mask whose values are not known" in trace.reason
     assert "causal" not in trace.totals
-    (whole,) = run(Given(), "flop_counter", inputs=inputs, convention="matmul").result.traces
+    (whole,) = run(masked, "flop_counter", inputs=inputs, convention="matmul").result.traces
     assert whole.totals["matmul"] == 2 * 2 * 5 * 5 * (4 + 4)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any
 
 import pytest
 
@@ -11,28 +10,27 @@ import reconcile
 from reconcile.core.causes import State
 
 torch = pytest.importorskip("torch")
+from tests.adapters.counters.small_nets import Does  # noqa: E402
+
 nn = torch.nn
 
 pytestmark = pytest.mark.frameworks
 
 
-class Sized(nn.Module):  # type: ignore[name-defined, misc]
+def sized() -> Does:
     """It computes with the sizes of what a convolution gives."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.out = nn.Conv2d(3, 4, 3), nn.Linear(6, 2)
-
-    def forward(self, x: Any) -> Any:
-        x = self.conv(x)
-        return self.out(x.reshape(x.shape[0], -1, x.shape[3]))
+    return Does(
+        lambda m, x: m.out((y := m.conv(x)).reshape(y.shape[0], -1, y.shape[3])),
+        conv=nn.Conv2d(3, 4, 3),
+        out=nn.Linear(6, 2),
+    )
 
 
 NETS = {
     "Conv1d, padded": (lambda: nn.Conv1d(3, 4, 3, padding=1), (1, 3, 8), 4 * 8 * 3 * 3),
     "groups, not batched": (lambda: nn.Conv2d(4, 4, 3, groups=2), (4, 8, 8), 4 * 6 * 6 * 2 * 9),
     "ConvTranspose2d": (lambda: nn.ConvTranspose2d(3, 4, 3, stride=2), (1, 3, 8, 8), 4 * 8 * 8 * 3 * 9),
-    "sizes": (Sized, (2, 3, 8, 8), 2 * 4 * 6 * 6 * 3 * 9 + 2 * 4 * 6 * 6 * 2),
+    "sizes": (sized, (2, 3, 8, 8), 2 * 4 * 6 * 6 * 3 * 9 + 2 * 4 * 6 * 6 * 2),
 }
 
 

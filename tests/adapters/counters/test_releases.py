@@ -20,6 +20,8 @@ from reconcile.launch.request import RunRequest
 from reconcile.report.view import describe_closing
 
 torch = pytest.importorskip("torch")
+from tests.adapters.counters.small_nets import called  # noqa: E402
+
 nn = torch.nn
 
 pytestmark = pytest.mark.frameworks
@@ -31,28 +33,14 @@ ATTENTION = 2 * 2 * (2 * 6 * 6 * 8)
 """Scores and values of two heads, 6 by 6 positions, 8 wide."""
 
 
-class Net(nn.Module):  # type: ignore[name-defined, misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3)
-        self.head = nn.Linear(4 * 36, 5)
-
-    def forward(self, x: Any) -> Any:
-        return self.head(self.conv(x).flatten(1))
-
-
-class Attention(nn.Module):  # type: ignore[name-defined, misc]
-    def forward(self, x: Any) -> Any:
-        return nn.functional.scaled_dot_product_attention(x, x, x)
-
-
 def counted(model: Any, x: Any) -> Collected:
     return collect_live({"torch": model}, (x,), RunRequest(counters=("flop_counter",)), lambda _event: None)
 
 
 @pytest.fixture(scope="module")
 def of_net() -> Collected:
-    return counted(Net().eval(), torch.zeros(1, 3, 8, 8))
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(4 * 36, 5))
+    return counted(net.eval(), torch.zeros(1, 3, 8, 8))
 
 
 def released(collected: Collected, version: str, change: Callable[[Ledger], tuple[Entry, ...]]) -> Any:
@@ -97,7 +85,7 @@ def test_what_has_an_entry_is_never_booked_as_not_counted() -> None:
         (sighting,) = [s for s in ledger.sightings if "attention" in s.op.op]
         return (*ledger.entries, Entry(sighting.entry, sighting.op.layer, sighting.op.op, ATTENTION, 1))
 
-    collected = counted(Attention(), torch.zeros(1, 2, 6, 8))
+    collected = counted(called(lambda x: nn.functional.scaled_dot_product_attention(x, x, x)), torch.zeros(1, 2, 6, 8))
     result = released(collected, "2.14.1", learned)
     (verdict,) = counters_of(result)
     assert (result.exit_code, verdict.off, verdict.state) == (1, 0, State.UNEXPLAINED)
