@@ -94,6 +94,9 @@ STORED = "tag:stored"
 MEETING = "tag:meeting"
 """Attribute of a product of two sparse matrices: how many pairs of their values are multiplied, and onto how many results."""
 
+PARTS = "tag:parts"
+"""Attribute of an op on nested tensors of no common shape: for each input, then each output, its parts' sizes; None of others."""
+
 LENGTHS = "tag:lengths"
 """Attribute of attention on packed sequences: the lengths of the queries and of the keys, values of tensors."""
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..core.errors import ReconcileError, UsageError, describe_error
 from ..core.framework import Framework, absolute
-from ..core.records import CUT, POINTWISE, REGISTERED, STORED, Op
+from ..core.records import CUT, PARTS, POINTWISE, REGISTERED, STORED, Op, Tensor
 from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
@@ -181,6 +181,8 @@ def work_of(op: Op) -> Work:
         raise _without_formula(op, f"no work formula for {op.op}" + (_ON[kind] if known_otherwise else ""))
     if entry.zero_reason:
         return ZERO
+    if PARTS in op.attrs:
+        return _work_of_parts(op)
     if _is_of_integers(op):
         return _products_of_integers(op, entry)
     if CUT in op.attrs:
@@ -193,6 +195,21 @@ def work_of(op: Op) -> Work:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {error}") from error
     except Exception as error:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {describe_error(error)}") from error
+
+
+def _work_of_parts(op: Op) -> Work:
+    """The work of an op on nested tensors: that on their first parts, on their second ones, and so on."""
+    sizes, tensors = op.attrs[PARTS], (*op.inputs, *op.outputs)
+    attrs = {name: value for name, value in op.attrs.items() if name != PARTS}
+    known: list[Known] = []
+    for number in range(max(len(parts or ()) for parts in sizes)):
+        cut = [t if p is None else Tensor((1, *p[number]), t.dtype) for t, p in zip(tensors, sizes, strict=True)]
+        inputs, outputs = tuple(cut[: len(op.inputs)]), tuple(cut[len(op.inputs) :])
+        known.append(known_part(op._replace(inputs=inputs, outputs=outputs, attrs=attrs)))
+    work, unknown = sum_works(part.work for part in known), frozenset[str]().union(*(part.unknown for part in known))
+    if unknown:
+        raise UnknownWork(next(part.reason for part in known if part.unknown), tuple(unknown), work)
+    return work
 
 
 def _products_of_integers(op: Op, entry: Formula) -> Work:

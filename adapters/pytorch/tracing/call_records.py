@@ -14,6 +14,7 @@ from ....core.records import (
     LENGTHS,
     MEETING,
     PACKED,
+    PARTS,
     POINTWISE,
     REGISTERED,
     STORED,
@@ -25,6 +26,7 @@ from .numpy_crossings import numbers_of
 from .records import (
     is_in_place,
     meeting_pairs,
+    part_sizes,
     plain,
     registered_flops,
     stored_values,
@@ -51,6 +53,7 @@ def record_dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ou
     inputs: list[Tensor] = []
     attrs: dict[str, Any] = {}
     kept: list[int | None] = []
+    parts: list[list[list[int]] | None] = []
     packed: list[Tensor] = []
     known = operator(func)
     for position, (argument, default, of_tensors) in enumerate(known.arguments):
@@ -60,6 +63,7 @@ def record_dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ou
         if found:
             inputs.extend(tensor_record(t) for t in found)
             kept.extend(stored_values(t) for t in found)
+            parts.extend(part_sizes(t) for t in found)
         elif given or value is not None or of_tensors:
             attrs[argument] = plain(value)
         weight = unpack_weight(value)
@@ -73,6 +77,9 @@ def record_dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ou
         pairs = meeting_pairs(tensors_in(list(args)), out) if func._schema.name in OF_TWO_SPARSE else None
         if pairs is not None:
             attrs[MEETING] = pairs
+    parts.extend(part_sizes(t) for t in tensors_in(out))
+    if any(sizes is not None and t.shape is None for sizes, t in zip(parts, (*inputs, *outputs))):
+        attrs[PARTS] = parts
     if func._schema.name in OF_SEQUENCES and getattr(args[0], "is_nested", False):
         attrs["rows"] = args[0]._nested_tensor_size()[:, 0].tolist()
     if known.takes_lengths:

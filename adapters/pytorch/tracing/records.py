@@ -32,10 +32,18 @@ def _shape(tensor: torch.Tensor) -> Shape:
         return tuple(map(int, tensor.shape))
     if tensor.layout is not torch.strided:
         return tuple(int(s) for s in tensor.values().shape)
-    parts = [tuple(part) for part in tensor._nested_tensor_size().tolist()]
-    if len({part[1:] for part in parts}) != 1:
+    parts = part_sizes(tensor) or []
+    if len({tuple(part[1:]) for part in parts}) != 1:
         return None
-    return (sum(part[0] for part in parts),) + parts[0][1:]
+    return (sum(part[0] for part in parts),) + tuple(parts[0][1:])
+
+
+def part_sizes(tensor: torch.Tensor) -> Optional[List[List[int]]]:
+    """The sizes of each part of a nested tensor; None of another, and of one of jagged layout, whose parts lie in one tensor."""
+    if not getattr(tensor, "is_nested", False) or tensor.layout is not torch.strided:
+        return None
+    sizes: List[List[int]] = tensor._nested_tensor_size().tolist()
+    return sizes
 
 
 ADDED_TO = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
