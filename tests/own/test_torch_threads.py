@@ -76,6 +76,7 @@ def test_a_recurrent_layer_of_a_thread_is_one_op_untrained(followed: bool) -> No
 def test_what_runs_on_threads_is_added_under_one_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads that meet the same op each count their call: under a lock of its own each, one of the calls may be lost."""
     from reconcile.adapters.pytorch.tracing import recorder as tracing
+    from reconcile.adapters.pytorch.tracing import second_call
 
     entered = []
 
@@ -91,7 +92,7 @@ def test_what_runs_on_threads_is_added_under_one_lock(monkeypatch: pytest.Monkey
             self.lock.release()
 
     monkeypatch.setattr(tracing, "Lock", Watched)
-    monkeypatch.setattr(tracing, "is_shared", lambda: True)  # so that the call is made once
+    monkeypatch.setattr(second_call, "is_shared", lambda: True)  # so that the call is made once
     trace = traced(Pooled, (4, 64))
     assert len(entered) == sum(op.calls for op in trace.ops)
     assert len(set(entered)) == 1

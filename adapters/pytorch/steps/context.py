@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from functools import wraps
 from time import perf_counter
 from typing import Any
 
@@ -21,7 +20,7 @@ from ...shared.refusal import BeyondCounter
 from ..model import versions
 from ..trace import finish_trace
 from ..tracing.higher_order import disable_compilation, run_uncompiled
-from ..tracing.numpy_crossings import LEAVING
+from ..tracing.numpy_crossings import watch_leaving
 from ..tracing.wrapped_functions import wrap_function
 from .frames import called_by
 from .recorded_model import RecordedModel
@@ -45,25 +44,6 @@ GENERATOR_NOT_BEGUN = (
     "counted"
 )
 NOTHING_RAN = "nothing ran in the step: no operator of PyTorch was called on this thread"
-
-
-@contextmanager
-def crossings(recorder: StepRecorder) -> Iterator[None]:
-    """Within this, the recorder is told where values leave for numpy or a list."""
-
-    def watch(function: Any) -> Any:
-        @wraps(function)
-        def leave_watched(value: Any, *args: Any, **kwargs: Any) -> Any:
-            recorder.crossings.note_left(value, recorder.path.current)
-            return function(value, *args, **kwargs)
-
-        return leave_watched
-
-    with ExitStack() as stack:
-        for name in LEAVING:
-            if hasattr(torch.Tensor, name):
-                stack.enter_context(wrap_function(torch.Tensor, name, watch))
-        yield
 
 
 @contextmanager
@@ -162,7 +142,8 @@ class StepContext:
                 disable_compilation(),
                 run_uncompiled(recorder.opens),
                 recorder.follow_passes(),
-                crossings(recorder),
+                watch_leaving(recorder.seal.note_left),
+                watch_leaving(recorder.seal.note_address, ("data_ptr",)),
                 nullcontext() if self.optimizers_told else optimizers(recorder, done),
                 recorder.path,
                 self._run_counters(),
@@ -200,6 +181,8 @@ class StepContext:
         if _get_current_dispatch_mode() is not recorder:
             recorder.problems.append(Problem("", "(step)", "", CONTEXTS_LEFT_OUT_OF_ORDER))
         self._stack.close()
+        for module, _ in recorder.calls:
+            recorder.seal.check_end(module)
         recorder.release()
         if error is not None:
             recorder.problems.append(

@@ -91,9 +91,18 @@ class StepRecorder(TrainingRecorder):
         self._unbegun: list[ref[Any]] = []
         self._whole: DTensorCall | None = None  # the call on whole tensors that a part of is computed now
         super().__init__(TrainingPath(torch.nn.Module()), torch.nn.Module())
-        self.seal: StepSeal = StepSeal(self.where, self._weights.__contains__)
         self.crossings = Crossings()
+        self.seal: StepSeal = StepSeal(self)
         self.path = StepPath(models, self._meet_modules, self._note_call, self._note_return)
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a module of a model, or the gradient of one, runs now."""
+        return self.path.running_module or torch._C._current_autograd_node() is not None
+
+    def is_weight(self, key: int) -> bool:
+        """Whether a storage is of a model's weights or buffers."""
+        return key in self._weights
 
     # Names and calls of models.
 

@@ -1,39 +1,58 @@
-"""The seal of a program's own step: tells memory that something else than an operator wrote."""
+"""The seal of a program's own step: tells what something else than an operator computed, as far as one call can tell."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ....core.message import first_line
 from ....core.records import Problem
 from ..tracing.groups import is_shared
-from ..tracing.records import storage_of, tensors_in
-from ..tracing.seal import CALLED, CHANGED_MEMORY, COMPUTED, Entry, Seal, name_reader
+from ..tracing.records import storage_of
+from ..tracing.seal import CALLED, CHANGED_MEMORY, COMPUTED, FEW, ITEM, STATE, Entry, Seal, name_reader
+
+if TYPE_CHECKING:
+    from .recorder import StepRecorder
 
 NOT_LOOKED_AT = "nothing shows that operators alone wrote the step's memory, which cannot be read: %s"
 
 
 class StepSeal(Seal):
-    """Of a program's step, which cannot be made twice: tells memory that an operator left, or that is a model's own, and that
-    something else wrote. Other memory is the program's data, which it may load anew. It never raises into the program.
-
-    ``is_state(key)`` says whether a storage is of a model's weights or buffers.
+    """Of a program's step, which cannot be made twice. Memory that an operator left, or that is a model's own, must not change in
+    between. Other memory is the program's data, which it may load anew, but not after values left PyTorch (``crossings``):
+    they would be these values. It never raises into the program.
     """
 
     is_repeated = False
 
-    def __init__(self, layer: Callable[[], str], is_state: Callable[[int], bool]) -> None:
+    def __init__(self, recorder: StepRecorder) -> None:
         super().__init__(memory=not is_shared())
-        self.layer, self.is_state = layer, is_state
+        self.recorder, self.layer, self.crossings = recorder, recorder.where, recorder.crossings
         self._loaded: set[int] = set()  # storages of the program's data
+        self._taken = Counter[int]()  # numbers that left by item(), by storage
+        self._numbers: set[Any] = set()  # that came in after values left
         self._failed = ""
 
     def hold_inputs(self, tensors: list[torch.Tensor]) -> None:
         """A model is called with these."""
         self.check(tensors, CALLED)
+
+    def note_left(self, tensor: Any) -> None:
+        """See Seal. The program may compute with its own data as it likes, but not within a model."""
+        if isinstance(tensor, torch.Tensor) and (not self.memory or self.recorder.is_within or self._is_made(tensor)):
+            self.crossings.note_left(tensor, self.layer())
+
+    def note_address(self, tensor: Any) -> None:
+        """The memory of a tensor is asked for. That of weights is, where a program saves them."""
+        if isinstance(tensor, torch.Tensor) and self.memory and not self.recorder.is_weight(storage_of(tensor)[0]):
+            self.note_left(tensor)
+
+    def check_end(self, module: torch.nn.Module) -> None:
+        """The step is over: its weights and their gradients."""
+        state = [*module.parameters(), *module.buffers()]
+        self.check([*state, *(tensor.grad for tensor in state if tensor.is_leaf and tensor.grad is not None)], STATE)
 
     def problems(self) -> list[Problem]:
         """What was computed outside, or why that cannot be told."""
@@ -43,15 +62,27 @@ class StepSeal(Seal):
 
     def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
         """See Seal."""
-        if not within:
-            self.check(tensors_in([*args, *kwargs.values()]), func)
-
-    def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> None:
-        """See Seal."""
+        if within:
+            return
         try:
-            super().keep_call(func, args, kwargs, out, within)
+            if func._schema.name == ITEM and self._is_made(args[0]):
+                key, _ = storage_of(args[0])
+                self._taken[key] += 1
+                if self._taken[key] == FEW + 1:
+                    self.crossings.left.append(self.layer())
+            if self.crossings.left and not self.recorder.is_stepping:
+                self.check_numbers(func, args, kwargs)
+            self.check_tensors(func, args, kwargs)
         except Exception as error:
             self._fail(error)
+
+    def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> Any:
+        """See Seal."""
+        try:
+            return super().keep_call(func, args, kwargs, out, within)
+        except Exception as error:
+            self._fail(error)
+            return out
 
     def check(self, tensors: Any, reader: Any) -> None:
         """See Seal."""
@@ -60,13 +91,40 @@ class StepSeal(Seal):
         except Exception as error:
             self._fail(error)
 
-    def _meet(self, tensor: torch.Tensor, key: int, size: int, found: int, reader: Any) -> None:
-        if not self.is_state(key):
-            self._loaded.add(key)
+    def check_wrapped(self, values: Any, reader: Any) -> None:
+        """See Seal: there is no other call."""
 
-    def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str) -> None:
-        if reason == CHANGED_MEMORY and storage_of(tensor)[0] not in self._loaded:
+    def _is_made(self, tensor: torch.Tensor) -> bool:
+        """Whether an operator left it, or it is a model's own."""
+        key, _ = storage_of(tensor)
+        return key is not None and (self.recorder.is_weight(key) or (key in self._held and key not in self._loaded))
+
+    def _meet(self, tensor: torch.Tensor, key: int, size: int, found: int, reader: Any) -> None:
+        if not self.recorder.is_weight(key):
+            self._loaded.add(key)
+            self._note_data(tensor, found)
+
+    def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str, seen: bool = False) -> None:
+        if storage_of(tensor)[0] in self._loaded:
+            self._note_data(tensor, None)
+        elif reason == CHANGED_MEMORY:
             self.entries.append(Entry(layer, name_reader(reader), reason, None))
+
+    def _note_data(self, tensor: torch.Tensor, found: Any) -> None:
+        """The program's data came in, or others into its memory: single numbers, or several."""
+        if self.crossings.left and not self.recorder.is_stepping:
+            if tensor.numel() == 1 and tensor.is_floating_point():
+                self._add_number(found)
+            self.crossings.note_lifted(tensor)
+
+    def _add(self, entry: Entry, seen: bool = False) -> None:
+        if isinstance(entry.value, (float, complex)) and entry.value not in self.left:
+            self._add_number(entry.value)
+
+    def _add_number(self, value: Any) -> None:
+        self._numbers.add(value)
+        if len(self._numbers) == FEW + 1:
+            self.crossings.note_returned()
 
     def _fill(self, tensors: list[torch.Tensor]) -> None:
         """See Seal: there is no other call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from typing import Any, NamedTuple
@@ -164,34 +165,79 @@ def tagged_pointwise(func: Any) -> bool:
     return func.namespace not in ("aten", "prims") and tag in func.tags if tag is not None else False
 
 
+TRIED = 4
+"""Elements of each tensor that are changed to see what they move: the first, the last and some between them."""
+_found_pointwise: dict[Any, bool] = {}
+
+
 def acts_pointwise(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether one element more changes no more elements of the result than there are places for it: a tag may be wrong.
 
-    The operator is called twice for it, on copies. On meta, where no value can tell, the tag is all there is.
+    The operator is called for it, on copies, once for each operator and sizes. On meta, where no value can tell, the tag is all
+    there is.
     """
     from torch.utils import _pytree  # which an old PyTorch has not
 
-    def copy(value: Any) -> Any:
-        return value.detach().clone() if isinstance(value, torch.Tensor) else value
-
-    at = next((i for i, v in enumerate(args) if isinstance(v, torch.Tensor) and v.is_floating_point()), None)
-    if at is None or args[at].is_meta or not args[at].numel():
+    leaves, tree = _pytree.tree_flatten((args, kwargs))
+    tensors = [at for at, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor) and leaf.numel()]
+    if any(leaves[at].is_meta for at in tensors):
         return True
-    with _python_dispatch._disable_current_modes(), torch.no_grad(), torch.random.fork_rng(devices=()):
-        results = []
-        for added in (0, 1):
-            given, named = _pytree.tree_map(copy, (list(args), kwargs))
-            given[at][(0,) * given[at].dim()] += added
-            torch.manual_seed(0)
-            results.append(tensors_in([func(*given, **named), *given]))
-        places = max(1, *(out.numel() // args[at].numel() for out in results[0]))
-        return all(int((one != other).sum()) <= places for one, other in zip(*results))
+    sizes = [(tuple(leaf.shape), leaf.dtype) if isinstance(leaf, torch.Tensor) else type(leaf) for leaf in leaves]
+    key = (func, str(tree), tuple(sizes))
+    if key not in _found_pointwise:
+        with _python_dispatch._disable_current_modes(), torch.no_grad(), torch.random.fork_rng(devices=()):
+            try:
+                _found_pointwise[key] = bool(tensors) and _moves_own_places(func, leaves, tree, tensors)
+            except Exception:  # of a library's own code: it refuses the changed element
+                return False
+    return _found_pointwise[key]
+
+
+def _moves_own_places(func: Any, leaves: list[Any], tree: Any, tensors: list[int]) -> bool:
+    from torch.utils import _pytree
+
+    def call(changed: int, element: int) -> list[torch.Tensor]:
+        copies = [leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        if changed >= 0:
+            place = torch.unravel_index(torch.tensor(element), copies[changed].shape)
+            copies[changed][place] = 1 + copies[changed][place] if copies[changed].dtype is not torch.bool else True
+        args, kwargs = _pytree.tree_unflatten(copies, tree)
+        torch.manual_seed(0)
+        return tensors_in([func(*args, **kwargs), *copies])
+
+    results = call(-1, 0)
+    for at in tensors:
+        elements = leaves[at].numel()
+        places = max(1, *(out.numel() // elements for out in results))
+        for element in {(elements - 1) * n // (TRIED - 1) for n in range(TRIED)}:
+            moved = zip(results, call(at, element))
+            if any(int((one != other).sum()) > places for one, other in moved):
+                return False
+    return True
 
 
 def kernel_replaced(func: Any) -> bool:
-    """Whether another kernel stands in for PyTorch's own on a device that computes: it need not do what the name says."""
-    dump = torch._C._dispatch_dump(func.name()) if func.namespace == "aten" else ""
-    return any(key != "Meta" for key in re.findall(r"^(\w+) \(inactive\)", dump, re.MULTILINE))
+    """Whether PyTorch's dispatcher has a kernel, or an overload, of an ATen operator that PyTorch was not built with, on a device
+    that computes: it need not do what the name says."""
+    if func.namespace != "aten":
+        return False
+    lines = re.findall(r"^([\w\[\] ()]+): registered at (\S+)", torch._C._dispatch_dump(func.name()), re.MULTILINE)
+    given = [kernel.__module__ or "" for kernel in getattr(func, "py_kernels", {}).values()]
+    return any(not module.startswith("torch.") for module in given) or any(
+        not place.startswith(_sources()) for key, place in lines if "Meta" not in key and not _is_native(place)
+    )
+
+
+@cache
+def _sources() -> str:
+    """The folder of the sources that this PyTorch was built from, as its dispatcher names them; '' of one that does not."""
+    found = re.search(r"^debug: registered at (.*?)build/aten/", torch._C._dispatch_dump("aten::relu"), re.MULTILINE)
+    return found.group(1) if found else ""
+
+
+def _is_native(place: str) -> bool:
+    """Whether a file of PyTorch's own registers it for devices that its build has no kernel for."""
+    return place.startswith(os.path.join(os.path.dirname(torch.__file__), "_"))
 
 
 def recurrent(name: str, args: tuple[Any, ...], out: Any, layer: str) -> Op:

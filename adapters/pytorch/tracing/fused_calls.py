@@ -17,6 +17,9 @@ from .followed_calls import is_followed
 from .records import plain, tensor_record, tensors_in
 from .wrappers import is_jagged, is_wrapper
 
+FUSED = "a fused call"
+"""The reader of the inputs of a call that is recorded as one op."""
+
 
 class FusedCalls(TorchFunctionMode):
     """Lets recurrent layers and attention through as one op each."""
@@ -55,20 +58,16 @@ class FusedCalls(TorchFunctionMode):
 
     def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
         """Let a call on these tensors through and record it, made of its result, as one op; ``compute(*tensors)`` calls."""
-        self.check_memory(tensors)
+        self.recorder.check_memory(tensors, FUSED)
         self.recorder.paused = True
         try:
             out = compute(*tensors)
             made = record(out)
         finally:
             self.recorder.paused = False
+        self.recorder.hold_memory(out)
         self.recorder.add(made)
         return out
-
-    def check_memory(self, tensors: list[torch.Tensor]) -> None:
-        """A call that is recorded as one op is about to read these."""
-        if self.recorder.seal is not None:
-            self.recorder.seal.check(tensors, "a fused call")
 
     def recurrent_call(self, name: str, func: Any, args: tuple[Any, ...]) -> Any:
         """A call of torch._VF.gru and the like; on meta no step is run."""

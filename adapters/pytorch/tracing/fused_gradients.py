@@ -30,7 +30,7 @@ from ....core.records import (
 )
 from ..phases import TrainingRecorder
 from .followed_calls import is_followed, is_transformed
-from .fused_calls import FusedCalls
+from .fused_calls import FUSED, FusedCalls
 from .nodes import is_recomputing
 from .records import tensor_record, tensors_in
 
@@ -60,6 +60,7 @@ class _Opaque(torch.autograd.Function):
             ctx.like = [torch.empty_like(t, device="meta") for t in tensors]
         finally:
             recorder.paused = False
+        recorder.hold_memory(out)
         recorder.add(made)
         ctx.recorder, ctx.made, ctx.at_once = recorder, made, at_once
         ctx.of_weights = [recorder.of_weights([t]) for t in tensors]
@@ -80,6 +81,7 @@ class _Opaque(torch.autograd.Function):
                 found = [torch.zeros_like(t, device=ctx.device) if need else None for t, need in zip(ctx.like, needs)]
         finally:
             recorder.paused = False
+        recorder.hold_memory(found)
         arrived = [gradient is not None for gradient in gradients]
         computed = [need or (ctx.at_once and i < len(ATTENTION) - 1) for i, need in enumerate(needs)]
         for part, tensors in _parts(ctx.made, computed).items():
@@ -185,7 +187,7 @@ class TrainedFusedCalls(FusedCalls):
             self.recorder.paused = False
 
     def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
-        self.check_memory(tensors)
+        self.recorder.check_memory(tensors, FUSED)
         phase = RECOMPUTATION if is_recomputing() else FORWARD
         layer = self.recorder.where()
 

@@ -9,7 +9,8 @@ decisions that a program takes on them are no work of the model.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Callable
 
@@ -22,6 +23,9 @@ VALUES_LEFT_PYTORCH = (
 )
 LEAVING = ("numpy", "tolist", "__array__", "__dlpack__")
 """Methods of tensors by which values leave."""
+BY_ADDRESS = ("data_ptr", "untyped_storage", "storage", "__reduce_ex__")
+"""Methods of tensors by which their memory is found, or saved."""
+PACKAGE = __name__.partition(".")[0]
 MAKING = ("tensor", "as_tensor", "asarray")
 """Functions that make tensors of numbers."""
 NUMBERS = "_reconcile_numbers"
@@ -37,20 +41,44 @@ class Crossings:
 
     def note_left(self, value: Any, layer: str) -> None:
         """The values of a tensor leave in this layer."""
-        if _is_data(value):
+        if is_data(value):
             self.left.append(layer)
 
     def note_lifted(self, value: Any) -> None:
         """A tensor was made of fresh data."""
-        if self.left and _is_data(value):
-            self.back, self.left = self.back + self.left, []
+        if self.left and is_data(value):
+            self.note_returned()
+
+    def note_returned(self) -> None:
+        """Data came back."""
+        self.back, self.left = self.back + self.left, []
 
 
-def _is_data(value: Any) -> bool:
+def is_data(value: Any) -> bool:
     """Whether it is a tensor of several numbers that are no whole ones."""
     if not isinstance(value, torch.Tensor) or value.is_meta or value.numel() < 2:
         return False
     return value.is_floating_point() or value.is_complex()
+
+
+@contextmanager
+def watch_leaving(note: Callable[[Any], None], names: Sequence[str] = LEAVING) -> Iterator[None]:
+    """Within this, ``note(tensor)`` is called where values leave by these methods."""
+
+    def watch(function: Any) -> Any:
+        @functools.wraps(function)
+        def leave_watched(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            if sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] != PACKAGE:
+                note(tensor)
+            return function(tensor, *args, **kwargs)
+
+        return leave_watched
+
+    with ExitStack() as stack:
+        for name in names:
+            if hasattr(torch.Tensor, name):
+                stack.enter_context(wrap_function(torch.Tensor, name, watch))
+        yield
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from .followed_calls import Tangents
 from .fused_calls import FusedCalls
 from .launches import see, unsee
 from .module_path import ModulePath
+from .numpy_crossings import BY_ADDRESS, LEAVING, watch_leaving
 from .records import tensors_in
 from .seal import Seal
 from .threads import record_new_threads
@@ -84,6 +85,8 @@ class Recorder(TorchDispatchMode):
         """Run what is dispatched, and record it."""
         kwargs = kwargs or {}
         if types and any(map(is_wrapper, types)):
+            if self.seal is not None and is_work(func):
+                self.seal.check_wrapped([*args, *kwargs.values()], func)
             return self.meet_wrapped(func, types, args, kwargs)
         if types and any(map(is_fake, types)):
             return self.meet_fake(func, args, kwargs)
@@ -101,7 +104,7 @@ class Recorder(TorchDispatchMode):
         call = self.around if kind else None
         out = func(*args, **kwargs) if call is None else call(func, args, kwargs)
         if seal is not None:
-            seal.keep_call(func, args, kwargs, out, self.paused)
+            out = seal.keep_call(func, args, kwargs, out, self.paused)
         if kind:
             self.skip_call() if self.paused else self.place(DispatchedCall(func, args, kwargs, out))
         return out
@@ -149,8 +152,7 @@ class Recorder(TorchDispatchMode):
             with self:
                 return run()
         out = func(*args, **kwargs)
-        if self.seal is not None:
-            self.seal.hold(tensors_in(out), later=True)
+        self.hold_memory(out)
         if not self.paused:
             self.add(higher_order.record(func, args, out, self.path.current))
         return out
@@ -167,15 +169,27 @@ class Recorder(TorchDispatchMode):
         """Within this, a seal follows a call of the module."""
         has_values = not any(tensor.is_meta for tensor in tensors_in(inputs))
         self.seal = seal if has_values else None
-        if self.seal is not None:
-            self.seal.begin(module, inputs, self.where)
-        yield
-        if self.seal is not None:
-            self.seal.check_state()
+        if self.seal is None:
+            yield
+            return
+        self.seal.begin(module, inputs, self.where)
+        with watch_leaving(self.seal.note_left, LEAVING + BY_ADDRESS):
+            yield
+        self.seal.check_state()
 
     def list_computed_elsewhere(self) -> list[Problem]:
         """What was computed by no operator."""
         return self.computed_elsewhere
+
+    def check_memory(self, tensors: list[torch.Tensor], reader: str) -> None:
+        """A call that is recorded as one op is about to read these."""
+        if self.seal is not None:
+            self.seal.check(tensors, reader)
+
+    def hold_memory(self, out: Any) -> None:
+        """A call that is recorded as one op returned this."""
+        if self.seal is not None:
+            self.seal.hold(tensors_in(out))
 
     def check_result(self, result: Any) -> None:
         """The call returned this."""

@@ -8,8 +8,10 @@ those that are constants of the program; of a program's step, which cannot be ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from numbers import Number
 from typing import Any, NamedTuple
 
 import torch
@@ -19,19 +21,33 @@ from ....core.records import Problem
 from ..module_tensors import tensors_of
 from .dispatched_calls import ATEN
 from .groups import PROCESSES
+from .numpy_crossings import is_data
 from .records import storage_of, tensors_in
-from .tensor_memory import LARGE, digest, leaves_of, parts_of, place_of, plain_tensors, weak_reference
+from .tensor_memory import LARGE, SMALL, digest, leaves_of, parts_of, place_of, plain_tensors, weak_reference
+from .wrappers import is_wrapper
 
 FILL = 0x2D
 """Each byte of memory that was made without values: 0.08 in float16 and near 1e-11 in wider floats, so that a program goes on."""
 ITEM = "aten::_local_scalar_dense"
 """The operator by which a number leaves."""
+COPY = "aten::copy_"
+"""The operator that writes a tensor and reads nothing of it."""
+FROM_FILE = "aten::from_file"
+"""The operator that maps a file."""
 VALUES = ("number", "Tensor", "float", "complex", "Scalar")
 """Types of a schema's arguments that hold values; a whole number elsewhere is a size or an index."""
 CALLED, RETURNED, STATE = "(called)", "(returned)", "(state)"
 """Readers of values that are no operators: the model that is called, who called it, and its next call."""
 COMPUTED = "(outside)"
 """The operator of a problem: what computed a value is none."""
+FEW = 8
+"""Numbers that leave a layer by ``item()`` and that the program may compute with: a second call gives it the same ones again, so
+that it decides alike. Truths, of which a program can only decide, may be any number."""
+TINY = 64
+"""Bytes of memory of which several may look alike without being copies."""
+MASK = "mask"
+"""In place of the dtype of an array of two values."""
+NOTHING: Mapping[str, Sequence[Any]] = {}
 CHANGED_MEMORY = (
     "something else wrote memory that an operator had left, before %s read it: what computed the values is not recorded"
 )
@@ -86,16 +102,26 @@ class Seal:
 
     is_repeated = True  # whether another call on other values tells what was computed
 
-    def __init__(self, memory: bool = True) -> None:
+    def __init__(
+        self,
+        memory: bool = True,
+        replayed: Mapping[str, Sequence[Any]] = NOTHING,
+        seen: frozenset[tuple[int, int]] | set[tuple[int, int]] = frozenset(),
+    ) -> None:
         self.memory = memory and hasattr(torch.Tensor, "untyped_storage")  # PyTorch 2.0
+        self._replayed = {layer: iter(items) for layer, items in replayed.items()}
         self.layer: Callable[[], str] = str  # the layer that runs now
-        self.entries: list[Entry] = []
-        self.numbers: set[Any] = set()  # that the program passed to an operator
-        self.left: list[Any] = []  # numbers that left by item()
+        self.entries: list[Entry] = []  # each value once
+        # what came in at one place, by an entry without its value: how many, their hash in this order, and the last
+        self.sequences: dict[Entry, tuple[int, int, Entry]] = {}
+        self.left: dict[Any, None] = {}  # numbers that left by item()
+        self.items: dict[str, list[Any]] = {}  # all of them by layer, in their order
+        self._entered: set[Any] = set()  # values of entries
+        self.values_left = False  # whether values left as an array or a list, or as more than few numbers
         self.takes_integers = False  # whether inputs hold whole numbers
         self._state: list[torch.Tensor] = []
         self._held: dict[int, Held] = {}  # by storage
-        self._seen: set[tuple[int, int]] = set()  # size and digest of all memory that was held: a copy of it is no work
+        self.seen = set(seen)  # size and digest of all memory that was held: a copy of it is no work
 
     def begin(self, module: torch.nn.Module, inputs: Any, layer: Callable[[], str]) -> None:
         """The state before the call: tensors of the model, in its attributes too, and of its inputs."""
@@ -115,55 +141,98 @@ class Seal:
     def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
         """An operator is about to read these. ``within`` says that it is a part of a call that is recorded whole: nothing of the
         program ran since that began."""
-        for position, name, kinds in _facts(func).values:
+        self.check_numbers(func, args, kwargs)
+        if self.memory and not within:
+            self.check_tensors(func, args, kwargs)
+
+    def check_numbers(self, func: Any, args: Any, kwargs: Any) -> None:
+        """Enter the numbers that an operator is given for values; once values have left, those for sizes and indices, too."""
+        facts = _facts(func)
+        for position, name, kinds in facts.values + (facts.sizes if self.values_left else ()):
             value = args[position] if position < len(args) else kwargs.get(name)
             if value is not None:
                 self._enter_numbers(value, func, kinds)
-        if self.memory and not within:
-            self.check(tensors_in([*args, *kwargs.values()]), func)
 
-    def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> None:
-        """The operator has returned ``out``."""
+    def note_left(self, tensor: Any) -> None:
+        """The values of a tensor leave as an array or a list."""
+        self.values_left |= is_data(tensor)
+
+    def check_tensors(self, func: Any, args: Any, kwargs: Any) -> None:
+        """Check the memory that an operator reads."""
+        overwritten = func._schema.name == COPY and _covers_storage(args[0])
+        self.check(tensors_in([*args[1 if overwritten else 0 :], *kwargs.values()]), func)
+
+    def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> Any:
+        """The operator has returned ``out``. Returns what the program gets: in a replay the numbers that left before."""
         facts = _facts(func)
         if facts.takes_number:
-            self.left.append(out)
+            layer = self.layer()
+            out = next(self._replayed.get(layer, iter(())), out)
+            self.items.setdefault(layer, []).append(out)
+            self.values_left |= len(self.items[layer]) > FEW
+            self.left[out] = None
         if not self.memory:
-            return
+            return out
         tensors = tensors_in(out)
         if facts.makes_empty and not within:
             self._fill(tensors)
         for position, name in facts.written:
             tensors += tensors_in(args[position] if position < len(args) else kwargs.get(name))
+        if facts.takes_storage:  # its memory was there before, and it is looked at by whom it is read
+            return out
         # what other processes send may arrive later
         self.hold(tensors, later=within or func.namespace in PROCESSES)
+        return out
 
     def check(self, tensors: Iterable[torch.Tensor], reader: Any) -> None:
         """Enter those of the tensors that hold what no operator left there."""
         for part, key, storage, place in self._memory_of(tensors):
             held = self._held.get(key)
             found = digest(*place, storage)
-            if held is None:
+            if held is None or held.place[1] != place[1]:  # or it was given back and taken again
                 self._meet(part, key, place[1], found, reader)
                 self._hold(key, storage, place, found, self.layer())
             elif held.digest != found:
-                if held.digest is not None and held.place == place:  # or else it was given back and taken again
+                if held.digest is not None:
                     self._enter(part, held.layer or self.layer(), reader, CHANGED_MEMORY)
                 self._hold(key, storage, place, found, held.layer)
 
     def _meet(self, tensor: torch.Tensor, key: int, size: int, found: int, reader: Any) -> None:
         """Memory is read for the first time that no operator made and that was not there before the call."""
-        if (size, found) not in self._seen:
-            self._enter(tensor, self.layer(), reader, OTHER_MEMORY)
+        seen = (size, found) in self.seen
+        if size and (not seen or size < TINY):
+            self._enter(tensor, self.layer(), reader, OTHER_MEMORY, seen)
 
     def check_result(self, result: Any) -> None:
         """The model returns this."""
         for value in leaves_of(result):
-            if isinstance(value, torch.Tensor):
-                self.check([value], RETURNED)
-            elif getattr(getattr(value, "dtype", None), "kind", "") in ("f", "c", "i", "u"):  # of numpy
-                self.check([torch.as_tensor(value)], RETURNED)
-            else:
-                self._enter_numbers(value, RETURNED, (int, float, complex))
+            self._check_value(value, RETURNED)
+
+    def check_wrapped(self, values: Any, reader: Any) -> None:
+        """Tensors of a class that takes operators apart are about to be read: what they hold and no operator will be given."""
+        for tensor in tensors_in(values) if self.memory else ():
+            if is_wrapper(type(tensor)):
+                for value in leaves_of(list(vars(tensor).values())):
+                    if not isinstance(value, torch.Tensor):
+                        self._check_value(value, reader)
+
+    def _check_value(self, value: Any, reader: Any) -> None:
+        """Enter what a value holds: a tensor, one of a class that takes operators apart, an array, bytes, numbers, a set."""
+        kind = getattr(getattr(value, "dtype", None), "kind", "")
+        if isinstance(value, torch.Tensor):
+            self.check([value], reader)
+            for held in leaves_of(list(vars(value).values())) if is_wrapper(type(value)) else ():
+                self._check_value(held, reader)
+        elif kind and kind in "fciub":  # of numpy
+            self.check([torch.as_tensor(value)], reader)
+        elif (kind and kind != "O") or isinstance(value, (bytes, bytearray, memoryview, array)):
+            held = bytearray(value.tobytes() if kind else value)
+            self.check([torch.frombuffer(held, dtype=torch.uint8)] if held else [], reader)
+        elif kind == "O" or isinstance(value, (set, frozenset)):
+            for each in leaves_of(value.tolist() if kind else sorted(value, key=repr)):
+                self._check_value(each, reader)
+        elif isinstance(value, Number):
+            self._enter_numbers(value, reader, (type(value),))
 
     def hold(self, tensors: Iterable[torch.Tensor], later: bool = False) -> None:
         """An operator left these; ``later`` says that the digest is taken at the next look."""
@@ -184,25 +253,36 @@ class Seal:
         reference = weak_reference(storage) if held is None else held.reference
         self._held[key] = Held(reference, place, found, layer)
         if found is not None:
-            self._seen.add((place[1], found))
+            self.seen.add((place[1], found))
 
-    def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str) -> None:
+    def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str, seen: bool = False) -> None:
+        """``seen`` says that memory like this was there before: it may be a copy, and many of them may be no copies."""
         with _python_dispatch._disable_current_modes(), torch.no_grad():
             elements = tensor.detach().cpu().contiguous().clone()
-        storage = elements.untyped_storage()
+            if elements.numel() <= SMALL and all(element in self.left for element in elements.flatten().tolist()):
+                return
+            kind = MASK if elements.unique().numel() < 3 else str(tensor.dtype)
+        storage = storage_of(elements)[1]
         place = place_of(storage)
-        value = (str(tensor.dtype), place[1], digest(*place, storage))
-        self.entries.append(Entry(layer, name_reader(reader), reason, value))
+        value = (kind, place[1], digest(*place, storage))
+        self._add(Entry(layer, name_reader(reader), reason, value), seen)
 
     def _enter_numbers(self, value: Any, reader: Any, kinds: tuple[type, ...]) -> None:
         if type(value) in kinds:
             known = value if value == value else "nan"
-            if known not in self.numbers:
-                self.numbers.add(known)
-                self.entries.append(Entry(self.layer(), name_reader(reader), OTHER_NUMBER, known))
+            self._add(Entry(self.layer(), name_reader(reader), OTHER_NUMBER, known))
         elif isinstance(value, (list, tuple)):
             for each in value:
                 self._enter_numbers(each, reader, kinds)
+
+    def _add(self, entry: Entry, seen: bool = False) -> None:
+        if entry.value not in self._entered and not seen:
+            self._entered.add(entry.value)
+            self.entries.append(entry)
+        if entry.value not in self.left:
+            place = entry._replace(value=None)
+            number, hashed, _ = self.sequences.get(place, (0, 0, entry))
+            self.sequences[place] = (number + 1, hash((hashed, entry.value)), entry)
 
     def _fill(self, tensors: list[torch.Tensor]) -> None:
         """Give memory that was made without values the same ones in every call."""
@@ -212,35 +292,50 @@ class Seal:
                 torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, 0, (size,), (1,)).fill_(FILL)
 
 
+def _covers_storage(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is all that is in its storage."""
+    key, storage = storage_of(tensor)
+    return key is not None and tensor.is_contiguous() and tensor.numel() * tensor.element_size() == place_of(storage)[1]
+
+
 class Facts(NamedTuple):
     """What the seal has to know of an operator.
 
     Attributes:
         values: The positions and names of arguments that hold numbers, and which types of Python are values there.
+        sizes: The same of whole numbers that are no values.
         written: The positions and names of arguments that it writes.
         takes_number: Whether a number leaves by it.
+        takes_storage: Whether it makes a tensor of memory that is there.
         makes_empty: Whether it makes memory without values.
     """
 
     values: tuple[tuple[int, str, tuple[type, ...]], ...]
+    sizes: tuple[tuple[int, str, tuple[type, ...]], ...]
     written: tuple[tuple[int, str], ...]
     takes_number: bool
+    takes_storage: bool
     makes_empty: bool
 
 
 @cache
 def _facts(func: Any) -> Facts:
-    values, written = [], []
+    values, sizes, written = [], [], []
     for position, argument in enumerate(func._schema.arguments):
         text = str(argument.type)
         if any(kind in text for kind in VALUES):
-            values.append((position, argument.name, (float, complex) if "float" in text else (float, complex, int)))
+            values.append(
+                (position, argument.name, (float, complex) if "float" in text else (float, complex, int, bool))
+            )
+        elif "int" in text.lower():
+            sizes.append((position, argument.name, (int,)))
         declared = argument.alias_info is not None and argument.alias_info.is_write
         # a batch norm does not say that it writes its statistics, and another library's operator need not say anything
         if "Tensor" in text and (declared or argument.name.startswith("running_") or func.namespace not in ATEN):
             written.append((position, argument.name))
     name = func._schema.name
-    return Facts(tuple(values), tuple(written), name == ITEM, "empty" in name)
+    takes_storage = name == FROM_FILE or any("Storage" in str(argument.type) for argument in func._schema.arguments)
+    return Facts(tuple(values), tuple(sizes), tuple(written), name == ITEM, takes_storage, "empty" in name)
 
 
 def name_reader(reader: Any) -> str:

@@ -19,19 +19,17 @@ from ....core.records import CALLED_ONCE, NOT_CALLED_AGAIN, Problem
 from ..module_tensors import tensors_of
 from .groups import is_shared
 from .recorder import Recorder
-from .seal import COMPUTED, OTHER_NUMBER, Entry, Seal
+from .seal import COMPUTED, FEW, OTHER_NUMBER, Entry, Seal
 from .tensor_memory import leaves_of, plain_tensors
 
-SHAKE = 1 - 2**-10
-"""Factor of floating inputs in the second call: small enough that a program takes the same branches, and numbers between 0 and 1
-stay there."""
+SHAKE = 2**-10
+"""How much less floating inputs are in the second call, by half of it to all: so little that a program takes the same branches,
+and numbers between 0 and 1 stay there. Where a dtype has fewer digits it is more."""
 BITS = {"float64": ("int64", 42), "float32": ("int32", 13), "float16": ("int16", 0), "bfloat16": ("int16", 0)}
 """The bit of each dtype that is flipped in weights, near 2**-10 of a value, and the integers by which it is."""
-SAME, SCALED, REORDERED, PERMUTED = "", "scaled", "reordered", "permuted"
-"""What another call is given for inputs. Floating ones are scaled, and reordered where whole numbers came in that may be
-indices; whole ones are permuted, which keeps ids and lengths in their ranges."""
-FEW = 8
-"""Numbers that may leave by ``item()`` and come back changed: arithmetic on so few is a decision of the program, and no layer."""
+SAME, SHAKEN, PERMUTED = "", "shaken", "permuted"
+"""What another call is given for inputs. Floating ones are scaled, and in another order, so that what is rounded or compared
+differs, too; whole ones are permuted, which keeps ids and lengths in their ranges."""
 
 R = TypeVar("R", bound=Recorder)
 
@@ -44,7 +42,7 @@ def record_twice(
 ) -> R:
     """The recorder of ``call(make(), seal, shaken)``, with what other calls show to be computed outside of its operators.
 
-    ``call(module, seal, shaken)`` calls with inputs that are ``SCALED``, ``REORDERED``, ``PERMUTED`` or ``SAME``. One call is
+    ``call(module, seal, shaken)`` calls with inputs that are ``SHAKEN``, ``PERMUTED`` or ``SAME``. One call is
     made where tensors have no values, where other processes take part, and if it shall be ``quick``.
     """
     module = make()
@@ -73,10 +71,11 @@ def _check_entries(
     a fresh one, too.
     """
     arrays = [entry for entry in first.entries if entry.reason != OTHER_NUMBER]
+    items = {layer: left for layer, left in first.items.items() if len([n for n in left if type(n) is not bool]) <= FEW}
 
     def call_again(make: Callable[[], torch.nn.Module], shaken: str) -> Seal | str:
         """The seal of another call, or why that failed."""
-        seal = Seal(bool(arrays))
+        seal = Seal(bool(arrays), items, first.seen)
         try:
             called = make()
             set_random_state(state)
@@ -86,9 +85,9 @@ def _check_entries(
             return f"{type(error).__name__}: {first_line(error)}"
         return seal
 
-    def find(make: Callable[[], torch.nn.Module]) -> list[Entry] | str:
-        """What was computed, or why that cannot be told."""
-        second = call_again(make, REORDERED if any("int" in entry.value[0] for entry in arrays) else SCALED)
+    def find(make: Callable[[], torch.nn.Module]) -> tuple[list[Entry], bool] | str:
+        """What was computed, and whether the program has kept what came in by the first call; or why that cannot be told."""
+        second = call_again(make, SHAKEN)
         if isinstance(second, str):  # the model's code may refuse other inputs
             third = call_again(make, SAME)
             second = second if isinstance(third, str) else third
@@ -98,29 +97,41 @@ def _check_entries(
         if not found and first.takes_integers and _filter_floating(first.entries):
             other = call_again(make, PERMUTED)
             found = [] if isinstance(other, str) else find_computed_from_integers(first, other)
-        return found
+        return found, is_kept(first, second)
 
     found = find(lambda: module)
-    if found:
+    if not isinstance(found, str) and any(found):
         again = find(make)
-        found = again if isinstance(found, str) or not isinstance(again, str) else found
+        found = found if isinstance(again, str) else again
     if isinstance(found, str):
         why = NOT_CALLED_AGAIN + found
         return [Problem(entry.layer, COMPUTED, entry.layer, why) for entry in arrays], [why]
-    return list(dict.fromkeys(entry.problem() for entry in found)), []
+    return list(dict.fromkeys(entry.problem() for entry in found[0])), []
 
 
 def find_computed(first: Seal, second: Seal) -> list[Entry]:
     """The entries of the second call, on other values, that the first does not have: what was computed outside.
 
-    Few numbers that left by item() may come back changed. An entry that the second call lacks was kept by the program from the
-    first, so it depends on no values.
+    Numbers that left by item() may come back. Where as many values came in at one place as in the first call, and more than few,
+    they have to come in the same order, too: those that a program chooses from a few may all be known.
     """
-    left = set(second.left)
-    computed = [entry for entry in _find_changed(first, second) if entry.value not in left]
-    arrays = [entry for entry in computed if entry.reason != OTHER_NUMBER]
-    few = len(computed) - len(arrays) <= FEW and 0 < len(second.left) <= FEW
-    return arrays if few else computed
+    computed = _find_changed(first, second)
+    computed += [
+        entry
+        for place, (number, hashed, entry) in second.sequences.items()
+        if (number, hashed) != first.sequences.get(place, (number, hashed))[:2]
+        and number == first.sequences[place][0] > FEW
+        and not any(other._replace(value=None) == place for other in computed)
+    ]
+    return [entry for entry in computed if entry.value not in second.left]
+
+
+def is_kept(first: Seal, second: Seal) -> bool:
+    """Whether arrays, or more than few numbers, came in by the first call alone: the program has kept what it made of them. If it
+    has in the model, a fresh one tells what they depend on."""
+    made = {entry.value for entry in second.entries}
+    kept = [entry for entry in first.entries if entry.value not in made]
+    return len(kept) > FEW or any(entry.reason != OTHER_NUMBER for entry in kept)
 
 
 def find_computed_from_integers(first: Seal, second: Seal) -> list[Entry]:
@@ -146,11 +157,16 @@ def shake(inputs: list[Any], how: str) -> list[Any]:
     tensors = [tensor for value in leaves_of(inputs) for tensor in plain_tensors(value) if not tensor.is_meta]
     with torch.no_grad():
         for tensor in {id(tensor): tensor for tensor in tensors}.values() if how != SAME else ():
-            if _has_fractions(tensor) and how != PERMUTED:
-                tensor.mul_(SHAKE)
-            if tensor.dtype is not torch.bool and how == (REORDERED if _has_fractions(tensor) else PERMUTED):
-                tensor.copy_(tensor.roll(1))
+            if tensor.dtype is not torch.bool and how == (SHAKEN if _has_fractions(tensor) else PERMUTED):
+                tensor.copy_((tensor * _make_factors(tensor) if how == SHAKEN else tensor).roll(1))
     return inputs
+
+
+def _make_factors(tensor: torch.Tensor) -> torch.Tensor:
+    """A factor for each element, which differ: otherwise what a program normalises would stay as it is."""
+    least = max(SHAKE, 4 * torch.finfo(tensor.dtype).eps)
+    factors = torch.linspace(1 - least, 1 - least / 2, tensor.numel(), device=tensor.device)
+    return factors.reshape(tensor.shape).to(tensor.dtype)
 
 
 @contextmanager

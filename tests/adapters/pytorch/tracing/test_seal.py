@@ -17,8 +17,7 @@ np = pytest.importorskip("numpy")
 import reconcile  # noqa: E402
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing.seal import COMPUTED, Seal  # noqa: E402
-from reconcile.adapters.pytorch.tracing.second_call import FEW  # noqa: E402
+from reconcile.adapters.pytorch.tracing.seal import COMPUTED, FEW, Seal  # noqa: E402
 from reconcile.adapters.pytorch.tracing.tensor_memory import LARGE  # noqa: E402
 from reconcile.core.records import CALLED_ONCE, NOT_CALLED_AGAIN, POINTWISE  # noqa: E402
 from tests.adapters.pytorch.training_models import Model  # noqa: E402
