@@ -86,7 +86,18 @@ class Capture(adapter.Capture):
         return step(model.call(made, positional, named, training=True), self.request.training, self.optimizer)
 
     def trace(self, params: Any) -> Any:
-        """See Capture.trace."""
+        """See Capture.trace. Where values decide how often something runs, the model is made again with them."""
+        from . import model, trace
+
+        taken = self._trace(params)
+        if any(problem.reason in trace.UNREAD for problem in taken.problems) and model.fits_in_memory(
+            self.call(params)
+        ):
+            with model.make_values():
+                taken = self._trace(params)
+        return taken
+
+    def _trace(self, params: Any) -> Any:
         from .trace import trace
 
         made, positional, named = self.made(params)

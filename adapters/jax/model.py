@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import jax
@@ -85,6 +88,29 @@ def without_arrays(value: Any) -> Any:
     return jax.tree.map(abstract, value) if is_tree(value) else value
 
 
+_values_wanted: ContextVar[bool] = ContextVar("_values_wanted", default=False)
+
+
+@contextmanager
+def make_values() -> Iterator[None]:
+    """Within this block models and arguments are made as they are, not on shapes."""
+    before = _values_wanted.set(True)
+    try:
+        yield
+    finally:
+        _values_wanted.reset(before)
+
+
+def fits_in_memory(call: Call) -> bool:
+    """Whether the arrays of a call take at most half of the memory that is free."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError):  # another system
+        return False
+    leaves = (leaf for leaf in jax.tree.leaves(call.arguments) if adapter.is_leaf(leaf))
+    return sum(math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 8) for leaf in leaves) <= free // 2
+
+
 def apart() -> bool:
     """Whether the user, or --ranks, made several devices of the host, so that it matters on which of them an array lies."""
     return FLAG in os.environ.get("XLA_FLAGS", "") and jax.device_count() > 1
@@ -96,7 +122,7 @@ def shape_factory(maker: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(maker)
     def make_on_shapes(*positional: Any, **named: Any) -> Any:
-        if apart():
+        if apart() or _values_wanted.get():
             return maker(*positional, **named)
         results: list[Any] = []
 
@@ -119,7 +145,7 @@ def shape_factory(maker: Callable[..., Any]) -> Callable[..., Any]:
 
 def on_shapes(function: Callable[[], Any]) -> Any:
     """What a function returns, with shapes in the place of arrays where that is possible."""
-    if apart():
+    if apart() or _values_wanted.get():
         return function()
     results: list[Any] = []
 
@@ -160,7 +186,7 @@ def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], trainin
     elif layers.of_nnx(model) is not None:
         made = _nnx(model, give_values, arrays, training)
     elif of_linen(model):
-        made = _linen(model, give_values, arrays)
+        made = _linen(model, give_values, arrays, held)
     elif is_tree(model):
         made = _tree(model, give_values, arrays)
     else:
@@ -256,8 +282,8 @@ def _of_modules(model: Callable[..., Any], arguments: Any, around: Sequence[clos
     return Call(function, (*shapes, list(arrays.values())), "", paths, values=tuple(map(array_or_none, values)))
 
 
-def _linen(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
-    """``apply`` with variables of the shapes that ``init`` makes."""
+def _linen(model: Any, given: Callable[[Any], Any], arrays: Any, held: Any) -> Call:
+    """``apply`` with variables of the shapes that ``init`` makes, and with their values where these are wanted."""
     keys = {name: jax.eval_shape(lambda: jax.random.key(0)) for name in KEYS}
 
     def initial(keys: Any, values: Any) -> Any:
@@ -273,7 +299,13 @@ def _linen(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:
 
     args, kwargs = given(arrays)
     whole = (model, args, kwargs)
-    return Call(function, (trained, rest, keys, arrays), model.name or type(model).__name__, paths_of(trained), whole)
+    values: tuple[Any, ...] = ()
+    if _values_wanted.get() and all(array_or_none(leaf) is not None for leaf in held):
+        own = {name: jax.random.key(0) for name in KEYS}
+        made = dict(jax.jit(initial)(own, held))
+        values = tuple(jax.tree.leaves((made.pop("params", {}), made, own)))
+    name = model.name or type(model).__name__
+    return Call(function, (trained, rest, keys, arrays), name, paths_of(trained), whole, values=values)
 
 
 def _tree(model: Any, given: Callable[[Any], Any], arrays: Any) -> Call:

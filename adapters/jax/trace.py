@@ -23,6 +23,7 @@ LOOP_LENGTH_UNKNOWN = (
     f"how often it runs depends on data that are not at hand, or it is more than {run_counts.MOST:,} times at once"
 )
 BRANCH_DEPENDS_ON_DATA = "which of its branches runs depends on data that are not at hand"
+UNREAD = (LOOP_LENGTH_UNKNOWN, BRANCH_DEPENDS_ON_DATA)
 READ_NOTE = "%d loop counts or branches were read from one call on the example input"
 PROGRAMS_NOT_ENTERED = "it runs programs that this trace does not know how to enter"
 OVER_DEVICES = ("psum", "psum2", "psum_invariant", "unreduced_psum", "pmax", "pmin", "reduce_scatter")
@@ -82,7 +83,7 @@ class Runs(NamedTuple):
         """The runs of what is at this place of the program."""
         return self._replace(path=(*self.path, place))
 
-    def count(self, body: int) -> int | None:
+    def count_of(self, body: int) -> int | None:
         """How often a body of the equation at this path ran, None if that is not known."""
         times = self.counts.get((*self.path, body))
         return None if times is None else times * self.entries
@@ -154,7 +155,7 @@ class Walk:
             self.through(params["jaxpr"], turns, names)
 
     def _while(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
-        inner, trips = run_counts.programs_of(equation), runs.count(run_counts.BODY)
+        inner, trips = run_counts.programs_of(equation), runs.count_of(run_counts.BODY)
         if trips is None:
             if any(map(records.computes, inner)):
                 self._problem(equation, LOOP_LENGTH_UNKNOWN, names)
@@ -181,7 +182,7 @@ class Walk:
 
     def _cond(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         branches = equation.params["branches"]
-        counted = [runs.count(which) for which in range(len(branches))]
+        counted = [runs.count_of(which) for which in range(len(branches))]
         if None not in counted:
             for which, times in enumerate(counted):
                 if times:

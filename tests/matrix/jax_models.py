@@ -211,6 +211,33 @@ def by_values():
     return net, (np.int32(3), jnp.full((5, 6), 8.0), W)
 
 
+class Halves(nnx.Module):
+    """As ``by_values``, with weights that decide."""
+
+    def __init__(self, rngs):
+        self.half = nnx.Param(jnp.eye(6) * 0.5)
+
+    def __call__(self, x):
+        return lax.while_loop(lambda c: c[0, 0] >= 1, lambda c: c @ self.half[...], x)
+
+
+def halves_of_nnx():
+    return Halves(nnx.Rngs(0)), jnp.full((5, 6), 8.0)
+
+
+class LinenHalves(linen.Module):
+    """The same."""
+
+    @linen.compact
+    def __call__(self, x):
+        half = self.param("half", lambda key: jnp.eye(6) * 0.5)
+        return lax.while_loop(lambda c: c[0, 0] >= 1, lambda c: c @ half, x)
+
+
+def halves_of_linen():
+    return LinenHalves(), jnp.full((5, 6), 8.0)
+
+
 def as_a_mutable_array_says():
     """No equation hands on what was written there."""
 

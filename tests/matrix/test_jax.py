@@ -213,6 +213,13 @@ def test_a_run(tmp_path: Path) -> None:
     assert trace["versions"]["flax"] == "0.12.8"
 
 
+@pytest.mark.parametrize("name", ["halves_of_nnx", "halves_of_linen"])
+def test_weights_that_decide_are_made(name: str, tmp_path: Path) -> None:
+    """4 turns from 8 to below 1; the model is made on shapes first."""
+    (trace,) = report_in(tmp_path, "--jax", f"jax_models:{name}")["traces"]
+    assert trace["totals"]["matmul"] == 4 * 2 * ONE
+
+
 LOWERED, COMPILED = "xla@lowered", "xla@compiled"
 STEP = 2 * 96 * (96 + 64)
 """FLOPs of one step of ``recurrent``: the products of a state of 96 and an input of 64 with their weights."""

@@ -144,6 +144,30 @@ def looped(rng: Any, shape: Shape) -> Block | None:
 
 
 @make
+def nested(rng: Any, shape: Shape) -> Block | None:
+    """A loop whose turns have a loop of their own, as often as the turn says, or a branch, in every other turn. How many turns
+    there are is known, or a value says it; forward only where there is a while loop."""
+    width, turns, first, known = shape[-1], rng.randint(1, 3), rng.randint(0, 2), rng.random() < 0.5
+    branches = rng.random() < 0.4
+
+    def run(w: Any, x: Any) -> Any:
+        last = turns if known else turns + (x != x).sum(dtype="int32")
+
+        def turn(i: Any, v: Any) -> Any:
+            if branches:
+                return lax.cond((i + first) % 2 == 0, lambda u: u @ w[0], lambda u: u, v)
+            return lax.fori_loop(0, i + first, lambda _, u: u @ w[0], v)
+
+        return lax.fori_loop(0, last, turn, x)
+
+    times = sum((i + first) % 2 == 0 if branches else i + first for i in range(turns))
+    macs = prod(shape) * width * times
+    form = lambda n, t: product(macs, n or t, t)  # noqa: E731
+    name = f"nested_{times}{'_cond' if branches else ''}"
+    return Block(name, Part(run, (width, width)), shape, form, True, steps=branches and known)
+
+
+@make
 def pointwise(rng: Any, shape: Shape) -> Block | None:
     kind = rng.choice(["relu", "tanh", "gelu", "softmax"])
     return Block(kind, Part(lambda w, x: getattr(jax.nn, kind)(x)), shape, free)
