@@ -27,14 +27,10 @@ class FitStep(Run):
 
     peak: int | None = None
 
-    def flops(self) -> dict[str, int]:
-        """As ``Step.flops``."""
-        return flops_of(self.result)
-
     def metrics(self, seconds: float | None = None) -> dict[str, float]:
         """As ``Step.metrics``: the step was traced and not timed, so there is no utilisation without the ``seconds`` that you
         measured."""
-        flops = self.flops()
+        flops = flops_of(self.result)
         if seconds is None:
             return dict(flops)
         return {**flops, "seconds": seconds, **(utilisation(flops, seconds, self.peak) if self.peak else {})}
@@ -94,4 +90,5 @@ class FitTrainingRun(TrainingRun):
             self._withheld = kind.reason = STEP_NOT_TRACED % text_of(error).rstrip(".")
             return
         collected = collect_step(self.framework.name, self._name or type(model).__name__, trace, ())
-        self._note_count(kind, FitStep(workflow.run(self._request, take=lambda *_: collected), self._peak))
+        run = FitStep(workflow.run(self._request, take=lambda *_: collected), self._peak)
+        self._note_count(kind, run, lambda: flops_of(run.result))

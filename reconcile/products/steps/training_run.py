@@ -30,8 +30,6 @@ from .count import Step, count, framework_of
 if TYPE_CHECKING:
     import pandas
 
-    from .keras_fit import FitStep
-
 KIND_NEVER_COUNTED = (
     "steps of one kind ran %s times and none of them was counted yet: the kind showed only after the step had begun."
 )
@@ -233,12 +231,12 @@ class TrainingRun:
         known.calls += 1
         kind.calls += 1
         if batch.step is not None:
-            self._note_count(kind, batch.step)
+            self._note_count(kind, batch.step, batch.step.flops)
 
-    def _note_count(self, kind: Kind, step: Step | FitStep) -> None:
-        self.last = step
+    def _note_count(self, kind: Kind, found: Found, flops: Callable[[], dict[str, int]]) -> None:
+        self.last = found
         try:
-            metrics = step.flops()
+            metrics = flops()
         except NotInResult as error:
             self._withheld = kind.reason = str(error)
             return
