@@ -261,7 +261,8 @@ class Seal:
             elements = tensor.detach().cpu().contiguous().clone()
             if elements.numel() <= SMALL and all(element in self.left for element in elements.flatten().tolist()):
                 return
-            kind = MASK if elements.unique().numel() < 3 else str(tensor.dtype)
+            few = elements.numel() <= LARGE and elements.unique().numel() < 3
+            kind = MASK if few else str(tensor.dtype)
         storage = storage_of(elements)[1]
         place = place_of(storage)
         value = (kind, place[1], digest(*place, storage))
