@@ -18,10 +18,11 @@ _WINDOWS = "jax/_src/lax/windowed_reductions.py"
 
 def _windows(op: Op) -> tuple[int, int]:
     """(elements read, windows that read any) of a reduction."""
+    wide, small = shape(op), out_shape(op)
     names = ("window_dimensions", "window_strides", "window_dilation", "base_dilation")
     taps, strides, dilation, spread = (ints(op, name) for name in names)
     before = [low for low, _ in attr(op, "padding")]
-    sides = zip(shape(op), out_shape(op), taps, strides, before, dilation, spread, strict=True)
+    sides = zip(wide, small, taps, strides, before, dilation, spread, strict=True)
     return pooling.clipped_reads(1, [pooling.Axis(*side) for side in sides])
 
 

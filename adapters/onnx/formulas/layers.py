@@ -80,16 +80,18 @@ def _avg_pool(op: Op) -> Work:
 
 def _windows(op: Op) -> tuple[int, int]:
     """(elements read, windows that read any) of a pool (B, C, *in) -> (B, C, *out); lists that are not given have defaults."""
-    taps, ones = ints(op, "kernel_shape"), [1] * len(ints(op, "kernel_shape"))
+    wide, small = shape(op), out_shape(op)
+    taps = ints(op, "kernel_shape")
+    ones = [1] * len(taps)
     strides, dilations = op.attrs.get("strides") or ones, op.attrs.get("dilations") or ones
-    sides = list(zip(shape(op)[2:], out_shape(op)[2:], taps, strides, dilations, strict=True))
+    sides = list(zip(wide[2:], small[2:], taps, strides, dilations, strict=True))
     kind = op.attrs.get("auto_pad") or "NOTSET"
     if kind.startswith("SAME"):  # SAME_LOWER is SAME_UPPER seen in a mirror, and reads as many
         before = [pooling.same_padding(*side) // 2 for side in sides]
     else:  # pads: what comes before each axis, then what comes after each
         before = list(op.attrs.get("pads", ()) if kind == "NOTSET" else ())[: len(taps)] or [0] * len(taps)
     axes = [pooling.Axis(*side[:4], edge, side[4]) for side, edge in zip(sides, before, strict=True)]
-    return pooling.clipped_reads(prod(shape(op)[:2]), axes)
+    return pooling.clipped_reads(prod(wide[:2]), axes)
 
 
 @formula("onnx.GlobalAveragePool", source=f"the mean of every channel: {_SPEC}/onnx__GlobalAveragePool.html")
