@@ -55,7 +55,7 @@ def read_model(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Mo
     inputs = match_inputs(where, [_wanted_input(value) for value in values], given)
     for value, known in zip(values, inputs):  # noqa: B905
         del value.type.tensor_type.shape.dim[:]
-        for size in known.shape:
+        for size in known.shape or ():
             value.type.tensor_type.shape.dim.add().dim_value = size
     del proto.graph.value_info[:]  # these were inferred for other inputs
     for value in proto.graph.output:

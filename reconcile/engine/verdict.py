@@ -203,9 +203,10 @@ def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterV
         first, more = trace.unknown[0], len(trace.unknown) - 1
         rest = f" and {number(more)} more" if more else ""
         if first.op.startswith("("):  # it is no op: something that was not seen
+            where = f"at layer {first.layer}, " if first.layer else ""
             return Withheld(
                 trace.framework,
-                first.reason + (f" (and {number(more)} more like it)" if more else ""),
+                where + first.reason + (f" (and {number(more)} more like it)" if more else ""),
                 "Change that and run again.",
             )
         where = f" at layer {first.layer}" if first.layer else ""

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-from ....core.message import first_line
 from ....core.records import Problem
 from ..tracing.groups import is_shared
 from ..tracing.records import storage_of
-from ..tracing.seal import CALLED, CHANGED_MEMORY, COMPUTED, FEW, ITEM, STATE, Entry, Seal, name_reader
-
-if TYPE_CHECKING:
-    from .recorder import StepRecorder
-
-NOT_LOOKED_AT = "nothing shows that operators alone wrote the step's memory, which cannot be read: %s"
+from ..tracing.seal import CALLED, CHANGED_MEMORY, COMPUTED, FEW, ITEM, STATE, Entry, Seal, name_reader, never_raise
 
 
 class StepSeal(Seal):
@@ -27,28 +21,30 @@ class StepSeal(Seal):
 
     is_repeated = False
 
-    def __init__(self, recorder: StepRecorder) -> None:
+    def __init__(self, recorder: Any) -> None:  # a StepRecorder, whose file imports this one
         super().__init__(memory=not is_shared())
         self.recorder, self.layer, self.crossings = recorder, recorder.where, recorder.crossings
         self._loaded: set[int] = set()  # storages of the program's data
         self._taken = Counter[int]()  # numbers that left by item(), by storage
         self._numbers: set[Any] = set()  # that came in after values left
-        self._failed = ""
 
     def hold_inputs(self, tensors: list[torch.Tensor]) -> None:
         """A model is called with these."""
         self.check(tensors, CALLED)
 
+    @never_raise
     def note_left(self, tensor: Any) -> None:
         """See Seal. The program may compute with its own data as it likes, but not within a model."""
         if isinstance(tensor, torch.Tensor) and (not self.memory or self.recorder.is_within or self._is_made(tensor)):
             self.crossings.note_left(tensor, self.layer())
 
+    @never_raise
     def note_address(self, tensor: Any) -> None:
         """The memory of a tensor is asked for. That of weights is, where a program saves them."""
         if isinstance(tensor, torch.Tensor) and self.memory and not self.recorder.is_weight(storage_of(tensor)[0]):
             self.note_left(tensor)
 
+    @never_raise
     def check_end(self, module: torch.nn.Module) -> None:
         """The step is over: its weights and their gradients."""
         state = [*module.parameters(), *module.buffers()]
@@ -56,40 +52,23 @@ class StepSeal(Seal):
 
     def problems(self) -> list[Problem]:
         """What was computed outside, or why that cannot be told."""
-        if self._failed:
-            return [Problem("", COMPUTED, "", self._failed)]
+        if self.failed:
+            return [Problem("", COMPUTED, "", self.failed)]
         return list(dict.fromkeys(entry.problem() for entry in self.entries))
 
+    @never_raise
     def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
         """See Seal."""
         if within:
             return
-        try:
-            if func._schema.name == ITEM and self._is_made(args[0]):
-                key, _ = storage_of(args[0])
-                self._taken[key] += 1
-                if self._taken[key] == FEW + 1:
-                    self.crossings.left.append(self.layer())
-            if self.crossings.left and not self.recorder.is_stepping:
-                self.check_numbers(func, args, kwargs)
-            self.check_tensors(func, args, kwargs)
-        except Exception as error:
-            self._fail(error)
-
-    def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> Any:
-        """See Seal."""
-        try:
-            return super().keep_call(func, args, kwargs, out, within)
-        except Exception as error:
-            self._fail(error)
-            return out
-
-    def check(self, tensors: Any, reader: Any) -> None:
-        """See Seal."""
-        try:
-            super().check(tensors, reader)
-        except Exception as error:
-            self._fail(error)
+        if func._schema.name == ITEM and self._is_made(args[0]):
+            key, _ = storage_of(args[0])
+            self._taken[key] += 1
+            if self._taken[key] == FEW + 1:
+                self.crossings.left.append(self.layer())
+        if self.crossings.left and not self.recorder.is_stepping:
+            self.check_numbers(func, args, kwargs)
+        self.check_tensors(func, args, kwargs)
 
     def check_wrapped(self, values: Any, reader: Any) -> None:
         """See Seal: there is no other call."""
@@ -118,7 +97,7 @@ class StepSeal(Seal):
             self.crossings.note_lifted(tensor)
 
     def _add(self, entry: Entry, seen: bool = False) -> None:
-        if isinstance(entry.value, (float, complex)) and entry.value not in self.left:
+        if isinstance(entry.value, (float, complex)) and (type(entry.value), entry.value) not in self.left:
             self._add_number(entry.value)
 
     def _add_number(self, value: Any) -> None:
@@ -128,6 +107,3 @@ class StepSeal(Seal):
 
     def _fill(self, tensors: list[torch.Tensor]) -> None:
         """See Seal: there is no other call."""
-
-    def _fail(self, error: Exception) -> None:
-        self.memory, self._failed = False, NOT_LOOKED_AT % f"{type(error).__name__}: {first_line(error)}"

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from contextlib import suppress
+from functools import cache, wraps
 from numbers import Number
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils import _python_dispatch
 
+from ....core.message import first_line
 from ....core.records import Problem
 from ..module_tensors import tensors_of
 from .dispatched_calls import ATEN
@@ -45,9 +47,12 @@ FEW = 8
 that it decides alike. Truths, of which a program can only decide, may be any number."""
 TINY = 64
 """Bytes of memory of which several may look alike without being copies."""
+COPIED = (torch.float32, torch.float64, torch.int64)
+"""The dtypes of tensors whose elements are looked for in a list that a model returns."""
 MASK = "mask"
 """In place of the dtype of an array of two values."""
 NOTHING: Mapping[str, Sequence[Any]] = {}
+NOT_LOOKED_AT = "nothing shows that operators alone wrote the memory, which cannot be read: %s"
 CHANGED_MEMORY = (
     "something else wrote memory that an operator had left, before %s read it: what computed the values is not recorded"
 )
@@ -69,12 +74,14 @@ class Entry(NamedTuple):
         reader: The operator that read it first.
         reason: What to say of it if it was computed, with a place for the reader.
         value: A number, or the digest of an array's elements.
+        after_left: Whether values had left before.
     """
 
     layer: str
     reader: str
     reason: str
     value: Any
+    after_left: bool = False
 
     def problem(self) -> Problem:
         """What withholds the number if the value was computed."""
@@ -97,6 +104,20 @@ class Held(NamedTuple):
     layer: str
 
 
+def never_raise(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a seal that ends the seal where it fails, and not the program."""
+
+    @wraps(method)
+    def call(seal: Seal, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(seal, *args, **kwargs)
+        except Exception as error:  # whatever a tensor of a class or a dtype of its own does
+            seal.memory, seal.failed = False, NOT_LOOKED_AT % f"{type(error).__name__}: {first_line(error)}"
+            return None
+
+    return call
+
+
 class Seal:
     """What the operators of one call left in memory, and what came in otherwise; without ``memory``, numbers alone."""
 
@@ -114,15 +135,19 @@ class Seal:
         self.entries: list[Entry] = []  # each value once
         # what came in at one place, by an entry without its value: how many, their hash in this order, and the last
         self.sequences: dict[Entry, tuple[int, int, Entry]] = {}
-        self.left: dict[Any, None] = {}  # numbers that left by item()
+        self.left: set[tuple[type, Any]] = set()  # numbers that left by item()
         self.items: dict[str, list[Any]] = {}  # all of them by layer, in their order
         self._entered: set[Any] = set()  # values of entries
         self.values_left = False  # whether values left as an array or a list, or as more than few numbers
         self.takes_integers = False  # whether inputs hold whole numbers
         self._state: list[torch.Tensor] = []
         self._held: dict[int, Held] = {}  # by storage
+        self.failed = ""  # why the memory could not be looked at to the end
+        self._at: dict[tuple[int, int], set[int]] = {}  # storages by place
+        self.foreign: set[tuple[int, int]] = set()  # the same of memory that no operator left
         self.seen = set(seen)  # size and digest of all memory that was held: a copy of it is no work
 
+    @never_raise
     def begin(self, module: torch.nn.Module, inputs: Any, layer: Callable[[], str]) -> None:
         """The state before the call: tensors of the model, in its attributes too, and of its inputs."""
         self.layer = layer
@@ -133,11 +158,13 @@ class Seal:
         self._state = [tensor for value in values for tensor in plain_tensors(value)] + given
         self.hold(self._state)
 
+    @never_raise
     def check_state(self) -> None:
         """The call is over: what the next one finds."""
         self.check(self._state, STATE)
         self.check([tensor.grad for tensor in self._state if tensor.is_leaf and tensor.grad is not None], STATE)
 
+    @never_raise
     def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
         """An operator is about to read these. ``within`` says that it is a part of a call that is recorded whole: nothing of the
         program ran since that began."""
@@ -164,36 +191,42 @@ class Seal:
 
     def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> Any:
         """The operator has returned ``out``. Returns what the program gets: in a replay the numbers that left before."""
-        facts = _facts(func)
-        if facts.takes_number:
+        if _facts(func).takes_number:
             layer = self.layer()
             out = next(self._replayed.get(layer, iter(())), out)
             self.items.setdefault(layer, []).append(out)
             self.values_left |= len(self.items[layer]) > FEW
-            self.left[out] = None
-        if not self.memory:
-            return out
+            self.left.add((type(out), out))
+        if self.memory:
+            self._keep_memory(func, args, kwargs, out, within)
+        return out
+
+    @never_raise
+    def _keep_memory(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> None:
+        facts = _facts(func)
         tensors = tensors_in(out)
         if facts.makes_empty and not within:
             self._fill(tensors)
         for position, name in facts.written:
             tensors += tensors_in(args[position] if position < len(args) else kwargs.get(name))
         if facts.takes_storage:  # its memory was there before, and it is looked at by whom it is read
-            return out
+            return
         # what other processes send may arrive later
         self.hold(tensors, later=within or func.namespace in PROCESSES)
-        return out
 
+    @never_raise
     def check(self, tensors: Iterable[torch.Tensor], reader: Any) -> None:
         """Enter those of the tensors that hold what no operator left there."""
         for part, key, storage, place in self._memory_of(tensors):
             held = self._held.get(key)
             found = digest(*place, storage)
             if held is None or held.place[1] != place[1]:  # or it was given back and taken again
+                self.foreign.add((place[1], found))
                 self._meet(part, key, place[1], found, reader)
                 self._hold(key, storage, place, found, self.layer())
             elif held.digest != found:
                 if held.digest is not None:
+                    self.foreign.add((place[1], found))
                     self._enter(part, held.layer or self.layer(), reader, CHANGED_MEMORY)
                 self._hold(key, storage, place, found, held.layer)
 
@@ -203,11 +236,35 @@ class Seal:
         if size and (not seen or size < TINY):
             self._enter(tensor, self.layer(), reader, OTHER_MEMORY, seen)
 
+    @never_raise
     def check_result(self, result: Any) -> None:
         """The model returns this."""
-        for value in leaves_of(result):
-            self._check_value(value, RETURNED)
+        leaves = leaves_of(result)
+        numbers = [value for value in leaves if type(value) in (int, float)]
+        copied = len(numbers) > FEW and any(self._is_copy(numbers, dtype) for dtype in COPIED)
+        for value in leaves:
+            if not (copied and type(value) in (int, float)):
+                self._check_value(value, RETURNED)
 
+    def _is_copy(self, numbers: list[Any], dtype: torch.dtype) -> bool:
+        """Whether they are what was in memory."""
+        with _python_dispatch._disable_current_modes(), suppress(RuntimeError):
+            storage = torch.tensor(numbers, dtype=dtype).untyped_storage()
+            return (storage.nbytes(), digest(*place_of(storage), storage)) in self.seen
+        return False
+
+    def _is_view(self, tensor: torch.Tensor) -> bool:
+        """Whether its memory is a part of some that an operator left, which is looked at as a whole."""
+        address, size = place_of(storage_of(tensor)[1])
+        return any(
+            held.place != (address, size)
+            and held.place[0] <= address
+            and address + size <= sum(held.place)
+            and held.reference.expired() is False
+            for held in self._held.values()
+        )
+
+    @never_raise
     def check_wrapped(self, values: Any, reader: Any) -> None:
         """Tensors of a class that takes operators apart are about to be read: what they hold and no operator will be given."""
         for tensor in tensors_in(values) if self.memory else ():
@@ -224,7 +281,8 @@ class Seal:
             for held in leaves_of(list(vars(value).values())) if is_wrapper(type(value)) else ():
                 self._check_value(held, reader)
         elif kind and kind in "fciub":  # of numpy
-            self.check([torch.as_tensor(value)], reader)
+            array_ = torch.as_tensor(value)
+            self.check([] if self._is_view(array_) else [array_], reader)
         elif (kind and kind != "O") or isinstance(value, (bytes, bytearray, memoryview, array)):
             held = bytearray(value.tobytes() if kind else value)
             self.check([torch.frombuffer(held, dtype=torch.uint8)] if held else [], reader)
@@ -234,6 +292,7 @@ class Seal:
         elif isinstance(value, Number):
             self._enter_numbers(value, reader, (type(value),))
 
+    @never_raise
     def hold(self, tensors: Iterable[torch.Tensor], later: bool = False) -> None:
         """An operator left these; ``later`` says that the digest is taken at the next look."""
         layer = self.layer()
@@ -254,19 +313,27 @@ class Seal:
         self._held[key] = Held(reference, place, found, layer)
         if found is not None:
             self.seen.add((place[1], found))
+            aliases = self._at.setdefault(place, set())
+            aliases.add(key)
+            for other in aliases:  # arrays and capsules have storages of their own at the same address
+                if self._held[other].place == place:
+                    self._held[other] = self._held[other]._replace(digest=found)
 
     def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str, seen: bool = False) -> None:
         """``seen`` says that memory like this was there before: it may be a copy, and many of them may be no copies."""
         with _python_dispatch._disable_current_modes(), torch.no_grad():
-            elements = tensor.detach().cpu().contiguous().clone()
-            if elements.numel() <= SMALL and all(element in self.left for element in elements.flatten().tolist()):
-                return
-            few = elements.numel() <= LARGE and elements.unique().numel() < 3
-            kind = MASK if few else str(tensor.dtype)
+            elements = tensor.detach().cpu().resolve_conj().contiguous().clone()
+            kind = str(tensor.dtype)
+            with suppress(RuntimeError):  # of a dtype whose elements cannot be listed or sorted
+                small = elements.numel() <= SMALL
+                if small and all((type(each), each) in self.left for each in elements.flatten().tolist()):
+                    return
+                if elements.numel() <= LARGE and elements.unique().numel() < 3:
+                    kind = MASK
         storage = storage_of(elements)[1]
         place = place_of(storage)
         value = (kind, place[1], digest(*place, storage))
-        self._add(Entry(layer, name_reader(reader), reason, value), seen)
+        self._add(Entry(layer, name_reader(reader), reason, value, self.values_left), seen)
 
     def _enter_numbers(self, value: Any, reader: Any, kinds: tuple[type, ...]) -> None:
         if type(value) in kinds:
@@ -280,8 +347,8 @@ class Seal:
         if entry.value not in self._entered and not seen:
             self._entered.add(entry.value)
             self.entries.append(entry)
-        if entry.value not in self.left:
-            place = entry._replace(value=None)
+        if (type(entry.value), entry.value) not in self.left:
+            place = entry._replace(value=None, after_left=False)
             number, hashed, _ = self.sequences.get(place, (0, 0, entry))
             self.sequences[place] = (number + 1, hash((hashed, entry.value)), entry)
 

@@ -27,9 +27,13 @@ SHAKE = 2**-10
 and numbers between 0 and 1 stay there. Where a dtype has fewer digits it is more."""
 BITS = {"float64": ("int64", 42), "float32": ("int32", 13), "float16": ("int16", 0), "bfloat16": ("int16", 0)}
 """The bit of each dtype that is flipped in weights, near 2**-10 of a value, and the integers by which it is."""
-SAME, SHAKEN, PERMUTED = "", "shaken", "permuted"
+SAME, SHAKEN, SCALED, PERMUTED = "", "shaken", "scaled", "permuted"
 """What another call is given for inputs. Floating ones are scaled, and in another order, so that what is rounded or compared
 differs, too; whole ones are permuted, which keeps ids and lengths in their ranges."""
+KEPT_VALUES = (
+    "a tensor that no operator made came in at %s after values had left PyTorch, and the program keeps it outside of the model: "
+    "nothing shows that it is a constant"
+)
 
 R = TypeVar("R", bound=Recorder)
 
@@ -42,7 +46,7 @@ def record_twice(
 ) -> R:
     """The recorder of ``call(make(), seal, shaken)``, with what other calls show to be computed outside of its operators.
 
-    ``call(module, seal, shaken)`` calls with inputs that are ``SHAKEN``, ``PERMUTED`` or ``SAME``. One call is
+    ``call(module, seal, shaken)`` calls with inputs that are ``SHAKEN``, ``SCALED``, ``PERMUTED`` or ``SAME``. One call is
     made where tensors have no values, where other processes take part, and if it shall be ``quick``.
     """
     module = make()
@@ -52,7 +56,9 @@ def record_twice(
         return recorder
     state, seal = random_state(), Seal()
     recorder = call(module, seal, SAME)
-    if seal.entries:
+    if seal.failed:
+        recorder.computed_elsewhere = [Problem("", COMPUTED, "", seal.failed)]
+    elif seal.entries:
         recorder.computed_elsewhere, notes = _check_entries(seal, state, module, make, call)
         recorder.remarks += notes
     return recorder
@@ -75,21 +81,23 @@ def _check_entries(
 
     def call_again(make: Callable[[], torch.nn.Module], shaken: str) -> Seal | str:
         """The seal of another call, or why that failed."""
-        seal = Seal(bool(arrays), items, first.seen)
+        seal = Seal(bool(arrays), items, first.seen - first.foreign)
         try:
             called = make()
             set_random_state(state)
             with other_weights(called):
                 call(called, seal, shaken)
+            if seal.failed:
+                return seal.failed
         except Exception as error:  # whatever the model's code does
             return f"{type(error).__name__}: {first_line(error)}"
         return seal
 
-    def find(make: Callable[[], torch.nn.Module]) -> tuple[list[Entry], bool] | str:
-        """What was computed, and whether the program has kept what came in by the first call; or why that cannot be told."""
+    def find(make: Callable[[], torch.nn.Module]) -> tuple[list[Entry], list[Entry]] | str:
+        """What was computed, and what came in by the first call alone; or why that cannot be told."""
         second = call_again(make, SHAKEN)
-        if isinstance(second, str):  # the model's code may refuse other inputs
-            third = call_again(make, SAME)
+        if isinstance(second, str):  # the model's code may refuse inputs in another order
+            third = call_again(make, SCALED)
             second = second if isinstance(third, str) else third
         if isinstance(second, str):
             return second
@@ -97,7 +105,7 @@ def _check_entries(
         if not found and first.takes_integers and _filter_floating(first.entries):
             other = call_again(make, PERMUTED)
             found = [] if isinstance(other, str) else find_computed_from_integers(first, other)
-        return found, is_kept(first, second)
+        return found, find_kept(first, second)
 
     found = find(lambda: module)
     if not isinstance(found, str) and any(found):
@@ -106,7 +114,8 @@ def _check_entries(
     if isinstance(found, str):
         why = NOT_CALLED_AGAIN + found
         return [Problem(entry.layer, COMPUTED, entry.layer, why) for entry in arrays], [why]
-    return list(dict.fromkeys(entry.problem() for entry in found[0])), []
+    kept = [entry._replace(reason=KEPT_VALUES) for entry in found[1] if entry.after_left and entry in arrays]
+    return list(dict.fromkeys(entry.problem() for entry in found[0] or kept)), []
 
 
 def find_computed(first: Seal, second: Seal) -> list[Entry]:
@@ -121,17 +130,18 @@ def find_computed(first: Seal, second: Seal) -> list[Entry]:
         for place, (number, hashed, entry) in second.sequences.items()
         if (number, hashed) != first.sequences.get(place, (number, hashed))[:2]
         and number == first.sequences[place][0] > FEW
-        and not any(other._replace(value=None) == place for other in computed)
+        and not any(other._replace(value=None, after_left=False) == place for other in computed)
     ]
-    return [entry for entry in computed if entry.value not in second.left]
+    return [entry for entry in computed if (type(entry.value), entry.value) not in second.left]
 
 
-def is_kept(first: Seal, second: Seal) -> bool:
-    """Whether arrays, or more than few numbers, came in by the first call alone: the program has kept what it made of them. If it
-    has in the model, a fresh one tells what they depend on."""
-    made = {entry.value for entry in second.entries}
-    kept = [entry for entry in first.entries if entry.value not in made]
-    return len(kept) > FEW or any(entry.reason != OTHER_NUMBER for entry in kept)
+def find_kept(first: Seal, second: Seal) -> list[Entry]:
+    """The arrays that came in by the first call alone, and its numbers if they are more than few: the program has kept what it
+    made of them. If it has in the model, a fresh one tells what they depend on."""
+    made = {(entry.reader, entry.value) for entry in second.entries}
+    kept = [entry for entry in first.entries if (entry.reader, entry.value) not in made]
+    arrays = [entry for entry in kept if entry.reason != OTHER_NUMBER]
+    return kept if len(kept) - len(arrays) > FEW else arrays
 
 
 def find_computed_from_integers(first: Seal, second: Seal) -> list[Entry]:
@@ -156,17 +166,22 @@ def shake(inputs: list[Any], how: str) -> list[Any]:
     """The inputs, whose tensors have got other values in place."""
     tensors = [tensor for value in leaves_of(inputs) for tensor in plain_tensors(value) if not tensor.is_meta]
     with torch.no_grad():
-        for tensor in {id(tensor): tensor for tensor in tensors}.values() if how != SAME else ():
+        for tensor in {id(tensor): tensor for tensor in tensors}.values():
+            if _has_fractions(tensor) and how in (SHAKEN, SCALED):
+                tensor.copy_(_scale(tensor, how == SHAKEN))
             if tensor.dtype is not torch.bool and how == (SHAKEN if _has_fractions(tensor) else PERMUTED):
-                tensor.copy_((tensor * _make_factors(tensor) if how == SHAKEN else tensor).roll(1))
+                tensor.copy_(tensor.roll(1))
     return inputs
 
 
-def _make_factors(tensor: torch.Tensor) -> torch.Tensor:
-    """A factor for each element, which differ: otherwise what a program normalises would stay as it is."""
+def _scale(tensor: torch.Tensor, each: bool) -> torch.Tensor:
+    """A little less of a tensor, of ``each`` element by another factor: otherwise what a program normalises would stay as it is.
+    Zeros and other tensors of one value become a ramp."""
     least = max(SHAKE, 4 * torch.finfo(tensor.dtype).eps)
-    factors = torch.linspace(1 - least, 1 - least / 2, tensor.numel(), device=tensor.device)
-    return factors.reshape(tensor.shape).to(tensor.dtype)
+    if not each:
+        return tensor * (1 - least)
+    ramp = torch.linspace(least / 2, least, tensor.numel(), device=tensor.device).reshape(tensor.shape).to(tensor.dtype)
+    return ramp if not tensor.count_nonzero() else tensor * (1 - ramp)
 
 
 @contextmanager

@@ -53,6 +53,7 @@ _MOVES = {
     log_normal geometric cauchy random multinomial poisson binomial _standard_gamma _sample_dirichlet""",
     "reads a property or checks it; no arithmetic": """
     size sym_size sym_numel sym_stride sym_storage_offset stride numel dim is_floating_point is_complex is_nonzero is_same_size
+    is_pinned
     _has_same_storage_numel _fused_sdp_choice _local_scalar_dense item _assert_async _assert_scalar _assert_tensor_metadata
     _shape_as_tensor _has_compatible_shallow_copy_type _nnpack_available ScalarImplicit IntImplicit FloatImplicit Int Float Bool
     result_type promote_types can_cast _nested_tensor_from_mask_left_aligned _nested_tensor_size""",

@@ -17,6 +17,7 @@ np = pytest.importorskip("numpy")
 import reconcile  # noqa: E402
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
+from reconcile.adapters.pytorch.tracing import seal  # noqa: E402
 from reconcile.adapters.pytorch.tracing.seal import COMPUTED, FEW, Seal  # noqa: E402
 from reconcile.adapters.pytorch.tracing.tensor_memory import LARGE  # noqa: E402
 from reconcile.core.records import CALLED_ONCE, NOT_CALLED_AGAIN, POINTWISE  # noqa: E402
@@ -448,3 +449,47 @@ def test_of_large_memory_the_end_is_looked_at_too():
 def _resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096
+
+
+class Zeros(Model):
+    """Whose input is made as examples often are."""
+
+    def example(self, device):
+        return [torch.zeros(self.shape, device=device)]
+
+
+@pytest.mark.parametrize("of", PASSES)
+def test_inputs_of_zeros_get_other_values_too(of):
+    compute = net(lambda _, x: torch.from_numpy(x.detach().numpy() @ WEIGHT + 1))
+    without_bias = net(lambda _, x: x)
+    assert PASSES[of](Zeros(compute, 10, 4, device="cpu")).problems != ()
+    assert PASSES[of](Zeros(without_bias, 10, 4, device="cpu")).problems == ()
+
+
+def test_what_the_program_keeps_elsewhere_is_a_table_unless_values_had_left():
+    def cached(make):
+        kept = []
+        return lambda _, x: x + kept[0] if kept or kept.append(make(x)) is None else x
+
+    assert problems(cached(lambda x: torch.from_numpy(np.sin(np.arange(4, dtype=np.float32))))) == []
+    assert problems(cached(lambda x: torch.from_numpy(product(x)))) != []
+
+
+def test_an_array_at_the_address_of_a_tensor_is_that_tensor():
+    def through_an_alias(_, x):
+        y = x.detach() * 2
+        torch.from_numpy(y.numpy()).mul_(3)
+        return x + y
+
+    assert problems(through_an_alias) == []
+
+
+def test_a_seal_that_fails_withholds_the_number_and_raises_nothing(monkeypatch):
+    def fail(*_):
+        raise ValueError("of a dtype of its own")
+
+    monkeypatch.setattr(seal, "digest", fail)
+    for of in PASSES:
+        (problem,) = PASSES[of](Rows(net(lambda _, x: x), 10, 4, device="cpu")).problems
+        assert problem.op == COMPUTED
+        assert "of a dtype of its own" in problem.reason

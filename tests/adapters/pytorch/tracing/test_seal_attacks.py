@@ -611,6 +611,5 @@ def test_an_ordinary_result_is_published(what):
     assert is_complete(trace(ORDINARY_RESULTS[what], "call", make=last))
 
 
-@pytest.mark.xfail(raises=NotImplementedError, reason="Seal._enter asks complex elements for their order (unique)")
 def test_complex_numbers_of_numpys_are_a_table():
     assert is_complete(trace(rotated, "call"))
