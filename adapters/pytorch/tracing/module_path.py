@@ -69,7 +69,7 @@ def forwards_of(module: torch.nn.Module) -> Dict[int, str]:
     return found
 
 
-CALL = id(torch.nn.Module._call_impl.__code__)
+CALL = id(getattr(getattr(torch.nn.Module, "_call_impl", None), "__code__", None))
 
 
 class ModulePath:

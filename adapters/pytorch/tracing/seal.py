@@ -47,7 +47,7 @@ FEW = 8
 that it decides alike. Truths, of which a program can only decide, may be any number."""
 TINY = 64
 """Bytes of memory of which several may look alike without being copies."""
-COPIED = (torch.float32, torch.float64, torch.int64)
+COPIED = ("float32", "float64", "int64")
 """The dtypes of tensors whose elements are looked for in a list that a model returns."""
 MASK = "mask"
 """In place of the dtype of an array of two values."""
@@ -241,7 +241,7 @@ class Seal:
         """The model returns this."""
         leaves = leaves_of(result)
         numbers = [value for value in leaves if type(value) in (int, float)]
-        copied = len(numbers) > FEW and any(self._is_copy(numbers, dtype) for dtype in COPIED)
+        copied = len(numbers) > FEW and any(self._is_copy(numbers, getattr(torch, name)) for name in COPIED)
         for value in leaves:
             if not (copied and type(value) in (int, float)):
                 self._check_value(value, RETURNED)
