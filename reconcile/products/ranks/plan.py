@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-LARGEST_WORLD = 1 << 20
-"""The most ranks of a world."""
 MOST = 64
 """The most ranks that all run where the program asks for its number among all."""
 

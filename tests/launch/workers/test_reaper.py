@@ -97,7 +97,7 @@ def test_an_interruption_waits_for_no_worker_in_other_threads(tmp_path: Path, re
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        rows.build(["done", "hangs"], 2, measure, each)
+        rows.at_once(["done", "hangs"], 2, measure, each)
     assert running(ready) == []
 
 
