@@ -2,6 +2,9 @@
 
 from ...core.product import Command, Product
 
+LARGEST_WORLD = 1 << 20
+"""The most ranks of a world."""
+
 PRODUCT = Product(
     name="ranks",
     module=__name__,

@@ -11,9 +11,8 @@ from click.core import ParameterSource
 
 from ...cli.run_options import RUN, RunCall, RunOptions
 from ...core.errors import UsageError
+from . import LARGEST_WORLD
 
-LARGEST_WORLD = 1 << 20
-"""The most ranks of a world."""
 WITHOUT = (
     "--environment", "--environments", "--with", "--python", "--timeout", "--from", "--to", "--mapping", "--write-mapping",
 )  # fmt: skip
