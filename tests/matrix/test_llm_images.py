@@ -123,7 +123,7 @@ def test_a_tower_beside_a_text_is_the_vision_config(llm_page: Page) -> None:
         (CASES["vit"].stated, ("--image-size", "32"), "leave --image-size out; --batch is its images"),
         (CASES["dit"].stated, ("--image-size", "32"), "is the size of its images: leave --image-size out"),
         (CASES["flux"].stated, ("--seq", "8", "--image-size", "40"), "has a multiple of 16 pixels on each side"),
-        (CASES["vit"].stated, ("--image-size", "0x8"), "0x8 is no size: give height x width in pixels, such as 448x672"),
+        (CASES["vit"].stated, ("--image-size", "0x8"), "its height and width in pixels, such as 448x672, not '0x8'"),
         ({"model_type": "swin"}, (), "do not share one sequence of tokens: count it with reconcile run --torch"),
         (CASES["dit"].stated, ("--seq", "8"), "reads no text: leave --seq out"),
         (CASES["sd3"].stated, (), "reads a text: give --seq, the number of its tokens"),
