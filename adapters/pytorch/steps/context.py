@@ -18,6 +18,7 @@ from ....core.message import text_of
 from ....core.records import CALLED_WITH, OWN_STEP, Problem, Trace
 from ...shared.refusal import BeyondCounter
 from ..model import versions
+from ..module_tensors import tensors_of
 from ..trace import finish_trace
 from ..tracing.higher_order import disable_compilation, run_uncompiled
 from ..tracing.numpy_crossings import watch_leaving
@@ -182,7 +183,7 @@ class StepContext:
             recorder.problems.append(Problem("", "(step)", "", CONTEXTS_LEFT_OUT_OF_ORDER))
         self._stack.close()
         for module, _ in recorder.calls:
-            recorder.seal.check_end(module)
+            recorder.seal.check_state(tensors_of(module))
         recorder.release()
         if error is not None:
             recorder.problems.append(

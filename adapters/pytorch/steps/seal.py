@@ -10,7 +10,7 @@ import torch
 from ....core.records import Problem
 from ..tracing.groups import is_shared
 from ..tracing.records import storage_of
-from ..tracing.seal import CALLED, CHANGED_MEMORY, COMPUTED, FEW, ITEM, STATE, Entry, Seal, name_reader, never_raise
+from ..tracing.seal import CALLED, CHANGED_MEMORY, COMPUTED, FEW, ITEM, Entry, Seal, name_reader, never_raise
 
 
 class StepSeal(Seal):
@@ -43,12 +43,6 @@ class StepSeal(Seal):
         """The memory of a tensor is asked for. That of weights is, where a program saves them."""
         if isinstance(tensor, torch.Tensor) and self.memory and not self.recorder.is_weight(storage_of(tensor)[0]):
             self.note_left(tensor)
-
-    @never_raise
-    def check_end(self, module: torch.nn.Module) -> None:
-        """The step is over: its weights and their gradients."""
-        state = [*module.parameters(), *module.buffers()]
-        self.check([*state, *(tensor.grad for tensor in state if tensor.is_leaf and tensor.grad is not None)], STATE)
 
     def problems(self) -> list[Problem]:
         """What was computed outside, or why that cannot be told."""

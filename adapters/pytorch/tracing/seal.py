@@ -9,7 +9,7 @@ those that are constants of the program; of a program's step, which cannot be ma
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cache, wraps
 from numbers import Number
@@ -127,7 +127,7 @@ class Seal:
         self,
         memory: bool = True,
         replayed: Mapping[str, Sequence[Any]] = NOTHING,
-        seen: frozenset[tuple[int, int]] | set[tuple[int, int]] = frozenset(),
+        seen: Set[tuple[int, int]] = frozenset(),
     ) -> None:
         self.memory = memory and hasattr(torch.Tensor, "untyped_storage")  # PyTorch 2.0
         self._replayed = {layer: iter(items) for layer, items in replayed.items()}
@@ -144,8 +144,8 @@ class Seal:
         self._held: dict[int, Held] = {}  # by storage
         self.failed = ""  # why the memory could not be looked at to the end
         self._at: dict[tuple[int, int], set[int]] = {}  # storages by place
-        self.foreign: set[tuple[int, int]] = set()  # the same of memory that no operator left
         self.seen = set(seen)  # size and digest of all memory that was held: a copy of it is no work
+        self.foreign: set[tuple[int, int]] = set()  # the same of memory that no operator left
 
     @never_raise
     def begin(self, module: torch.nn.Module, inputs: Any, layer: Callable[[], str]) -> None:
@@ -159,10 +159,10 @@ class Seal:
         self.hold(self._state)
 
     @never_raise
-    def check_state(self) -> None:
-        """The call is over: what the next one finds."""
-        self.check(self._state, STATE)
-        self.check([tensor.grad for tensor in self._state if tensor.is_leaf and tensor.grad is not None], STATE)
+    def check_state(self, state: Sequence[torch.Tensor] | None = None) -> None:
+        """The call is over: what the next one finds, these tensors or those before the call, and their gradients."""
+        state = self._state if state is None else state
+        self.check([*state, *(tensor.grad for tensor in state if tensor.is_leaf and tensor.grad is not None)], STATE)
 
     @never_raise
     def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
@@ -254,13 +254,15 @@ class Seal:
         return False
 
     def _is_view(self, tensor: torch.Tensor) -> bool:
-        """Whether its memory is a part of some that an operator left, which is looked at as a whole."""
-        address, size = place_of(storage_of(tensor)[1])
+        """Whether its memory is a part of some that an operator left, and all of that is as it was."""
+        storage = storage_of(tensor)[1]
+        address, size = place_of(storage)
         return any(
             held.place != (address, size)
             and held.place[0] <= address
             and address + size <= sum(held.place)
-            and held.reference.expired() is False
+            and not held.reference.expired()
+            and digest(*held.place, storage) == held.digest
             for held in self._held.values()
         )
 

@@ -493,3 +493,17 @@ def test_a_seal_that_fails_withholds_the_number_and_raises_nothing(monkeypatch):
         (problem,) = PASSES[of](Rows(net(lambda _, x: x), 10, 4, device="cpu")).problems
         assert problem.op == COMPUTED
         assert "of a dtype of its own" in problem.reason
+
+
+def test_a_part_of_memory_that_is_returned_counts_as_the_whole():
+    def returned(change):
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                y = (x * 2).numpy()
+                change(y)
+                return y[:3]
+
+        return problems(None, make=lambda _: Net)
+
+    assert returned(lambda y: None) == []
+    assert returned(lambda y: np.matmul(y, WEIGHT, out=y)) != []
