@@ -12,6 +12,7 @@ from ...core.records import DUPLICATE, Trace
 from ..shared.keras_model import keras_of, layer_paths
 from ..shared.refusal import CannotCount
 from .graphs import graph as tf_graph
+from .graphs import liveness
 from .graphs.run_counts import Body, count_bodies, run_counted
 from .model import versions
 from .trace import Tracer, finish_trace
@@ -101,7 +102,7 @@ class TfSession:
     def roles(self) -> Dict[str, str]:
         """Role of every operation; all ops of the first of two builds are duplicates."""
         built = self.built
-        roles = tf_graph.roles(built.graph, built.outputs + built.gradients, built.inputs)
+        roles = liveness.roles(built.graph, built.outputs + built.gradients, built.inputs)
         roles.update(dict.fromkeys(built.first, DUPLICATE))
         return roles
 

@@ -44,16 +44,10 @@ def key(tensor: Any) -> Key:
 
 def bodies(op: Any) -> list[Any]:
     """Graphs of the functions that an op calls; an empty list if one of them is missing."""
-    graphs = []
-    attributes = tf_graph.attributes(op)
-    for attribute in tf_graph.CALLS.get(op.type, ()):
-        names = attributes.get(attribute, [])
-        for name in names if isinstance(names, list) else [names]:
-            try:
-                graphs.append(tf_graph.function_graph(op.graph, name))
-            except LookupError:
-                return []
-    return graphs
+    try:
+        return [tf_graph.function_graph(op.graph, name) for name in tf_graph.function_names(op)]
+    except LookupError:
+        return []
 
 
 def operands(op: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from ..shared.refusal import CannotCount
 from .graphs import dilated
 from .graphs import graph as tf_graph
 from .graphs.frames import executions
+from .graphs.liveness import COMPILED, has, live_operations
 from .graphs.loops import Constants, Frame, learn, strip, trip_count
 from .graphs.run_counts import Body, place_in_calls, roles_of, steps_of
 from .graphs.shapes import Bodies
@@ -63,8 +64,8 @@ class Tracer:
 
         Ops that only the ``gradients`` need get the phase ``backward``.
         """
-        live = tf_graph.live_operations(list(outputs) + list(gradients), inputs)
-        forward = tf_graph.live_operations(outputs, inputs) if gradients else live
+        live = live_operations(list(outputs) + list(gradients), inputs)
+        forward = live_operations(outputs, inputs) if gradients else live
         self.forward = {tf_graph.canonical(name) for name in forward}
         self._decide(graph, live, None)
         if self.wanted:
@@ -83,7 +84,7 @@ class Tracer:
         except CannotCount as error:
             self.notes.append(f"no loop count and no branch was read from a run: {error}")
 
-    def _decide(self, graph: Any, live: Set[str], frame: Optional[Frame]) -> None:
+    def _decide(self, graph: Any, live: Dict[str, Set[int]], frame: Optional[Frame]) -> None:
         """List the bodies to count: those of the loops and the branches that constants do not determine."""
         for operation in graph.get_operations():
             if operation.name not in live or operation.type not in tf_graph.CALLS:
@@ -98,8 +99,8 @@ class Tracer:
                 self.wanted += self._counted(operation, frame)
             for role, body, times in zip(roles, bodies, runs or [1] * len(bodies)):
                 if times:
-                    inside = tf_graph.live_operations(tf_graph.graph_outputs(body))
-                    self._decide(body, inside, self._frame(operation, bodies, body, role, frame))
+                    inner = self._frame(operation, bodies, body, role, frame)
+                    self._decide(body, _live_inside(inner, live[operation.name]), inner)
 
     @staticmethod
     def _frame(operation: Any, bodies: List[Any], body: Any, role: str, outer: Optional[Frame]) -> Frame:
@@ -125,11 +126,7 @@ class Tracer:
         return [int(index == chosen) for index in range(len(bodies))]
 
     def _bodies(self, operation: Any, graph: Any) -> List[Any]:
-        names = tf_graph.attributes(operation)
-        called: List[str] = []
-        for attribute in tf_graph.CALLS[operation.type]:
-            value = names[attribute]
-            called.extend(value if isinstance(value, list) else [value])
+        called = tf_graph.function_names(operation)
         graphs = [tf_graph.function_graph(graph, name) for name in called]
         operands = list(operation.inputs)
         if operation.type.endswith("While"):
@@ -141,7 +138,7 @@ class Tracer:
     def _walk(
         self,
         graph: Any,
-        live: Set[str],
+        live: Dict[str, Set[int]],
         prefix: str,
         layer: str,
         calls: int,
@@ -168,7 +165,7 @@ class Tracer:
                 self.crops.append(len(self.ops))
             self.ops.append(record)
             if operation.type in tf_graph.CALLS:
-                self._enter(operation, graph, id, where, times, within, frame)
+                self._enter(operation, live[operation.name], graph, id, where, times, within, frame)
 
     def layer_and_phase(self, graph: Any, name: str, id: str, layer: str, within: Tuple[str, ...]) -> Tuple[str, str]:
         """Layer and phase of an op; ``layer`` is that of the call around it."""
@@ -200,6 +197,7 @@ class Tracer:
     def _enter(
         self,
         operation: Any,
+        results: Set[int],
         graph: Any,
         id: str,
         layer: str,
@@ -218,9 +216,9 @@ class Tracer:
             return
         for role, body, times in zip(roles_of(operation.type, len(bodies)), bodies, runs):
             inner = id + "/" + (role + "/" if role else "")
-            live = tf_graph.live_operations(tf_graph.graph_outputs(body))
+            next_frame = self._frame(operation, bodies, body, role, frame)
+            live = _live_inside(next_frame, results)
             if times:
-                next_frame = self._frame(operation, bodies, body, role, frame)
                 self._walk(body, live, inner, layer, times, within + (id,), next_frame)
             else:
                 self.untaken.extend(inner + op.name for op in body.get_operations() if op.name in live)
@@ -247,6 +245,15 @@ class Tracer:
         """The bodies of a loop or a branch to count: the condition of a loop runs once more than its body, in each call."""
         steps = steps_of(operation)
         return [place_in_calls(frame, step) for step in (steps[1:] if operation.type.endswith("While") else steps)]
+
+
+def _live_inside(frame: Frame, results: Set[int]) -> Dict[str, Set[int]]:
+    """The live ops of a called function, of which these results are needed; a loop's condition gives its one."""
+    outputs = tf_graph.graph_outputs(frame.graph, None if frame.role == "cond" else results)
+    around: Optional[Frame] = frame
+    while around is not None and not has(around.call.node_def, COMPILED):
+        around = around.outer
+    return live_operations(outputs, (), around is not None)
 
 
 def trace_function(

@@ -21,6 +21,7 @@ from .fit import Batch
 from .gradients import noted_gradients, parts, size
 from .graphs import graph as tf_graph
 from .graphs.layer_scopes import recorded_scopes
+from .graphs.liveness import live_operations
 from .keras_train_step import KerasTrainStep
 from .model import TfModel, _dtype_name, is_leaf
 from .phases import Places
@@ -216,7 +217,8 @@ def _optimizer(model: Any, name: str, given: Any = None) -> Any:
 
 
 def _depends(tensor: Any, trained: tuple[Any, ...]) -> bool:
-    return bool({t.op.name for t in trained} & tf_graph.live_operations([tensor]))
+    live = live_operations([tensor])
+    return any(t.op.name in live for t in trained)
 
 
 @contextmanager

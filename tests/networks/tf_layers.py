@@ -68,7 +68,9 @@ def convolution(rng: Any, shape: Shape) -> Block | None:
         use_bias=rng.random() < 0.5,
     )
     name = f"conv{axes}d_g{groups}{'_dilated' if dilation > 1 else ''}"
-    return Block(name, layer, (batch, *made, out), weighed(macs), True, steps=groups == 1)
+    # XLA compiles one in groups for the CPU: the gradients are a function that gives both
+    form = weighed(macs) if groups == 1 else lambda n, t: product(macs, n or t, n or t)
+    return Block(name, layer, (batch, *made, out), form, True, steps=groups == 1)
 
 
 @make

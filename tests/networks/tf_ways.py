@@ -129,8 +129,7 @@ def mapped(rng: Any, shape: Shape) -> Block | None:
 
 @make
 def branch(rng: Any, shape: Shape) -> Block | None:
-    """One of two parts, by a value. Its gradient is a branch that gives those of all that the part reads, as the graph stands
-    before Grappler takes away what nothing reads."""
+    """One of two parts, by a value."""
     width, taken = shape[-1], rng.random() < 0.5
     limit = -1.0 if taken else float("inf")
     part = Apply(
@@ -140,12 +139,12 @@ def branch(rng: Any, shape: Shape) -> Block | None:
         parts=[L.Dense(3), L.Dense(3)],
     )
     macs = prod(shape) // width * 3 * (width if taken else 1)
-    return Block("cond", part, (*shape[:-1], 3), lambda n, t: product(macs, n or t, t), True)
+    return Block("cond", part, (*shape[:-1], 3), weighed(macs), True)
 
 
 @make
 def again(rng: Any, shape: Shape) -> Block | None:
-    """recompute_grad: all of it is computed again for the gradients, which are given together, also the input's."""
+    """recompute_grad: all of it is computed again for the gradients."""
     width = shape[-1]
     macs = prod(shape) * width
 
@@ -154,7 +153,7 @@ def again(rng: Any, shape: Shape) -> Block | None:
         return tf.reshape(flat, shape)
 
     def form(needs: bool, trained: bool) -> Cost:
-        return product(macs, needs or trained, trained) + Cost(again=macs * (needs or trained))
+        return product(macs, needs, trained) + Cost(again=macs * (needs or trained))
 
     return Block("recompute_grad", Apply(run, (width, width)), shape, form, True)
 

@@ -10,6 +10,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
+from reconcile.adapters.tensorflow.graphs.liveness import live_operations  # noqa: E402
 from reconcile.core.work import UnknownWork  # noqa: E402
 from reconcile.work import ZERO, Work, find, load, work_of  # noqa: E402
 from tests.work import cells, counting, oracle  # noqa: E402
@@ -26,7 +27,7 @@ def data(*shape):
 def graph_ops(function, *shapes):
     """Records of all live ops of a function of float32 tensors of these shapes, in one graph."""
     concrete = tf.function(function, autograph=False).get_concrete_function(*(tf.TensorSpec(s) for s in shapes))
-    live = tf_graph.live_operations(concrete.outputs)
+    live = live_operations(concrete.outputs)
     return [tf_graph.op_record(o, o.name, "") for o in concrete.graph.get_operations() if o in live or o.name in live]
 
 

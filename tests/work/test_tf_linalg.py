@@ -7,6 +7,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
+from reconcile.adapters.tensorflow.graphs.liveness import live_operations  # noqa: E402
 from reconcile.core.conventions import MATMUL  # noqa: E402
 from reconcile.core.records import Tensor  # noqa: E402
 from reconcile.work import ZERO, UnknownWork, Work, find, known_part, linalg, load, work_of  # noqa: E402
@@ -20,7 +21,7 @@ L, S = tf.linalg, tf.signal
 def records(function, *shapes):
     """Records of a function's live ops; sizes that only the data give are those of one run."""
     concrete = tf.function(function, autograph=False).get_concrete_function(*(tf.TensorSpec(s) for s in shapes))
-    live = tf_graph.live_operations(concrete.outputs)
+    live = live_operations(concrete.outputs)
     return [tf_graph.op_record(o, o.name, "") for o in concrete.graph.get_operations() if o.name in live]
 
 

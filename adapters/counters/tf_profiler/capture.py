@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Union
 from ....core.records import DEAD, FLOP, RUN_STATS_TRUNCATED, Entry, Ledger, Sighting
 from ...shared.refusal import CannotCount
 from ...tensorflow.graphs import graph as tf_graph
+from ...tensorflow.graphs import liveness
 from ...tensorflow.model import TfModel
 from ...tensorflow.session import TfSession
 from .. import make_ledger
@@ -71,7 +72,7 @@ def graph_ledger(
 ) -> Ledger:
     """The ledger of a profiled graph: ``values`` are the float_ops of its nodes by name, ``runs`` how often each ran."""
     if roles is None:
-        roles = tf_graph.roles(graph, outputs)
+        roles = liveness.roles(graph, outputs)
     entries: List[Entry] = []
     sightings: List[Sighting] = []
     for operation in sorted(graph.get_operations(), key=lambda o: str(o.name)):  # the converter's order varies
@@ -137,13 +138,13 @@ def frozen_pb(model: Union[TfModel, TfSession]) -> Ledger:
     """Ledger of tf.profiler on the session graph frozen into a .pb file and read back with import_graph_def."""
     if isinstance(model, TfModel):  # the file itself: the other counters take the function that TfModel made from it
         graph, inputs, outputs = model.in_file()
-        roles = tf_graph.roles(graph, outputs, inputs)
+        roles = liveness.roles(graph, outputs, inputs)
         return _ledger("tf.profiler@frozen_pb", graph, outputs, tf_graph.Scopes(model.scopes), roles=roles)
     graph, built = model.frozen(), model.built
     outputs = [graph.get_tensor_by_name(tensor.name) for tensor in built.outputs]
     names = {operation.name for operation in graph.get_operations()}
     inputs = [graph.get_tensor_by_name(tensor.name) for tensor in built.inputs if tensor.op.name in names]
-    roles = tf_graph.roles(graph, outputs, inputs)
+    roles = liveness.roles(graph, outputs, inputs)
     return _ledger("tf.profiler@frozen_pb", graph, outputs, tf_graph.Scopes(model.scopes), roles=roles)
 
 

@@ -5,7 +5,7 @@ A loop condition made of ``counter < bound`` terms with constant start, step and
 loops.py.  Python 3.6, TensorFlow 1.12 and later.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Container, Dict, List, NamedTuple, Optional, Set
 
 from .loops import Constants, bounded_iterations, strip
 
@@ -23,7 +23,7 @@ class Executions(NamedTuple):
 class Frames:
     """Frames of one graph: which op runs in which, and how often each iterates."""
 
-    def __init__(self, graph: Any, live: Set[str], constants: Constants) -> None:
+    def __init__(self, graph: Any, live: Container[str], constants: Constants) -> None:
         self.constants = constants
         self.ops = [op for op in graph.get_operations() if op.name in live]
         self.frame: Dict[str, str] = {}
@@ -119,7 +119,7 @@ def _before(op: Any) -> List[Any]:
     return [t.op for t in op.inputs] + list(op.control_inputs)
 
 
-def executions(graph: Any, live: Set[str], constants: Constants) -> Executions:
+def executions(graph: Any, live: Container[str], constants: Constants) -> Executions:
     """How often each live op of the graph runs in one evaluation of the outputs."""
     if not any(op.type in ("Enter", "RefEnter", "Switch") for op in graph.get_operations() if op.name in live):
         return Executions({}, {}, set())

@@ -1,15 +1,9 @@
-"""Reading TensorFlow graphs: nodes as op records, liveness, function bodies. Python 3.6, TensorFlow 1.12 and later."""
+"""Reading TensorFlow graphs: nodes as op records, function bodies. Python 3.6, TensorFlow 1.12 and later."""
 
 import re
-from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
-from ....core.records import (
-    FORWARD,
-    INITIALIZER,
-    LIVE,
-    Op,
-    Tensor,
-)
+from ....core.records import FORWARD, Op, Tensor
 
 CALLS = {
     "While": ("cond", "body"),
@@ -99,42 +93,20 @@ def op_record(
     return Op(id, operation.type, layer, inputs, outputs, attributes(operation), calls, phase, within)
 
 
-def live_operations(outputs: Iterable[Any], inputs: Iterable[Any] = ()) -> Set[Any]:
-    """Names of the operations that these tensors or operations depend on, by data and control edges.
-
-    The ops that make the ``inputs`` are left out: a random input is not the model's work.
-    """
-    stack = [getattr(item, "op", item) for item in outputs]
-    given = {tensor.op.name for tensor in inputs}
-    seen: Set[Any] = set()
-    while stack:
-        operation = stack.pop()
-        if operation.name in seen or operation.name in given:
-            continue
-        seen.add(operation.name)
-        stack.extend(t.op for t in operation.inputs)
-        stack.extend(operation.control_inputs)
-    return seen
+def graph_outputs(func_graph: Any, results: Optional[Set[int]] = None) -> List[Any]:
+    """What a function graph is run for: its outputs, or those of these numbers, and its side effects."""
+    outputs = [tensor for place, tensor in enumerate(func_graph.outputs) if results is None or place in results]
+    return outputs + list(getattr(func_graph, "control_outputs", ()))
 
 
-ASSIGNS = frozenset(["Assign", "AssignVariableOp"])
-
-
-def roles(graph: Any, outputs: Iterable[Any], inputs: Iterable[Any] = ()) -> Dict[str, str]:
-    """The role of each operation of a graph, by name; an operation that is missing here is dead.
-
-    Live: the outputs depend on it.  Initializer: not live, but a variable's assignment or a model input depends on it.
-    """
-    live = live_operations(outputs, inputs)
-    makers = [op for op in graph.get_operations() if op.type in ASSIGNS and op.name not in live]
-    role_by_name = dict.fromkeys(live_operations(makers + list(inputs)), INITIALIZER)
-    role_by_name.update(dict.fromkeys(live, LIVE))
-    return role_by_name
-
-
-def graph_outputs(func_graph: Any) -> List[Any]:
-    """The results of a function graph: its outputs and its side effects."""
-    return list(func_graph.outputs) + list(getattr(func_graph, "control_outputs", ()))
+def function_names(operation: Any) -> List[str]:
+    """The names of the functions that an operation calls, in their order."""
+    attrs = attributes(operation)
+    found: List[str] = []
+    for attribute in CALLS.get(operation.type, ()):
+        value = attrs.get(attribute, [])
+        found.extend(value if isinstance(value, list) else [value])
+    return found
 
 
 def function_graph(graph: Any, name: str) -> Any:

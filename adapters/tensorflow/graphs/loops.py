@@ -88,7 +88,7 @@ def _evaluate(tensor: Any) -> Optional[int]:
     if value is None or getattr(value, "size", 1) != 1:
         return None
     number = value.item() if hasattr(value, "item") else value
-    return int(number) if number == int(number) else None
+    return int(number) if number % 1 == 0 else None  # an infinity and a NaN have no remainder of 0
 
 
 def _run_constant(tensor: Any) -> Any:

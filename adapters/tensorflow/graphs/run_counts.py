@@ -7,6 +7,7 @@ A copy of a counted body adds 1 to a variable.  Python 3.6, TensorFlow 2.x.
 from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Tuple
 
 from .graph import CALLS, session_of, v1
+from .liveness import COMPILED, LOWERED, has
 
 
 class Step(NamedTuple):
@@ -30,10 +31,6 @@ STATEFUL = {
     "PartitionedCall": "StatefulPartitionedCall",
 }
 """A call that may have no side effects, and the one that may."""
-LOWERED = "_lower_using_switch_merge"
-"""Attribute of a call that TensorFlow takes apart, and then runs only what the results need: a body that counts runs whole."""
-COMPILED = "_XlaMustCompile"
-"""Attribute of a call that XLA compiles, which cannot compile a counter."""
 COUNTER = "counted_runs"
 """Begins the names of the counters and of what adds to them."""
 
@@ -83,8 +80,7 @@ def count_bodies(definition: Any, wanted: Iterable[Body]) -> CountedGraph:
 
     def enter(nodes: Any, around: Body, inside: FrozenSet[Body]) -> None:
         for call, node in enumerate([node for node in nodes if node.op in CALLS]):
-            compiled = COMPILED in node.attr and node.attr[COMPILED].b
-            if compiled or not any(body[len(around)].call == call for body in inside):
+            if has(node, COMPILED) or not any(body[len(around)].call == call for body in inside):
                 continue
             for step, function in zip(_steps(call, node), _functions(node)):
                 here = (*around, step)

@@ -148,12 +148,19 @@ def branch_in_a_branch(x):
     return tf.cond(tf.reduce_sum(x) < 99, lambda: by_the_input(x, 3.0), lambda: x)
 
 
-def loop_of_an_unused_result(x):
-    """A loop runs whole, whichever of its results is used."""
+def loop_of_an_unused_result(x, used=lambda y: y):
+    """TensorFlow drops what is computed for a result that nothing uses."""
     wide = (1, WIDE)
     return tf.while_loop(
-        lambda i, *_: i < by_value(x, 3), lambda i, y, z: (i + 1, y, tf.ensure_shape(times(z, i), wide)), (0, x, x)
+        lambda i, *_: i < by_value(x, 3),
+        lambda i, y, z: (i + 1, used(y), tf.ensure_shape(times(z, i), wide)),
+        (0, x, x),
     )[1]
+
+
+def loop_with_a_side_effect(x):
+    """Such a loop runs whole, whichever of its results is used."""
+    return loop_of_an_unused_result(x, lambda y: y + tf.random.normal((1, WIDE)))
 
 
 def calls_of_one_function(x):
@@ -176,7 +183,8 @@ def no_turn(x):
         (branch_in_a_loop, 3),
         (cases_in_a_loop, 0 + 1 + 4 * 2),
         (branch_in_a_branch, 1),
-        (loop_of_an_unused_result, 0 + 1 + 2),
+        (loop_of_an_unused_result, 0),
+        (loop_with_a_side_effect, 0 + 1 + 2),
         (calls_of_one_function, 2 + 3),
         (no_turn, 0),
     ],

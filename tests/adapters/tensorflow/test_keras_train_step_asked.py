@@ -12,6 +12,7 @@ tf = pytest.importorskip("tensorflow")
 import keras  # noqa: E402
 
 from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
+from reconcile.adapters.tensorflow.graphs.liveness import live_operations  # noqa: E402
 from reconcile.adapters.tensorflow.training import trace  # noqa: E402
 from reconcile.core.records import LOSS  # noqa: E402
 from reconcile.work import Work  # noqa: E402
@@ -63,6 +64,6 @@ def test_the_step_is_what_it_is_unwatched():
     assert not {"apply", "apply_gradients", "update_step"} & after[3]
     batch = (tf.TensorSpec((ROWS, FIRST)), tf.TensorSpec((ROWS, CLASSES)))
     graph = tf.function(made.train_step, autograph=False).get_concrete_function(batch).graph
-    live = tf_graph.live_operations(tf_graph.graph_outputs(graph))
+    live = live_operations(tf_graph.graph_outputs(graph))
     kinds = Counter(op.type for op in graph.get_operations() if op.name in live)
     assert kinds == Counter(op.op for op in found.ops if not op.within)

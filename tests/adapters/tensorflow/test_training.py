@@ -10,6 +10,7 @@ tf = pytest.importorskip("tensorflow")
 
 from reconcile.adapters.counters.tf_profiler.capture import capture  # noqa: E402
 from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
+from reconcile.adapters.tensorflow.graphs.liveness import live_operations  # noqa: E402
 from reconcile.adapters.tensorflow.training import trace  # noqa: E402
 from reconcile.align.alignment import Alignment  # noqa: E402
 from reconcile.core.causes import Cause  # noqa: E402
@@ -109,7 +110,7 @@ def test_the_step_is_what_it_is_unwatched(step):
         return loss, out
 
     graph = plain.get_concrete_function(tf.TensorSpec(SHAPE)).graph
-    live = tf_graph.live_operations(tf_graph.graph_outputs(graph))
+    live = live_operations(tf_graph.graph_outputs(graph))
     kinds = Counter(op.type for op in graph.get_operations() if op.name in live)
     assert kinds == Counter(op.op for op in step[1].ops if not op.within)
 
