@@ -29,7 +29,7 @@ OTHERWISE = {
     "crnn",  # TensorFlow takes a recurrent layer's gradient with respect to its first state, too
     "gru_demo",
     "family_recurrent",
-    "family_control",  # a branch or a loop in TensorFlow has a gradient with respect to all it reads
+    "family_control",  # a loop in TensorFlow takes the gradient of its state in every turn, also in the first
     "family_convolution",  # its dilated and grouped convolutions, in the forward pass already
     "moe",
     "resnet50_v1_5",  # declared: the stride lies elsewhere
