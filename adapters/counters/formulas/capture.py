@@ -18,8 +18,8 @@ from ...shared.refusal import BeyondCounter
 from .. import make_ledger
 from .configured.image_models import ImageModel, ImageTextModel
 from .configured.packed_documents import WHOLE_TYPE, Documents
+from .config_fields import FIELDS
 from .model_facts import (
-    FIELDS,
     find_unshared_parameter,
     has_indexer,
     has_tied_table,

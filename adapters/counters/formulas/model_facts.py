@@ -7,46 +7,10 @@ from typing import Any
 
 import torch
 
+from .config_fields import FIELDS
 from .flat_parameters import is_flat, padded_elements, pieces, plain, product, views
 from .terms import EXPERT
 
-FIELDS = {
-    "L": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "h": ("hidden_size", "n_embd", "d_model"),
-    "n": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
-    "k": ("num_key_value_heads", "num_kv_heads"),
-    "d": ("head_dim",),
-    "f": ("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
-    "V": ("vocab_size",),
-    "E": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
-    "a": ("num_experts_per_tok", "moe_topk", "top_k_experts"),
-    "capacity": ("expert_capacity",),
-    "fe": ("moe_intermediate_size",),
-    "ns": ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"),
-    "fs": ("shared_expert_intermediate_size",),
-    "dense": ("first_k_dense_replace",),
-    "rq": ("q_lora_rank",),
-    "rkv": ("kv_lora_rank",),
-    "drope": ("qk_rope_head_dim",),
-    "dnope": ("qk_nope_head_dim",),
-    "dv": ("v_head_dim",),
-    "frequency": ("moe_layer_freq",),
-    "sparse": ("decoder_sparse_step",),
-    "step": ("interleave_moe_layer_step",),
-    "positions": ("max_position_embeddings", "n_positions"),
-    "hi": ("index_n_heads",),
-    "di": ("index_head_dim",),
-    "topk": ("index_topk",),
-    "often": ("index_topk_freq",),
-    "skip": ("index_skip_topk_offset",),
-    "lk": ("linear_num_key_heads",),
-    "lkd": ("linear_key_head_dim",),
-    "lv": ("linear_num_value_heads",),
-    "lvd": ("linear_value_head_dim",),
-    "conv": ("linear_conv_kernel_dim",),
-    "nextn": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_num_layers"),
-}
-"""The names under which a configuration states each fact."""
 INDEX = "indexer"
 """The name of the module that chooses the keys of sparse attention, in every model of transformers that has one."""
 STACKS = ("num_layers", "num_decoder_layers", "num_hidden_layers", "encoder_layers", "decoder_layers")
