@@ -54,7 +54,9 @@ def box(degrees: Sequence[int]) -> list[Powers]:
     return list(itertools.product(*(range(degree + 1) for degree in degrees)))
 
 
-def interpolate(variables: Sequence[str], nodes: Sequence[Sequence[int]], values: Mapping[Powers, int]) -> Polynomial:
+def interpolate(
+    variables: Sequence[str], nodes: Sequence[Sequence[int]], values: Mapping[Powers, int | Fraction]
+) -> Polynomial:
     """The polynomial with the exponents of ``values``, a lower set, that takes each value at the point that its exponents number:
     the value of (1, 2) is that at nodes[0][1], nodes[1][2]."""
     differences = {powers: Fraction(value) for powers, value in values.items()}
@@ -68,7 +70,7 @@ def interpolate(variables: Sequence[str], nodes: Sequence[Sequence[int]], values
     return Polynomial(tuple(variables), {powers: c for powers, c in terms.items() if c})
 
 
-def degree(nodes: Sequence[int], values: Sequence[int]) -> int:
+def degree(nodes: Sequence[int], values: Sequence[int | Fraction]) -> int:
     """The degree of the polynomial of one variable through these values."""
     line = interpolate(("x",), (nodes,), {(k,): value for k, value in enumerate(values)})
     return max((power for (power,) in line.terms), default=0)

@@ -15,5 +15,5 @@ PRODUCT = Product(
         ),
     ),
     functions=(("llm", ".api:llm"), ("LanguageModel", ".api:LanguageModel")),
-    needs=("counters.formulas",),
+    needs=("counters.formulas", "products.formula"),
 )

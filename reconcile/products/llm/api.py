@@ -121,6 +121,8 @@ def llm(
     image_size: Sequence[int] = (),
     inputs: Any = None,
     pass_: str = "training",
+    formulas: Sequence[Any] = (),
+    per: str = "step",
     progress: Callable[[Event], None] | None = None,
 ) -> LanguageModel:
     """Compare the published formulas of a language model with what its step takes, as ``reconcile llm`` does.
@@ -133,14 +135,19 @@ def llm(
     them stand in each sequence of a model that reads images as well, of ``image_size`` pixels, (height, width), where the
     configuration states none. Every other model has ``inputs`` of its own, as in ``reconcile.run``. A named model runs in a
     worker process.
-    ``pass_="forward"`` counts a call in place of a training step; ``progress`` is called with every Event.
+    ``pass_="forward"`` counts a call in place of a training step; ``progress`` is called with every Event. ``formulas`` are
+    functions of your own to explain beside the published ones: each takes (config, batch, seq), or says by the names of its
+    parameters what it takes, and returns FLOPs of a step, or of a token with ``per="token"``.
 
     Raises UsageError, with one sentence, for what cannot be used, and NotInResult if what ran is not known.
     """
     from ...launch import importable_models
-    from .request import make_comparison, read_request
+    from .request import make_comparison, read_functions, read_request
 
     tell, paths = progress or (lambda _event: None), importable_models.paths()
     sizes: dict[str, Any] = {"seq": seq, "lengths": lengths, "batch": batch, "lora": str(lora or "")}
     sizes.update(images=images, image_size=image_size)
-    return LanguageModel(make_comparison(*read_request(model, **sizes, pass_=pass_, inputs=inputs, paths=paths), tell))
+    others = (lengths, lora, images, image_size)
+    functions = read_functions(model, formulas, batch=batch, seq=seq, pass_=pass_, per=per, others=others)
+    request = read_request(model, **sizes, pass_=pass_, inputs=inputs, paths=paths)
+    return LanguageModel(make_comparison(*request, tell, functions))

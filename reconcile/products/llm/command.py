@@ -35,11 +35,29 @@ COUNT = click.IntRange(min=1)
     help="Count a call or a training step.",
 )  # fmt: skip
 @click.option(
+    "--formula", "functions", multiple=True, metavar="MODULE:FUNCTION",
+    help="Also explain your own function, of a module or of file.py, which takes (config, batch, seq).",
+)  # fmt: skip
+@click.option(
+    "--per", type=click.Choice(("step", "token")), default="step", show_default=True,
+    help="What such a function returns FLOPs of.",
+)  # fmt: skip
+@click.option(
     "--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the output."
 )
 @options("quiet", "verbose")
 @click.pass_context
-def llm(ctx: click.Context, /, model: str, formats: str, quiet: bool, verbose: bool, **asked: Any) -> None:
+def llm(
+    ctx: click.Context,
+    /,
+    model: str,
+    functions: tuple[str, ...],
+    per: str,
+    formats: str,
+    quiet: bool,
+    verbose: bool,
+    **asked: Any,
+) -> None:
     """Report a training step beside the published formulas.
 
     MODEL is a config.json of transformers or diffusers, or its folder, a function that returns a model with its inputs
@@ -53,6 +71,7 @@ def llm(ctx: click.Context, /, model: str, formats: str, quiet: bool, verbose: b
     reconcile llm config.json --seq 4096 --lora 16
     reconcile llm config.json --seq 4096 --images 1 --image-size 448x672
     reconcile llm config.json --pass forward
+    reconcile llm config.json --formula flops.py:train_flops
     reconcile llm package.module:function --format md
 
     Exit codes: 0 every number is explained, 1 something is not, 2 bad usage or input, 3 the model failed,
@@ -63,11 +82,14 @@ def llm(ctx: click.Context, /, model: str, formats: str, quiet: bool, verbose: b
     from ...core.errors import NotInResult
     from ...report.document.terminal import show
     from . import report
-    from .request import make_comparison, read_request
+    from .request import make_comparison, read_functions, read_request
 
+    sizes = {name: asked[name] for name in ("batch", "seq", "pass_")}
+    others = [value for name, value in asked.items() if name not in sizes]
+    own = read_functions(model, functions, **sizes, per=per, others=others)
     try:
         with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
-            page = make_comparison(*read_request(model, **asked), tell)
+            page = make_comparison(*read_request(model, **asked), tell, own)
     except NotInResult as error:
         say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)

@@ -26,13 +26,14 @@ ALL, ONCE, AGAIN = "what ran", "what ran once", "computed again"
 @dataclass(frozen=True, slots=True)
 class Quote:
     """A formula on this model: FLOPs of one step, and the amounts by cause that lead to the work that ran once, MFU's numerator;
-    or why it has none."""
+    or why it has none. ``terms`` are the differences of a function of one's own, each in a sentence; None for a built-in one."""
 
     name: str
     step: int | None
     causes: Mapping[str, int]
     residual: int | None
     reason: str = ""
+    terms: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

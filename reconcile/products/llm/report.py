@@ -94,6 +94,7 @@ def describe_comparison(found: Comparison, *, brief: bool = False, verbose: bool
             Text(f"To publish: {cite(found)}") if brief else Text(cite(found), "quote"),
             tabulate(f"formula|FLOPs per {found.unit}>|{columns}", rows),
             *([Text("(+ 2: two more causes; -v shows each with its amount)", "dim")] if more else []),
+            *(Items(tuple(f"{quote.name}: {line}." for line in quote.terms)) for quote in found.quotes if quote.terms),
             Items(tuple(f"{', '.join(names)}: {reason}." for reason, names in found.refused.items())),
         ),
         found.exit_code == 0,
@@ -173,8 +174,9 @@ def data(found: Comparison) -> str:
         "versions": dict(found.versions),
         "formulas": [
             {
-                "name": PREFIX + q.name,
-                "formula": known_counters()[PREFIX + q.name].summary,
+                "name": PREFIX + q.name if q.terms is None else q.name,
+                "formula": known_counters()[PREFIX + q.name].summary if q.terms is None else "",
+                "terms": list(q.terms or ()),
                 "step": q.step,
                 "causes": dict(q.causes),
                 "residual": q.residual,

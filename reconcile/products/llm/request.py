@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.conventions import MATMUL, NAMED, Conventions
 from ...core.errors import NotInResult, UsageError, brief, short
+from ...core.records import Trace
 from .comparison import Comparison, compare_formulas, facts_of
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ...engine.settle import Collected
     from ...launch.request import RunRequest
     from ...launch.workers.supervisor import Event
+    from .functions.explain import Functions
 
     Take = Callable[[RunRequest, Callable[[Event], None]], Collected]
     """Runs a request, and tells of each event."""
@@ -32,8 +34,10 @@ def framework() -> str:
     return next(counter.framework for counter in known_counters().values() if counter.quoted)
 
 
-def make_comparison(request: RunRequest, name: str, take: Take, tell: Callable[[Event], None]) -> Comparison:
-    """Run a request (``read_request``) and compare the formulas with it.
+def make_comparison(
+    request: RunRequest, name: str, take: Take, tell: Callable[[Event], None], functions: Functions | None = None
+) -> Comparison:
+    """Run a request (``read_request``) and compare the formulas with it, and ``functions`` (``read_functions``) after them.
 
     Raises NotInResult if what ran is not known, and UsageError if no formula has a number.
     """
@@ -47,7 +51,64 @@ def make_comparison(request: RunRequest, name: str, take: Take, tell: Callable[[
     facts = facts_of(collected)
     if facts is None:
         raise UsageError(f"no formula has a number for {name}: {result.ledgers[0].reason}.")
-    return compare_formulas(result, facts, name)
+    compared = compare_formulas(result, facts, name)
+    if functions is None:
+        return compared
+    from .functions.explain import explain_functions
+
+    (own,) = (found for found in collected.traces if isinstance(found, Trace))
+    quotes = explain_functions(functions, own)
+    unexplained = any(quote.step is None or quote.residual for quote in quotes)
+    return replace(compared, quotes=(*quotes, *compared.quotes), exit_code=compared.exit_code or int(unexplained))
+
+
+def read_functions(
+    model: Any, given: Sequence[Any], *, batch: int | None, seq: int | None, pass_: str, per: str, others: Sequence[Any]
+) -> Functions | None:
+    """The functions of one's own to explain, ``package.module:function``, ``file.py:function`` or one at hand; None for none.
+
+    ``per`` is "step" or "token", what they return FLOPs of; ``others`` are the further options of the step.
+
+    Raises UsageError for a function that cannot be imported, and for a model or a step that functions are not explained of.
+    """
+    from ...adapters.counters.formulas.configured.config_source import Sizes, settings_of
+    from ...adapters.counters.formulas.configured.factories import factory
+    from ...core.registry import known_counters
+    from ...launch.in_process import collect_live
+    from ...launch.request import run_request
+    from .functions.explain import Functions, make_transformers_config
+    from .functions.function import load_function
+
+    source = _configuration(model)
+    if not given:
+        return None
+    if source is None or any(others):
+        raise UsageError(
+            "--formula explains a function of a configuration's sizes: give a config.json, with --seq and --batch alone."
+        )
+    texts = [each if isinstance(each, str) else f":{each.__name__}" for each in given]
+    last = [text.rpartition(":")[2] for text in texts]
+    named = {name if last.count(name) == 1 else text: each for name, text, each in zip(last, texts, given, strict=True)}
+    one = next(name for name, counter in known_counters().items() if counter.quoted)
+    request = run_request(counters=(one,), pass_=pass_)
+
+    def trace(settings: Mapping[str, Any], batch: int, seq: int) -> Trace:
+        made = factory(settings, Sizes(batch, seq))
+        (taken,) = collect_live({framework(): made}, None, request, lambda _event: None).traces
+        if not isinstance(taken, Trace):
+            raise UsageError(f"the model cannot be traced at other sizes: {taken.reason}.")
+        return taken
+
+    return Functions(
+        functions={name: load_function(each) if isinstance(each, str) else each for name, each in named.items()},
+        settings=settings_of(source),
+        batch=batch or 1,
+        seq=seq or SEQ,
+        training=pass_ != "forward",
+        per_token=per == "token",
+        take=trace,
+        make_config=make_transformers_config,
+    )
 
 
 def read_request(

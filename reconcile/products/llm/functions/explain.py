@@ -1,0 +1,152 @@
+"""What functions of one's own count of a configuration's step, each as a Quote: its number, its differences from what ran, and
+the residual.
+
+A function is called at other sizes than the user's, and its polynomial follows from that alone. Its number at the user's sizes
+enters once: what it differs by from the polynomial there is the residual.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ....adapters.counters.formulas.config_fields import FIELDS
+from ....core.causes import ORDER, Cause
+from ....core.errors import UsageError, describe_error
+from ....core.records import Trace
+from ..comparison import Quote
+from .differences import Difference, find_differences
+from .free_sizes import Sizes, read_sizes
+from .function import NoCount, call_function, make_exact
+from .interpolate import NotPolynomial, find_polynomial
+from .trace_terms import find_products
+
+VALUES = 24
+"""The values of a size at which a function that returns whole numbers may be called."""
+FEW = 8
+"""Those at which one that returns numbers of floating point may be: more would be too large to be exact."""
+NO_POLYNOMIAL = "it is no polynomial of the configuration's sizes: it rounds, reads a table or branches on them"
+TakeTrace = Callable[[Mapping[str, Any], int, int], Trace]
+"""Traces the model of a configuration's settings, called with a batch of sequences of so many tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """Functions that are explained beside the built-in formulas.
+
+    Attributes:
+        functions: The functions, by the names that a page shows.
+        settings: What stands in the config.json of the model.
+        batch: Sequences of the step.
+        seq: Tokens of each.
+        training: Whether the step is a training step.
+        per_token: Whether the functions return FLOPs per token, and not per step.
+        take: Traces the model of other settings, with a batch of sequences of so many tokens.
+        make_config: The configuration of settings, which a function is given.
+    """
+
+    functions: Mapping[str, Callable[..., Any]]
+    settings: Mapping[str, Any]
+    batch: int
+    seq: int
+    training: bool
+    per_token: bool
+    take: TakeTrace
+    make_config: Callable[[Mapping[str, Any]], Any]
+
+
+def explain_functions(asked: Functions, own: Trace) -> list[Quote]:
+    """A Quote for each function, beside the trace of the step. Raises UsageError if the model cannot be made at other sizes."""
+    sizes, others = _trace_elsewhere(asked)
+    names = [size.name for size in sizes.free]
+    products = find_products(own, others, names, sizes.own)
+    config = asked.make_config(asked.settings)
+    layers = next((value for name in FIELDS["L"] if isinstance(value := getattr(config, name, None), int)), 0)
+    quotes = []
+    for name, function in asked.functions.items():
+
+        def call(at: Sequence[int], function: Callable[..., Any] = function) -> Any:
+            varied = asked.make_config(_vary(asked.settings, sizes.settings(at), at[-1]))
+            return call_function(function, varied, at[-2], at[-1], asked.per_token)
+
+        try:
+            value = call_function(function, config, asked.batch, asked.seq, asked.per_token)
+            shown = _read_number(value)
+            near = isinstance(value, (int, Fraction))
+            points = sizes.near(VALUES) if near else sizes.small(FEW)
+            formula, held = find_polynomial(lambda at: make_exact(call(at)), names, points, sizes.own)
+        except NoCount as error:
+            quotes.append(Quote(name, None, {}, None, str(error), terms=()))
+            continue
+        except NotPolynomial:
+            quotes.append(Quote(name, None, {}, None, NO_POLYNOMIAL, terms=()))
+            continue
+        differences = find_differences(formula, products, sizes, layers, asked.training)
+        quotes.append(_make_quote(name, shown, sum(product.flops for product in products), differences, held))
+    return quotes
+
+
+def _read_number(value: Any) -> int:
+    """A returned number of FLOPs as a whole number. Raises NoCount for one that is far from it."""
+    whole = round(value)
+    if abs(whole - value) > max(1e-3, 1e-12 * abs(whole)):
+        raise NoCount(f"it returns {value!r} FLOPs for the step, which is no whole number")
+    return int(whole)
+
+
+def _make_quote(name: str, step: int, ran: int, differences: Sequence[Difference], held: Sequence[str]) -> Quote:
+    """The quote of a function that gives ``step`` where ``ran`` ran. What the differences do not lead to is the residual."""
+    amounts: dict[Cause, Fraction] = {}
+    for each in differences:
+        amounts[each.cause] = amounts.get(each.cause, Fraction(0)) + each.amount
+    causes = {cause.value: int(amounts[cause]) for cause in sorted(amounts, key=ORDER.__getitem__) if amounts[cause]}
+    lines = [f"{each.cause.value}: {each.text}" for each in differences]
+    if held:
+        lines.append(f"its coefficients hold at this {', '.join(held)} alone: it rounds or branches there")
+    return Quote(name, step, causes, ran - step - sum(causes.values()), terms=tuple(lines))
+
+
+def _trace_elsewhere(asked: Functions) -> tuple[Sizes, list[tuple[tuple[int, ...], Trace]]]:
+    """The sizes that vary, and two traces at others. A field of which no model can be made alone keeps its value, or all do."""
+    text = _text_of(asked.settings)
+    names = tuple(read_sizes(text, asked.batch, asked.seq).fields)
+    for left in (frozenset[str](), *(frozenset({name}) for name in names), frozenset(names)):
+        sizes = read_sizes(text, asked.batch, asked.seq, frozenset(names) - left)
+        try:
+            return sizes, [
+                (at, asked.take(_vary(asked.settings, sizes.settings(at), at[-1]), at[-2], at[-1]))
+                for at in sizes.primes(2)
+            ]
+        except UsageError as error:
+            refused = error
+    raise refused
+
+
+def _text_of(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of the language model."""
+    inner = settings.get("text_config")
+    return inner if isinstance(inner, Mapping) else settings
+
+
+def _vary(settings: Mapping[str, Any], fields: Mapping[str, int], seq: int) -> dict[str, Any]:
+    """The settings with other values in these fields, and no fewer positions than tokens."""
+    varied = copy.deepcopy(dict(settings))
+    inner = varied.get("text_config")
+    text = inner if isinstance(inner, dict) else varied
+    text.update(fields)
+    text.update({name: max(text[name], seq) for name in FIELDS["positions"] if isinstance(text.get(name), int)})
+    return varied
+
+
+def make_transformers_config(settings: Mapping[str, Any]) -> Any:
+    """The configuration of transformers that these settings are."""
+    from transformers import AutoConfig
+
+    rest = {name: value for name, value in settings.items() if name not in ("model_type", "auto_map")}
+    try:
+        return AutoConfig.for_model(str(settings["model_type"]), **rest)
+    except Exception as error:
+        raise NoCount(f"transformers makes no configuration of other sizes: {describe_error(error)}") from error

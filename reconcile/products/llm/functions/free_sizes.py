@@ -1,0 +1,136 @@
+"""The sizes of a configuration that may vary, as products of free ones, and their values beside the user's own."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....adapters.counters.formulas.config_fields import FIELDS
+
+WINDOW = "w"
+TENSOR_SIZES = (
+    "k", "n", "h", "d", "f", "V", "E", "a", "fe", "fs", "rq", "rkv", "drope", "dnope", "dv", "hi", "di", "topk",
+    "lk", "lkd", "lv", "lvd",
+)  # fmt: skip
+LETTERS = {**{letter: FIELDS[letter] for letter in TENSOR_SIZES}, WINDOW: ("sliding_window",)}
+"""The fields that are sizes of tensors, by the letters of formulas, a divisor before what it divides. Others count layers, or
+choose among kinds of them."""
+DIVIDED = (("k", "n"), ("n", "h"), ("lk", "lv"))
+"""Sizes of which a model, and many a formula, divides the second by the first."""
+CHOSEN = {WINDOW, "topk"}
+"""Sizes that choose among the keys of a sequence: which of both is larger decides what runs."""
+FEWEST = 11
+"""The smallest prime of a value, so that small factors of a count are no sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSize:
+    """A size that varies by itself.
+
+    Attributes:
+        name: Its letter, or the name of its field; that of a quotient is ``n/k``.
+        own: Its value in the user's configuration.
+        step: Its values are multiples of this: a power of 2 that divides the user's value, times what else a model asks for.
+    """
+
+    name: str
+    own: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The free sizes of a configuration, and the fields that are their products.
+
+    Attributes:
+        free: The free sizes; the last are the batch and the tokens of a sequence.
+        fields: For each field of the configuration, the indices of the free sizes whose product it is.
+    """
+
+    free: tuple[FreeSize, ...]
+    fields: Mapping[str, tuple[int, ...]]
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """The user's value of each free size."""
+        return tuple(size.own for size in self.free)
+
+    def settings(self, at: Sequence[int]) -> dict[str, int]:
+        """The value of each field at a point."""
+        return {field: math.prod(at[i] for i in indices) for field, indices in self.fields.items()}
+
+    def primes(self, number: int) -> list[tuple[int, ...]]:
+        """Points at which no two free sizes have a prime above 7 in common, nor two points: near the user's own, but for a small
+        batch, and a short sequence where nothing is chosen from it."""
+        taken, columns = set[int](), []
+        chosen = CHOSEN & {size.name for size in self.free}
+        for size in reversed(self.free):
+            about = size.own // size.step if size.name != "T" or chosen else FEWEST
+            primes = list(itertools.islice((p for p in _list_primes_near(about) if p not in taken), number))
+            taken.update(primes)
+            columns.append([prime * size.step for prime in primes])
+        return list(zip(*reversed(columns), strict=True))
+
+    def near(self, number: int) -> list[list[int]]:
+        """Values of each free size near the user's, which are none of them."""
+        return [[size.own + size.step * i for i in range(1, number + 1)] for size in self.free]
+
+    def small(self, number: int) -> list[list[int]]:
+        """Small values of each free size, in the order of the user's own: a number of floating point holds their products."""
+        lines = []
+        for size in self.free:
+            step, start = 2 - size.own % 2, math.isqrt(size.own) // 2
+            values = (step * (start // step + i) for i in range(1, number + 2))
+            lines.append([value for value in values if value != size.own][:number])
+        return lines
+
+
+def read_sizes(settings: Mapping[str, Any], batch: int, seq: int, only: frozenset[str] | None = None) -> Sizes:
+    """The sizes of a configuration's fields, without those that are no whole number above 1; ``only`` some of them."""
+    fields = {}
+    for letter, names in LETTERS.items():
+        name = next((name for name in names if isinstance(settings.get(name), int)), "")
+        if name and settings[name] > 1 and (only is None or name in only):
+            fields[letter] = name
+    free: dict[str, FreeSize] = {}
+    products: dict[str, tuple[str, ...]] = {}
+    for letter, name in fields.items():
+        parts: tuple[str, ...] = ()
+        own = int(settings[name])
+        for small, large in DIVIDED:
+            if letter == large and small in products and own % settings[fields[small]] == 0:
+                parts, own, letter = products[small], own // settings[fields[small]], f"{large}/{small}"
+        if own > 1:
+            free[letter] = FreeSize(letter, own, _step_of(int(settings[name]), settings, name))
+            parts = (*parts, letter)
+        products[large_of(letter)] = parts
+    free["B"] = FreeSize("B", batch, 1)
+    free["T"] = FreeSize("T", seq, math.gcd(seq, 128))
+    index = {letter: i for i, letter in enumerate(free)}
+    return Sizes(
+        tuple(free.values()),
+        {fields[letter]: tuple(index[part] for part in parts) for letter, parts in products.items()},
+    )
+
+
+def large_of(letter: str) -> str:
+    """The letter of a size, ``n`` of ``n/k``."""
+    return letter.partition("/")[0]
+
+
+def _step_of(own: int, settings: Mapping[str, Any], name: str) -> int:
+    """What the values of a size are multiples of: experts fall into groups, a head has halves and quarters."""
+    groups = settings.get("n_group")
+    grouped = groups if name in FIELDS["E"] and isinstance(groups, int) and groups and own % groups == 0 else 1
+    return math.lcm(math.gcd(own, 128 if own > 4096 else 16 if own >= 64 else 1), grouped)
+
+
+def _list_primes_near(number: int) -> Iterator[int]:
+    """Primes in the order of their distance from a number."""
+    for distance in range(max(number, FEWEST) + 10**6):
+        for candidate in {number + distance, number - distance}:
+            if candidate >= FEWEST and all(candidate % d for d in range(2, math.isqrt(candidate) + 1)):
+                yield candidate
