@@ -16,9 +16,9 @@ from ...pytorch.model import TorchModel, versions
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
+from .config_fields import FIELDS
 from .configured.image_models import ImageModel, ImageTextModel
 from .configured.packed_documents import WHOLE_TYPE, Documents
-from .config_fields import FIELDS
 from .model_facts import (
     find_unshared_parameter,
     has_indexer,
