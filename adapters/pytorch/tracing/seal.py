@@ -138,6 +138,8 @@ class Seal:
         self.left: set[tuple[type, Any]] = set()  # numbers that left by item()
         self.items: dict[str, list[Any]] = {}  # all of them by layer, in their order
         self._entered: set[Any] = set()  # values of entries
+        self.came_in: set[Any] = set()  # the same, with those that seemed to be copies of memory
+        self.lengths: set[int] = set()  # sizes of tensors whose shapes depend on values
         self.values_left = False  # whether values left as an array or a list, or as more than few numbers
         self.takes_integers = False  # whether inputs hold whole numbers
         self._state: list[torch.Tensor] = []
@@ -197,9 +199,15 @@ class Seal:
             self.items.setdefault(layer, []).append(out)
             self.values_left |= len(self.items[layer]) > FEW
             self.left.add((type(out), out))
+        if _facts(func).has_lengths:
+            self._note_lengths(out)
         if self.memory:
             self._keep_memory(func, args, kwargs, out, within)
         return out
+
+    @never_raise
+    def _note_lengths(self, out: Any) -> None:
+        self.lengths.update(int(size) for tensor in tensors_in(out) for size in tensor.shape)
 
     @never_raise
     def _keep_memory(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> None:
@@ -346,6 +354,7 @@ class Seal:
                 self._enter_numbers(each, reader, kinds)
 
     def _add(self, entry: Entry, seen: bool = False) -> None:
+        self.came_in.add(entry.value)
         if entry.value not in self._entered and not seen:
             self._entered.add(entry.value)
             self.entries.append(entry)
@@ -378,6 +387,7 @@ class Facts(NamedTuple):
         takes_number: Whether a number leaves by it.
         takes_storage: Whether it makes a tensor of memory that is there.
         makes_empty: Whether it makes memory without values.
+        has_lengths: Whether the shape of what it returns depends on values.
     """
 
     values: tuple[tuple[int, str, tuple[type, ...]], ...]
@@ -386,6 +396,7 @@ class Facts(NamedTuple):
     takes_number: bool
     takes_storage: bool
     makes_empty: bool
+    has_lengths: bool
 
 
 @cache
@@ -405,7 +416,8 @@ def _facts(func: Any) -> Facts:
             written.append((position, argument.name))
     name = func._schema.name
     takes_storage = name == FROM_FILE or any("Storage" in str(argument.type) for argument in func._schema.arguments)
-    return Facts(tuple(values), tuple(sizes), tuple(written), name == ITEM, takes_storage, "empty" in name)
+    has_lengths = any(tag.name == "dynamic_output_shape" for tag in getattr(func, "tags", ()))
+    return Facts(tuple(values), tuple(sizes), tuple(written), name == ITEM, takes_storage, "empty" in name, has_lengths)
 
 
 def name_reader(reader: Any) -> str:

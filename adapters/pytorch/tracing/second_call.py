@@ -121,8 +121,9 @@ def _check_entries(
 def find_computed(first: Seal, second: Seal) -> list[Entry]:
     """The entries of the second call, on other values, that the first does not have: what was computed outside.
 
-    Numbers that left by item() may come back. Where as many values came in at one place as in the first call, and more than few,
-    they have to come in the same order, too: those that a program chooses from a few may all be known.
+    Numbers that left by item() may come back, and few sizes of tensors whose shapes depend on values: those that the first call's
+    values did not give. Where as many values came in at one place as in the first call, and more than few, they have to come in
+    the same order, too: those that a program chooses from a few may all be known.
     """
     computed = _find_changed(first, second)
     computed += [
@@ -132,7 +133,10 @@ def find_computed(first: Seal, second: Seal) -> list[Entry]:
         and number == first.sequences[place][0] > FEW
         and not any(other._replace(value=None, after_left=False) == place for other in computed)
     ]
-    return [entry for entry in computed if (type(entry.value), entry.value) not in second.left]
+    computed = [entry for entry in computed if (type(entry.value), entry.value) not in second.left]
+    lengths = second.lengths - first.lengths
+    sized = {entry for entry in computed if type(entry.value) is int and entry.value in lengths}
+    return [entry for entry in computed if entry not in sized or len(sized) > FEW]
 
 
 def find_kept(first: Seal, second: Seal) -> list[Entry]:
@@ -151,8 +155,7 @@ def find_computed_from_integers(first: Seal, second: Seal) -> list[Entry]:
 
 
 def _find_changed(first: Seal, second: Seal) -> list[Entry]:
-    constants = {entry.value for entry in first.entries}
-    return [entry for entry in second.entries if entry.value not in constants]
+    return [entry for entry in second.entries if entry.value not in first.came_in]
 
 
 def _filter_floating(entries: list[Entry]) -> list[Entry]:

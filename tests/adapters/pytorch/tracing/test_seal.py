@@ -289,6 +289,52 @@ def test_few_numbers_may_come_back_changed():
     assert problems(changed(FEW + 1)) != []
 
 
+def on_input(compute):
+    """A linear layer of what ``compute(layer, x)`` makes of the input, which ``Rows`` gives: the first row is 36 to 39 fortieths,
+    and when it is called again, 35 to 38 of them, or up to 2**-10 less."""
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last, self.one = torch.nn.Linear(4, 4), torch.nn.Parameter(torch.ones(()))
+
+        def forward(self, x):
+            return self.last(compute(self, x))
+
+    return Net
+
+
+@pytest.mark.parametrize("of", PASSES)
+def test_few_sizes_that_values_decide_are_no_work(of):
+    """Four elements of the first row are more than 35.5 fortieths, and then three. Sizes of constants tell nothing."""
+
+    def lengths(numbers):
+        def compute(_, x):
+            for k in range(numbers):
+                found = torch.cat([x[0], torch.ones(100 * k)]) > 35.5 / 40
+                x = x + torch.arange(found.nonzero().shape[0])[0]
+            return x
+
+        return compute
+
+    def computed(_, x):
+        for size in range(40):
+            torch.ones(size).nonzero()
+        return x + torch.arange(round(float(x.detach().numpy()[0, 0] * 40)))[0]
+
+    assert problems(lengths(FEW), of, on_input) == []
+    assert problems(lengths(FEW + 1), of, on_input) != []
+    assert problems(computed, of, on_input) != []
+
+
+@pytest.mark.parametrize("of", PASSES)
+def test_a_constant_that_a_weight_equals_in_the_first_call_alone_is_no_work(of):
+    def compute(layer, x):
+        return x * layer.one + x.new_tensor(1.0) + torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+    assert problems(compute, of, on_input) == []
+
+
 class Words(Model):
     """Whose input is whole numbers."""
 
