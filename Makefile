@@ -233,7 +233,7 @@ $(VENV)/.deps: pyproject.toml requirements.lock
 	$(PYTHON) -c 'import sys; (3, 10) <= sys.version_info[:2] <= (3, 13) or sys.exit("reconcile needs Python 3.10 to 3.13; $(PYTHON) is " + sys.version.split()[0] + ". Try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	@echo "Installing the frameworks and tools pinned in requirements.lock (about a minute; nothing is printed)"
-	$(PIP) install --constraint requirements.lock '.[all,test,lint]'
+	$(PIP) install --constraint requirements.lock '.[onnx,pandas,plots,tf,torch,test,lint]'
 	@touch $@
 
 # `build` goes first and last: setuptools would put a file deleted since into the next wheel.

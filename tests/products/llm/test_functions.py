@@ -321,11 +321,12 @@ def test_per_token() -> None:
     [
         lambda config, batch, seq: random.random() * 1e12,
         lambda config, batch, seq: math.nan,
+        lambda config, batch, seq: 0,
         lambda config, batch, seq: "many",
         lambda config, batch, seq: config.no_such_field,
         lambda config, batch, seq, mystery: 1,
     ],
-    ids=["noise", "not a number", "text", "it raises", "what is unknown"],
+    ids=["noise", "not a number", "nothing", "text", "it raises", "what is unknown"],
 )
 def test_what_is_no_formula_is_refused(function: Any) -> None:
     quote = explain("odd widths", function)

@@ -26,10 +26,13 @@ def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
         from transformers import AutoConfig
     except ImportError as error:
         raise UsageError(
-            f"{file} describes a model of transformers, which cannot be imported here ({error}): install transformers."
+            f"{file} describes a model of transformers, which cannot be imported here ({error}): "
+            "install the extra llm, as in pip install 'flop-reconcile[torch,llm]'."
         ) from error
     try:
         config = AutoConfig.for_model(str(settings.pop("model_type")), **settings)
+    except (ImportError, RuntimeError) as error:
+        raise UsageError(f"transformers cannot import what {file} describes here: {describe_error(error)}.") from error
     except Exception as error:
         raise UsageError(f"{file} is not a configuration that transformers reads: {describe_error(error)}.") from error
     if sizes.images:

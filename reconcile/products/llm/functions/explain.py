@@ -90,8 +90,10 @@ def explain_functions(asked: Functions, own: Trace) -> list[Quote]:
 
 
 def _read_number(value: Any) -> int:
-    """A returned number of FLOPs as a whole number. Raises NoCount for one that is far from it."""
+    """A returned number of FLOPs as a whole number. Raises NoCount for one that is far from it, and for none."""
     whole = round(value)
+    if whole <= 0:
+        raise NoCount(f"it returns {whole} FLOPs: it does not know this model")
     if abs(whole - value) > max(1e-3, 1e-12 * abs(whole)):
         raise NoCount(f"it returns {value!r} FLOPs for the step, which is no whole number")
     return int(whole)
