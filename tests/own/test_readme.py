@@ -23,8 +23,8 @@ MODULE, STEP, PROGRAM = BLOCK.findall(README)
 START = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[0] = 'reconcile'; from reconcile.cli import main; main()"
 )
-ELSEWHERE = "reconcile llm config.json --seq 8192"
-"""It needs transformers: `make llm` runs it."""
+ELSEWHERE = "reconcile llm "
+"""It needs transformers: `make llm` runs it, and docs/llm.md is run as well."""
 
 
 def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -57,7 +57,7 @@ def test_every_other_command_of_the_tool_runs(repository: Repository) -> None:
     repository.write(net=MODULE)
     failed = {}
     others = [command for command in COMMANDS if command.startswith("reconcile ") and command != FIRST]
-    others.remove(ELSEWHERE)
+    others = [command for command in others if not command.startswith(ELSEWHERE)]
     for command in others:
         done = typed(command, repository.folder)
         if done.returncode:
