@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import SimpleNamespace
@@ -323,10 +324,25 @@ def test_per_token() -> None:
         lambda config, batch, seq: math.nan,
         lambda config, batch, seq: 0,
         lambda config, batch, seq: "many",
+        lambda config, batch, seq: torch.ones(2),
+        lambda config, batch, seq: 10**400 * seq,
+        lambda config, batch, seq: sys.exit(0),
+        lambda config, batch, seq, calls=[]: calls.append(1) or 7 * len(calls) * seq,
         lambda config, batch, seq: config.no_such_field,
         lambda config, batch, seq, mystery: 1,
     ],
-    ids=["noise", "not a number", "nothing", "text", "it raises", "what is unknown"],
+    ids=[
+        "noise",
+        "not a number",
+        "nothing",
+        "text",
+        "an array",
+        "too many",
+        "it exits",
+        "it counts its calls",
+        "it raises",
+        "what is unknown",
+    ],
 )
 def test_what_is_no_formula_is_refused(function: Any) -> None:
     quote = explain("odd widths", function)
@@ -364,3 +380,50 @@ def test_a_width_that_is_assumed() -> None:
     terms[0] = terms[0]._replace(sizes=("batch", "seq", "hidden_size", "hidden_size"))
     quote = explain("grouped heads", make_function(terms))
     assert list(quote.causes) == [Cause.WIDTH_ASSUMED.value]
+
+
+@pytest.mark.parametrize("window", [16, SEQ, 100])
+def test_a_window_is_held_on_the_side_where_the_step_is(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All keys ran. A function of min(seq, window) keys is exact from a window of the whole sequence on."""
+    monkeypatch.setitem(SETTINGS, "window", {**SETTINGS["grouped heads"], "sliding_window": window})
+    *others, attention, head, mlp = closed_form(SETTINGS["window"])
+    linear = make_function([*others, head, mlp])
+
+    def flops(config: Any, batch: int, seq: int) -> Any:
+        keys = min(seq, config.sliding_window)
+        return (
+            linear(config, batch, seq) + 12 * LAYERS * batch * seq * keys * config.num_attention_heads * config.head_dim
+        )
+
+    assert attention.sizes.count("seq") == 2
+    quote = explain("window", flops)
+    assert (list(quote.causes), quote.residual) == ([Cause.ATTENTION_WINDOWED.value] if window < SEQ else [], 0)
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_vocabulary_that_is_padded_keeps_its_size(kind: type) -> None:
+    """330 rows padded to 384: the head counts 54 rows more, and nothing else differs."""
+    name = "grouped heads"
+    *others, _head, mlp = closed_form(SETTINGS[name])
+    rest = make_function([*others, mlp])
+
+    def flops(config: Any, batch: int, seq: int) -> Any:
+        padded = -(-config.vocab_size // 128) * 128
+        return kind(rest(config, batch, seq) + 6 * batch * seq * config.hidden_size * padded)
+
+    quote = explain(name, flops)
+    more = 6 * BATCH * SEQ * SETTINGS[name]["hidden_size"] * (384 - 330)
+    assert (quote.causes, quote.residual) == ({Cause.FORMULA_DIFFERS.value: -more}, 0)
+
+
+@pytest.mark.parametrize(
+    ("times", "cause"), [(Fraction(4, 3), Cause.RECOMPUTATION_ASSUMED), (Fraction(1, 2), Cause.FORMULA_DIFFERS)]
+)
+def test_a_multiple_of_all_that_ran_has_one_cause(times: Fraction, cause: Cause) -> None:
+    terms = [term._replace(coefficient=term.coefficient * times) for term in closed_form(SETTINGS["grouped heads"])]
+    assert list(explain("grouped heads", make_function(terms)).causes) == [cause.value]
+
+
+def test_what_it_prints_stays_off_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    call_function(lambda config, batch, seq: print("hello") or 1, SimpleNamespace(), 1, 1, False)
+    assert capsys.readouterr().out == ""

@@ -6,6 +6,8 @@ as h^2 and h n d in a model whose heads together are as wide as it is, are no di
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -57,42 +59,62 @@ class _Side:
 
 
 def find_differences(
-    formula: Polynomial, products: Sequence[Product], sizes: Sizes, layers: int, training: bool
+    formula: Polynomial,
+    products: Sequence[Product],
+    sizes: Sizes,
+    layers: int,
+    training: bool,
+    held: Sequence[str] = (),
 ) -> tuple[Difference, ...]:
-    """The differences, the largest first. ``layers`` is the number of layers, which stands as L in coefficients."""
-    ran = _collect(products)
+    """The differences, the largest first.
+
+    Args:
+        formula: What the formula counts.
+        products: What ran.
+        sizes: The sizes of both.
+        layers: The number of layers, which stands as L in coefficients.
+        training: Whether a training step ran.
+        held: The sizes that have the user's value in the formula, and so in what ran.
+    """
+    ran = _collect(products, [i for i, size in enumerate(sizes.free) if size.name in held], sizes.own)
     delta = {p: formula.terms.get(p, Fraction(0)) - ran.all.get(p, Fraction(0)) for p in {**formula.terms, **ran.all}}
     delta = _cancel(delta, sizes)
     show = _Printer(sizes, layers)
     found = []
-    for plus, minus in _pair(delta, ran, sizes):
+    for plus, minus in _pair(delta, formula, ran, sizes):
         cause = _name_pair(plus, minus, sizes)
         amount = -delta[plus] * show.value(plus) - delta[minus] * show.value(minus)
-        found.append(
-            Difference(
-                cause, show.terms((plus, delta[plus]), (minus, -delta[minus])), amount, _merge(ran.layers[minus])
-            )
-        )
+        texts = show.terms((plus, delta[plus]), (minus, -delta[minus]), ran.layers[minus])
+        found.append(Difference(cause, texts, amount, _merge(ran.layers[minus])))
         del delta[plus], delta[minus]
     windowed = any(c and show.exponent(p, WINDOW) for p, c in delta.items())
+    ratios = {formula.terms.get(p, Fraction(0)) / c for p, c in ran.all.items()}
+    times = next(iter(ratios)) if len(ratios) == 1 else Fraction(1)
     halved = any(c == -ran.all.get(p, 0) / 2 and show.exponent(p, "T") > 1 for p, c in delta.items() if c)
     for powers, c in delta.items():
         if c:
-            cause = _name(powers, c, ran, show, windowed, halved, training)
+            cause = (
+                _name(powers, c, ran, show, windowed, halved, training)
+                if times == 1
+                else _name_multiple(times, training)
+            )
             counted, there = c + ran.all.get(powers, Fraction(0)), ran.all.get(powers, Fraction(0))
-            texts = show.terms((powers, counted), (powers, there))
+            texts = show.terms((powers, counted), (powers, there), ran.layers.get(powers, []))
             found.append(Difference(cause, texts, -c * show.value(powers), _merge(ran.layers.get(powers, []))))
     found += _list_unsized(products)
     return tuple(sorted(found, key=lambda each: -abs(each.amount)))
 
 
-def _collect(products: Iterable[Product]) -> _Side:
+def _collect(products: Iterable[Product], held: Sequence[int], own: Sequence[int]) -> _Side:
+    """What ran by monomial, with the user's value of each size that is held."""
     side = _Side({}, {}, {})
     for product in products:
         for powers, c in product.polynomial.terms.items() if product.polynomial is not None else ():
-            side.all[powers] = side.all.get(powers, Fraction(0)) + c
-            side.forward[powers] = side.forward.get(powers, Fraction(0)) + (c if product.phase == FORWARD else 0)
-            side.layers.setdefault(powers, []).append(product.layer)
+            c *= math.prod(own[i] ** powers[i] for i in held)
+            left = tuple(0 if i in held else power for i, power in enumerate(powers))
+            side.all[left] = side.all.get(left, Fraction(0)) + c
+            side.forward[left] = side.forward.get(left, Fraction(0)) + (c if product.phase == FORWARD else 0)
+            side.layers.setdefault(left, []).append(product.layer)
     return side
 
 
@@ -104,15 +126,24 @@ def _cancel(delta: Mapping[Powers, Fraction], sizes: Sizes) -> dict[Powers, Frac
             if show.tokens(plus) == show.tokens(minus) and show.value(plus) == show.value(minus):
                 both = min(left[plus], -left[minus])
                 left[plus], left[minus] = left[plus] - both, left[minus] + both
+    for plus, minus in itertools.product(
+        delta, delta
+    ):  # a field that the formula does not read is that size by another name
+        is_opposite = left[plus] > 0 and left[plus] * show.value(plus) == -left[minus] * show.value(minus)
+        if is_opposite and show.tokens(plus) == show.tokens(minus):
+            left[plus] = left[minus] = Fraction(0)
     return {powers: c for powers, c in left.items() if c}
 
 
-def _pair(delta: Mapping[Powers, Fraction], ran: _Side, sizes: Sizes) -> list[tuple[Powers, Powers]]:
-    """Monomials that stand for each other: of the same tokens and coefficient, one counted and one that ran."""
+def _pair(
+    delta: Mapping[Powers, Fraction], formula: Polynomial, ran: _Side, sizes: Sizes
+) -> list[tuple[Powers, Powers]]:
+    """Monomials that stand for each other: one did not run, the other is not counted, and they have the coefficient, the tokens
+    and another size in common."""
     show, pairs, taken = _Printer(sizes, 0), [], set[Powers]()
-    for plus in [p for p, c in delta.items() if c > 0]:
-        others = [p for p, c in delta.items() if c == -delta[plus] and p in ran.all and p not in taken]
-        others = [p for p in others if show.tokens(p) == show.tokens(plus)]
+    missing = [p for p, c in delta.items() if c < 0 and p not in formula.terms]
+    for plus in [p for p, c in delta.items() if c > 0 and p not in ran.all]:
+        others = [p for p in missing if delta[p] == -delta[plus] and p not in taken and show.have_in_common(p, plus)]
         if len(others) == 1:
             taken.add(others[0])
             pairs.append((plus, others[0]))
@@ -139,8 +170,6 @@ def _name(
     attention = show.exponent(powers, "T") + show.exponent(powers, WINDOW) > 1
     if training and there and counted == STEP * ran.forward[powers]:
         return Cause.BACKWARD_ASSUMED
-    if training and there and counted == (STEP + 1) * ran.forward[powers]:
-        return Cause.RECOMPUTATION_ASSUMED
     if (attention and windowed) or (not there and show.exponent(powers, WINDOW)):
         return Cause.ATTENTION_WINDOWED
     if attention and not counted:
@@ -150,10 +179,18 @@ def _name(
     if not there and halved and show.times(powers, "T") in ran.all:
         return Cause.ATTENTION_HALVED
     if show.exponent(powers, "V") and show.exponent(powers, "h"):
-        return Cause.LOOKUP_AS_PRODUCT if c > 0 else Cause.FORMULA_DIFFERS if counted else Cause.HEAD_LEFT_OUT
+        if c == 2 * (STEP if training else 1):
+            return Cause.LOOKUP_AS_PRODUCT
+        return Cause.FORMULA_DIFFERS if counted else Cause.HEAD_LEFT_OUT
     if not there and show.width(powers) == 1:
         return Cause.PARAMETERS_AS_PRODUCTS
     return Cause.FORMULA_DIFFERS
+
+
+def _name_multiple(times: Fraction, training: bool) -> Cause:
+    """The cause where a formula counts all that ran so many times."""
+    again = training and times == Fraction(STEP + 1, STEP)
+    return Cause.RECOMPUTATION_ASSUMED if again else Cause.FORMULA_DIFFERS
 
 
 def _list_unsized(products: Iterable[Product]) -> list[Difference]:
@@ -224,15 +261,24 @@ class _Printer:
         """How many sizes are multiplied beside those of the input."""
         return sum(power for letter, power in self.letters(powers).items() if letter not in ("B", "T"))
 
+    def have_in_common(self, first: Powers, second: Powers) -> bool:
+        """Whether two monomials have the tokens and a further size in common."""
+        both = {letter for letter in self.letters(first) if letter in self.letters(second)} - {"B", "T"}
+        return self.tokens(first) == self.tokens(second) and bool(both)
+
     def times(self, powers: Powers, letter: str) -> Powers:
         """The monomial times one more size of the input."""
         axis = self.names.index(letter)
         return tuple(power + (i == axis) for i, power in enumerate(powers))
 
-    def terms(self, counted: tuple[Powers, Fraction], ran: tuple[Powers, Fraction]) -> tuple[str, str]:
-        """``6 L B T^2 n d``: coefficients with their monomials, '' for one of 0; the number of layers is taken out of all or of
-        none."""
+    def terms(
+        self, counted: tuple[Powers, Fraction], ran: tuple[Powers, Fraction], layers: Sequence[str]
+    ) -> tuple[str, str]:
+        """``6 L B T^2 n d``: coefficients with their monomials, '' for one of 0. The number of layers is taken out of both if
+        the products are of that many layers."""
         many = self.layers > 1 and all((c / self.layers).denominator == 1 for _, c in (counted, ran))
+        many = many and len({found[0] for found in map(NUMBER.findall, layers) if found}) in (self.layers, 0)
+        many = many and (not layers or any(map(NUMBER.search, layers)))
         first, second = (self._term(p, c / self.layers if many else c, many) if c else "" for p, c in (counted, ran))
         return first, second
 

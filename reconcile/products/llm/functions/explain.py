@@ -16,10 +16,11 @@ from typing import Any
 from ....adapters.counters.formulas.config_fields import FIELDS
 from ....core.causes import ORDER, Cause
 from ....core.errors import UsageError, describe_error
+from ....core.number_format import number
 from ....core.records import Trace
 from ..comparison import Quote
 from .differences import Difference, find_differences
-from .free_sizes import Sizes, read_sizes
+from .free_sizes import LETTERS, Sizes, read_sizes
 from .function import NoCount, call_function, make_exact
 from .interpolate import NotPolynomial, find_polynomial
 from .trace_terms import find_products
@@ -28,6 +29,8 @@ VALUES = 24
 """The values of a size at which a function that returns whole numbers may be called."""
 FEW = 8
 """Those at which one that returns numbers of floating point may be: more would be too large to be exact."""
+MOST_FLOPS = 10**30
+"""No step has more."""
 NO_POLYNOMIAL = "it is no polynomial of the configuration's sizes: it rounds, reads a table or branches on them"
 TakeTrace = Callable[[Mapping[str, Any], int, int], Trace]
 """Traces the model of a configuration's settings, called with a batch of sequences of so many tokens."""
@@ -64,7 +67,9 @@ def explain_functions(asked: Functions, own: Trace) -> list[Quote]:
     names = [size.name for size in sizes.free]
     products = find_products(own, others, names, sizes.own)
     config = asked.make_config(asked.settings)
-    layers = next((value for name in FIELDS["L"] if isinstance(value := getattr(config, name, None), int)), 0)
+    layers = next(
+        (value for name in FIELDS["L"] if isinstance(value := getattr(_get_text(config), name, None), int)), 0
+    )
     quotes = []
     for name, function in asked.functions.items():
 
@@ -84,19 +89,21 @@ def explain_functions(asked: Functions, own: Trace) -> list[Quote]:
         except NotPolynomial:
             quotes.append(Quote(name, None, {}, None, NO_POLYNOMIAL, terms=()))
             continue
-        differences = find_differences(formula, products, sizes, layers, asked.training)
+        differences = find_differences(formula, products, sizes, layers, asked.training, held)
         quotes.append(_make_quote(name, shown, sum(product.flops for product in products), differences, held))
     return quotes
 
 
 def _read_number(value: Any) -> int:
     """A returned number of FLOPs as a whole number. Raises NoCount for one that is far from it, and for none."""
-    whole = round(value)
+    whole: int = round(value)
     if whole <= 0:
         raise NoCount(f"it returns {whole} FLOPs: it does not know this model")
-    if abs(whole - value) > max(1e-3, 1e-12 * abs(whole)):
+    if whole > MOST_FLOPS:
+        raise NoCount(f"it returns more than {number(MOST_FLOPS)} FLOPs")
+    if abs(Fraction(value) - whole) > max(Fraction(1, 1000), Fraction(whole, 10**12)):
         raise NoCount(f"it returns {value!r} FLOPs for the step, which is no whole number")
-    return int(whole)
+    return whole
 
 
 def _make_quote(name: str, step: int, ran: int, differences: Sequence[Difference], held: Sequence[str]) -> Quote:
@@ -104,7 +111,7 @@ def _make_quote(name: str, step: int, ran: int, differences: Sequence[Difference
     amounts: dict[Cause, Fraction] = {}
     for each in differences:
         amounts[each.cause] = amounts.get(each.cause, Fraction(0)) + each.amount
-    causes = {cause.value: int(amounts[cause]) for cause in sorted(amounts, key=ORDER.__getitem__) if amounts[cause]}
+    causes = {cause.value: int(amounts[cause]) for cause in sorted(amounts, key=ORDER.__getitem__)}
     lines = [f"{each.cause.value}: {each.text}" for each in differences]
     if held:
         lines.append(f"its coefficients hold at this {', '.join(held)} alone: it rounds or branches there")
@@ -113,7 +120,7 @@ def _make_quote(name: str, step: int, ran: int, differences: Sequence[Difference
 
 def _trace_elsewhere(asked: Functions) -> tuple[Sizes, list[tuple[tuple[int, ...], Trace]]]:
     """The sizes that vary, and two traces at others. A field of which no model can be made alone keeps its value, or all do."""
-    text = _text_of(asked.settings)
+    text = {**_list_defaults(asked), **_text_of(asked.settings)}
     names = tuple(read_sizes(text, asked.batch, asked.seq).fields)
     for left in (frozenset[str](), *(frozenset({name}) for name in names), frozenset(names)):
         sizes = read_sizes(text, asked.batch, asked.seq, frozenset(names) - left)
@@ -125,6 +132,21 @@ def _trace_elsewhere(asked: Functions) -> tuple[Sizes, list[tuple[tuple[int, ...
         except UsageError as error:
             refused = error
     raise refused
+
+
+def _list_defaults(asked: Functions) -> dict[str, int]:
+    """The sizes that the settings do not state and that the configuration has all the same, whatever the other sizes are."""
+    stated = _text_of(asked.settings)
+    sizes = read_sizes(stated, asked.batch, asked.seq)
+    varied = _vary(asked.settings, sizes.settings(sizes.primes(1)[0]), asked.seq)
+    first, second = (_get_text(asked.make_config(each)) for each in (asked.settings, varied))
+    names = {name for letter in LETTERS.values() for name in letter if not set(letter) & set(stated)}
+    both = {name: (getattr(first, name, None), getattr(second, name, None)) for name in names}
+    return {name: one for name, (one, two) in both.items() if isinstance(one, int) and one == two}
+
+
+def _get_text(config: Any) -> Any:
+    return config.get_text_config() if hasattr(config, "get_text_config") else config
 
 
 def _text_of(settings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -22,6 +22,12 @@ DIVIDED = (("k", "n"), ("n", "h"), ("lk", "lv"))
 """Sizes of which a model, and many a formula, divides the second by the first."""
 CHOSEN = {WINDOW, "topk"}
 """Sizes that choose among the keys of a sequence: which of both is larger decides what runs."""
+FAR = 301
+"""How many steps the farthest values of a size are from the user's: beyond the multiples to which sizes are rounded up."""
+MOST = 10**12
+"""A size that no other bounds stays below this."""
+HEADS = ("k", "n", "n/k", "a", "E", "hi", "lk", "lv", "lv/lk")
+"""Sizes that are numbers of heads or of experts; others are widths, of which a model takes halves and quarters."""
 FEWEST = 11
 """The smallest prime of a value, so that small factors of a count are no sizes."""
 
@@ -75,17 +81,27 @@ class Sizes:
         return list(zip(*reversed(columns), strict=True))
 
     def near(self, number: int) -> list[list[int]]:
-        """Values of each free size near the user's, which are none of them."""
-        return [[size.own + size.step * i for i in range(1, number + 1)] for size in self.free]
+        """Values of each free size near the user's, which are none of them, and on its side of every choice among keys."""
+        return [_list_values(size.own, size.step, *self._bounds(size), number, size.own >= 16) for size in self.free]
 
     def small(self, number: int) -> list[list[int]]:
         """Small values of each free size, in the order of the user's own: a number of floating point holds their products."""
         lines = []
         for size in self.free:
-            step, start = 2 - size.own % 2, math.isqrt(size.own) // 2
-            values = (step * (start // step + i) for i in range(1, number + 2))
-            lines.append([value for value in values if value != size.own][:number])
-        return lines
+            low, high = (math.isqrt(bound) // 2 for bound in self._bounds(size))
+            lines.append(_list_values(math.isqrt(size.own) // 2, 2 - size.own % 2, low, high, number, size.own >= FAR))
+        return [[x for x in line if x != size.own] for line, size in zip(lines, self.free, strict=True)]
+
+    def _bounds(self, size: FreeSize) -> tuple[int, int]:
+        """The values between which a size may lie: where windows choose among the keys of a sequence, none passes another."""
+        among = [each.own for each in self.free if each.name in {*CHOSEN, "T"} and each is not size]
+        if size.name not in {*CHOSEN, "T"}:
+            return 1, MOST
+        is_equal = size.own in among and size.name != "T"
+        below = [own for own in among if own < size.own] + [size.own] * is_equal
+        above = [own for own in among if own > size.own] + [size.own] * (size.own in among and not is_equal)
+        low = (max(below) + size.own + 1) // 2 if below else 1
+        return low, (min(above) + size.own) // 2 if above else MOST
 
 
 def read_sizes(settings: Mapping[str, Any], batch: int, seq: int, only: frozenset[str] | None = None) -> Sizes:
@@ -104,7 +120,7 @@ def read_sizes(settings: Mapping[str, Any], batch: int, seq: int, only: frozense
             if letter == large and small in products and own % settings[fields[small]] == 0:
                 parts, own, letter = products[small], own // settings[fields[small]], f"{large}/{small}"
         if own > 1:
-            free[letter] = FreeSize(letter, own, _step_of(int(settings[name]), settings, name))
+            free[letter] = FreeSize(letter, own, _step_of(letter, int(settings[name]), settings))
             parts = (*parts, letter)
         products[large_of(letter)] = parts
     free["B"] = FreeSize("B", batch, 1)
@@ -116,16 +132,29 @@ def read_sizes(settings: Mapping[str, Any], batch: int, seq: int, only: frozense
     )
 
 
+def _list_values(own: int, step: int, low: int, high: int, number: int, is_wide: bool) -> list[int]:
+    """Values between two bounds, none of them ``own``, multiples of ``step`` from it if there are enough; where it
+    ``is_wide`` some of the first ones are far apart, so that a size which is rounded up shows."""
+    while step > 1 and (high - low) // step <= number:
+        step //= 2
+    above = [own + step * i for i in range(1, 2 * number) if own + step * i <= high]
+    below = [own - step * i for i in range(1, 2 * number) if low <= own - step * i > 1]
+    line = (above or below)[:number] if len(above) >= number or not below else (above + below)[:number]
+    far = [own + step * i for i in (FAR // 2 + 1, FAR) if own + step * i <= high and is_wide]
+    return [*line[:2], *far, *line[2:]]
+
+
 def large_of(letter: str) -> str:
     """The letter of a size, ``n`` of ``n/k``."""
     return letter.partition("/")[0]
 
 
-def _step_of(own: int, settings: Mapping[str, Any], name: str) -> int:
+def _step_of(letter: str, own: int, settings: Mapping[str, Any]) -> int:
     """What the values of a size are multiples of: experts fall into groups, a head has halves and quarters."""
     groups = settings.get("n_group")
-    grouped = groups if name in FIELDS["E"] and isinstance(groups, int) and groups and own % groups == 0 else 1
-    return math.lcm(math.gcd(own, 128 if own > 4096 else 16 if own >= 64 else 1), grouped)
+    grouped = groups if letter == "E" and isinstance(groups, int) and groups and own % groups == 0 else 1
+    most = 1 if own < 64 and letter in HEADS else 128 if own > 4096 else 16
+    return math.lcm(math.gcd(own, most), grouped)
 
 
 def _list_primes_near(number: int) -> Iterator[int]:

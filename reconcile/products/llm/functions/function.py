@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import inspect
@@ -35,8 +36,8 @@ class NoCount(Exception):
 
 def load_function(text: str) -> Callable[..., Any]:
     """The function that ``package.module:function`` or ``file.py:function`` names. Raises UsageError if there is none."""
-    where, colon, name = text.rpartition(":")
-    if not colon or not name.isidentifier():
+    where, _, name = text.rpartition(":")
+    if not where or not name.isidentifier():
         raise UsageError(
             f"--formula {short(text)} names no function: write package.module:function or file.py:function."
         )
@@ -50,12 +51,13 @@ def load_function(text: str) -> Callable[..., Any]:
             assert spec.loader is not None
             module = importlib.util.module_from_spec(spec)
             sys.modules.setdefault(path.stem, module)
-            spec.loader.exec_module(module)
+            with contextlib.redirect_stdout(sys.stderr):
+                spec.loader.exec_module(module)
         else:
             module = importlib.import_module(where)
     except UsageError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"--formula {short(text)}: {short(where)} cannot be imported: {describe_error(error)}."
         ) from error
@@ -73,24 +75,31 @@ def call_function(function: Callable[..., Any], config: Any, batch: int, seq: in
     """
     given = {"config": config, "batch": batch, "seq": seq, "tokens": batch * seq}
     try:
-        value = function(**_list_arguments(function, given))
+        with contextlib.redirect_stdout(sys.stderr):
+            places, names = _list_arguments(function, given)
+            value = function(*places, **names)
+        value = value.item() if hasattr(value, "item") else value  # a scalar of numpy or of PyTorch
     except NoCount:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise NoCount(f"it raised {describe_error(error)}") from error
-    if hasattr(value, "item"):  # a scalar of numpy or of PyTorch
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
         raise NoCount(f"it returns {short(repr(value))}, which is no number of FLOPs")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NoCount(f"it returns {value}, which is no number of FLOPs")
     return value * batch * seq if per_token else value
 
 
-def _list_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call, by the names of the parameters."""
-    made = {}
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
+def _list_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call, by place and by name: by the names of the parameters; three of unknown names are (config, batch,
+    seq)."""
+    made: dict[str, Any] = {}
+    parameters = [
+        p for p in inspect.signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    required = [p for p in parameters if p.default is p.empty]
+    unknown = ""
+    for parameter in parameters:
         what = next((what for what, names in NAMES.items() if parameter.name.lower() in names), "")
         aliases = next((names for names in FIELDS.values() if parameter.name in names), (parameter.name,))
         stated = [getattr(given["config"], name) for name in aliases if hasattr(given["config"], name)]
@@ -99,11 +108,16 @@ def _list_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> d
         elif stated:
             made[parameter.name] = stated[0]
         elif parameter.default is parameter.empty:
-            raise NoCount(
-                f"it takes {parameter.name!r}, which is neither config, batch, seq or tokens nor a field of the configuration: "
-                "write a function around it that takes (config, batch, seq)"
-            )
-    return made
+            unknown = unknown or parameter.name
+    if unknown and len(required) == 3 and all(p.kind is not p.KEYWORD_ONLY for p in required):
+        return [given["config"], given["batch"], given["seq"]], {}
+    if unknown:
+        raise NoCount(
+            f"it takes {unknown!r}, which is neither config, batch, seq or tokens nor a field of the configuration: "
+            "write a function around it that takes (config, batch, seq)"
+        )
+    places = [made.pop(p.name) for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in made]
+    return places, made
 
 
 def make_exact(value: Any) -> Fraction:

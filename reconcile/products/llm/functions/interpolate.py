@@ -18,6 +18,8 @@ NODES = 7
 """Values of one variable that show whether a function is a polynomial of it, of a degree up to ``NODES`` - 2."""
 HELD_OUT = 5
 """Points beside all others at which a polynomial has to give the function's value."""
+TERMS = 200
+"""The most monomials of a formula that somebody wrote."""
 DRAWS = 50
 """How often points are drawn that determine the coefficients of some terms."""
 Call = Callable[[tuple[int, ...]], Fraction]
@@ -52,6 +54,8 @@ def find_polynomial(
 
     nodes = [list(each) for each in values]
     anchor = [drawn.choice(each) for each in nodes]
+    if call(tuple(anchor)) != call(tuple(anchor)):
+        raise NotPolynomial
     degrees = [_find_degree(value, anchor, axis, nodes[axis]) for axis in range(len(nodes))]
     stuck = {axis for axis, found in enumerate(degrees) if found > NODES - 2}
     if stuck:
@@ -63,6 +67,8 @@ def find_polynomial(
     terms: dict[Powers, Fraction] = {(): value(anchor)}
     for axis, most in enumerate(degrees):
         terms = _add_variable(value, terms, anchor, axis, most, nodes, drawn)
+        if len(terms) > TERMS:
+            raise NotPolynomial
     found = Polynomial(tuple(names), {powers: c for powers, c in terms.items() if c})
     for _ in range(HELD_OUT):
         at = [drawn.choice(each) for each in nodes]

@@ -106,29 +106,28 @@ def _find_polynomial(
 
     The first two points tell it, the last one proves it.
     """
-    made = points[:-1]
-    powers = tuple(
-        min(_exponent(count, point[axis]) for count, point in zip(counts, made, strict=False))
+    most = tuple(
+        min(_exponent(count, point[axis]) for count, point in zip(counts, points[:-1], strict=False))
         for axis in range(len(names))
     )
-    rest = [
-        Fraction(count, math.prod(x**p for x, p in zip(point, powers, strict=True)))
-        for count, point in zip(counts, points, strict=True)
-    ]
-    terms = {(0,) * len(names): rest[0]} if len(set(rest)) == 1 else _find_sum(rest, points)
-    if terms is not None:
-        return Polynomial(
-            tuple(names), {tuple(a + b for a, b in zip(powers, more, strict=True)): c for more, c in terms.items()}
-        )
+    fewer = (tuple(p - (i == axis) for i, p in enumerate(most)) for axis, power in enumerate(most) if power)
+    for powers in (most, *fewer):  # a sum may by chance be divided by the prime of a size
+        rest = [
+            Fraction(count, math.prod(x**p for x, p in zip(point, powers, strict=True)))
+            for count, point in zip(counts, points, strict=True)
+        ]
+        terms = {(0,) * len(names): rest[0]} if len(set(rest)) == 1 else _find_sum(rest, points)
+        if terms is not None:
+            return Polynomial(
+                tuple(names), {tuple(a + b for a, b in zip(powers, more, strict=True)): c for more, c in terms.items()}
+            )
     tokens = names.index("T")
     for shift in shifts:
         if all(count % (point[tokens] + shift) == 0 for count, point in zip(counts, points, strict=True)):
             whole = [count // (point[tokens] + shift) for count, point in zip(counts, points, strict=True)]
             rest_of = _find_polynomial(whole, points, names, ())
             if rest_of is not None:
-                longer = {
-                    tuple(p + (i == tokens) for i, p in enumerate(powers)): c for powers, c in rest_of.terms.items()
-                }
+                longer = {tuple(p + (i == tokens) for i, p in enumerate(each)): c for each, c in rest_of.terms.items()}
                 return Polynomial(tuple(names), {**{p: c * shift for p, c in rest_of.terms.items()}, **longer})
     return None
 
