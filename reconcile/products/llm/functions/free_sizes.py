@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ....adapters.counters.formulas.config_fields import FIELDS
@@ -88,9 +88,12 @@ class Sizes:
         """Small values of each free size, in the order of the user's own: a number of floating point holds their products."""
         lines = []
         for size in self.free:
+            step = 2 - size.own % 2
             low, high = (math.isqrt(bound) // 2 for bound in self._bounds(size))
-            lines.append(_list_values(math.isqrt(size.own) // 2, 2 - size.own % 2, low, high, number, size.own >= FAR))
-        return [[x for x in line if x != size.own] for line, size in zip(lines, self.free, strict=True)]
+            start = math.isqrt(size.own) // 2 // step * step
+            line = _list_values(start, step, low, high, number + 1, size.own >= FAR)
+            lines.append([value for value in line if value != size.own])
+        return lines
 
     def _bounds(self, size: FreeSize) -> tuple[int, int]:
         """The values between which a size may lie: where windows choose among the keys of a sequence, none passes another."""
@@ -123,6 +126,8 @@ def read_sizes(settings: Mapping[str, Any], batch: int, seq: int, only: frozense
             free[letter] = FreeSize(letter, own, _step_of(letter, int(settings[name]), settings))
             parts = (*parts, letter)
         products[large_of(letter)] = parts
+    if products.get("n") == ("k",):  # each head has keys of its own
+        free["k"] = replace(free["k"], name="n")
     free["B"] = FreeSize("B", batch, 1)
     free["T"] = FreeSize("T", seq, math.gcd(seq, 128))
     index = {letter: i for i, letter in enumerate(free)}
