@@ -41,18 +41,24 @@ def pair_path(model: str) -> str:
     return os.path.join(HERE, model + ".py")
 
 
-def load_pair(path: str) -> Pair:
-    """The pair of a file, which is imported by path under a private name, so that it hides no other module.
-
-    Raises PairError if the file states no pair, and whatever importing it raises.
-    """
+def import_file(path: str, prefix: str) -> Any:
+    """The module of a Python file, under ``prefix`` and its name. Raises ImportError, and whatever importing it raises."""
     name = os.path.basename(path)[:-3].encode("utf-8", "backslashreplace").decode("utf-8")  # it need not be text
-    spec = importlib.util.spec_from_file_location("_reconcile_pair_" + name, path)
+    spec = importlib.util.spec_from_file_location(prefix + name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot load {path} as a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # torch.compile imports the module of each function that it meets
     spec.loader.exec_module(module)
+    return module
+
+
+def load_pair(path: str) -> Pair:
+    """The pair of a file, which is imported by path under a private name, so that it hides no other module.
+
+    Raises PairError if the file states no pair, and whatever importing it raises.
+    """
+    module = import_file(path, "_reconcile_pair_")
     pair: Any = vars(module).get("PAIR")
     if not any(map(_is_base, type(pair).__mro__)):
         states = f"its PAIR is of type {type(pair).__name__}" if "PAIR" in vars(module) else "it defines no PAIR"

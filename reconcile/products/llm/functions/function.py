@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import inspect
 import math
 import sys
@@ -15,6 +14,7 @@ from typing import Any, cast
 
 from ....adapters.counters.formulas.config_fields import FIELDS
 from ....core.errors import UsageError, describe_error, short
+from ....model_zoo.loading import import_file
 from .interpolate import NotPolynomial
 
 NAMES = {
@@ -43,16 +43,10 @@ def load_function(text: str) -> Callable[..., Any]:
         )
     try:
         if where.endswith(".py"):
-            path = Path(where)
-            if not path.is_file():
+            if not Path(where).is_file():
                 raise UsageError(f"--formula {short(text)}: there is no file {short(where)}.")
-            spec = importlib.util.spec_from_file_location(path.stem, path)
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules.setdefault(path.stem, module)
             with contextlib.redirect_stdout(sys.stderr):
-                spec.loader.exec_module(module)
+                module = import_file(where, "_reconcile_formula_")
         else:
             module = importlib.import_module(where)
     except UsageError:
