@@ -116,9 +116,13 @@ class Decoder(torch.nn.Module):
         self.table = torch.nn.Embedding(c.vocab_size, c.hidden_size)
         self.layers = torch.nn.ModuleList(Layer(c) for _ in range(LAYERS))
         self.head = torch.nn.Linear(c.hidden_size, c.vocab_size)
+        more = getattr(c, "more", 0)
+        self.odd = torch.nn.Linear(c.hidden_size + more, c.hidden_size + more + 4) if more else None
 
     def forward(self, ids: Any) -> Any:
         x = self.table(ids)
+        if self.odd is not None:
+            x = self.odd(torch.nn.functional.pad(x, (0, self.odd.in_features - x.shape[-1])))[..., : x.shape[-1]]
         for layer in self.layers:
             x = layer(x)
         return self.head(x)
@@ -427,3 +431,11 @@ def test_a_multiple_of_all_that_ran_has_one_cause(times: Fraction, cause: Cause)
 def test_what_it_prints_stays_off_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     call_function(lambda config, batch, seq: print("hello") or 1, SimpleNamespace(), 1, 1, False)
     assert capsys.readouterr().out == ""
+
+
+def test_what_has_no_polynomial_is_a_residual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product of h + 7 by h + 11 for each token, which no short sum of sizes is: whether a formula counts it is not known."""
+    monkeypatch.setitem(SETTINGS, "odd", {**SETTINGS["grouped heads"], "more": 7})
+    width = SETTINGS["odd"]["hidden_size"]
+    quote = explain("odd", make_function(closed_form(SETTINGS["odd"])))
+    assert (quote.causes, quote.residual) == ({}, 6 * BATCH * SEQ * (width + 7) * (width + 11))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ....core.causes import Cause
-from ....core.number_format import number
 from ....core.records import FORWARD
 from ...formula.polynomial import Polynomial, Powers, format_fraction
 from .free_sizes import WINDOW, Sizes
@@ -78,11 +77,11 @@ def find_differences(
     """
     ran = _collect(products, [i for i, size in enumerate(sizes.free) if size.name in held], sizes.own)
     delta = {p: formula.terms.get(p, Fraction(0)) - ran.all.get(p, Fraction(0)) for p in {**formula.terms, **ran.all}}
-    delta = _cancel(delta, sizes)
     show = _Printer(sizes, layers)
+    delta = _cancel(delta, show)
     found = []
-    for plus, minus in _pair(delta, formula, ran, sizes):
-        cause = _name_pair(plus, minus, sizes)
+    for plus, minus in _pair(delta, formula, ran, show):
+        cause = _name_pair(plus, minus, show)
         amount = -delta[plus] * show.value(plus) - delta[minus] * show.value(minus)
         texts = show.terms((plus, delta[plus]), (minus, -delta[minus]), ran.layers[minus])
         found.append(Difference(cause, texts, amount, _merge(ran.layers[minus])))
@@ -101,7 +100,6 @@ def find_differences(
             counted, there = c + ran.all.get(powers, Fraction(0)), ran.all.get(powers, Fraction(0))
             texts = show.terms((powers, counted), (powers, there), ran.layers.get(powers, []))
             found.append(Difference(cause, texts, -c * show.value(powers), _merge(ran.layers.get(powers, []))))
-    found += _list_unsized(products)
     return tuple(sorted(found, key=lambda each: -abs(each.amount)))
 
 
@@ -118,9 +116,9 @@ def _collect(products: Iterable[Product], held: Sequence[int], own: Sequence[int
     return side
 
 
-def _cancel(delta: Mapping[Powers, Fraction], sizes: Sizes) -> dict[Powers, Fraction]:
+def _cancel(delta: Mapping[Powers, Fraction], show: _Printer) -> dict[Powers, Fraction]:
     """Without what is as much on both sides: monomials of the same number of tokens that are the same number for the user."""
-    show, left = _Printer(sizes, 0), dict(delta)
+    left = dict(delta)
     for plus in [p for p, c in delta.items() if c > 0]:
         for minus in [p for p, c in delta.items() if c < 0]:
             if show.tokens(plus) == show.tokens(minus) and show.value(plus) == show.value(minus):
@@ -128,7 +126,7 @@ def _cancel(delta: Mapping[Powers, Fraction], sizes: Sizes) -> dict[Powers, Frac
                 left[plus], left[minus] = left[plus] - both, left[minus] + both
     for plus, minus in itertools.product(
         delta, delta
-    ):  # a field that the formula does not read is that size by another name
+    ):  # a field that a formula does not read is a size by another name
         is_opposite = left[plus] > 0 and left[plus] * show.value(plus) == -left[minus] * show.value(minus)
         if is_opposite and show.tokens(plus) == show.tokens(minus):
             left[plus] = left[minus] = Fraction(0)
@@ -136,11 +134,11 @@ def _cancel(delta: Mapping[Powers, Fraction], sizes: Sizes) -> dict[Powers, Frac
 
 
 def _pair(
-    delta: Mapping[Powers, Fraction], formula: Polynomial, ran: _Side, sizes: Sizes
+    delta: Mapping[Powers, Fraction], formula: Polynomial, ran: _Side, show: _Printer
 ) -> list[tuple[Powers, Powers]]:
     """Monomials that stand for each other: one did not run, the other is not counted, and they have the coefficient, the tokens
     and another size in common."""
-    show, pairs, taken = _Printer(sizes, 0), [], set[Powers]()
+    pairs, taken = [], set[Powers]()
     missing = [p for p, c in delta.items() if c < 0 and p not in formula.terms]
     for plus in [p for p, c in delta.items() if c > 0 and p not in ran.all]:
         others = [p for p in missing if delta[p] == -delta[plus] and p not in taken and show.have_in_common(p, plus)]
@@ -150,9 +148,8 @@ def _pair(
     return pairs
 
 
-def _name_pair(plus: Powers, minus: Powers, sizes: Sizes) -> Cause:
+def _name_pair(plus: Powers, minus: Powers, show: _Printer) -> Cause:
     """The cause of a monomial in the place of another."""
-    show = _Printer(sizes, 0)
     if show.exponent(plus, "E") > show.exponent(minus, "E"):
         return Cause.ALL_EXPERTS_COUNTED
     free = [dict(zip(show.names, powers, strict=True)) for powers in (plus, minus)]
@@ -193,24 +190,6 @@ def _name_multiple(times: Fraction, training: bool) -> Cause:
     return Cause.RECOMPUTATION_ASSUMED if again else Cause.FORMULA_DIFFERS
 
 
-def _list_unsized(products: Iterable[Product]) -> list[Difference]:
-    """What ran in products whose sizes are none of the configuration's, by place."""
-    sums: dict[tuple[str, str], int] = {}
-    for product in products:
-        if product.polynomial is None:
-            place = (product.op, NUMBER.sub(".*", product.layer))
-            sums[place] = sums.get(place, 0) + product.flops
-    return [
-        Difference(
-            Cause.FORMULA_DIFFERS,
-            ("", f"{number(flops)} FLOPs of {op}, whose sizes are no short sum of the configuration's"),
-            Fraction(flops),
-            (layer,),
-        )
-        for (op, layer), flops in sums.items()
-    ]
-
-
 def _merge(layers: Iterable[str]) -> tuple[str, ...]:
     """Layers, those of a list as one."""
     return tuple(dict.fromkeys(NUMBER.sub(".*", layer) or "the model" for layer in layers))
@@ -225,10 +204,7 @@ class _Printer:
 
     def value(self, powers: Powers) -> int:
         """The monomial at the user's sizes."""
-        total = 1
-        for x, power in zip(self.own, powers, strict=True):
-            total *= x**power
-        return total
+        return math.prod(x**power for x, power in zip(self.own, powers, strict=True))
 
     def letters(self, powers: Powers) -> dict[str, int]:
         """The exponent of each letter: of ``n/k``, n over k. Where no field states d, it is ``h/n``."""

@@ -23,7 +23,7 @@ from .differences import Difference, find_differences
 from .free_sizes import LETTERS, Sizes, read_sizes
 from .function import NoCount, call_function, make_exact
 from .interpolate import NotPolynomial, find_polynomial
-from .trace_terms import find_products
+from .trace_terms import Product, describe_unsized, find_products
 
 VALUES = 24
 """The values of a size at which a function that returns whole numbers may be called."""
@@ -90,7 +90,7 @@ def explain_functions(asked: Functions, own: Trace) -> list[Quote]:
             quotes.append(Quote(name, None, {}, None, NO_POLYNOMIAL, terms=()))
             continue
         differences = find_differences(formula, products, sizes, layers, asked.training, held)
-        quotes.append(_make_quote(name, shown, sum(product.flops for product in products), differences, held))
+        quotes.append(_make_quote(name, shown, products, differences, held))
     return quotes
 
 
@@ -106,15 +106,18 @@ def _read_number(value: Any) -> int:
     return whole
 
 
-def _make_quote(name: str, step: int, ran: int, differences: Sequence[Difference], held: Sequence[str]) -> Quote:
-    """The quote of a function that gives ``step`` where ``ran`` ran. What the differences do not lead to is the residual."""
+def _make_quote(
+    name: str, step: int, products: Sequence[Product], differences: Sequence[Difference], held: Sequence[str]
+) -> Quote:
+    """The quote of a function that gives ``step`` where these products ran. What no difference leads to is the residual."""
     amounts: dict[Cause, Fraction] = {}
     for each in differences:
         amounts[each.cause] = amounts.get(each.cause, Fraction(0)) + each.amount
     causes = {cause.value: int(amounts[cause]) for cause in sorted(amounts, key=ORDER.__getitem__)}
-    lines = [f"{each.cause.value}: {each.text}" for each in differences]
+    lines = [*describe_unsized(products), *(f"{each.cause.value}: {each.text}" for each in differences)]
     if held:
         lines.append(f"its coefficients hold at this {', '.join(held)} alone: it rounds or branches there")
+    ran = sum(product.flops for product in products)
     return Quote(name, step, causes, ran - step - sum(causes.values()), terms=tuple(lines))
 
 

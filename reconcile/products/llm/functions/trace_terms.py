@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ....adapters.counters.bridge import sum_of
+from ....core.number_format import number
 from ....core.records import RECOMPUTATION, Trace
 from ...formula.polynomial import Polynomial, Powers
 
@@ -177,3 +178,18 @@ def _find_sum(values: Sequence[Fraction], points: Sequence[Sequence[int]]) -> Ma
         if len({value / total for value, total in zip(values, sums, strict=True)}) == 1:
             return dict.fromkeys(three, values[0] / sums[0])
     return None
+
+
+def describe_unsized(products: Iterable[Product]) -> list[str]:
+    """What ran in products of which no polynomial was found, a sentence for each op of a layer. Whether a formula counts it is not
+    known: it is part of the residual."""
+    sums: dict[tuple[str, str], int] = {}
+    for product in products:
+        if product.polynomial is None:
+            place = (product.op, NUMBER.sub(".*", product.layer))
+            sums[place] = sums.get(place, 0) + product.flops
+    return [
+        f"residual: {number(flops)} FLOPs of {op} ran, which are no short sum of the configuration's sizes: whether the formula "
+        f"counts them is not known ({layer or 'the model'})"
+        for (op, layer), flops in sums.items()
+    ]
