@@ -181,8 +181,8 @@ def _find_sum(values: Sequence[Fraction], points: Sequence[Sequence[int]]) -> Ma
 
 
 def describe_unsized(products: Iterable[Product]) -> list[str]:
-    """What ran in products of which no polynomial was found, a sentence for each op of a layer. Whether a formula counts it is not
-    known: it is part of the residual."""
+    """What ran in products of which no polynomial was found, a sentence for each op of a layer. Whether a formula counts it is
+    not known: it is part of the residual."""
     sums: dict[tuple[str, str], int] = {}
     for product in products:
         if product.polynomial is None:
