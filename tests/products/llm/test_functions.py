@@ -439,3 +439,15 @@ def test_what_has_no_polynomial_is_a_residual(monkeypatch: pytest.MonkeyPatch) -
     width = SETTINGS["odd"]["hidden_size"]
     quote = explain("odd", make_function(closed_form(SETTINGS["odd"])))
     assert (quote.causes, quote.residual) == ({}, 6 * BATCH * SEQ * (width + 7) * (width + 11))
+
+
+def test_a_function_with_a_state_is_refused_before_it_is_searched() -> None:
+    """Its number grows by 1 with each call, a line along every size: once at the user's sizes, and twice at one other point."""
+    right, calls = make_function(closed_form(SETTINGS["grouped heads"])), list[int]()
+
+    def flops(config: Any, batch: int, seq: int) -> Any:
+        calls.append(1)
+        return right(config, batch, seq) + len(calls)
+
+    assert explain("grouped heads", flops).step is None
+    assert len(calls) == 3
