@@ -52,11 +52,12 @@ class PackageMissing(ReconcileError, ImportError):
 
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> UsageError:
-    """The error for an unknown name; it suggests the nearest ones."""
+    """The error for an unknown name; it suggests those that contain it, or else the nearest ones."""
     import difflib
 
     choices = sorted(names)
-    near = difflib.get_close_matches(name, choices, n=3, cutoff=0.4)
+    near = [choice for choice in choices if name and name in choice][:3]
+    near = near or difflib.get_close_matches(name, choices, n=3, cutoff=0.4)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Choose from: {', '.join(choices)}."
     return UsageError(f"unknown {kind} {short(name)}. {hint}")
 

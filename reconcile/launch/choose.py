@@ -187,6 +187,8 @@ def pair_file(model: str) -> str:
         regular(Path(path))
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
         if not model.endswith(".py") and (os.sep not in model or isinstance(error, FileNotFoundError)):
+            if os.path.exists(f"{model}.py"):
+                raise UsageError(f"the zoo has no model {brief(model)}. For your file, write ./{brief(model)}.py.") from error
             raise unknown("model", model, loading.zoo_names()) from error
         if isinstance(error, FileNotFoundError):
             raise UsageError(f"there is no pair file {brief(model)}.") from error

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.errors import UsageError, unknown
 from ..core.option import Option
 from ..core.protocol import ModelFile
-from ..core.registry import counters_named, frameworks
+from ..core.registry import counters_named, frameworks, title
 from ..model_zoo.pair import Input
 from .options import CACHED, OPTIMIZER, OPTIONS, by_parameter
 from .options import PASSES as PASSES
@@ -99,6 +99,10 @@ def run_request(**options: Any) -> RunRequest:
     if models or any(known[name].field == "files" for name in given):
         files, factories = read_models(models, given)
     _of_device(given.get("device", ""), models)
+    owners = [i.name.partition(":")[0] for i in values.get("inputs", ()) if ":" in i.name]
+    without = next((owner for owner in owners if owner not in models), "")
+    if without and models:
+        raise UsageError(f"--input {without}: is for a {title(without)} model, and none is given: leave it out.")
     optimizer = read_optimizer(given.get("pass_", PASSES[0]), given.get("optimizer"), models)
     if "counters" in values:
         values["counters"] = counters_named(values["counters"], models)

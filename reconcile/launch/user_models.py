@@ -18,7 +18,10 @@ from ..model_zoo.pair import Input
 READ_BACK = "frozen_pb"
 """The recipe that every model of TensorFlow has: it is frozen, and read back with import_graph_def."""
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
-FORM_OF_INPUT = "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and () for a scalar."
+FORM_OF_INPUT = (
+    "Write [NAME=]SHAPE[:DTYPE], such as 1,3,224,224 or ids=1,128:int64, and () for a scalar; tf: before it gives the input to "
+    "the TensorFlow model alone."
+)
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -31,7 +34,10 @@ def factory(framework: str, text: str, option: str = "") -> str:
     if not colon:
         stem = module.removesuffix(".py").strip("./").replace("/", ".") or "module"
         what = "factory" if framework else "function"
-        raise UsageError(f"{option} does not name a {what}. Write MODULE:FUNCTION, such as {brief(stem)}:make_model.")
+        parent, _, last = stem.rpartition(".")
+        is_module = not parent or stem != module or os.path.exists(stem.replace(".", os.sep) + ".py")
+        meant = f"{stem}:make_model" if is_module else f"{parent}:{last}"
+        raise UsageError(f"{option} does not name a {what}. Write MODULE:FUNCTION, such as {brief(meant)}.")
     if not _MODULE.fullmatch(module):
         dotted = module.removesuffix(".py").strip("./").replace("/", ".")
         hint = f"{dotted}:{function or 'make_model'}" if _MODULE.fullmatch(dotted) else "package.module:make_model"
@@ -72,7 +78,8 @@ def read_input(text: str) -> Input:
     def wrong(why: str) -> UsageError:
         return UsageError(f"--input {short(text)} cannot be read: {why}. {FORM_OF_INPUT}")
 
-    name, equals, rest = text.rpartition("=")
+    owner, own = split_owner(text)
+    name, equals, rest = own.rpartition("=")
     name = name.strip()
     if equals and not name.isidentifier():
         raise wrong(f"{short(name)} is not an argument name")
@@ -90,13 +97,20 @@ def read_input(text: str) -> Input:
         dimensions.append(number)
     if math.prod(dimensions) > SIZE:
         raise wrong("it has more elements than any tensor can have")
-    return Input(name, tuple(dimensions), dtype)
+    return Input(owner + name, tuple(dimensions), dtype)
+
+
+def split_owner(text: str) -> tuple[str, str]:
+    """The framework that alone gets this input, with its colon, and the rest: ``("tf:", "1,8")``, ``("", "1,8:int64")``."""
+    owner, colon, own = text.partition(":")
+    return (f"{owner}:", own) if colon and owner in frameworks() else ("", text)
 
 
 def read_inputs(texts: Sequence[str]) -> tuple[Input, ...]:
-    """Every input. Raises UsageError for one that cannot be read, and for a name given twice."""
+    """Every input; the name of one that a framework alone gets starts with it: ``tf:ids``, ``tf:``. Raises UsageError for one
+    that cannot be read, and for a name given twice."""
     inputs = tuple(read_input(text) for text in texts)
-    names = [i.name for i in inputs if i.name]
+    names = [i.name for i in inputs if not i.name.endswith(":") and i.name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UsageError(f"--input gives {short(twice)} twice.")
@@ -176,4 +190,5 @@ def models(
 def text_of(given: Input) -> str:
     """An input as a string that ``read_input`` reads."""
     shape = ",".join(map(str, given.shape)) or "()"
-    return (f"{given.name}=" if given.name else "") + shape + (f":{given.dtype}" if given.dtype else "")
+    owner, name = split_owner(given.name)
+    return owner + (f"{name}=" if name else "") + shape + (f":{given.dtype}" if given.dtype else "")

@@ -37,6 +37,7 @@ class FactoryPair(pairs.Pair):
         assert model is not None
         super().__init__(model.name, model.params)
         self.framework = request.framework
+        self.frameworks_of_run = model.frameworks
         self.adapter = adapter
         self.where = model.factory
         self.known = request.known
@@ -81,9 +82,12 @@ class FactoryPair(pairs.Pair):
         return self._call(lambda: importlib.import_module(package), f"importing {package}")
 
     def give(self, inputs: Sequence[Tuple[str, Tuple[int, ...], str]], fused: bool = False) -> None:
-        """Call the models that are made from now on with these inputs, each in its fused form if asked for."""
+        """Call the models that are made from now on with those of these inputs that are for this framework (``tf:ids``) or for
+        all (``ids``), each model in its fused form if asked for."""
         self.fused = fused
-        self.given_inputs = [pairs.Input(name, tuple(shape), dtype) for name, shape, dtype in inputs] or None
+        of_each = [(*name.rpartition(":"), tuple(shape), dtype) for name, shape, dtype in inputs]
+        taken = [pairs.Input(name, *rest) for owner, _, name, *rest in of_each if owner in ("", self.framework.name)]
+        self.given_inputs = taken or None
 
     def arguments(self, p: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         """Positional and named arguments of the model that was made last."""
@@ -212,7 +216,9 @@ class FactoryPair(pairs.Pair):
 
     def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:
         """Call the model as its own code would, without any counter. Raises FactoryError if that fails as well."""
-        self._call(call, f"the model of {self.where}, called with ({inputs()}),", Declined)
+        shared = self.given_inputs is not None and len(self.frameworks_of_run) > 1
+        other = f"; --input {self.framework.name}:SHAPE is for this framework alone" if shared else ""
+        self._call(call, f"the model of {self.where}, called with ({inputs()}{other}),", Declined)
 
 
 def _is_call(positional: Any, named: Any) -> bool:

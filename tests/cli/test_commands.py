@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -45,6 +46,18 @@ def test_explain_of_nothing_known_names_the_nearest(stub: Stub) -> None:
     result = stub.call("explain", "loop-count-once")
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: unknown name 'loop-count-once'. Did you mean loop-counted-once")
+
+
+def test_a_part_of_a_name_finds_the_names_that_contain_it(stub: Stub) -> None:
+    """Letter by letter, `loop` is nearer to `thop`."""
+    assert "Did you mean loop-counted-once?" in stub.call("explain", "loop").stderr
+    assert "Did you mean formula:6n or" in stub.call("explain", "6n").stderr
+
+
+def test_the_name_of_a_file_here_finds_the_file(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my_pair.py").touch()
+    assert "./my_pair.py" in stub.call("check", "--model", "my_pair").stderr
 
 
 def test_an_unknown_command_names_the_nearest(stub: Stub) -> None:

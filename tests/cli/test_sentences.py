@@ -38,6 +38,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("formula", "--torch", "net:make", "--input", "n,4", "--at", f"n=1..{2**63}"), f"'{2**63}' is too large for a size."),
         (("run", "--onnx", "/proc/cpuinfo"), "/proc/cpuinfo: the system makes it up while it is read"),
         (("run", "--tf", "/proc/self/mem"), "/proc/self/mem: it cannot be read: Input/output error."),
+        (("decode", "--model", "gru_demo", "4.1", "GB"), "'4.1 GB' is not a number"),
         (("audit", ""), f"CLAIMS.csv {EMPTY}"),
         (("check", "", "b"), f"A.json {EMPTY}"),
         (("sweep", ""), "'' names no model: give a factory (net:make), a package (timm)"),

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from reconcile.core.errors import UsageError
+from reconcile.core.registry import frameworks
 from reconcile.launch import user_models
 from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.pair import Input
+from reconcile.worker.factory import FactoryPair
 from tests.cli.conftest import Stub, stub
 
 __all__ = ["stub"]
@@ -26,10 +30,24 @@ __all__ = ["stub"]
         ("()", Input("", (), "")),
         ("steps=():int64", Input("steps", (), "int64")),
         ("0,4", Input("", (0, 4), "")),
+        ("tf:1,128,80,1", Input("tf:", (1, 128, 80, 1), "")),
+        ("torch:ids=2:int64", Input("torch:ids", (2,), "int64")),
     ],
 )
 def test_an_input_is_a_name_a_shape_and_a_dtype(text: str, read: Input) -> None:
     assert user_models.read_input(text) == read
+    assert user_models.read_input(user_models.text_of(read)) == read
+
+
+def test_an_input_of_one_framework_reaches_that_one_alone() -> None:
+    inputs = user_models.read_inputs(["tf:1,8,4,1", "tf:2", "torch:1,1,4,8", "mask=3"])
+    given = {}
+    for name in ("tf", "torch", "jax"):
+        pair: Any = SimpleNamespace(framework=frameworks()[name])
+        FactoryPair.give(pair, inputs)
+        given[name] = [(i.name, i.shape) for i in pair.given_inputs]
+    mask = ("mask", (3,))
+    assert given == {"tf": [("", (1, 8, 4, 1)), ("", (2,)), mask], "torch": [("", (1, 1, 4, 8)), mask], "jax": [mask]}
 
 
 @pytest.mark.parametrize(
@@ -71,6 +89,7 @@ def test_a_name_cannot_be_given_twice() -> None:
         ("./models/net.py",
          "--torch './models/net.py' does not name a factory. Write MODULE:FUNCTION, such as models.net:make_model."),
         ("models/net.py:make", "'models/net.py' is not a module name. Write it with dots, such as models.net:make."),
+        ("nets.Net", "Write MODULE:FUNCTION, such as nets:Net."),
         ("net:", "'' is not a function name. Write MODULE:FUNCTION, such as net:make."),
         (":make", "'' is not a module name."),
         ("net:make()", "'make()' is not a function name."),
@@ -105,6 +124,8 @@ def test_what_the_user_said_reaches_the_runner(stub: Stub) -> None:
         (("--model", "gru_demo", "--input", "1"), "--input is for --torch, --tf and --jax"),
         (("--torch", "net:make", "--set", "a=1"), "--set is for the parameters of a pair"),
         (("--torch", "net:make", "--input", "x"), "--input 'x' cannot be read"),
+        (("--torch", "net:make", "--input", "tf:1"), "--input tf: is for a TensorFlow model"),
+        (("--torch", "net:make", "--counter", "6n"), "Did you mean formula:6n or"),
         (("--torch", "net:make", "--counter", "tohp"), "unknown counter 'tohp'"),
         (("--torch", "net:make", "--counter", "tf.profiler@frozen"), "give one with --tf MODULE:FUNCTION"),
         (("--tf", "net:make", "--counter", "tf.profiler@session"), "which needs a pair file"),

@@ -61,7 +61,7 @@ def explain(name: str | None) -> None:
     elif name in zoo_names():
         say(model(name))
     else:
-        raise unknown("name", name, [*KINDS, *pages(), *zoo_names()])
+        raise unknown("name", name, {*KINDS, *pages(), *known_counters(), *zoo_names()})
 
 
 def lines(page: Page) -> Iterator[str]:

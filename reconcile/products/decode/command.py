@@ -56,12 +56,12 @@ class _Decode(Signed):
     "convention-file", "device", "timeout", "formulas", "quiet",
     declare_option("verbose", help="Print every reading, and the candidates nearest to the number."),
 )  # fmt: skip
-@click.argument("number", metavar="NUMBER")
+@click.argument("number", metavar="NUMBER", nargs=-1, required=True)
 @click.pass_context
 def decode(
     ctx: click.Context,
     /,
-    number: str,
+    number: tuple[str, ...],
     names: tuple[str, ...],
     file: Path | None,
     with_: tuple[str, ...],
@@ -99,7 +99,7 @@ def decode(
     from .report import describe_decoded, summarize
     from .search import search
 
-    wanted = figure(number)
+    wanted = figure(" ".join(number))
     choose.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"])
     request = run_request(**asked)
     name = request.model or user_models.name_of(request.factories)

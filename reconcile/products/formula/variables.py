@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ...core.errors import UsageError, brief, short
 from ...core.numbers import SIZE, integer, no_size
 from ...launch.request import Point
-from ...launch.user_models import read_inputs
+from ...launch.user_models import read_inputs, split_owner
 
 FORM_OF_RANGES = (
     "Write NAME=LO..HI, NAME=LO..HI/STEP or a list of sizes, such as B=1..4, S=32..256/32 or T=16,32,64,128,256."
@@ -130,10 +130,11 @@ class Template:
 
 def _sizes(text: str) -> tuple[str, list[str], str]:
     """An input's name with =, its sizes, and its dtype with the colon."""
-    name, equals, rest = text.rpartition("=")
+    owner, own = split_owner(text)
+    name, equals, rest = own.rpartition("=")
     shape, colon, dtype = rest.partition(":")
     return (
-        name + equals,
+        owner + name + equals,
         [size.strip(" ()") if size.strip() != "()" else "()" for size in shape.split(",")],
         colon + dtype,
     )
