@@ -85,9 +85,9 @@ class FactoryPair(pairs.Pair):
         """Call the models that are made from now on with those of these inputs that are for this framework (``tf:ids``) or for
         all (``ids``), each model in its fused form if asked for."""
         self.fused = fused
-        of_each = [(*name.rpartition(":"), tuple(shape), dtype) for name, shape, dtype in inputs]
-        taken = [pairs.Input(name, *rest) for owner, _, name, *rest in of_each if owner in ("", self.framework.name)]
-        self.given_inputs = taken or None
+        mine = [given for given in inputs if given[0].rpartition(":")[0] in ("", self.framework.name)]
+        named = [pairs.Input(name.rpartition(":")[2], tuple(shape), dtype) for name, shape, dtype in mine]
+        self.given_inputs = named or None
 
     def arguments(self, p: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         """Positional and named arguments of the model that was made last."""
