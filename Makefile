@@ -1,7 +1,9 @@
-# Everyday commands.  `make demo` and `make test` need python3 (3.10 to 3.13, with venv) and a package index.
+# Everyday commands.  `make demo` and `make test` need a Python of PYTHONS, with venv, and a package index.
 # The tool is installed plainly, not editably, so that only `reconcile` lands in site-packages; an edited source
 # makes the next target install it again (seconds).
 PYTHON ?= python3
+# What requirements.lock has packages for. If $(PYTHON) is none of these, the first that is found is taken.
+PYTHONS := 3.14 3.13 3.12 3.11 3.10
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
@@ -224,14 +226,13 @@ measure: $(VENV)/.installed
 home-matrix: $(VENV)/.installed
 	.ci/home-matrix 3.10 3.13
 
-# One resolution for Python 3.10 to 3.13 and every platform.  Pins stay as they are unless `make lock UPGRADE=--upgrade`.
+# One resolution for Python 3.10 and later and every platform.  Pins stay as they are unless `make lock UPGRADE=--upgrade`.
 lock: $(VENV)/.deps
 	$(BIN)/uv pip compile --quiet --universal --all-extras --python-version 3.10 --no-annotate \
 	    --custom-compile-command 'make lock' $(UPGRADE) pyproject.toml --output-file requirements.lock
 
 $(VENV)/.deps: pyproject.toml requirements.lock
-	$(PYTHON) -c 'import sys; (3, 10) <= sys.version_info[:2] <= (3, 13) or sys.exit("reconcile needs Python 3.10 to 3.13; $(PYTHON) is " + sys.version.split()[0] + ". Try make PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)
+	python=$$(.ci/find-python $(PYTHON) $(PYTHONS)) && "$$python" -m venv $(VENV)
 	@echo "Installing the frameworks and tools pinned in requirements.lock (about a minute; nothing is printed)"
 	$(PIP) install --constraint requirements.lock '.[onnx,pandas,plots,tf,torch,test,lint]'
 	@touch $@
