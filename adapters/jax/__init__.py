@@ -9,8 +9,7 @@ FRAMEWORK = Framework(
     adapter=".adapters.jax.adapter",
     formulas=".adapters.jax.formulas",
     model="function of arrays, or a Flax, Haiku, Equinox or Keras model",
-    help="JAX model: a function of arrays, such as your training step (--args), or one that returns a function or a model of "
-    "Flax, Haiku, Equinox or Keras.",
+    help="JAX model: its function, or one of arrays.",
     extra="jax",
     distributions=("jax",),
     around=("jaxlib", "flax", "equinox", "dm-haiku"),

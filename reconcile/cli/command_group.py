@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NoReturn
 
 import click
 
 from ..core.errors import unknown
+from ..core.option import Group
 from ..core.product import Command, Product, load_place, refuse_product
 from .commands import CORE
 from .streams import exit_code, reader_may_go
 
+OPTION_HEADINGS = {
+    Group.MODEL: "Model",
+    Group.CONVENTION: "What is counted",
+    Group.COUNT: "What is counted",
+    Group.PLACE: "Where it runs",
+    Group.MANNER: "Where it runs",
+    Group.OUTPUT: "Output",
+    Group.PRINT: "Output",
+}
+"""The headings in the help of a command that options of a run stand under. Other options are the command's own."""
 HEADINGS = ("Count a model", "Many models", "A number that you were given", "Releases", "For authors of counters")
 """The headings of ``--help`` in their order. Those that only other packages use come last."""
 
@@ -76,6 +88,7 @@ class LazyGroup(click.Group):
         command = load_place(product, record.place)
         if not isinstance(command, click.Command):
             raise refuse_product(product, f"{record.place} is not a command of click")
+        command.format_options = partial(_write_options, command)  # type: ignore[method-assign]
         return _helpful(command)
 
     def walk(self, ctx: click.Context, words: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -118,6 +131,24 @@ class LazyGroup(click.Group):
             return main(args, prog_name, **extra)
 
         sys.exit(exit_code(run))
+
+
+def _write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write the options of a command under headings, in its own order; a command's own options come first if one of them is
+    first, or else last."""
+    from ..launch.options import by_parameter
+
+    headings = {option.flag: OPTION_HEADINGS[option.group] for option in by_parameter().values()}
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(ctx):
+        own = "Other options" if "Model" in sections else "Options"
+        if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)):
+            text = re.sub(r"  \[[\dx<>=]+\]$|; [\dx<>=]+(?=\]$)", "", record[1])  # the range of a number
+            term = record[0].replace("INTEGER RANGE", "N")
+            sections.setdefault(headings.get(parameter.opts[-1], own), []).append((term, text))
+    for heading, records in sorted(sections.items(), key=lambda section: section[0] == "Other options"):
+        with formatter.section(heading):
+            formatter.write_dl(records)
 
 
 def _heading_position(heading: str) -> int:

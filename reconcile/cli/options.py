@@ -166,24 +166,24 @@ def _make_option(option: Option, look: Mapping[str, Any], parameter: str = "") -
     if option.choices:
         given["type"] = click.Choice(option.choices)
     if option.default not in (None, False):
-        given |= {"default": option.default, "show_default": bool(option.default)}
+        given |= {
+            "default": option.default,
+            "show_default": bool(option.default) and "(default)" not in look.get("help", option.help),
+        }
     names = filter(None, (option.short, option.flag, parameter or option.parameter))
     return click.option(*names, **{**given, **look})
 
 
 def pictures(function: F) -> F:
     """Decorate a command with --format for reports that may have a page and pictures."""
-    look = (
-        "Formats of the files. svg and png are pictures that the Markdown shows; card and disclosure are texts for model cards "
-        "and training steps (docs/cards.md)."
-    )
+    look = f"Of {','.join(FORMATS)} (default),{','.join((*PICTURES, *CARDS))}."
     return declare_option("format", default=",".join(FORMATS), callback=_with_pictures, help=look)(function)
 
 
 def pass_of_a_pair(function: F) -> F:
     """Decorate a command of pairs with --pass. A pair has no cache of tokens."""
-    look = "Count a call of the model, or a training step."
-    return declare_option("pass", type=click.Choice(PASSES), help=look)(function)
+    look = "A call of the model, or a training step."
+    return declare_option("pass", type=click.Choice(PASSES), metavar="|".join(PASSES), help=look)(function)
 
 
 def of_families(function: F) -> F:

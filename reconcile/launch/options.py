@@ -128,99 +128,95 @@ OPTIONS = {
             "input", parameter="inputs", field="inputs", read=read_inputs,
             group=Group.MODEL, takers=(RUN, CHECK, MATRIX, PYTHON), repeated=True,
             metavar="[NAME=]SHAPE[:DTYPE]", baseline=True,
-            help="Input of your model, such as 1,3,224,224 or ids=1,128:int64. Repeatable.",
+            help="1,3,224,224 or tf:ids=1,8:int64. Repeatable.",
         ),
         Option(
             "args", field="example", read=lambda text: factory("", str(text), "--args"),
             group=Group.MODEL, takers=(RUN, CHECK, MATRIX), metavar="MODULE:FUNCTION", baseline=True,
-            help="Function that returns what to call your model with: a tuple, or (tuple, dict), in place of --input.",
+            help="Function that returns a call's arguments.",
         ),
         Option(
             "mapping", field="mapping", read=Path,
             group=Group.MODEL, takers=(RUN, PYTHON), kind=Kind.FILE, metavar="FILE.csv",
-            help="Match the layers of two models by this file, which --write-mapping wrote and you corrected.",
+            help="Match the layers of two models as it says.",
         ),
         Option(
             "write-mapping", group=Group.MODEL, takers=(RUN,), kind=Kind.FILE, metavar="FILE.csv", report=False,
-            help="Write the match of layers to this file.",
+            help="Write the match of layers, to correct it.",
         ),
         Option(
             "set", parameter="overrides", field="overrides",
             read=lambda settings: {name: str(value) for name, value in settings.items()},
             group=Group.MODEL, takers=(RUN, CHECK, MATRIX, PYTHON),
             kind=Kind.SETTING, repeated=True, metavar="NAME=VALUE", baseline=True,
-            help="Override a model's parameter. Repeatable.",
+            help="Set a parameter of the model. Repeatable.",
         ),
         Option(
             "convention", field="convention", read=str, group=Group.CONVENTION, takers=(RUN, CHECK, MATRIX, PYTHON, PYTEST),
             default=DEFAULTS["convention"], metavar="NAME", values=lambda: NAMED,
-            help="Convention: what counts as a FLOP.",
+            help="What counts as a FLOP.",
         ),
         Option(
             "convention-file", parameter="convention_files", field="convention_files", read=_read_paths,
             group=Group.CONVENTION,
             takers=(RUN, CHECK, MATRIX, PYTHON), kind=Kind.FILE, repeated=True, metavar="FILE.toml",
-            help="TOML file that defines additional conventions. Repeatable.",
+            help="File of your own conventions. Repeatable.",
         ),
         Option(
             "counter", parameter="counters", field="counters", read=tuple,
             group=Group.COUNT, takers=(RUN, CHECK, PYTHON, PYTEST), repeated=True,
             metavar="NAME", values=known_counters,
-            help="Run only this counter. Repeatable. `all` names every counter except formulas (`formula:all`), those that "
-            "build the model in another way, and those that need their own --environment. Without this option, the default "
-            "counters run; `reconcile explain NAME` says whether a counter is one.",
+            help="Run only this one; `all` for all. Repeatable.",
         ),
         Option(
             "from", parameter="from_", group=Group.COUNT, takers=(RUN,), metavar="COUNTER", values=_list_ends,
-            help="Counter that the statement starts from. tf.profiler@frozen counts the frozen graph, as most scripts do; "
-            "@function counts the graph as it is, and @runmeta adds the metadata of one run.  [default: tf.profiler@frozen]",
+            help="First counter.  [default: tf.profiler@frozen]",
         ),
         Option(
             "to", group=Group.COUNT, takers=(RUN,), metavar="COUNTER", values=_list_ends,
-            help="Counter that the statement arrives at.  [default: thop]",
+            help="Last counter.  [default: thop]",
         ),
         Option(
             "pass", parameter="pass_", field="training",
             group=Group.COUNT, takers=(RUN, CHECK, PYTHON, PYTEST), default=PASSES[0],
-            choices=(*PASSES, *CACHED), baseline=True,
-            help="Count a call of the model, a training step, or a language model's call with a cache.",
+            choices=(*PASSES, *CACHED), metavar="PASS", baseline=True,
+            help="forward (default), training, prefill, decode.",
         ),
         Option(
             "context", field="context", read=_read_context,
             group=Group.COUNT, takers=(RUN, PYTHON), metavar="TOKENS", baseline=True,
-            help="Tokens in the cache before the decoding step.",
+            help="Tokens in the cache, with --pass decode.",
         ),
         Option(
             "optimizer", field="standard", read=lambda given: given is not None, group=Group.COUNT,
             takers=(RUN, CHECK, PYTHON, PYTEST), metavar="NAME", baseline=True,
             values=lambda: sorted({name for record in frameworks().values() for name in record.optimizers}),
-            help="Optimizer of the training step, such as adamw: any of torch.optim, Keras or Optax. A compiled Keras model "
-            "takes it in place of its own step.  [default: sgd]",
+            help="Optimizer of a training step.  [default: sgd]",
         ),
         Option(
             "environment", group=Group.PLACE, takers=(RUN, CHECK, MATRIX), default=CURRENT, metavar="NAME",
             values=_list_environments, baseline=True,
-            help="Run in this named environment.",
+            help="A named environment.",
         ),
         Option(
             "environments", parameter="file",
             group=Group.PLACE, takers=(RUN, CHECK, MATRIX), kind=Kind.FILE, metavar="FILE.toml",
             baseline=True,
-            help="TOML file that defines additional environments.",
+            help="File of your own named environments.",
         ),
         Option(
             "with", parameter="with_",
             group=Group.PLACE, takers=(RUN, CHECK, MATRIX), repeated=True, metavar="REQUIREMENT", baseline=True,
-            help="Run in an environment with this package installed. Repeatable.",
+            help="Install this package for it. Repeatable.",
         ),
         Option(
             "python", group=Group.PLACE, takers=(RUN, CHECK, MATRIX, PYTHON), metavar="PATH|X.Y", baseline=True,
-            help="Run in your own environment: the path of its interpreter. With --with, the Python version to use.",
+            help="Your interpreter; with --with, its version.",
         ),
         Option(
             "out",
             group=Group.OUTPUT, takers=(RUN, MATRIX), kind=Kind.FILE, default=Path("reports"), metavar="DIR", report=False,
-            help="Output directory.",
+            help="Folder of the files.",
         ),
         Option(
             "format", parameter="formats", field="every_convention", read=lambda formats: "html" in formats,
@@ -231,7 +227,7 @@ OPTIONS = {
         Option(
             "device", field="device", read=str, group=Group.MANNER, takers=(RUN, CHECK, PYTHON), default=DEFAULTS["device"],
             baseline=True,
-            help="Device that the counters run the model on.",
+            help="Device of the model.",
         ),
         Option(
             "timeout", field="timeout", read=seconds,
@@ -243,20 +239,20 @@ OPTIONS = {
             "formulas", field="formulas", read=_read_paths,
             group=Group.MANNER, takers=(RUN, CHECK, MATRIX, PYTHON), kind=Kind.FILE,
             repeated=True, metavar="FILE.py", baseline=True,
-            help="Python file with the work of ops that the tool does not know. Repeatable.",
+            help="Work of ops that the tool does not know.",
         ),
         Option(
             "quick", field="quick", read=bool, group=Group.MANNER, takers=(RUN, CHECK, PYTHON), kind=Kind.FLAG, default=False,
-            help="Call a PyTorch model once: values that were computed outside of its operators are not looked for.",
+            help="Leave out the second call of a PyTorch model.",
         ),
         Option(
             "quiet", group=Group.PRINT, takers=(RUN, CHECK, MATRIX), kind=Kind.FLAG, default=False, short="-q", report=False,
-            help="Print only the verdict and what went wrong.",
+            help="Print the verdict and what went wrong.",
         ),
         Option(
             "verbose",
             group=Group.PRINT, takers=(RUN, CHECK, MATRIX), kind=Kind.FLAG, default=False, short="-v", report=False,
-            help="Print every layer, every counter's statement, and each step.",
+            help="Print every layer, statement and step.",
         ),
     )
 }  # fmt: skip

@@ -20,14 +20,14 @@ from ..streams import say
 @options_taken_by(CHECK, Group.MODEL, Group.COUNT, pass_=pass_of_a_pair)
 @click.option(
     "--baselines", type=PATH, default=BASELINES, show_default=True, metavar="DIR",
-    help="Folder of the baselines: DIR/MODEL/ENVIRONMENT.json; DIR/MODEL-training-OPTIMIZER for a training step.",
+    help="Folder: DIR/MODEL/ENVIRONMENT.json.",
 )  # fmt: skip
 @options_taken_by(CHECK, Group.PLACE)
 @click.option("--against", type=PATH, metavar="FILE", help="Compare with this baseline file.")
 @click.option("--update", is_flag=True, help="Save this run as the new baseline.")
 @click.option(
     "--format", "formats", type=click.Choice(("text", "github")), default="text", show_default=True,
-    help="github prints a comment for a pull request, and annotations of the workflow's log on standard error.",
+    help="github: a comment for a pull request.",
 )  # fmt: skip
 @options_taken_by(CHECK, Group.CONVENTION, Group.MANNER, Group.PRINT)
 @click.pass_context
@@ -50,12 +50,12 @@ def check(
 ) -> None:
     """Compare a run with a baseline, or two saved files.
 
-    Name the model as in `reconcile run`. The command runs it and compares every entry of every counter with the baseline: same
-    layer, same kind of op, same occurrence. If nothing moved, it prints one line. Otherwise it prints what moved, at which
-    layer, from which version to which, and why. New names alone are no change.
+    \b
+    reconcile check --torch package.module:Net --input 1,3,224,224 --update
+    reconcile check A.json B.json    two saved baselines or ledgers, A the older
 
-    With A.json and B.json, it runs nothing and compares two saved baselines or ledgers. A.json is the older one. A ledger has
-    no trace, so it shows no causes.
+    Every entry of every counter is compared with the baseline: same layer, same kind of op, same occurrence. The command prints
+    what moved, at which layer, from which version to which, and why. New names alone are no change.
 
     Exit codes: 0 unchanged (or accepted), 1 moved, 2 bad usage, baseline or files, 3 a counter failed,
     4 a defect of reconcile itself.

@@ -36,10 +36,12 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 def explain(name: str | None) -> None:
     """Explain a name in a report, or list all names.
 
-    NAME is a cause, a convention, a counter or a model. docs/ of the repository has the same pages.
+    \b
+    reconcile explain op-not-counted
+    reconcile explain counters    models, causes and conventions are lists, too
 
-    Without NAME, the command lists all names. `models`, `counters`, `causes` or `conventions` lists one kind, with a line on
-    each. Causes stand in booking order: the first cause that applies gets a difference whole.
+    NAME is a cause, a convention, a counter or a model. Causes are listed in booking order: the first cause that applies gets a
+    difference whole.
     """
     from ...core.errors import UsageError, unknown
     from ...core.registry import known_counters

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     MATRIX, Group.MODEL, Group.PLACE,
     environment=click.option(
         "--environment", "names", multiple=True, metavar="NAME",
-        help="Run only this environment, in the given order. Repeatable; default all but those of a single counter.",
+        help="Run only these, in the given order. Repeatable.",
     ),
     with_=click.option(
         "--with", "with_", multiple=True, metavar="REQUIREMENT",
-        help="Add an environment with this package installed. Repeatable.",
+        help="Add one with this package. Repeatable.",
     ),
 )  # fmt: skip
 @options_taken_by(MATRIX, Group.CONVENTION, Group.OUTPUT, Group.MANNER, Group.PRINT)
@@ -48,10 +48,12 @@ def matrix(
 ) -> None:
     """Run a model in several environments and compare them.
 
-    Name the model as in `reconcile run`. Your own model runs in the environments that have its framework. The tool makes each
-    environment once and keeps it. If it cannot make one, the others still report. It compares every
-    counter with the work that ran, and with the same family's counter in the environment before. There is no --pass, because
-    the old counters see no training step: use `reconcile run --environment NAME --pass training`.
+    \b
+    reconcile matrix --model gru_demo
+    reconcile matrix --torch net:Net --input 1,3,8,8 --with torch==2.8.0
+
+    Each environment is made once and kept. If one cannot be made, the others still report. Every counter is compared with the
+    work that ran, and with the same family's counter in the environment before. The old counters see no training step.
 
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 an environment or a counter failed,
     4 a defect of reconcile itself.

@@ -39,24 +39,12 @@ def run(
 ) -> None:
     """Run the counters on a model and reconcile them.
 
-    Give a pair (--model), or your own model in one or more frameworks (--torch, --tf, --jax, --onnx). Your model is a function
-    that returns a model or (model, example inputs), or a file: .pt2, TorchScript, frozen .pb, SavedModel folder, .keras, .h5
-    or .onnx. Nothing is unpickled. Each framework runs in its own process.
+    \b
+    reconcile run --torch package.module:Net --input 1,3,224,224
+    reconcile run --model gru_demo --from tf.profiler@frozen --to thop
 
-    The tool compares every counter with the work that ran. The statement starts from one counter's total (--from), books each
-    cause of a difference, and arrives at the other counter's total (--to). It ends with a residual: 0, or what no cause
-    explains. trace@tf and trace@torch name the work that ran.
-
-    --pass training counts a training step: forward, loss (mean of squares of the outputs), gradients with respect to inputs
-    and weights, and the step of PyTorch's or Keras' optimizer. A compiled Keras model in TensorFlow runs its own train_step:
-    on y if your function returns (model, x, y), else on zeros. With --optimizer it takes the step above instead. --pass
-    prefill lets a PyTorch language model read the prompt and fill its cache. --pass decode --context N lets it read one more
-    token of each sequence, with N tokens in its cache.
-
-    --ranks N runs your PyTorch model as each rank of a world of N processes, in one process without a network, or counts one of
-    the N devices that share your JAX program. --against names the model of one device: the statement leads to it from the sum of
-    the ranks. --ncu compares the kernels that ran on
-    your GPU with the trace.
+    Your model is a class, a function that returns it, or a file. The statement leads from one counter to another, or to the work
+    that ran (trace@torch).
 
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed,
     4 a defect of reconcile itself.

@@ -30,7 +30,7 @@ TORCHVISION, ZOO = "torchvision", "zoo"
 @options("environments")
 @click.option(
     "--out", type=PATH, default=Path("audit"), show_default=True, metavar="DIR",
-    help="Output directory; run again with the same one to resume.",
+    help="Folder of the files; with the same one, the command resumes.",
 )  # fmt: skip
 @where_it_runs
 @options("quiet")
@@ -47,6 +47,10 @@ def audit(
     """Explain what each published figure in a table counts.
 
     \b
+    reconcile audit claims.csv --environment timm
+    reconcile audit torchvision
+
+    \b
     CLAIMS.csv has a header and a figure per row:
       model        timm:NAME, torchvision:NAME, keras.applications:NAME,
                    MODULE:FUNCTION (PyTorch; tf=MODULE:FUNCTION for another),
@@ -60,12 +64,8 @@ def audit(
       counter      the counter that the source names
       environment  where the model runs
 
-    In place of a file, `torchvision` names the figures that torchvision's weights state, and `zoo` those that the pairs list
-    as published.
-
-    The tool makes every model once, without weights, and compares its figures with the readings of its trace (docs/decode.md).
-    The model of a figure that no reading has runs once more, at other sizes and in its fused form. Finished models are saved in
-    --out: run the command again to resume. The command runs the factory that a row names, so audit only tables that you trust.
+    `torchvision` names the figures that torchvision's weights state, and `zoo` those that the pairs list as published. The
+    command runs the factories that rows name: audit only tables that you trust.
 
     Exit codes: 0 every figure is explained, 1 some are not, or their models do not run, 2 the table cannot be used,
     4 a defect of reconcile itself.

@@ -33,12 +33,11 @@ class _Decode(Signed):
     "model", models, "input", *added_options("files"), "set",
     declare_option(
         "counter",
-        help="Read only this counter, and the work that ran. Repeatable. `all` and `formula:all` mean what they mean for "
-        "`reconcile run`.  [default: the default counters, and recipes]",
+        help="Read only this one, and the work that ran.",
     ),
     declare_option(
         "environment", "names", multiple=True, default=(), show_default=False,
-        help="Search only this environment: its saved baseline, or else a run there. Repeatable.",
+        help="Search only this environment. Repeatable.",
     ),
     "environments", "with", "python",
 )  # fmt: skip
@@ -46,15 +45,15 @@ class _Decode(Signed):
 @click.option(
     "--thorough",
     is_flag=True,
-    help="Run what takes minutes, too: the counters on a large model, recipes, and the network at other sizes.",
+    help="Run what takes minutes, too (docs/decode.md).",
 )
 @click.option(
     "--baselines", type=PATH, metavar="DIR",
-    help="Folder of the baselines: DIR/MODEL/ENVIRONMENT.json.  [default: reports/baselines, and those installed]",
+    help="Folder of the saved baselines.",
 )  # fmt: skip
 @options(
     "convention-file", "device", "timeout", "formulas", "quiet",
-    declare_option("verbose", help="Print every reading, and the candidates nearest to the number."),
+    declare_option("verbose", help="Print every reading."),
 )  # fmt: skip
 @click.argument("number", metavar="NUMBER", nargs=-1, required=True)
 @click.pass_context
@@ -75,13 +74,13 @@ def decode(
 ) -> None:
     """Explain a published number of a model.
 
-    NUMBER is whole (25150826 or 25,150,826) and must match exactly, or it is rounded (3.86e9, 7.7G, 585M) and must match its
-    digits. A unit after it (4.1 GMACs) keeps the readings in that unit only, if any agrees. The tool compares NUMBER with a
-    closed list of readings: what the counters report, here and in every environment with a saved baseline, the work that ran,
-    and named parts of either. These are readings of a call of the model. For a training step, use
-    `reconcile run --pass training`.
+    \b
+    reconcile decode --torch net:Net --input 1,1,32,32 1841440
+    reconcile decode --model resnet50 4.1 GMACs
 
-    The model is a pair (--model), or your own as `reconcile run` takes it (--torch, --tf, --onnx).
+    A whole NUMBER must match exactly, a rounded one (3.86e9, 7.7G, 585M) in its digits. A unit after it keeps the readings in
+    that unit, if any agrees. The tool tries a fixed list of ways to count a call of the model, and names those that give NUMBER:
+    what counters report here and in every environment with a saved baseline, the work that ran, and named parts of either.
 
     Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline, 4 a defect of reconcile itself.
     """

@@ -8,15 +8,11 @@ PRODUCT = Product(
     options=(".options:OPTIONS",),
     model_readers=(".kinds:read_models",),
     framework_fields=(
-        ("torch", "help", "PyTorch model: a function that returns it, or a .pt2 or TorchScript file."),
+        ("torch", "help", "PyTorch model: its function, or its file."),
         ("torch", "metavar", "MODULE:FUNCTION|FILE"),
         ("torch", "files", (("exported_program", "a torch.export archive"), ("torchscript", "a TorchScript archive"))),
         ("torch", "loader", ".products.files.pytorch.load"),
-        (
-            "tf",
-            "help",
-            "TensorFlow model: a function that returns it, or a frozen .pb, SavedModel folder, .keras or .h5.",
-        ),
+        ("tf", "help", "TensorFlow model: its function, or its file."),
         ("tf", "metavar", "MODULE:FUNCTION|FILE"),
         (
             "tf",

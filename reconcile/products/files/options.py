@@ -8,11 +8,11 @@ OPTIONS = (
     Option(
         "signature", field="files", after="args", group=Group.MODEL, takers=(RUN, CHECK, MATRIX), default="",
         metavar="NAME", baseline=True,
-        help="Signature of a SavedModel.  [default: serving_default]",
+        help="A SavedModel's.  [default: serving_default]",
     ),
     Option(
         "trust-file", field="files", after="signature", group=Group.MODEL, takers=(RUN, CHECK, MATRIX), kind=Kind.FLAG,
         default=False, baseline=True,
-        help="Let a model file run its own code (Lambda layers), touch files, and take any amount of memory.",
+        help="Let a model file run its own code.",
     ),
 )  # fmt: skip

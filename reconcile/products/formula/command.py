@@ -18,12 +18,12 @@ FORMATS = ("json", "txt", "tex", "py")
 @options(
     "model", models,
     declare_option("input", metavar="[NAME=]SHAPE[:DTYPE]",
-             help="Input of your model, with names for the sizes that vary, such as ids=B,T:int64. Repeatable."),
-    declare_option("set", help="Override a pair's parameter by a number or by the name of a size that varies. Repeatable."),
+             help="Input with names for its sizes: ids=B,T:int64."),
+    declare_option("set", help="Set a parameter to a number or to a name."),
 )  # fmt: skip
 @click.option(
     "--at", "ranges", multiple=True, metavar="NAME=LO..HI[/STEP]",
-    help="Values of a size; also a list, such as T=16,32,64,128,256. Repeatable.",
+    help="Values of a name: T=16..96, T=16,32,64,128. Repeatable.",
 )  # fmt: skip
 @options(
     "convention", "convention-file", "counter", "pass", "context", "optimizer",
@@ -31,7 +31,7 @@ FORMATS = ("json", "txt", "tex", "py")
 )  # fmt: skip
 @options(
     declare_option("format", default=",".join(FORMATS), callback=partial(chosen_formats, allowed=FORMATS),
-             help="Formats of the files; tex is LaTeX, and py a Python module."),
+             help="Formats; py is a Python module."),
     "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip
 @click.pass_context
@@ -53,16 +53,13 @@ def formula(
 ) -> None:
     """Find the counts of a model as polynomials of its sizes.
 
-    Name the sizes that vary in --input or --set, and give the values of each with --at. The model runs at these points, or at
-    256 of them if there are more. Exact interpolation finds the polynomials of the work that ran, of every counter, of every
-    cause, and of each of their layers. The tool checks the work at all points, and the counters at a few: at least three that
-    no polynomial was fitted to, and wherever an op ran otherwise. If a polynomial misses a point, the tool names the count and
-    the reason, such as a stride, a window, a pad or a branch.
-
     \b
     reconcile formula --torch package.module:function \\
         --input ids=B,T:int64 --at B=1..3 --at T=16..96
     reconcile formula --model gru_demo --set frames=T --at T=10..40
+
+    The model runs at these sizes, or at 256 of them. Interpolation gives exact polynomials of the work that ran, of every
+    counter and every cause, which are checked at sizes that they were not fitted to (docs/formula.md).
 
     Exit codes: 0 every count is a polynomial, 1 some are not, or unexplained or incomplete, 2 bad usage or input,
     3 a counter failed, 4 a defect of reconcile itself.

@@ -28,7 +28,7 @@ WRITES_NO_LOG = "{} writes no log of its products on a CPU; --witness takes mode
 
 def file(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a command with the file of Nsight Compute alone."""
-    text = "What ncu counted on a GPU in your own run: compare its kernels with the trace (docs/kernels.md)."
+    text = "What ncu counted on a GPU (docs/kernels.md)."
     return click.option("--ncu", type=click.Path(path_type=Path), metavar="FILE.csv", help=text)(function)
 
 
@@ -54,7 +54,7 @@ class KernelOptions(RunOptions):
         click.option(
             "--witness",
             is_flag=True,
-            help="Hold the trace to the log of the CPU's math libraries, too (docs/witness.md).",
+            help="Read the log of a CPU, too (docs/witness.md).",
         ),
     )
     watch_options = (file,)

@@ -28,7 +28,7 @@ COUNT = click.IntRange(min=1)
 @click.option("--image-size", metavar="HxW", default="", help="Pixels of an image where the configuration states none.")
 @click.option(
     "--lora", metavar="R[:NAME,...]", default="",
-    help="Freeze a configuration's weights and train adapters of rank R on these modules, all nn.Linear unless named.",
+    help="Train adapters of rank R alone, on all nn.Linear or on these modules.",
 )  # fmt: skip
 @click.option(
     "--pass", "pass_", type=click.Choice(PASSES), default="training", show_default=True,
@@ -36,7 +36,7 @@ COUNT = click.IntRange(min=1)
 )  # fmt: skip
 @click.option(
     "--formula", "functions", multiple=True, metavar="MODULE:FUNCTION",
-    help="Also explain your own function, of a module or of file.py, which takes (config, batch, seq).",
+    help="Your own function of (config, batch, seq), of a module or of file.py.",
 )  # fmt: skip
 @click.option(
     "--per", type=click.Choice(("step", "token")), default="step", show_default=True,
@@ -60,19 +60,14 @@ def llm(
 ) -> None:
     """Report a training step beside the published formulas.
 
-    MODEL is a config.json of transformers or diffusers, or its folder, a function that returns a model with its inputs
-    (package.module:function), or a pair of the zoo. A configuration is made on the meta device, which allocates nothing, and
-    called with --batch sequences of --seq tokens, or with --batch images where it reads or makes images alone. A function or a
-    pair has its own inputs. The tool records the pass op by op and explains how each formula differs from it, to the unit.
-
     \b
     reconcile llm config.json --seq 8192
-    reconcile llm config.json --lengths 2048,2048,2048,2048
-    reconcile llm config.json --seq 4096 --lora 16
-    reconcile llm config.json --seq 4096 --images 1 --image-size 448x672
-    reconcile llm config.json --pass forward
     reconcile llm config.json --formula flops.py:train_flops
-    reconcile llm package.module:function --format md
+
+    MODEL is a config.json of transformers or diffusers, or its folder, a function that returns a model with its inputs
+    (package.module:function), or a pair of the zoo. A configuration takes no memory: it is made on the meta device, and called
+    with --batch sequences of --seq tokens, or with --batch images. The tool records the pass op by op and explains how each
+    formula differs from it, to the unit.
 
     Exit codes: 0 every number is explained, 1 something is not, 2 bad usage or input, 3 the model failed,
     4 a defect of reconcile itself.

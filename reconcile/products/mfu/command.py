@@ -62,17 +62,16 @@ class _Mfu(Signed):
 def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: Path | None, **asked: Any) -> None:
     """Explain a published MFU as a product of factors.
 
-    CLAIM is a utilisation (156.18%, 0.46) or the rate of one device (430TFLOP/s). State what it was computed from: FLOP/s, or
-    tokens per second and FLOPs per token. The tool multiplies that by a closed list of readings (devices counted as 1, the
-    peak of another dtype, of sparse products or of another device, recomputation, another formula; docs/mfu.md) and shows the
-    simplest product that gives the claim, how many others do, and how many random claims would be explained as well.
-
     \b
     reconcile mfu 43% --device "H100 SXM" --flops-per-second 430T
     reconcile mfu compare A.toml B.toml    two setups of one run
     reconcile mfu peaks                    devices with their peaks and datasheets
     reconcile mfu trainers utils.py        a trainer's table beside the datasheets
     reconcile mfu --table claims.csv --out mfu
+
+    CLAIM is a utilisation (156.18%, 0.46) or the rate of one device (430TFLOP/s). State what it was computed from: FLOP/s, or
+    tokens per second and FLOPs per token. The tool shows the simplest product of known mistakes and choices (docs/mfu.md) that
+    gives CLAIM, how many others do, and how many random claims would be explained as well.
 
     Exit codes: 0 explained, 1 not explained, 2 bad usage or input, 4 a defect of reconcile itself.
     """

@@ -38,11 +38,11 @@ class RankOptions(RunOptions):
     options = (
         click.option(
             "--ranks", "world", type=click.IntRange(1, LARGEST_WORLD), metavar="N",
-            help="Run your model as each rank of a world of N (docs/ranks.md).",
+            help="Run each rank of a world of N (docs/ranks.md).",
         ),
-        click.option("--rank", "chosen", metavar="LIST", type=_Ranks(), help="Run only these ranks, such as 0,7. With --ranks."),
+        click.option("--rank", "chosen", metavar="LIST", type=_Ranks(), help="Run only these ranks, such as 0,7."),
         click.option(
-            "--against", metavar="MODULE:FUNCTION", help="Compare the ranks with this model on one device. With --ranks."
+            "--against", metavar="MODULE:FUNCTION", help="Model on one device, to compare ranks with."
         ),
     )  # fmt: skip
 

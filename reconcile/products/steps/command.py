@@ -29,14 +29,14 @@ def _steps(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
 @click.option("--steps", default="1", show_default=True, metavar=STEPS, callback=_steps, help="Step to count, from 1.")
 @click.option("--calls", type=click.IntRange(min=1), metavar="N", help="Count the N-th call of a model, not a step.")
 @click.option("--continue", "go_on", is_flag=True, help="Let the script run to its end.")
-@click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module, as after python -m.")
+@click.option("-m", "module", is_flag=True, help="SCRIPT is a module, as after python -m.")
 @click.option("--device", type=TEXT, metavar="NAME", help="Device whose peak MFU divides by: 'H100 SXM'.")
 @click.option("--dtype", type=TEXT, default="bf16", show_default=True, metavar="DTYPE", help="Dtype of its peak.")
-@click.option("--mark", is_flag=True, help="Name the step's kernels for ncu, which runs around this command.")
+@click.option("--mark", is_flag=True, help="Name the step's kernels for ncu.")
 @WATCH.decorate
 @options("convention", "convention-file", "counter", "from", "to", "formulas")
 @options(
-    declare_option("python", metavar="PATH", help="Run in your own environment: the path of its interpreter."),
+    declare_option("python", metavar="PATH", help="The interpreter of your environment."),
     "out", pictures, "quiet", "verbose",
 )  # fmt: skip
 @click.argument("script")
@@ -65,14 +65,13 @@ def watch(
 ) -> None:
     """Run your training script and count the step that it takes.
 
-    The script runs as `python SCRIPT ARGUMENTS` would: nothing in it changes. The tool records the first step, or those that
-    --steps names, and ends the script. A step begins with the call of a model and ends with the step of the optimizer, after
-    its micro-batches. A script without an optimizer has calls: --calls 1. Where Keras trains a model on TensorFlow (fit or
-    train_on_batch), a step is one train_step on one batch. In JAX it is one call of a jitted function that takes a gradient.
-
     \b
     reconcile watch train.py --batch-size 8
     reconcile watch --steps 2 -m my_package.train
+
+    The script runs as `python SCRIPT ARGUMENTS` would, unchanged, and ends after the step. A step leads from the call of a model
+    to the step of the optimizer. Without an optimizer, count calls (--calls 1). In Keras it is a train_step on one batch, in JAX
+    a call of a jitted function that takes a gradient.
 
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage, or the script ended before its step, 3 a counter failed,
     4 a defect of reconcile itself.

@@ -27,11 +27,9 @@ LIST = ".toml"
 @options("input")
 @click.option(
     "--frameworks", "among", default="", metavar="LIST",
-    help="Make each definition in these frameworks, such as tf,torch,jax.  [default: tf,torch]",
+    help="Frameworks of each model.  [default: tf,torch]",
 )  # fmt: skip
-@click.option(
-    "--environment", "names", multiple=True, metavar="NAME", help="Run in this named environment. Repeatable."
-)
+@click.option("--environment", "names", multiple=True, metavar="NAME", help="Run in this one. Repeatable.")
 @options(
     "environments",
     "convention",
@@ -46,11 +44,11 @@ LIST = ".toml"
 )
 @click.option(
     "--out", type=PATH, default=Path("sweep"), show_default=True, metavar="DIR",
-    help="Output directory; run again with the same one to resume.",
+    help="Folder of the files; with the same one, the command resumes.",
 )  # fmt: skip
 @click.option(
     "--format", "formats", default="md", show_default=True, metavar="LIST",
-    help=f"Formats of the files of each model: {', '.join((*TABLES, 'html'))}.",
+    help=f"Formats: {', '.join((*TABLES, 'html'))}.",
 )  # fmt: skip
 @where_it_runs
 @options("quiet")
@@ -74,21 +72,19 @@ def sweep(
     """Run every model of a package or a list.
 
     \b
-    WHAT is any number of:
-      keras.applications       every model of a package, in the frameworks of
-                               --frameworks
-      transformers, diffusers  every architecture, from the smallest configuration
-                               that its code allows
-      timm, torchvision        every model, with inputs of its own size
-                               (--environment timm)
-      net:make                 a factory, the same definition in both frameworks
-      torch=net:make           a factory or a package in one framework (or tf=)
-      gru_demo, zoo, my_pair.py
-                               pairs
-      models.toml              a list of any of these (docs/sweep.md)
+    reconcile sweep timm --environment timm --jobs 4
+    reconcile sweep keras.applications --frameworks tf,torch,jax
 
-    Finished models are saved in --out: run the command again to resume. A Keras model is made for its worker's framework and
-    defines its own inputs. The tool fetches no weights.
+    \b
+    WHAT is any number of:
+      keras.applications, timm, torchvision, transformers, diffusers
+                         every model of a package (docs/sweep.md)
+      net:make           a factory, in both frameworks; torch=net:make in one
+      gru_demo, zoo, my_pair.py
+                         pairs
+      models.toml        a list of any of these
+
+    The tool fetches no weights.
 
     Exit codes: the worst of all models: 4 a defect of reconcile itself, 1 unexplained, 3 a counter failed, 2 a model could
     not be used, else 0.

@@ -28,15 +28,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 def where_it_runs(command: F) -> F:
     """Decorator of a command: adds --jobs, --dask and --fresh."""
     for add in (
-        click.option("--fresh", is_flag=True, help="Run everything again, including finished models in --out."),
+        click.option("--fresh", is_flag=True, help="Run finished models again, too."),
         click.option(
             "--dask",
             metavar="ADDRESS",
-            help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786.",
+            help="Scheduler of a Dask cluster to run on.",
         ),
-        click.option(
-            "--jobs", type=Jobs(min=1), help="Number of models that run at the same time.  [default: half the cores]"
-        ),
+        click.option("--jobs", type=Jobs(min=1), help="Models at the same time.  [default: half the cores]"),
     ):
         command = add(command)
     return command

@@ -34,11 +34,13 @@ def upgrade(
 ) -> None:
     """Compare two releases layer by layer, before you upgrade.
 
-    Without a model, the layers of the zoo (the tool's own networks) run; name your model as in `reconcile run` to compare it
-    instead. It runs under the release that is installed here (or --since) and under the one that you name. uv installs the
-    latter in its own environment: a framework from scratch, anything else over the packages that are here. The tool prints
-    what changed: layer, op, before, after, and why. If the rules of a counter do not hold at the new release, it prints a draft
-    of new ones, as `reconcile counter draft` does.
+    \b
+    reconcile upgrade torch==2.12.0
+    reconcile upgrade thop==0.1.1 --torch net:Net --input 1,1,32,32
+
+    The layers of the zoo run, or your model in their place, under the installed release (or --since) and under the one that you
+    name, which uv installs in its own environment. The command prints what changed, at which layer, and why; and a draft of new
+    rules for a counter whose rules do not hold there.
 
     Exit codes: 0 nothing moved, 1 something moved, 2 bad usage, 3 a counter failed, 4 a defect of reconcile itself.
     """

@@ -60,7 +60,7 @@ def numpy_registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("numpy_registered")
 def test_a_registered_framework_has_an_option(stub: Stub) -> None:
-    shown = stub.call("run", "--help").stdout.partition("Options:")[2]
+    shown = stub.call("run", "--help").stdout.partition("Model:")[2]
     assert (
         shown.index("--torch MODULE") < shown.index("--tf MODULE") < shown.index("--onnx") < shown.index("--numpy MOD")
     )
