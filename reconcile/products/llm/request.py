@@ -86,7 +86,10 @@ def read_functions(
         raise UsageError(
             "--formula explains a function of a configuration's sizes: give a config.json, with --seq and --batch alone."
         )
-    texts = [each if isinstance(each, str) else f":{each.__name__}" for each in given]
+    wrong = [each for each in given if not isinstance(each, str) and not callable(each)]
+    if wrong:
+        raise UsageError(f"a formula is a function, or the text package.module:function, not {short(repr(wrong[0]))}.")
+    texts = [each if isinstance(each, str) else f":{getattr(each, '__name__', type(each).__name__)}" for each in given]
     last = [text.rpartition(":")[2] for text in texts]
     named = {name if last.count(name) == 1 else text: each for name, text, each in zip(last, texts, given, strict=True)}
     one = next(name for name, counter in known_counters().items() if counter.quoted)

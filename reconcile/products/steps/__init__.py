@@ -15,5 +15,5 @@ PRODUCT = Product(
         ),
     ),
     functions=(("count", ".count:count"), ("Step", ".count:Step")),
-    uses=("products.mfu",),
+    uses=("products.llm", "products.mfu"),
 )

@@ -14,7 +14,7 @@ Reconciled: 1 counter, 1 exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -176,15 +176,30 @@ class Step(Found):
         """The part of ``metrics`` that is counted. It is sooner there than ``result``, which has every convention."""
         return flops_of(self._answer or self._settle(self.collected, every_convention=False))
 
-    def against(self, *formulas: str, tokens: int | None = None) -> Against:
+    def against(self, *formulas: str | Callable[..., Any], tokens: int | None = None, per: str = "step") -> Against:
         """Statements to the unit from formulas that people quote to what ran, such as ``against("formula:6n", "formula:palm")``.
 
-        ``tokens`` is checked against the tokens that the model read in the step. Raises UsageError for a counter that is no
-        formula, and for another number of tokens.
+        A formula may be a function of your own as well, which ``reconcile.llm`` explains in the same way: of (config, batch,
+        seq), or what it says by the names of its parameters, to FLOPs of a step, or of a token with ``per="token"``. The model
+        then has to be one of transformers. ``tokens`` is checked against the tokens that the model read in the step. Raises
+        UsageError for a counter that is no formula, for another number of tokens, and for a model of which no function is
+        explained.
         """
-        from .against_formulas import Against, statements
+        from ...adapters.shared.refusal import FactoryError
+        from .against_formulas import Against, explain_beside, statements
 
-        return Against(self._settle(statements(self.collected, lambda: self.context.recorded_model(tokens), formulas)))
+        def recorded() -> Any:
+            try:
+                return self.context.recorded_model(tokens)
+            except FactoryError as error:
+                raise UsageError(str(error)) from error
+
+        if not formulas:
+            raise UsageError('name a formula, such as against("formula:6n"): `reconcile explain counters` lists them.')
+        names = [each for each in formulas if isinstance(each, str)]
+        functions = [each for each in formulas if not isinstance(each, str)]
+        answer = self._settle(statements(self.collected, recorded, names))
+        return Against(answer, explain_beside(self.collected, answer, recorded(), functions, per) if functions else ())
 
 
 def collect_step(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import reconcile
 from reconcile.core.causes import Cause
 from reconcile.core.records import Trace
 from reconcile.launch.in_process import collect_live
@@ -451,3 +452,29 @@ def test_a_function_with_a_state_is_refused_before_it_is_searched() -> None:
 
     assert explain("grouped heads", flops).step is None
     assert len(calls) == 3
+
+
+def test_a_step_on_a_device_is_held_to_products_on_meta() -> None:
+    """Two calls of half of the batch on the CPU, where one kernel is the whole attention of a layer."""
+    name = "grouped heads"
+    model, terms = Decoder(Config(SETTINGS[name])), closed_form(SETTINGS[name])
+    with reconcile.count(model) as step:
+        for _ in range(2):
+            model(torch.zeros(BATCH // 2, SEQ, dtype=torch.int64)).sum().backward()
+    (own,) = step.collected.traces
+    assert isinstance(own, Trace)
+    (*_, attention, head, mlp) = terms
+    halved = [*terms[:2], attention._replace(coefficient=attention.coefficient / 2), head, mlp]
+    functions = {"right": make_function(terms), "half": make_function(halved)}
+    asked = Functions(functions, SETTINGS[name], BATCH, SEQ, True, False, take, Config)
+    right, half = explain_functions(asked, own)
+    assert (right.causes, right.residual) == ({}, 0)
+    assert (list(half.causes), half.residual) == ([Cause.ATTENTION_HALVED.value], 0)
+
+
+def test_pairs_times_another_width_are_no_parameters() -> None:
+    """6 B T^2 h of a model whose heads are wider than it is: attention did not run so."""
+    terms = closed_form(SETTINGS["grouped heads"])
+    terms[2] = Term(Fraction(6 * LAYERS), ("batch", "seq", "seq", "hidden_size"), "attention")
+    quote = explain("grouped heads", make_function(terms))
+    assert set(quote.causes) == {Cause.ATTENTION_LEFT_OUT.value, Cause.FORMULA_DIFFERS.value}

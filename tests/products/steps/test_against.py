@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,9 @@ from reconcile.core.errors import UsageError
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
+from reconcile.products.llm import request  # noqa: E402
+from reconcile.products.llm.comparison import Quote  # noqa: E402
+from reconcile.products.llm.functions import explain  # noqa: E402
 from reconcile.products.steps.against_formulas import Against  # noqa: E402
 from reconcile.products.steps.count import Step  # noqa: E402
 from tests.products.steps import nets  # noqa: E402
@@ -151,6 +155,47 @@ def test_what_cannot_be_compared_is_one_sentence(twice: Step) -> None:
         with pytest.raises(UsageError, match=re.escape(sentence)):
             call()
     assert booked(unlike.against("formula:6n"), "formula:6n")[0] == FORMULA // 3
+
+
+class Config(SimpleNamespace):
+    """As much of a configuration of transformers as a step's model is known by."""
+
+    to_diff_dict = None
+
+
+def test_functions_of_ones_own_beside_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are explained at the step's sizes; what is computed again leads from what ran once to what ran."""
+    asked = []
+
+    def read_functions(config: Any, functions: Any, **step: Any) -> Any:
+        asked.append((config, functions, step))
+        return step
+
+    quotes = [Quote("flops", 7, {}, -3, terms=("what differs",)), Quote("other", None, {}, None, "it raised")]
+    monkeypatch.setattr(request, "read_functions", read_functions)
+    monkeypatch.setattr(explain, "explain_functions", lambda asked, trace: quotes)
+    monkeypatch.setattr(nets.Transformer, "config_class", Config, raising=False)
+    model = configured(nets.Transformer("reentrant"))
+    model.config = Config(**vars(model.config))
+
+    def flops() -> int:
+        return 7
+
+    step = trained(model, 2)
+    found = step.against("formula:6n", flops, per="token")
+    options = {"batch": 2 * B, "seq": T, "pass_": "training", "per": "token", "others": ()}
+    assert asked == [(model.config, [flops], options)]
+    booked(found, "formula:6n")
+    assert [quote.causes for quote in found.functions] == [{Cause.RECOMPUTED: 2 * nets.REENTRANT["recomputation"]}, {}]
+    assert found.exit_code == step.against(flops).exit_code == 1
+    assert {"what differs", "other: it raised"} <= {line.strip() for line in str(found).splitlines()}
+    quotes[:] = [Quote("flops", 7, {}, 0, terms=())]
+    assert step.against(flops).exit_code == 0
+
+
+def test_a_model_of_no_configuration_of_transformers_has_no_function_explained(step: Step) -> None:
+    with pytest.raises(UsageError, match="Transformer"):
+        step.against(lambda config, batch, seq: 1)
 
 
 def test_a_model_without_a_configuration_says_so() -> None:

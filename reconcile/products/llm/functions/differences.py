@@ -179,7 +179,7 @@ def _name(
         if c == 2 * (STEP if training else 1):
             return Cause.LOOKUP_AS_PRODUCT
         return Cause.FORMULA_DIFFERS if counted else Cause.HEAD_LEFT_OUT
-    if not there and show.width(powers) == 1:
+    if not there and not attention and show.width(powers) == 1:
         return Cause.PARAMETERS_AS_PRODUCTS
     return Cause.FORMULA_DIFFERS
 

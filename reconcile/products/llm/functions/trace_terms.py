@@ -23,6 +23,8 @@ from ...formula.polynomial import Polynomial, Powers
 Place = tuple[str, str, str]
 """The layer, the op and the phase of a product."""
 NUMBER = re.compile(r"\.\d+(?=\.|$)")
+JOINED = "several kernels"
+"""The op of products that are summed."""
 MULTIPLES = 128
 """The denominators that a multiple in a sum may have: a sequence is cut into chunks."""
 SHIFTS = (*range(1, 8), -1)
@@ -59,7 +61,7 @@ def find_products(
         names: The names of the free sizes.
         at: The user's sizes.
     """
-    listed = [_list_products(trace) for trace in (own, *(trace for _, trace in others))]
+    listed = _join_kernels([_list_products(trace) for trace in (own, *(trace for _, trace in others))])
     numbers = [{place: len(counts) for place, counts in each.items()} for each in listed]
     other = {find_pattern(place) for each in numbers for place, _ in each.items() ^ numbers[0].items()}
     mine, *theirs = (_number_products(each, other) for each in listed)
@@ -79,6 +81,31 @@ def _list_products(trace: Trace) -> dict[Place, list[int]]:
         flops = 2 * sum_of([op]).mac if op.phase != RECOMPUTATION else 0
         if flops:
             found.setdefault((op.layer, op.op, op.phase), []).append(flops)
+    return found
+
+
+def _join_kernels(listed: Sequence[dict[Place, list[int]]]) -> list[dict[Place, list[int]]]:
+    """The same with one sum for each layer and phase that has other ops in each trace: attention is one kernel on a device, and
+    several products on meta."""
+    ops = [_list_ops(each) for each in listed]
+    other = {key for key in ops[0] if all(key in each for each in ops) and len({each[key] for each in ops}) > 1}
+    joined: list[dict[Place, list[int]]] = []
+    for each in listed:
+        made: dict[Place, list[int]] = {}
+        for (layer, op, phase), counts in each.items():
+            if (layer, phase) in other:
+                made.setdefault((layer, JOINED, phase), [0])[0] += sum(counts)
+            else:
+                made[layer, op, phase] = counts
+        joined.append(made)
+    return joined
+
+
+def _list_ops(places: Iterable[Place]) -> dict[tuple[str, str], frozenset[str]]:
+    """The ops of each layer and phase."""
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    for layer, op, phase in places:
+        found[layer, phase] = found.get((layer, phase), frozenset()) | {op}
     return found
 
 
