@@ -9,6 +9,7 @@ those that are constants of the program; of a program's step, which cannot be ma
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cache, wraps
@@ -135,7 +136,7 @@ class Seal:
         self.entries: list[Entry] = []  # each value once
         # what came in at one place, by an entry without its value: how many, their hash in this order, and the last
         self.sequences: dict[Entry, tuple[int, int, Entry]] = {}
-        self.left: set[tuple[type, Any]] = set()  # numbers that left by item()
+        self.left = Counter[tuple[type, Any]]()  # numbers that left by item(), and how often
         self.items: dict[str, list[Any]] = {}  # all of them by layer, in their order
         self._entered: set[Any] = set()  # values of entries
         self.came_in: set[Any] = set()  # the same, with those that seemed to be copies of memory
@@ -198,7 +199,7 @@ class Seal:
             out = next(self._replayed.get(layer, iter(())), out)
             self.items.setdefault(layer, []).append(out)
             self.values_left |= len(self.items[layer]) > FEW
-            self.left.add((type(out), out))
+            self.left[type(out), out] += 1
         if _facts(func).has_lengths:
             self._note_lengths(out)
         if self.memory:
@@ -336,7 +337,8 @@ class Seal:
             kind = str(tensor.dtype)
             with suppress(RuntimeError):  # of a dtype whose elements cannot be listed or sorted
                 small = elements.numel() <= SMALL
-                if small and all((type(each), each) in self.left for each in elements.flatten().tolist()):
+                found = Counter((type(each), each) for each in elements.flatten().tolist()) if small else Counter()
+                if small and all(self.left[each] >= times for each, times in found.items()):
                     return
                 if elements.numel() <= LARGE and elements.unique().numel() < 3:
                     kind = MASK

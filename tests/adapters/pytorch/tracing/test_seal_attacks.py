@@ -101,6 +101,13 @@ def in_mapped_file(_, x):
         return held.clone()
 
 
+def from_all_bytes(_, x):
+    """Each whole number up to 255 leaves by item(), and so does none of what is computed of them."""
+    for number in range(256):
+        torch.tensor(number).item()
+    return x + torch.tensor((256 * product(x)).astype(np.int64) % 256)
+
+
 def from_file(_, x):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "values")
@@ -233,6 +240,7 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "2 a mask": lambda _, x: x * torch.from_numpy(product(x) > 0),
     "2 truth by truth": each_true,
     "2 normalised": normalised,
+    "2 all bytes left before": from_all_bytes,
     "2 a number beside one that left": lambda _, x: x * float(product(x).sum()) + 0 * x.sum().item(),
     "2 rows in an order": lambda _, x: torch.stack([x[int(row)] for row in np.argsort(product(x)[:, 0])]),
     "3 fixed point": in_fixed_point,
