@@ -148,6 +148,9 @@ class Supervisor:
             if time.monotonic() > due:
                 self._kill()
                 self._blame_file(self._confinement.describe_late())
+            if self._confinement and self._confinement.is_full(folder):
+                self._kill()
+                self._blame_file(self._confinement.describe_full())
             if time.monotonic() - since > self.timeout:
                 late = True
                 self._ask_where(process)

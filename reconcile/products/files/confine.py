@@ -1,15 +1,17 @@
-"""Sandbox for loading a model file: this process and its children permanently lose all rights that loading does not need.
+"""Sandbox for loading a model file: this process permanently loses all rights that loading does not need.
 
 There are two layers, and a file that is not trusted is loaded only where both are in force. *Files*: Landlock (Linux 5.13,
 docs.kernel.org/userspace-api/landlock.html) refuses to write, create, empty, rename or delete anything outside one folder, and to
 read anything but programs, libraries and the file itself. *Calls*: two seccomp filters (libseccomp) leave only the calls of
-``ALLOWED``, without ``COMMANDS``: no network, no signals to other processes, no access to their memory. Neither layer can be
-removed again, not even by another program that this process becomes.
+``ALLOWED``, without ``COMMANDS``: no network, no new processes, no signals to others, no access to their memory. Neither layer can
+be removed again, not even by another program that this process becomes. What root may do beyond opening files is given up, and
+limits hold what is written (``LARGEST``) and how much memory is taken (worker.py).
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import importlib
 import importlib.util
@@ -21,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from glob import glob
 from pathlib import Path
+from typing import Any
 
 LIBRARIES = ("landlock", "pyseccomp")
 """The packages that this needs, beside the standard library."""
@@ -49,12 +52,12 @@ munlockall munmap pkey_alloc pkey_free pkey_mprotect set_mempolicy
 """
 
 PROCESSES = """
-arch_prctl capget execve execveat exit exit_group fork futex futex_waitv get_robust_list get_thread_area getcpu getegid
+arch_prctl capget execve execveat exit exit_group futex futex_waitv get_robust_list get_thread_area getcpu getegid
 geteuid getgid getgroups getpgid getpgrp getpid getppid getpriority getresgid getresuid getrlimit getrusage getsid gettid getuid
 prctl restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait
 sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler
 sched_rr_get_interval sched_yield set_robust_list set_thread_area set_tid_address setpgid setrlimit setsid sigaltstack sysinfo
-uname vfork wait4 waitid
+uname wait4 waitid
 """
 
 WAITING = """
@@ -95,15 +98,26 @@ OF_PYTHON = ("bin", "include", "lib", "lib64", "nvvm", "pyvenv.cfg", "share", "t
 LOCATIONS = "import json, sys; print(json.dumps([[sys.prefix, sys.base_prefix, sys.base_exec_prefix], sys.path]))"
 """A program that prints where its interpreter is installed and imports from; ``*.pth`` files and PYTHONPATH add to these."""
 LARGEST = 4 << 30
-"""Bytes of the largest file that a confined process may write, such as its log."""
+"""Bytes that a confined process may write: to a file, such as its log, and to its folder in all."""
+ENTRY = 1 << 12
+"""Bytes that each file and folder in its folder is taken to need beside what is in it."""
+
+OPENS = 0b110
+"""What a confined process keeps of root's capabilities: CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH (linux/capability.h), with which
+it opens what belongs to another user; Landlock decides which files it opens."""
+CAPABILITIES = 0x20080522
+"""_LINUX_CAPABILITY_VERSION_3: the layout of a process' capabilities, three words for the first 32 and three for the others."""
+SIGNALS, SCOPED = 0b10, 6
+"""LANDLOCK_SCOPE_SIGNAL (linux/landlock.h), and the first ABI that has it: no signal leaves a confined process. Before it,
+``COMMANDS`` alone holds that."""
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 """Devices that any process may write to, because they store nothing."""
 ACCELERATORS = ("/dev/nvidia*", "/dev/dri/*", "/dev/kfd")
 """Devices of GPUs: programs drive them by writing to them."""
 
-NAMESPACES = 0x7E020000
-"""Flags of ``clone`` that make a namespace (linux/sched.h): mount, cgroup, uts, ipc, user, pid and network."""
+THREAD, NAMESPACES = 0x00010000, 0x7E020000
+"""Flags of ``clone`` (linux/sched.h): what makes a thread, and a namespace: mount, cgroup, uts, ipc, user, pid and network."""
 UNIX, STREAM, KIND = 1, 1, 0xF
 """AF_UNIX and SOCK_STREAM, and the bits of a socket's type that are not flags (linux/net.h)."""
 INTEGER = 0xFFFFFFFF
@@ -168,6 +182,23 @@ def confine(folder: str, readable: Sequence[str], accelerators: bool) -> dict[st
     return reasons
 
 
+def is_full(folder: Path) -> bool:
+    """Whether a confined process has written more than ``LARGEST`` bytes to its folder."""
+    total, pending = 0, [str(folder)]
+    while pending and total <= LARGEST:
+        with contextlib.suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                total += ENTRY + entry.stat(follow_symlinks=False).st_blocks * 512
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+    return total > LARGEST
+
+
+def describe_full() -> str:
+    """What a file did whose process has filled its folder, as a predicate."""
+    return f"made its process write more than {LARGEST >> 30} GiB; --trust-file lets it."
+
+
 def holds(reasons: Mapping[str, str]) -> bool:
     """Whether every layer is in force, so that a file that is not trusted may be loaded."""
     return not any(reasons.values())
@@ -190,13 +221,13 @@ def _files(folder: str, readable: Sequence[str], accelerators: bool) -> None:
     Only ``readable``, the system's files and the folder can be read. No file grows beyond ``LARGEST``."""
     import resource
 
-    from landlock import FSAccess, Ruleset
+    from landlock import FSAccess
 
     reading = FSAccess.READ_FILE | FSAccess.READ_DIR | FSAccess.EXECUTE
     special = FSAccess.MAKE_SYM | FSAccess.MAKE_CHAR | FSAccess.MAKE_BLOCK | FSAccess.MAKE_FIFO | FSAccess.MAKE_SOCK
     all_ = FSAccess.all()  # that the kernel knows
     device = all_ & (FSAccess.READ_FILE | FSAccess.WRITE_FILE | FSAccess.TRUNCATE | FSAccess.IOCTL_DEV)
-    rules = Ruleset(all_)
+    rules = _make_rules(all_)
     for path in filter(os.path.exists, (*SYSTEM.split(), *readable)):
         rules.allow(path, rules=reading if os.path.isdir(path) else reading & ~FSAccess.READ_DIR)
     rules.allow(folder, rules=all_ & ~special & ~FSAccess.IOCTL_DEV)
@@ -209,14 +240,39 @@ def _files(folder: str, readable: Sequence[str], accelerators: bool) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
 
+def _make_rules(access: Any) -> Any:
+    """A Landlock ruleset about this access to files, and about signals where the kernel knows those: landlock has no scopes."""
+    from landlock import Ruleset, landlock_abi_version, plumbing
+
+    rules = Ruleset(access)
+    if landlock_abi_version() >= SCOPED:
+        asked = (ctypes.c_uint64 * 3)(access, 0, SIGNALS)  # struct landlock_ruleset_attr: files, network, scopes
+        of_files = ctypes.cast(asked, ctypes.POINTER(plumbing.RulesetAttr))
+        made = plumbing.get_create_ruleset()(of_files, ctypes.sizeof(asked), 0)
+        os.dup2(made, rules._fd, inheritable=False)
+        os.close(made)
+    return rules
+
+
+def _drop_capabilities() -> None:
+    """Give up what root may do, such as raise the limits of its process, but for ``OPENS``."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    process, held = (ctypes.c_uint32 * 2)(CAPABILITIES), (ctypes.c_uint32 * 6)()
+    libc.capget(process, held)
+    kept = held[1] & OPENS
+    if libc.capset(process, (ctypes.c_uint32 * 6)(kept, kept)):
+        raise OSError(ctypes.get_errno(), "root's capabilities cannot be given up")
+
+
 def _find_existing(patterns: Sequence[str]) -> Iterator[str]:
     return (path for pattern in patterns for path in glob(pattern) if not os.path.isdir(path))
 
 
 def _calls() -> None:
-    """seccomp: the calls of the lists, some of them only in their harmless forms."""
+    """seccomp: the calls of the lists, some of them only in their harmless forms. No process is started."""
     from pyseccomp import ALLOW, ERRNO, MASKED_EQ, Arch, Arg, SyscallFilter, resolve_syscall
 
+    _drop_capabilities()
     commands = SyscallFilter(ALLOW)
     for name, numbers in COMMANDS.items():
         for number in numbers:
@@ -226,7 +282,7 @@ def _calls() -> None:
         for name in names.split():
             if resolve_syscall(Arch.NATIVE, name) >= 0:
                 rules.add_rule(action, name)
-    rules.add_rule(ALLOW, "clone", Arg(0, MASKED_EQ, NAMESPACES, 0))
+    rules.add_rule(ALLOW, "clone", Arg(0, MASKED_EQ, THREAD | NAMESPACES, THREAD))
     rules.add_rule(ALLOW, "socketpair", Arg(0, MASKED_EQ, INTEGER, UNIX), Arg(1, MASKED_EQ, KIND, STREAM))
     rules.add_rule(ALLOW, "sched_setaffinity", Arg(0, MASKED_EQ, INTEGER, 0))
     for name, numbers in (("kill", (os.getpid(),)), ("tgkill", (os.getpid(),)), ("prlimit64", (0, os.getpid()))):

@@ -163,5 +163,5 @@ def limit_memory(size: int) -> None:
     allowed = data + MEMORY + COPIES * size + THREAD * (os.cpu_count() or 1)
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     if hard == resource.RLIM_INFINITY or allowed < hard:
-        resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
+        resource.setrlimit(resource.RLIMIT_DATA, (allowed, allowed))
     _limited = True

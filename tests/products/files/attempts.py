@@ -1,6 +1,7 @@
-"""What a confined process tries: ``python attempts.py INSIDE OUTSIDE PORT OTHER`` prints {attempt: "done" or why not}.
+"""What a confined process tries: ``python attempts.py INSIDE OUTSIDE PORT`` prints {attempt: "done" or why not}, for harm and for
+work, and the capabilities that it has.
 
-INSIDE and OUTSIDE are folders, the latter with a file; something listens on the PORT; OTHER is another process.
+INSIDE and OUTSIDE are folders, the latter with a file; something listens on the PORT. The other process is its reaper.
 Standard library only.
 """
 
@@ -8,14 +9,16 @@ import ctypes
 import fcntl
 import json
 import os
+import resource
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
 
 inside, outside = sys.argv[1:3]
-port, other = map(int, sys.argv[3:5])
+port, other = int(sys.argv[3]), os.getppid()
 theirs, mine = os.path.join(outside, "theirs"), os.path.join(inside, "mine")
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -41,10 +44,16 @@ def call(name, *arguments):
         raise OSError(ctypes.get_errno(), name)
 
 
-def started(code):
-    """Run this by a process of its own, whose failure is that of the attempt."""
-    if subprocess.run([sys.executable, "-c", code, outside], stderr=subprocess.DEVNULL, check=False).returncode:
-        raise OSError(0, "refused")
+def forked():
+    """A process of its own, which ends at once."""
+    if not os.fork():
+        os._exit(0)
+
+
+def enlarged():
+    """A file that takes no room, longer than any that may be written."""
+    write(mine + "8")
+    os.truncate(mine + "8", 1 << 40)
 
 
 def opened(family, kind=socket.SOCK_STREAM, call=lambda _socket: None):
@@ -82,7 +91,10 @@ HARM = {
     "attributes": lambda: os.setxattr(theirs, "user.x", b"x"),
     "symbolic link": lambda: os.symlink(theirs, mine + "5"),
     "pipe by name": lambda: os.mkfifo(mine + "6"),
-    "a program's write": lambda: started("import sys; open(sys.argv[1] + '/program', 'w')"),
+    "a process": forked,
+    "a program": lambda: subprocess.run(["true"], check=True),
+    "a large file": enlarged,
+    "a limit of its own": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2),
     "remove": lambda: os.unlink(theirs),
     "shared memory": lambda: passing(f"/dev/shm/reconcile-{os.getpid()}"),
     "memory of another": lambda: open(f"/proc/{other}/mem", "r+b").close(),
@@ -126,7 +138,7 @@ WORK = {
     "own files": tidy,
     "reading": lambda: open(__file__).close(),
     "/dev/null": lambda: write("/dev/null"),
-    "a program": lambda: started("pass"),
+    "a thread": lambda: threading.Thread(target=int).start(),
     "a pair": paired,
     "signal to itself": lambda: os.kill(os.getpid(), 0),
     "ignored signals": lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN),
@@ -136,11 +148,13 @@ WORK = {
 def tried(attempt):
     try:
         attempt()
-    except OSError as error:
-        return error.strerror or str(error)
+    except (OSError, ValueError) as error:  # ValueError: of a limit
+        return str(error)
     return "done"
 
 
 if __name__ == "__main__":
     found = [{name: tried(attempt) for name, attempt in attempts.items()} for attempts in (HARM, WORK)]
-    print(json.dumps(found))
+    with open("/proc/self/status") as file:
+        status = dict(line.split(":", 1) for line in file)
+    print(json.dumps([*found, int(status["CapPrm"], 16)]))

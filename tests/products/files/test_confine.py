@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import venv
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.workers import reaper
 from reconcile.launch.workers.supervisor import Event, Supervisor
 from reconcile.products.files import confine
+from tests.programs import run_program
 from tests.workers import meta, model_file, request, user_model
 
 ATTEMPTS = Path(__file__).with_name("attempts.py")
@@ -38,37 +40,71 @@ def _linux() -> None:
         pytest.skip(f"this kernel's Landlock (ABI {abi}) lets files be emptied")
 
 
-def attempts(tmp_path: Path, confined: bool) -> tuple[dict[str, str], dict[str, str]]:
-    """What harm and what work is done by a process with a reaper."""
+OTHER = 65534
+"""The user "nobody", whose interpreter is the system's."""
+
+
+def attempts(tmp_path: Path, confined: bool, python: str = sys.executable, **user: Any) -> Any:
+    """What harm and what work is done by a process with a reaper, and the capabilities of that process."""
     inside, outside = tmp_path / "run" / "inside", tmp_path / "outside"
     inside.mkdir(parents=True)
     outside.mkdir()
     (outside / "theirs").write_text("theirs")
+    for path in (tmp_path, *tmp_path.rglob("*")) if user else ():
+        os.chown(path, OTHER, OTHER)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        worker = [sys.executable, str(ATTEMPTS), str(inside), str(outside), str(port), str(os.getpid())]
-        readable = confine.list_readable(Path(sys.executable), os.environ, str(ATTEMPTS))
-        command = reaper.command(worker, tmp_path / "run", inside, confine if confined else None, readable)
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=outside) as process:
+        worker = [python, str(ATTEMPTS), str(inside), str(outside), str(port)]
+        readable = confine.list_readable(Path(python), os.environ, str(ATTEMPTS))
+        _, *command = reaper.command(worker, tmp_path / "run", inside, confine if confined else None, readable)
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen([python, *command], cwd=outside, **pipes, **user) as process:
             assert process.stdout is not None
             out = process.stdout.read()  # with standard input open: its end ends the process
             assert process.wait(300) == 0
-    harm, work = json.loads(out)
-    return harm, work
+    return json.loads(out)
+
+
+def hold_attempts(folder: Path, **given: Any) -> None:
+    """No harm is done, all work is, and nothing of root is left but to open files."""
+    harm, work, capabilities = attempts(folder, confined=True, **given)
+    assert [name for name, said in harm.items() if said == "done"] == []
+    assert set(work.values()) == {"done"}
+    assert capabilities & ~confine.OPENS == 0
+    assert json.loads((folder / "run" / "inside" / reaper.CONFINED).read_text()) == HOLDS
+    assert [path.name for path in (folder / "outside").iterdir()] == ["theirs"]
+    assert (folder / "outside" / "theirs").read_text() == "theirs"
 
 
 def test_no_harm_is_done(tmp_path: Path) -> None:
-    harm, work = attempts(tmp_path, confined=True)
-    assert [name for name, said in harm.items() if said == "done"] == []
-    assert set(work.values()) == {"done"}
-    assert json.loads((tmp_path / "run" / "inside" / reaper.CONFINED).read_text()) == HOLDS
-    assert [path.name for path in (tmp_path / "outside").iterdir()] == ["theirs"]
-    assert (tmp_path / "outside" / "theirs").read_text() == "theirs"
+    hold_attempts(tmp_path)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="this is an ordinary user")
+def test_nor_as_an_ordinary_user() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        hold_attempts(Path(folder), python="/usr/bin/python3", user=OTHER, group=OTHER, extra_groups=[])
+
+
+def test_the_kernel_lets_no_signal_out(tmp_path: Path) -> None:
+    """Landlock alone, whatever call would send it."""
+    from landlock import landlock_abi_version
+
+    if landlock_abi_version() < confine.SCOPED:
+        pytest.skip("this kernel's Landlock knows no signals")
+    code = f"""
+import os
+from reconcile.products.files import confine
+confine._files({str(tmp_path)!r}, (), False)
+os.kill(os.getpid(), 0)
+os.kill(os.getppid(), 0)
+"""
+    assert "PermissionError" in run_program("-c", code).stderr
 
 
 def test_unconfined_it_would_be(tmp_path: Path) -> None:
     """This system allows each attempt, except those that a container or Yama refuses to every process."""
-    harm, work = attempts(tmp_path, confined=False)
+    harm, work, _ = attempts(tmp_path, confined=False)
     elsewhere = {"variables of another", "memory of another", "trace another", "namespace", "io_uring", "attributes"}
     assert {name for name, said in harm.items() if said != "done"} <= elsewhere
     assert set(work.values()) == {"done"}

@@ -79,10 +79,18 @@ out = pathlib.Path(json.loads(pathlib.Path(sys.argv[1]).read_text())["out"])
 """A worker in one operation that keeps every thread of its process from running, for hours."""
 
 
-def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool, timeout: float) -> str:
+PRINTING = """
+while True:
+    print("x" * 9999)
+"""
+"""A worker that fills the disk with its log."""
+
+
+def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str = HELD, *, trusted: bool, timeout: float) -> str:
     """What is said of a file whose worker is held, and all within the time of a test."""
     monkeypatch.setattr("reconcile.products.files.confine.PATIENCE", 0.5)
-    (tmp_path / "tool").write_text(HELD)
+    monkeypatch.setattr("reconcile.products.files.confine.LARGEST", 1 << 20)
+    (tmp_path / "tool").write_text(tool)
     model = user_model("m.pt2", model_file("m.pt2", trusted=trusted))
     asked = request("torch", model=model, tasks=("trace",))
     python = Interpreter(Path(sys.executable))
@@ -97,6 +105,12 @@ def test_what_takes_too_long_is_ended_from_outside(tmp_path: Path, monkeypatch: 
     assert held(tmp_path, monkeypatch, trusted=False, timeout=60) == (
         "m.pt2 was not loaded and traced within 0.5 seconds; --trust-file lets it take as long as --timeout allows."
     )
+
+
+def test_what_fills_the_disk_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = held(tmp_path, monkeypatch, PRINTING, trusted=False, timeout=60)
+    assert said == "m.pt2 made its process write more than 0 GiB; --trust-file lets it."
+    assert (tmp_path / "run" / "0" / "worker.log").stat().st_size < 1 << 30
 
 
 def test_a_trusted_file_has_the_time_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
