@@ -28,7 +28,7 @@ from ...core.protocol import WorkerRequest, from_text
 from ...worker import import_path
 from ...worker import main as worker
 from . import reaper
-from .scratch import HELD
+from .scratch import HELD, remove_folder
 
 LONGEST = 1 << 16
 """The most bytes of a path."""
@@ -62,7 +62,7 @@ def _bury() -> None:
 
 def _leave(folder: str) -> None:
     """End, and remove the nursery's folder: home may have been killed."""
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
     with contextlib.suppress(OSError):  # another framework's is beside it
         run = os.path.dirname(folder)
         if set(os.listdir(run)) <= {HELD}:

@@ -17,7 +17,6 @@ import importlib
 import json
 import os
 import select
-import shutil
 import signal
 import sys
 import time
@@ -90,7 +89,9 @@ def supervise_work(job: dict[str, Any], work: Callable[[], object]) -> int:
         _become(job, me, work)
     status = _end_all(worker, _wait(worker, awake))
     if _is_orphan(job["home"]):
-        shutil.rmtree(job["run"], ignore_errors=True)
+        from .scratch import remove_folder  # what it imports would delay every worker
+
+        remove_folder(job["run"])
     return status
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
+import uuid
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,8 +32,12 @@ MAIN = "worker/boot.py"
 def scratch(prefix: str = PREFIX) -> Iterator[Path]:
     """A new temporary folder, removed at the end. Folders that killed runs have left are removed first."""
     clear(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=prefix) as made, hold_folder(Path(made)):
-        yield Path(made)
+    made = Path(tempfile.mkdtemp(prefix=prefix))
+    try:
+        with hold_folder(made):
+            yield made
+    finally:
+        remove_folder(made)
 
 
 @contextlib.contextmanager
@@ -53,7 +59,23 @@ def clear(root: Path) -> None:
         for entry in entries:
             with contextlib.suppress(OSError):
                 if entry.name.startswith(PREFIX) and _is_left(entry):
-                    shutil.rmtree(entry.path, ignore_errors=True)
+                    remove_folder(entry.path)
+
+
+def remove_folder(root: str | os.PathLike[str]) -> None:
+    """Remove a folder that other people's code wrote to: it may be deeper than Python removes, and closed to its own user."""
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(root, ignore_errors=True)
+    folders = [os.fspath(root)]
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            os.chmod(folder, stat.S_IRWXU)
+            for entry in list(os.scandir(folder)):
+                if entry.is_dir(follow_symlinks=False):
+                    os.chmod(entry.path, stat.S_IRWXU)
+                    folders.append(os.path.join(root, uuid.uuid4().hex))
+                    os.rename(entry.path, folders[-1])
+    shutil.rmtree(root, ignore_errors=True)
 
 
 def _is_left(entry: os.DirEntry[str]) -> bool:

@@ -3,9 +3,9 @@
 There are two layers, and a file that is not trusted is loaded only where both are in force. *Files*: Landlock (Linux 5.13,
 docs.kernel.org/userspace-api/landlock.html) refuses to write, create, empty, rename or delete anything outside one folder, and to
 read anything but programs, libraries and the file itself. *Calls*: two seccomp filters (libseccomp) leave only the calls of
-``ALLOWED``, without ``COMMANDS``: no network, no new processes, no signals to others, no access to their memory. Neither layer can
-be removed again, not even by another program that this process becomes. What root may do beyond opening files is given up, and
-limits hold what is written (``LARGEST``) and how much memory is taken (worker.py).
+``ALLOWED``, without ``COMMANDS``: no network, no new processes, no signals to others, no access to their memory. Neither layer
+can be removed again, not even by another program that this process becomes. What root may do beyond opening files is given up,
+and limits hold what is written (``LARGEST``) and how much memory is taken (worker.py).
 """
 
 from __future__ import annotations

@@ -59,6 +59,31 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(temporary: Path)
     assert names(temporary) == sorted([*kept, "reconcile-link"])
 
 
+DEEP = """
+import os, sys, tempfile
+sys.path.insert(0, sys.argv[1])
+from reconcile.launch.workers.scratch import scratch
+tempfile.tempdir = sys.argv[2]
+with scratch() as folder:
+    os.mkdir(folder / "closed", 0)
+    os.chdir(folder)
+    for _ in range(3000):
+        os.mkdir("d")
+        os.chdir("d")
+    os.chdir("/")
+"""
+
+
+@pytest.mark.parametrize("user", [None, *[65534] * (os.getuid() == 0)])
+def test_a_folder_as_deep_as_another_program_makes_it_is_removed(user: int | None) -> None:
+    """Deeper than Python's own functions remove one; and one that its user may not open."""
+    with tempfile.TemporaryDirectory() as outside:
+        os.chmod(outside, 0o777)
+        python = sys.executable if user is None else "/usr/bin/python3"
+        subprocess.run([python, "-c", DEEP, str(ROOT), outside], user=user, check=True, cwd="/")
+        assert names(Path(outside)) == []
+
+
 @pytest.mark.frameworks
 def test_home_and_reaper_are_killed(tmp_path: Path, start: Callable[..., subprocess.Popen[bytes]]) -> None:
     """The worker ends with the reaper, and the next run removes the folder."""
