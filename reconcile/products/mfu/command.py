@@ -19,7 +19,7 @@ FORMATS = ("text", "json")
 COMPARE, PEAKS, TRAINERS = "compare", "peaks", "trainers"
 WORDS = {
     COMPARE: ((2,), "`reconcile mfu compare` takes two TOML files: reconcile mfu compare A.toml B.toml."),
-    PEAKS: ((0,), "`reconcile mfu peaks` takes no more words: it lists the devices."),
+    PEAKS: (range(9), "`reconcile mfu peaks` takes the name of a device, or none for all."),
     TRAINERS: ((0, 1), "`reconcile mfu trainers` takes one Python file, or none for the list of known trainers."),
 }
 
@@ -33,7 +33,7 @@ class _Mfu(Signed):
 
 
 @click.command(cls=_Mfu)
-@click.argument("claim", nargs=-1, type=TEXT, metavar="CLAIM")
+@click.argument("claim", nargs=-1, type=TEXT, metavar="[CLAIM]")
 @click.option(
     "--device", type=TEXT, metavar="NAME", help="Device, as PyTorch, JAX or nvidia-smi prints it: 'H100 SXM'."
 )
@@ -64,8 +64,10 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
 
     \b
     reconcile mfu 43% --device "H100 SXM" --flops-per-second 430T
+    reconcile mfu --device A100 --step-seconds 2.5 --tokens-per-step 524288 \\
+        --config config.json               the MFU itself
     reconcile mfu compare A.toml B.toml    two setups of one run
-    reconcile mfu peaks                    devices with their peaks and datasheets
+    reconcile mfu peaks H100               its peaks and datasheet, or all
     reconcile mfu trainers utils.py        a trainer's table beside the datasheets
     reconcile mfu --table claims.csv --out mfu
 
@@ -86,18 +88,19 @@ def mfu(ctx: click.Context, /, claim: tuple[str, ...], table: Path | None, out: 
         counts, wrong = WORDS[words[0]]
         if len(words) - 1 not in counts:
             raise UsageError(wrong)
-        ctx.exit(_other(words[0], [Path(word) for word in words[1:]], asked["formats"]))
-    if len(words) != 1:
-        raise UsageError(
-            "give one CLAIM, such as 156.18%, or --table."
-            if not words
-            else "give one CLAIM; quote it if it has spaces."
-        )
+        ctx.exit(_other(words[0], words[1:], asked["formats"]))
+    if len(words) > 1 or not (words or asked["device"] or asked["peak"]):
+        raise UsageError("give one CLAIM, quoted if it has spaces; or --device for the MFU itself; or --table.")
     from . import report
     from .printed_number import claim as read
     from .search import search
     from .setup import setup_of
 
+    if not words:
+        setup = setup_of(asked, measured=True)
+        page, data = report.describe_setup(setup), report.data_of_setup(setup)
+        _print(page, data if asked["formats"] == "json" else "", asked["quiet"])
+        ctx.exit(EXIT_OK)
     wanted = read(words[0])
     outcome = search(wanted, setup_of(asked, wanted.kind == "share"))
     _print(report.describe_claim(outcome), report.data(outcome) if asked["formats"] == "json" else "", asked["quiet"])
@@ -115,12 +118,13 @@ def _print(page: Document, data: str = "", quiet: bool = False) -> None:
         print_safely(lambda console: show(page, console, quiet=quiet))
 
 
-def _other(word: str, files: list[Path], formats: str) -> int:
+def _other(word: str, more: tuple[str, ...], formats: str) -> int:
     """Answer what is no claim. Returns the exit code."""
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
     from ...report.document.markdown import to_markdown
     from . import peaks_report
 
+    files = [Path(name) for name in more]
     if word == COMPARE:
         from .compare import compare_files
 
@@ -128,7 +132,7 @@ def _other(word: str, files: list[Path], formats: str) -> int:
         _print(result.describe(), result.data() if formats == "json" else "")
         return EXIT_OK if result.closed else EXIT_UNEXPLAINED
     if word == PEAKS:
-        _print(peaks_report.describe_peaks())
+        _print(peaks_report.describe_peaks(" ".join(more)))
     elif files:
         from .source_tables import read_peaks
 

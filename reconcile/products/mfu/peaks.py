@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
@@ -165,13 +165,15 @@ def find_devices(name: str) -> list[Device]:
 
 
 def find(name: str) -> Device:
-    """The device of a name. Raises UsageError, with the names that it fits, if these are none or several."""
+    """The device of a name; forms of one product with the same peaks are one device. Raises UsageError, with the names that it
+    fits, if these are none or have different peaks."""
     cpu = processor(name)
     if cpu is not None:
         return cpu
     found = find_devices(name)
-    if len(found) == 1:
-        return found[0]
+    alike = {(d.vendor, d.product, tuple((p.dtype, p.sums, p.dense, p.sparse) for p in d.peaks)) for d in found}
+    if len(alike) == 1:
+        return replace(found[0], form=" or ".join(d.form for d in found))
     if found:
         listed = "; ".join(d.title for d in found)
         raise UsageError(f"the device {short(name)} is one of {len(found)}: {listed}. Name its form factor, too.")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from ...report.document import Block, Document, Heading, Items, Text, mark_code, tabulate
-from .peaks import Device, devices, tera
+from .peaks import Device, devices, find, find_devices, tera
 from .readings import cite_device
 from .report import decimal
 from .source_tables import Given
@@ -17,10 +17,11 @@ NEAR = Fraction(1, 200)
 HOW_FACTORS_SHOW = "A true MFU is shown divided by the factor: 0.32 shows 3.2 times too much."
 
 
-def describe_peaks() -> Document:
-    """The devices of the table."""
-    blocks = tuple(block for device in devices() for block in _describe_device(device))
-    return Document("Peaks of devices", f"{len(devices())} devices.", blocks)
+def describe_peaks(name: str = "") -> Document:
+    """The devices of the table, or those that a name fits. Raises UsageError if it fits none."""
+    found = (find_devices(name) or [find(name)]) if name else devices()
+    blocks = tuple(block for device in found for block in _describe_device(device))
+    return Document("Peaks of devices", f"{len(found)} device{'s' * (len(found) > 1)}.", blocks)
 
 
 def _describe_device(device: Device) -> tuple[Block, ...]:

@@ -8,9 +8,10 @@ from fractions import Fraction
 
 from ...core.number_format import probability
 from ...report.document import Document, Items, Table, tabulate
-from .peaks import TERA, tera
+from .peaks import TERA, Device, Peak, tera
 from .readings import cite_device
 from .search import Outcome
+from .setup import Setup
 
 SCHEMA = 1
 
@@ -18,7 +19,7 @@ SCHEMA = 1
 def describe_claim(outcome: Outcome) -> Document:
     """The claim as stated figures times factors, with the peak, the sources of the factors, and what else fits."""
     best = outcome.best
-    rows = [(format_value(best.stated.value, outcome), f"stated: {formula(outcome)}")]
+    rows = [(format_value(best.stated.value, outcome), f"stated: {formula(outcome.setup, best.peak)}")]
     for factor in best.factors:
         rows.append((f"x {number(factor.factor)}", factor.reading))
         rows += [("", f"  {name} {format_signed(amount)} per token") for name, amount in factor.causes]
@@ -58,15 +59,14 @@ def headline(outcome: Outcome) -> str:
     return f"{claim} is not explained: the nearest product leaves a factor of {decimal((low + high) / 2)}."
 
 
-def formula(outcome: Outcome) -> str:
+def formula(setup: Setup, peak: int) -> str:
     """``1545.38T FLOP/s / (8 x 989.5 TFLOP/s)``."""
-    best, setup = outcome.best, outcome.setup
     if setup.flops is not None:
         rate = _per_second(setup.flops.text)
     else:
         assert setup.tokens is not None
         rate = f"{setup.tokens.text} tokens/s x {setup.numerators[0].title}"
-    below = [*([f"{setup.devices:,}"] if setup.devices > 1 else []), *([tera(best.peak)] if best.peak > 1 else [])]
+    below = [*([f"{setup.devices:,}"] if setup.devices > 1 else []), *([tera(peak)] if peak > 1 else [])]
     return " / ".join([rate, *([f"({' x '.join(below)})" if len(below) > 1 else below[0]] if below else [])])
 
 
@@ -81,9 +81,7 @@ def notes(outcome: Outcome) -> list[str]:
     if setup.device is not None and setup.peak is not None:
         how = f" ({best.how})" if best.how else ""
         peak = best.peak if best.peak > 1 else setup.peak.dense
-        lines.append(
-            f"Peak: {tera(peak)}{how}, {setup.peak.dtype} dense, {setup.device.title}; {cite_device(setup.device, setup.peak)}."
-        )
+        lines.append(describe_peak(setup.device, setup.peak, peak, how))
     lines += [f"Source of x {number(factor.factor)}: {factor.source}." for factor in best.factors]
     lines += [
         f"It may be this reading as well: x {number(one.factor)} {one.reading}; {one.source}." for one in outcome.also
@@ -103,6 +101,26 @@ def notes(outcome: Outcome) -> list[str]:
             f"No product of up to two factors fits; all of them fit {probability(outcome.chance)} of random claims."
         )
     return lines
+
+
+def describe_peak(device: Device, peak: Peak, flops: int, how: str = "") -> str:
+    """The sentence on the peak that a utilisation divides by."""
+    return f"Peak: {tera(flops)}{how}, {peak.dtype} dense, {device.title}; {cite_device(device, peak)}."
+
+
+def describe_setup(setup: Setup) -> Document:
+    """The MFU that the stated figures give, without a claim. The setup has a peak."""
+    assert setup.peak is not None
+    peak = setup.peak.dense
+    lines = () if setup.device is None else (describe_peak(setup.device, setup.peak, peak),)
+    return Document("MFU", f"MFU {share(setup.stated(peak).value)} = {formula(setup, peak)}.", (Items(lines),))
+
+
+def data_of_setup(setup: Setup) -> str:
+    """The same as JSON."""
+    assert setup.peak is not None
+    mfu = str(setup.stated(setup.peak.dense).value)
+    return json.dumps({"schema": SCHEMA, "mfu": mfu, "flops_per_second": setup.peak.dense}, indent=1) + "\n"
 
 
 def data(outcome: Outcome) -> str:

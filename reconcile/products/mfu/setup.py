@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -96,12 +96,14 @@ def stated_numerator(name: str, per_token: Printed) -> Numerator:
     return Numerator(name, f"{per_token.text} per token", "stated", {"stated": per_token.value})
 
 
-def setup_of(asked: Mapping[str, Any], peaked: bool = True, rated: bool = True) -> Setup:
-    """The setup. ``peaked`` and ``rated``: a peak and a rate are needed. Raises UsageError for what does not go together."""
+def setup_of(asked: Mapping[str, Any], peaked: bool = True, rated: bool = True, measured: bool = False) -> Setup:
+    """The setup. ``peaked`` and ``rated``: a peak and a rate are needed; ``measured``: the numbers are exact, not rounded.
+    Raises UsageError for what does not go together."""
 
     def read_option(name: str, how: Callable[[str, str], Printed] = read_number) -> Printed | None:
         text = asked.get(name)
-        return None if text is None else how(str(text), f"--{name.replace('_', '-')}")
+        found = None if text is None else how(str(text), f"--{name.replace('_', '-')}")
+        return found if found is None or not measured else replace(found, half=Fraction(0))
 
     device = find(str(asked["device"])) if asked.get("device") else None
     dtype = str(asked.get("dtype") or "bf16")

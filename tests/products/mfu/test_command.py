@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,22 @@ def test_the_formats(stub: Stub) -> None:
 def test_the_lists(stub: Stub) -> None:
     assert "NVIDIA H100 SXM5 80GB\n" in stub.call("mfu", "peaks").stdout
     assert "| torchtitan |" in stub.call("mfu", "trainers").stdout
+
+
+def test_the_peaks_of_a_name(stub: Stub) -> None:
+    shown = stub.call("mfu", "peaks", "H100", "SXM").stdout
+    assert "NVIDIA H100 SXM5 80GB\n" in shown
+    assert "A100" not in shown
+
+
+def test_without_a_claim_it_is_the_utilisation_itself(stub: Stub) -> None:
+    """2,000 tokens in half a second, 3.12 GFLOPs each, on 8 devices of 312 TFLOP/s: A100 has this peak in all of its forms."""
+    step = ("--step-seconds", "0.5", "--tokens-per-step", "2000", "--flops-per-token", "3.12G", "--devices", "8")
+    found = json.loads(stub.call("mfu", "--device", "A100", *step, "--format", "json").stdout)
+    share = Fraction(2 * 2000 * 3_120_000_000, 8 * 312 * 10**12)
+    assert Fraction(found["mfu"]) == share
+    (line,) = stub.call("mfu", "--device", "A100", *RATE[2:], "--quiet").stdout.splitlines()
+    assert line.startswith(f"MFU {400 / 312:.2%}".replace("%", " %"))
 
 
 def test_a_table_is_a_page_and_a_file(stub: Stub, tmp_path: Path) -> None:
@@ -59,7 +76,7 @@ def test_a_table_is_a_page_and_a_file(stub: Stub, tmp_path: Path) -> None:
         (["compare", "a.toml"], "takes two TOML files"),
         (["compare", "none.toml", "none.toml"], "cannot read the setup none.toml"),
         (["trainers", "none.py"], "cannot read the source none.py"),
-        (["peaks", "H100"], "takes no more words"),
+        (["peaks", "H1000"], "is not in the table of peaks"),
     ],
 )
 def test_bad_input_is_one_sentence(stub: Stub, words: list[str], said: str) -> None:
