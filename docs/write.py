@@ -140,43 +140,44 @@ def _models() -> Iterator[str]:
     yield ""
 
 
+INDEX = """
+## Start
+
+- [Commands by task](usage.md): what to type for what you want to do.
+- [Reading a report](reports.md): the tables, the number to publish, the files, the HTML page.
+- [Environments](environments.md): where your model runs, and what your code sees there.
+
+## Tasks
+
+- [Your own step](steps.md): what a step of your own loop costs, phase by phase (`reconcile.count`, `reconcile watch`).
+- [Callbacks](callbacks.md): what a training run costs, in transformers, Lightning and Keras.
+- [The pytest plugin](pytest.md) and [pull requests](pull-requests.md): a test or a comment when your FLOPs change.
+- [decode](decode.md), [audit](audit.md): how a published number, or each number of a table, was counted.
+- [llm](llm.md), [mfu](mfu.md): which formula fits a language model, and why two utilisations differ.
+- [Alignment](alignment.md): how the layers of two models are matched, and how you correct that.
+- [Symbolic counts](formula.md): the counts as exact polynomials of a model's sizes.
+- [Sweeps](sweep.md): every model of a package or a list, on one machine or a cluster.
+- [Many ranks](ranks.md), [large models](large.md): several processes that share a model, models that do not fit into memory.
+- [Cards and disclosures](cards.md): the number in a model card, and in a statement of training compute.
+
+## Reference
+
+- [The command line](cli.md), [Python](api.md) and [a notebook](example.ipynb): every command, option and function.
+- [Ways to run a PyTorch model](ways.md), [JAX](jax.md), [files](files.md): what can be counted, and what is refused.
+- [Causes](causes/README.md), [conventions](conventions/README.md), [counters](counters/README.md), [formulas](ops.md).
+- [Models](models.md) of the zoo; [the gallery](../reports/README.md) has their numbers.
+- [Moved modules](moved.md): where what your package imports stands now.
+
+## Evidence
+
+- [The log of the math libraries](witness.md), [kernels of a GPU](kernels.md): counts that are independent of all counters.
+- [Bugs on record](bugs.md): programs that show each with the bare counter.
+- [Corrections](corrections.md) of 2026, and [OlmoEarth's](olmoearth.md) model by model: figures decoded and confirmed.
+"""
+
+
 def _index() -> Iterator[str]:
-    yield from ("# Documentation", "", NOTE.format("docs/write.py"), "")
-    yield "- [Commands by task](usage.md): what to type for what you want to do."
-    yield "- [The command line](cli.md): every command and option."
-    yield "- [Reading a report](reports.md): the tables, the number to publish, the files, the HTML page."
-    yield "- [Python](api.md): `reconcile.run`, and [a notebook](example.ipynb)."
-    yield "- [A second witness](witness.md): the log of MKL and oneDNN in PyTorch and TensorFlow, which no counter has a hand in."
-    yield "- [Your own step](steps.md): what a step of your own loop costs, phase by phase, as it runs (`reconcile.count`)."
-    yield "- [Kernels of a GPU](kernels.md): what a GPU counted by itself, kernel by kernel, beside the trace."
-    yield "- [Many ranks](ranks.md): what each process multiplies when several share a model, and what the step costs in all."
-    yield "- [Callbacks](callbacks.md): what a training run costs, in transformers, Lightning and Keras."
-    yield "- [The pytest plugin](pytest.md): fail a test when the FLOPs of your model change."
-    yield "- [Pull requests](pull-requests.md): a comment that says what moved, at which layer, and why; an action for workflows."
-    yield "- [Alignment](alignment.md): how the layers of two models are matched, and how you correct that."
-    yield "- [Files](files.md): which kinds of model files you can use, what each can show, what is refused."
-    yield "- [Bugs on record](bugs.md): a command for each, which prints a program that shows the bug with the bare counter."
-    yield "- [Environments](environments.md): where your model runs, and what your code sees there."
-    yield "- [Ways to run a PyTorch model](ways.md): compiled, scripted, exported, transformed; what each counter does with it."
-    yield "- [JAX](jax.md): count a training step of your own, and explain what `cost_analysis()` says of it."
-    yield "- [Large models](large.md): models that do not fit into memory, long sequences, many ops."
-    yield "- [Symbolic counts](formula.md): counts as exact polynomials of the sizes of a model (`reconcile formula`)."
-    yield "- [Sweeps](sweep.md): run every model of a package or a list, on one machine or a cluster."
-    yield "- [Formulas](ops.md): the work of every operation, with its source and the tests that hold it."
-    yield "- [decode](decode.md): find out how a published number was counted."
-    yield "- [audit](audit.md): find out what every number of a published table counts."
-    yield "- [corrections](corrections.md): figures that projects corrected in 2026, decoded and confirmed."
-    yield "- [olmoearth](olmoearth.md): the corrected figure of OlmoEarth's reports, model by model."
-    yield "- [llm](llm.md): find out which published formula fits your language model."
-    yield "- [mfu](mfu.md): find out why two utilisations (MFU) of one run differ, as a product of factors."
-    yield "- [Cards and disclosures](cards.md): the number in a model card, and in a statement of training compute."
-    yield from (
-        f"- [{title}]({kind}/README.md): {ABOUT[kind].partition('. ')[0].rstrip('.')}."
-        for kind, title in TITLES.items()
-    )
-    yield "- [Moved modules](moved.md): where what your package imports stands now."
-    yield "- [Models](models.md): the pairs of the zoo; [the gallery](../reports/README.md) has their numbers."
-    yield ""
+    yield from ("# Documentation", "", NOTE.format("docs/write.py"), INDEX)
 
 
 def main() -> None:

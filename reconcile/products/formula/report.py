@@ -72,7 +72,7 @@ def describe_checks(formula: Formula) -> str:
     )  # fmt: skip
     every = len(formula.fitted) + formula.checked
     without = "" if ran <= every else f" The counters ran at {number(every)} of these" + (
-        "; at the others, every op that these polynomials count ran as often, and did as much, as a polynomial of its own says."
+        "; at the others, every op in these polynomials ran as often, and with as much work, as its own polynomial predicts."
         if any(name in known_counters() for name in formula.polynomials) else "."
     )  # fmt: skip
     return f"{fitted}, among them {points}. The work that ran was checked {where}.{without}"
