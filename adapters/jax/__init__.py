@@ -12,6 +12,7 @@ FRAMEWORK = Framework(
     help="JAX model: its function, or one of arrays.",
     extra="jax",
     distributions=("jax",),
+    newest_python=(3, 14),
     around=("jaxlib", "flax", "equinox", "dm-haiku"),
     trains=True,
     optimizers=(

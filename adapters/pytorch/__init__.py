@@ -12,6 +12,7 @@ FRAMEWORK = Framework(
     help="PyTorch model: a function that returns it.",
     extra="torch",
     distributions=("torch",),
+    newest_python=(3, 14),
     around=("torchvision", "thop", "fvcore", "torchinfo", "ptflops"),
     # thop imports numpy and distutils, which setuptools brings, and names neither. PyTorch 1 imports pkg_resources.packaging,
     # which setuptools 70 dropped; before 2.3 it was built for numpy 1.

@@ -19,6 +19,7 @@ FRAMEWORK = Framework(
         "tf-nightly-cpu",
         "tensorflow-macos",
     ),
+    newest_python=(3, 14),
     around=("keras",),
     # Protobuf 4 refuses generated code of that age, and numpy 2 extension modules; few of these releases say so.
     bounds=(("<2.12", ("protobuf<3.20", "numpy<2")),),

@@ -62,7 +62,10 @@ def ends_of(request: RunRequest, from_: str | None, to: str | None) -> tuple[str
 
 
 def choose(result: Answer, ends: tuple[str, str] | None) -> Statement | None:
-    """The statement to show. Raises UsageError if an end is not in this run (a pair with one framework only)."""
+    """The statement to show. Raises UsageError if an end is not in this run: of the other framework, or not installed."""
+    from ..core.errors import UsageError
+    from ..core.registry import known_counters
+    from ..engine.settle import absent_in
     from ..engine.statements import statement_between
     from ..report.view import default_statement
 
@@ -71,5 +74,10 @@ def choose(result: Answer, ends: tuple[str, str] | None) -> Statement | None:
     found = statement_between(result, *ends)
     if found is None:
         there = [*(x.counter for x in result.ledgers), *(t.name for t in result.traces)]
-        raise unknown("counter for this model", next((e for e in ends if e not in there), ends[0]), there)
+        end = next((e for e in ends if e not in there), ends[0])
+        lacking = {name for trace in result.traces for note in trace.notes for name in absent_in(note)}
+        counter = known_counters().get(end)
+        if counter and counter.distribution in lacking:
+            raise UsageError(f"{counter.distribution} is not installed in that environment, so {end} did not run.")
+        raise unknown("counter for this model", end, there)
     return found

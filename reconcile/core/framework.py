@@ -31,6 +31,7 @@ class Framework(NamedTuple):
         metavar: What its option takes, as ``--help`` shows it.
         extra: The extra of this distribution that installs it; '' for none.
         distributions: The names under which it is installed.
+        newest_python: The newest Python that its releases are built for, as far as is known; () for one that is built for any.
         around: The names of packages that need it: by these and ``distributions`` an environment's requirements are recognised.
         beside: Further distributions that such an environment needs.
         bounds: Those that a range of its versions needs and does not declare: (versions, requirements).
@@ -74,6 +75,7 @@ class Framework(NamedTuple):
     metavar: str = "MODULE:FUNCTION"
     extra: str = ""
     distributions: Tuple[str, ...] = ()
+    newest_python: Tuple[int, ...] = ()
     around: Tuple[str, ...] = ()
     beside: Tuple[str, ...] = ()
     bounds: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()

@@ -87,6 +87,12 @@ def without_absent(collected: Collected, asked: Collection[str]) -> Collected:
     return replace(collected, traces=tuple(traces), ledgers=tuple(x for x in collected.ledgers if x not in gone))
 
 
+def absent_in(note: str) -> list[str]:
+    """The packages that a note of a trace names as not installed; none if it says something else."""
+    before, _, names = note.partition(NOT_INSTALLED_NOTE.removesuffix("%s"))
+    return [] if before or not names else names.split(", ")
+
+
 def _align_traces(collected: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
     """How layers become rows: this depends on no convention, and of a training step only on the forward pass."""
     declared = list(map(Layer.from_list, collected.meta["layers"]))

@@ -15,7 +15,9 @@ import pytest
 
 from reconcile.core.causes import State
 from reconcile.core.errors import UsageError
+from reconcile.core.registry import frameworks
 from reconcile.launch.request import RunRequest, run_request
+from reconcile.launch.runner import describe_lacking
 from reconcile.workflow import run
 from tests.conftest import PAIRS
 from tests.launch.conftest import PATIENCE, until
@@ -90,6 +92,13 @@ def test_the_other_framework_still_reconciles(package, title, framework):
             assert f"flop-reconcile[{framework}]" in ledger.reason
         else:
             assert result.statement(ledger.counter, f"trace@{ledger.framework}").residual == 0
+
+
+def test_a_framework_without_a_release_for_this_python_says_for_which_it_has_one():
+    torch = frameworks()["torch"]
+    request = RunRequest("gru_demo")
+    assert "flop-reconcile[torch]" in describe_lacking(torch, request)
+    assert "only up to 3.9" in describe_lacking(torch._replace(newest_python=(3, 9)), request)
 
 
 @pytest.mark.slow

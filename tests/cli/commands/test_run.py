@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import reconcile.cli
 from reconcile.cli.statement_ends import ends
 from reconcile.core import registry
 from reconcile.core.errors import UsageError, unknown
+from reconcile.engine.settle import NOT_INSTALLED_NOTE
 from reconcile.launch.request import RunRequest
 from tests.cli.conftest import Stub
 from tests.outside import NUMPY
@@ -244,6 +246,14 @@ def test_an_end_that_this_model_does_not_have(stub: Stub) -> None:
     result = stub.run("--from", "tf.profiler@runmeta", "--to", "thop")
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: unknown counter for this model 'tf.profiler@runmeta'.")
+
+
+def test_an_end_that_is_not_installed(stub: Stub) -> None:
+    """It is known, and of a framework that ran: no misspelt name."""
+    noted = tuple(replace(trace, notes=(NOT_INSTALLED_NOTE % "torchinfo, ptflops",)) for trace in stub.answer.traces)
+    stub.answer = replace(stub.answer, traces=noted)
+    result = stub.run("--from", "ptflops@aten", "--to", "thop")
+    assert (result.exit_code, result.stderr.partition(" in ")[0]) == (2, "Error: ptflops is not installed")
 
 
 def test_an_interruption_is_one_sentence_and_keeps_old_files(stub: Stub) -> None:
