@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...launch.environments.definitions import Environment
     from ..sweep.cells import Cell
     from ..sweep.engine import Finished
+    from .verdict import Verdict
 
 TORCHVISION, ZOO = "torchvision", "zoo"
 
@@ -71,20 +72,22 @@ def audit(
     4 a defect of reconcile itself.
     """
     from ...cli.options import again
+    from ...cli.screen import print_safely
     from ...core import atomic
     from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, check_names
     from ...core.escaping import quote_words
     from ...launch.environments.definitions import load
     from ...launch.environments.interpreters import python_path
     from ...report.document.markdown import to_markdown
+    from ...report.document.terminal import show_blocks
     from ...work import load as load_formulas
     from ..sweep import page as sweep_page
     from ..sweep import store
     from ..sweep.cells import request_of
-    from . import cell, hints, report
+    from . import cell, hints, report, summary
     from .claim_cells import cells_of
     from .claims import Claim, read_claims
-    from .verdict import State, by_chance, verdicts
+    from .verdict import by_chance, verdicts
 
     known = load(file)
     check_names("environment", (environment,), known)
@@ -95,7 +98,7 @@ def audit(
     paths = python_path()
     requests = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in cells.values()}.values()]
     command = again(ctx).replace("reconcile audit", quote_words(["reconcile", "audit", Path(claims).name]), 1)
-    explained: list[bool] = []
+    last: list[Verdict] = []
     ran: list[Finished] = []
     more: dict[int, Cell] = {}
 
@@ -104,22 +107,32 @@ def audit(
         outcomes = {one.name: one.outcome for one in (*finished, *others)}
         of_row = {row: outcomes[one.name] for row, one in cells.items()}
         judged, found = verdicts(rows, of_row, wrong)
-        explained[:] = [one.state is State.EXPLAINED for one in judged]
         if others:
             judged = hints.add_hints(judged, {row: outcomes[one.name] for row, one in more.items()})
+        last[:] = judged
         more.update(hints.again(judged, cells))
         drawn = by_chance(judged, of_row)
         text = to_markdown(report.describe_audit(judged, drawn, command, found))
         pages_ = {"README": text, "audit": report.to_csv(judged), "costs": sweep_page.costs(finished)}
         store.write_pages(out, {**pages_, "index": report.to_html(judged, drawn, command, found)})
 
+    for why, lines in group_by_reason(wrong):
+        say(f"{'row' if len(lines) == 1 else 'rows'} {', '.join(map(str, lines))}: {why}", err=True)
     finished = run_all(requests, out, pages, **where, run=cell.run_cell)
     if more:
         others = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in more.values()}.values()]
         run_all(others, out, lambda found: pages(list(ran), found), **where, run=cell.run_cell)
     models = f"{len(finished)} models{before(finished)}"
-    say(f"{sum(explained)} of {len(rows)} figures explained; {models}; wrote {out / 'README.md'}")
-    ctx.exit(EXIT_OK if all(explained) else EXIT_UNEXPLAINED)
+    if not where["quiet"] and len(last) <= report.MAX_LISTED_ROWS:
+        print_safely(lambda console: show_blocks([report.tabulate_rows(last)], console))
+    explained = summary.select_explained(last)
+    say(f"{len(explained)} of {len(rows)} figures explained; {models}; wrote {out / 'README.md'}")
+    ctx.exit(EXIT_OK if len(explained) == len(rows) else EXIT_UNEXPLAINED)
+
+
+def group_by_reason(wrong: Mapping[int, str]) -> list[tuple[str, list[int]]]:
+    """Why rows are not read, each reason once with the numbers of its rows."""
+    return [(why, [row for row, other in wrong.items() if other == why]) for why in dict.fromkeys(wrong.values())]
 
 
 def _table(claims: str, known: dict[str, Environment], out: Path) -> Path:

@@ -33,7 +33,7 @@ from .source_inference import SourceReading
 from .verdict import State, Verdict
 
 MAX_LISTED_ROWS = 200
-"""Rows of a page that lists them."""
+"""Rows of a page, and of the terminal, that lists them."""
 MAX_LISTED_MODELS = 40
 """Models with several figures that a page lists."""
 WHAT_ALONE_MEANS = "`alone`: no other number that is read here has the figure's digits."
@@ -79,6 +79,15 @@ def describe_audit(
             *_all_rows(verdicts),
         ),
     )
+
+
+def tabulate_rows(verdicts: Sequence[Verdict]) -> Table:
+    """What each figure counts, or why that is not known, a row each: for the terminal."""
+    rows = []
+    for v in verdicts:
+        counts = "neither" if v.state is State.OPEN else v.state.value if v.best is None else f"{v.best.unit}s"
+        rows.append((summary.name_model(v), v.claim.printed, counts, v.reason.partition(";")[0] if v.best is None else v.best.what))
+    return tabulate("model|figure>|counts|reading or reason", rows)
 
 
 def introduce(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str) -> Iterator[Block]:

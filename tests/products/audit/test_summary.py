@@ -9,6 +9,7 @@ from reconcile.core.causes import Cause
 from reconcile.core.records import FLOP, MAC
 from reconcile.products.audit import report, summary
 from reconcile.products.audit.claims import Claim
+from reconcile.products.audit.command import group_by_reason
 from reconcile.products.audit.verdict import State, Verdict
 from reconcile.products.decode.readings import PART, WORK, Candidate
 from reconcile.report.document.markdown import to_markdown
@@ -56,6 +57,20 @@ def test_every_explained_figure_is_in_one_unit() -> None:
 
 def test_readings_are_counted_once_each() -> None:
     assert summary.readings(VERDICTS) == [("all", 3, 2), ("twice", 1, 1), ("without attention", 1, 1)]
+
+
+def test_the_terminal_has_a_line_for_each_row() -> None:
+    rows = report.tabulate_rows(VERDICTS).rows
+    counts = ["MACs", "MACs", "MACs", "MACs", "FLOPs", "neither", "neither", "not run", "not read"]
+    assert [row[2] for row in rows] == counts
+    assert [row[3] for row in rows[4:6]] == ["twice", "nobody knows"]
+
+
+def test_rows_that_are_wrong_for_one_reason_are_named_together() -> None:
+    assert group_by_reason({1: "no timm", 2: "no such model", 4: "no timm"}) == [
+        ("no timm", [1, 4]),
+        ("no such model", [2]),
+    ]
 
 
 def test_a_model_with_several_figures_says_what_each_is() -> None:
