@@ -167,10 +167,12 @@ def list_broken_rules(result: Answer) -> list[tuple[LedgerResult, Mismatch]]:
 
 
 def broken_sentence(ledger: LedgerResult, m: Mismatch) -> str:
-    """``rule broken at layer L: expected X, reported Y ...``."""
+    """``rule broken at layer L: expected X, reported Y ...``, with the module of the rules."""
+    counter = known_counters().get(ledger.counter)
     return (
         f"rule broken at layer {m.layer or '(none)'}: expected {number(m.expected)}, reported {number(m.reported)} "
         f"{ledger.unit} by {ledger.counter} for {m.op}; rule {m.rule}, {m.source}"
+        + ("" if counter is None else f"; its rules are in {counter.module}.rules")
     )
 
 

@@ -86,10 +86,10 @@ def test_a_new_one_runs(tmp_path: Path) -> None:
     here = tmp_path / "here"
     done = reconcile(tmp_path, here, "counter", "new", "mine")
     assert (done.returncode, done.stderr) == (0, "")
-    point = re.search(r'^mine = "(.+)"$', (here / "mine" / "pyproject.toml").read_text(), re.MULTILINE)
+    point = re.search(r'^mine = "(.+)"$', (here / "reconcile-mine" / "pyproject.toml").read_text(), re.MULTILINE)
     assert point is not None
     site = installed_as(
-        tmp_path / "site", here / "mine", "reconcile_mine", f"[reconcile.counters]\nmine = {point[1]}\n"
+        tmp_path / "site", here / "reconcile-mine", "reconcile_mine", f"[reconcile.counters]\nmine = {point[1]}\n"
     )
     done = reconcile(site, here, "run", "--model", "gru_demo", "--counter", "mine", "--out", "out")
     assert done.returncode == 0, done.stderr

@@ -205,8 +205,9 @@ def test_what_the_others_say_is_said_here(sample: Callable[[], Answer]) -> None:
         *view.list_missing_traces(result),
     ):
         assert found in text
-    for found in view.list_broken_rules(result):
-        assert view.broken_sentence(*found) in text
+    for ledger, broken in view.list_broken_rules(result):
+        assert view.broken_sentence(ledger, broken) in text
+        assert f"reconcile.adapters.counters.{ledger.counter}.rules" in view.broken_sentence(ledger, broken)
 
 
 def test_it_opens_with_the_statement_that_was_asked_for() -> None:

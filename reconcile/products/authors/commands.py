@@ -32,8 +32,9 @@ COUNTER = {
 def new_counter(folder: Path) -> None:
     """Write the package of a counter to start from.
 
-    NAME becomes a folder with a package. Install it with `pip install -e NAME`, run the counter with
-    `reconcile run --model gru_demo --counter NAME`, and test it with `reconcile counter conform NAME`.
+    The folder ./reconcile-NAME gets the package reconcile_NAME, so that neither hides the library that you wrap. Install it with
+    `pip install -e ./reconcile-NAME`, run the counter with `reconcile run --model gru_demo --counter NAME`, and test it with
+    `reconcile counter conform NAME`.
     """
     from ...core import atomic
     from ...core.errors import UsageError
@@ -44,13 +45,14 @@ def new_counter(folder: Path) -> None:
         raise UsageError(f"{name!r} cannot name a Python package. Use letters, digits and _.")
     if name in known_counters():
         raise UsageError(f"a counter named {name} is already registered. Choose another name.")
+    folder = folder.parent / f"reconcile-{name}"
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder} already exists. Choose another name.")
     for path, template in COUNTER.items():
         target = folder / path.replace("THE_COUNTER", name)
         target.parent.mkdir(parents=True, exist_ok=True)
         atomic.write_file(target, _fill_template(f"counter/{template}", "THE_COUNTER", name), new=True)
-    say(f"wrote {folder}. Install it with: pip install -e {folder}")
+    say(f"wrote {folder}. Install it with: pip install -e {folder if folder.is_absolute() else f'./{folder}'}")
     say(f"Then run it with: reconcile run --model gru_demo --counter {name}")
 
 
