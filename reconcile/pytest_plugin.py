@@ -84,6 +84,24 @@ class Flops:
         self._collected = collected
         self._accepted = record_acceptance
 
+    def __getattr__(self, name: str) -> Any:
+        """A function that a product adds."""
+        from .api import fixture
+        from .core.errors import ReconcileError
+        from .core.registry import product_function
+
+        function = product_function(name, "fixture_functions")
+        if function is None:
+            raise AttributeError(f"the fixture flops has no {name}")
+
+        def call(*args: Any, **options: Any) -> Any:
+            try:
+                return function(self.test.parent, *args, **options)
+            except (ReconcileError, AssertionError) as error:
+                _fail(fixture.describe_for_test(error, function))
+
+        return call
+
     def baseline(
         self, model: str | Path, /, *, pass_: str = "forward", optimizer: Any = None, **params: object
     ) -> Path:

@@ -77,7 +77,7 @@ def _framework(model: object, name: str) -> str:
     return found[0].name
 
 
-def describe_for_test(error: UsageError, function: Callable[..., Any]) -> str:
+def describe_for_test(error: Exception, function: Callable[..., Any]) -> str:
     """The sentence of an error for a test that calls this function of the fixture."""
     return in_keywords(str(error), keywords_of(function))
 

@@ -58,6 +58,8 @@ class Product:
         model_notes: Places of functions ``() -> {pair: note}``: what
             ``reconcile explain models`` says of a pair beside its own line.
         functions: What it adds to the Python package: ``("count", "module:name")`` for ``reconcile.count``.
+        fixture_functions: What it adds to the pytest fixture: ``("formula", "module:name")`` for ``flops.formula``. The function
+            gets the folder of the test before the arguments, and fails the test with an AssertionError.
         framework_fields: What it adds to the records of frameworks (core/framework.py): (name of a framework, field, value). A
             tuple is appended to the field's, any other value takes its place. A framework that is not there is left out.
         needs: The parts that it imports, such as ``"products.decode"`` or ``"counters.formulas"``. It is left out where one of
@@ -74,6 +76,7 @@ class Product:
     answer_hooks: tuple[str, ...] = ()
     model_notes: tuple[str, ...] = ()
     functions: tuple[tuple[str, str], ...] = ()
+    fixture_functions: tuple[tuple[str, str], ...] = ()
     framework_fields: tuple[tuple[str, str, Any], ...] = ()
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()

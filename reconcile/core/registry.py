@@ -168,7 +168,7 @@ def _wrong_product(record: Product, known: Iterable[str]) -> str:
         *record.run_options,
         *record.answer_hooks,
         *record.model_notes,
-        *(place for _, place in record.functions),
+        *(place for _, place in (*record.functions, *record.fixture_functions)),
     ]
     if entry := find_wrong_entry(record):
         return f"its entry {entry} is not of the form (framework, field of Framework, value of the field's type)"
@@ -203,13 +203,13 @@ def load_places(field: str) -> tuple[Any, ...]:
     return tuple(load_place(product, place) for product in products().values() for place in getattr(product, field))
 
 
-def product_function(name: str) -> object | None:
-    """What a product adds to the Python package under this name, None if none does."""
+def product_function(name: str, field: str = "functions") -> Any:
+    """What a product adds under this name to the Python package, or with ``"fixture_functions"`` to the pytest fixture; None if
+    none does."""
     for product in products().values():
-        place = dict(product.functions).get(name)
+        place = dict(getattr(product, field)).get(name)
         if place is not None:
-            found: object = load_place(product, place)
-            return found
+            return load_place(product, place)
     return None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from reconcile import pytest_plugin
+from reconcile.core.registry import product_function, products
 from tests.own.documents import consoles, files, not_printed
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +56,8 @@ def test_what_it_shows_is_what_pytest_prints(tmp_path: Path) -> None:
 
 def test_every_call_keyword_and_option_is_in_it() -> None:
     calls = {name: member for name, member in vars(pytest_plugin.Flops).items() if not name.startswith("_")}
+    added = [name for product in products().values() for name, _ in product.fixture_functions]
+    calls |= {name: product_function(name, "fixture_functions") for name in added}
     keywords = {
         name
         for member in calls.values()

@@ -15,5 +15,6 @@ PRODUCT = Product(
         ),
     ),
     functions=(("llm", ".api:llm"), ("LanguageModel", ".api:LanguageModel")),
+    fixture_functions=(("formula", ".fixture:hold_formula"),),
     needs=("counters.formulas", "products.formula"),
 )

@@ -92,6 +92,8 @@ def read_functions(
     texts = [each if isinstance(each, str) else f":{getattr(each, '__name__', type(each).__name__)}" for each in given]
     last = [text.rpartition(":")[2] for text in texts]
     named = {name if last.count(name) == 1 else text: each for name, text, each in zip(last, texts, given, strict=True)}
+    if len(named) < len(given):
+        raise UsageError("two functions have one name: rename one of them.")
     one = next(name for name, counter in known_counters().items() if counter.quoted)
     request = run_request(counters=(one,), pass_=pass_)
 
@@ -198,6 +200,14 @@ def pixels_of(given: Any) -> tuple[int, ...]:
             f"the size of an image is its height and width in pixels, such as 448x672, not {short(given)}."
         )
     return sides
+
+
+def name_model(model: Any) -> str:
+    """The name of the model that a configuration describes."""
+    from ...adapters.counters.formulas.configured.config_source import name_of
+
+    source = _configuration(model)
+    return name_of(source) if source is not None else str(model)
 
 
 def _configuration(model: Any) -> Path | Mapping[str, Any] | None:

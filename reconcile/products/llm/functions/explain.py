@@ -94,6 +94,18 @@ def explain_functions(asked: Functions, own: Trace) -> list[Quote]:
     return quotes
 
 
+def refuse_functions(asked: Functions) -> tuple[Quote, ...]:
+    """A Quote for each function that has no number for the step; nothing is traced."""
+    refused = []
+    for name, function in asked.functions.items():
+        try:
+            config = asked.make_config(asked.settings)
+            _read_number(call_function(function, config, asked.batch, asked.seq, asked.per_token))
+        except NoCount as error:
+            refused.append(Quote(name, None, {}, None, str(error), terms=()))
+    return tuple(refused)
+
+
 def _read_number(value: Any) -> int:
     """A returned number of FLOPs as a whole number. Raises NoCount for one that is far from it, and for none."""
     whole: int = round(value)
