@@ -37,7 +37,7 @@ from ..report.document import (
 )
 from ..report.document.markdown import to_markdown
 from ..report.json_statements import statement_data
-from ..report.json_text import layout, plain
+from ..report.json_text import fields_of, layout, plain
 from ..report.markdown_tables import counter_cells
 from .run import EnvironmentResult, MatrixResult
 
@@ -300,14 +300,9 @@ def to_dict(result: MatrixResult) -> dict[str, Any]:
 def _environment(cell: EnvironmentResult) -> dict[str, Any]:
     env, run = cell.environment, cell.result
     return {
-        "name": env.name,
-        "title": env.title,
-        "python": env.python,
-        "requirements": list(env.requirements),
+        **fields_of(env, "name title python requirements"),
         "versions": versions(cell),
-        "state": cell.state.value,
-        "reason": cell.reason,
-        "borrowed": cell.borrowed,
+        **fields_of(cell, "state reason borrowed"),
         "ledgers": [json.ledger_data(x) for x in run.ledgers] if run is not None else [],
         "traces": [_trace(t, run) for t in run.traces] if run else [],
         "statements": [statement_data(s) for s in to_the_work(cell)],

@@ -18,8 +18,9 @@ from ..core.records import TRAINING
 from ..core.results import TraceResult
 from ..engine import citation
 from ..engine.answer import Answer
-from ..engine.verdict import Verdict, Withheld
+from ..engine.verdict import Verdict
 from ..work import ZERO, Work
+from .json_text import fields_of
 
 SCHEMA = 1
 OUTSIDE = (
@@ -30,6 +31,8 @@ OUTSIDE = (
     "how busy the hardware was: these operations are counted, not estimated from time and peak performance",
 )
 """What a count of one training step does not include."""
+WITHHELD = "framework reason remedy"
+"""The fields of a reason in a report."""
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -50,9 +53,7 @@ def card(result: Answer, command: str = "") -> dict[str, Any]:
         "counts": citation.by(result.convention),
         "numbers": [
             {
-                "frameworks": list(figure.frameworks),
-                "flops": figure.flops,
-                "macs": figure.macs,
+                **fields_of(figure, "frameworks flops macs"),
                 "input": figure.inputs,
                 "batch": figure.batch,
                 "counters": list(figure.counters),
@@ -60,7 +61,7 @@ def card(result: Answer, command: str = "") -> dict[str, Any]:
             }
             for figure in said.figures
         ],
-        "withheld": [_withheld(one) for one in said.withheld],
+        "withheld": [fields_of(one, WITHHELD) for one in said.withheld],
         "versions": dict(result.environment),
         "command": command,
     }
@@ -134,7 +135,7 @@ def _step(result: Answer, trace: TraceResult, said: Verdict) -> dict[str, Any]:
         },
         "range": _range(trace) if known else None,
         "notes": list(trace.notes),
-        "withheld": None if why is None else _withheld(why),
+        "withheld": None if why is None else fields_of(why, WITHHELD),
     }
 
 
@@ -149,10 +150,6 @@ def _range(trace: TraceResult) -> dict[str, Any]:
     """The least and the most operations among the conventions under which the trace is complete; each is stated."""
     readings = {name: flops for name, flops in trace.totals.items() if name in BUILT_IN}
     return {"low": min(readings.values()), "high": max(readings.values()), "conventions": readings}
-
-
-def _withheld(one: Withheld) -> dict[str, str]:
-    return {"framework": one.framework, "reason": one.reason, "remedy": one.remedy}
 
 
 def _escape_texts(value: Any) -> Any:

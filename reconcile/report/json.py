@@ -6,27 +6,18 @@ Integers are exact at any size, the order of keys is fixed, and the report names
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 from ..core.causes import Cause
 from ..core.records import PHASES, Tensor
-from ..core.results import (
-    Claim,
-    EntryResult,
-    LayerRow,
-    LedgerResult,
-    Match,
-    Mismatch,
-    TraceResult,
-    TraceRow,
-    Unknown,
-)
+from ..core.results import EntryResult, LayerRow, LedgerResult, Match, TraceResult, TraceRow
 from ..engine.answer import Answer
 from ..engine.phases import PhaseRow
-from ..engine.verdict import CounterVerdict, Figure, Verdict
+from ..engine.verdict import CounterVerdict, Verdict
 from .json_statements import statement_data
-from .json_text import OWN, Form, Listed, at_once, layout, made_late, plain
+from .json_text import OWN, Form, Listed, at_once, fields_of, layout, made_late, plain
 from .view import describe_reason
 
 SCHEMA = 1
@@ -69,25 +60,19 @@ def _tree(result: Answer, listed: Listed = at_once) -> dict[str, Any]:
         "alignment": listed(_match, result.alignment),
         "layers": listed(_layer(first), result.layers),
         "statements": [statement_data(x, listed) for x in result.statements],
-        **({"published": [_claim(x) for x in result.published]} if result.published else {}),
-    }
-
-
-def _claim(claim: Claim) -> dict[str, Any]:
-    return {
-        "figure": claim.figure,
-        "claim": claim.claim,
-        "source": claim.source,
-        "what": claim.what,
-        "value": claim.value,
+        **(
+            {"published": [fields_of(x, "figure claim source what value") for x in result.published]}
+            if result.published
+            else {}
+        ),
     }
 
 
 def _verdict(run_verdict: Verdict) -> dict[str, Any]:
     return {
         "counters": [_counter(c) for c in run_verdict.counters],
-        "figures": [_figure(f) for f in run_verdict.figures],
-        "withheld": [{"framework": w.framework, "reason": w.reason, "remedy": w.remedy} for w in run_verdict.withheld],
+        "figures": [fields_of(f, FIGURE) for f in run_verdict.figures],
+        "withheld": [fields_of(w, "framework reason remedy") for w in run_verdict.withheld],
         "difference": run_verdict.difference,
     }
 
@@ -107,36 +92,16 @@ def _counter(counter: CounterVerdict) -> dict[str, Any]:
     }
 
 
-def _figure(figure: Figure) -> dict[str, Any]:
-    return {
-        "frameworks": list(figure.frameworks),
-        "flops": figure.flops,
-        "macs": figure.macs,
-        "subject": figure.subject,
-        "inputs": figure.inputs,
-        "batch": figure.batch,
-        "leading": figure.leading,
-        "counters": list(figure.counters),
-        "notes": list(figure.notes),
-        "sentence": figure.sentence,
-        "caution": figure.caution,
-    }
+FIGURE = "frameworks flops macs subject inputs batch leading counters notes sentence caution"
+"""The fields of a figure in a report."""
 
 
 def ledger_data(ledger: LedgerResult, listed: Listed = at_once) -> dict[str, Any]:
     """A ledger as plain data; ``listed`` makes the lists of records."""
     return {
-        "counter": ledger.counter,
-        "framework": ledger.framework,
-        "state": ledger.state.value,
-        "reason": ledger.reason,
-        "unit": ledger.unit,
-        "device": ledger.device,
+        **fields_of(ledger, "counter framework state reason unit device"),
         "versions": _sort_mapping(ledger.versions),
-        "total": ledger.total,
-        "normalised_total": ledger.normalised_total,
-        "checked": ledger.checked,
-        "unchecked": ledger.unchecked,
+        **fields_of(ledger, "total normalised_total checked unchecked"),
         "rule_mismatches": len(ledger.mismatches),
         "mismatches": listed(_mismatch, ledger.mismatches),
         "unsupported": _sort_mapping(ledger.unsupported),
@@ -145,18 +110,7 @@ def ledger_data(ledger: LedgerResult, listed: Listed = at_once) -> dict[str, Any
     }
 
 
-def _mismatch(m: Mismatch) -> dict[str, Any]:
-    return {
-        "entry": m.entry,
-        "layer": m.layer,
-        "op": m.op,
-        "rule": m.rule,
-        "source": m.source,
-        "expected": m.expected,
-        "reported": m.reported,
-    }
-
-
+_mismatch = partial(fields_of, names="entry layer op rule source expected reported")
 _entry: Form[EntryResult] = Form(
     lambda e: ((e.op, e.value, e.calls), (e.id, e.layer)),
     lambda op, value, calls: {"id": OWN, "layer": OWN, "op": op, "value": value, "calls": calls},
@@ -167,12 +121,7 @@ def trace_data(result: Answer, trace: TraceResult, listed: Listed = at_once) -> 
     """A trace of this run as plain data."""
     table = result.phase_table(trace)
     return {
-        "name": trace.name,
-        "framework": trace.framework,
-        "state": trace.state.value,
-        "reason": trace.reason,
-        "complete": trace.complete,
-        "device": trace.device,
+        **fields_of(trace, "name framework state reason complete device"),
         "versions": _sort_mapping(trace.versions),
         "totals": dict(trace.totals),
         "unknown": listed(_unknown, trace.unknown),
@@ -187,8 +136,7 @@ def trace_data(result: Answer, trace: TraceResult, listed: Listed = at_once) -> 
     }
 
 
-def _unknown(u: Unknown) -> dict[str, Any]:
-    return {"layer": u.layer, "op": u.op, "id": u.id, "reason": u.reason}
+_unknown = partial(fields_of, names="layer op id reason")
 
 
 def _phases(row: PhaseRow) -> dict[str, Any]:

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from ..core.records import Op, Tensor
-from ..core.results import Adjustment, Evidence, Residual, Statement
-from .json_text import OWN, Form, LateRows, Listed, at_once, plain
+from ..core.records import Op
+from ..core.results import Adjustment, Evidence, Statement
+from .json_text import OWN, Form, LateRows, Listed, at_once, fields_of, plain
 
 
 def statement_data(statement: Statement, listed: Listed = at_once) -> dict[str, Any]:
     """A statement as plain data; ``listed`` makes the lists of records."""
     return {
-        "from": statement.from_,
-        "to": statement.to,
-        "state": statement.state.value,
-        "reason": statement.reason,
-        "from_total": statement.from_total,
-        "to_total": statement.to_total,
+        **fields_of(statement, "from_ to state reason from_total to_total"),
         "adjustments": listed(_adjustment, statement.adjustments),
         "residual": statement.residual,
         "residuals": listed(_residual, statement.residuals),
     }
 
 
-def _residual(r: Residual) -> dict[str, Any]:
-    return {"layer": r.layer, "amount": r.amount, "reason": r.reason}
-
+_residual = partial(fields_of, names="layer amount reason")
+_tensor = partial(fields_of, names="shape dtype")
 
 _op: Form[Op] = Form(
     lambda op: (
@@ -83,7 +78,3 @@ _adjustment: Form[Adjustment] = Form(
         "evidence": OWN,
     },
 )
-
-
-def _tensor(tensor: Tensor) -> dict[str, Any]:
-    return {"shape": plain(tensor.shape), "dtype": tensor.dtype}

@@ -83,6 +83,11 @@ def plain(value: object) -> Any:
     return str(value)
 
 
+def fields_of(record: object, names: str) -> dict[str, Any]:
+    """These fields of a record as JSON data, each under its own name (``from_`` without its underscore)."""
+    return {name.rstrip("_"): plain(getattr(record, name)) for name in names.split()}
+
+
 def _pieces(value: Any, depth: int, moulds: _Moulds) -> Iterator[str]:
     """JSON text in pieces, one per record; a value that does not fit on a line is split into lines."""
     if not _has_rows(value):

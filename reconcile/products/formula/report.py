@@ -11,7 +11,7 @@ from ...core.number_format import number
 from ...core.registry import known_counters
 from ...report import reports
 from ...report.document import Document, Items, Text, section, tabulate, terminal
-from ...report.json_text import layout
+from ...report.json_text import fields_of, layout
 from .fit import name_point
 from .formula import Formula, NotPolynomial
 from .polynomial import Polynomial, Powers, format_fraction
@@ -202,10 +202,7 @@ def _json(formula: Formula) -> str:
             }
             for name, counted in formula.polynomials.items()
         },
-        "not_polynomial": [
-            {"of": none.of, "layer": none.layer, "op": none.op, "reason": none.reason}
-            for none in formula.not_polynomial
-        ],
+        "not_polynomial": [fields_of(none, "of layer op reason") for none in formula.not_polynomial],
     }
     return layout(data)
 

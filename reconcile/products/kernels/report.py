@@ -11,6 +11,7 @@ from ...report.document import Column, Document, Heading, Items, Statement, Tabl
 from ...report.document.html import to_html
 from ...report.document.markdown import to_markdown
 from ...report.json_statements import statement_data
+from ...report.json_text import fields_of
 from .witness import GPU, Row, Witness
 
 SCHEMA = 1
@@ -109,15 +110,9 @@ def to_dict(found: Witness, model: str) -> dict[str, Any]:
         "witnessed": found.witnessed,
         "operators": [
             {
-                "layer": row.layer,
-                "op": row.op,
-                "calls": row.calls,
-                "gpu": row.gpu,
-                "trace": row.trace,
-                "kernels": list(row.kernels),
+                **fields_of(row, "layer op calls gpu trace kernels"),
                 "causes": [{"cause": cause.value, "amount": amount, "why": why} for cause, amount, why in row.lines],
-                "residual": row.residual,
-                "reason": row.reason,
+                **fields_of(row, "residual reason"),
             }
             for row in (*found.rows, *found.foreign)
         ],

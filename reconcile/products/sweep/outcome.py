@@ -11,7 +11,7 @@ from ...core.errors import EXIT_USAGE
 from ...core.results import LedgerResult, Statement, TraceResult
 from ...engine.answer import Answer
 from ...engine.obstacles import list_obstacles
-from ...report.json_text import plain
+from ...report.json_text import fields_of, plain
 
 
 def outcome_of(name: str, result: Answer | None, refusals: Mapping[str, str]) -> dict[str, Any]:
@@ -41,9 +41,7 @@ def refused_outcome(name: str, refusals: Mapping[str, str]) -> dict[str, Any]:
 
 def _trace(trace: TraceResult, convention: str) -> dict[str, Any]:
     return {
-        "framework": trace.framework,
-        "state": trace.state.value,
-        "reason": trace.reason,
+        **fields_of(trace, "framework state reason"),
         "work": trace.totals.get(convention),
         "totals": dict(trace.totals),
         "unknown": dict(sorted(Counter(gap.op for gap in trace.unknown).items())),
@@ -56,9 +54,7 @@ def _counter(result: Answer, ledger: LedgerResult) -> dict[str, Any]:
     ends = (ledger.counter, f"trace@{ledger.framework}")
     statement = next((s for s in result.statements if (s.from_, s.to) == ends), None)
     return {
-        "counter": ledger.counter,
-        "framework": ledger.framework,
-        "unit": ledger.unit,
+        **fields_of(ledger, "counter framework unit"),
         "reported": ledger.total,
         "normalised": ledger.normalised_total,
         **_settle_statement(statement, ledger.state, ledger.reason),
