@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 import stat
 import sys
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from .errors import UsageError, brief, reason, short
 
-PART = 1 << 20
-PARTS = 1 << 10
-"""A file is read in parts of ``PART`` bytes, up to ``PARTS`` of them: 1 GiB."""
+LARGEST = 1 << 28
+"""Bytes of the largest file that is read: 256 MiB."""
 DEEP = 64
 """The deepest nesting of lists and tables allowed."""
 DIGITS = 100
@@ -38,26 +35,32 @@ def text(path: Path, label: str) -> str:
     Raises UsageError if it cannot be read, is too large or is not text in UTF-8.
     """
     try:
-        regular(path)
-        with path.open("rb") as file:
-            parts = list(islice(iter(lambda: file.read(PART), b""), PARTS + 1))
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        raise UsageError(f"cannot read {label} {brief(path)}: {reason(error)}.") from error
-    if len(parts) > PARTS:
-        raise UsageError(f"{label} {brief(path)} is too large: reconcile reads up to {PART * PARTS >> 30} GiB.")
-    try:
-        return io.StringIO(b"".join(parts).decode("utf-8-sig"), newline=None).getvalue()
+        found = read_file(path, LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{label} {brief(path)} is not text in UTF-8.") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+        raise UsageError(f"cannot read {label} {brief(path)}: {reason(error)}.") from error
+    if "\0" in found:
+        raise UsageError(f"{label} {brief(path)} is not text: it holds zero bytes.")
+    return found.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def regular(path: Path) -> None:
-    """Raise OSError, as opening it would, if the file is missing or not a regular file: opening a pipe would block."""
-    mode = os.stat(path).st_mode
-    if stat.S_ISDIR(mode):
+def read_file(path: Path, largest: int) -> bytes:
+    """The content of a file of at most that many bytes. Raises OSError, also as ``regular`` does."""
+    if regular(path) > largest:
+        raise OSError(errno.EFBIG, f"it is larger than {largest >> 20:,} MiB", str(path))
+    return path.read_bytes()
+
+
+def regular(path: Path) -> int:
+    """The size of a file. Raises OSError, as opening it would, if it is missing or not a regular file: opening a pipe would
+    block."""
+    found = os.stat(path)
+    if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "it is neither a file nor a folder", str(path))
+    return found.st_size
 
 
 def exists(path: Path) -> bool:

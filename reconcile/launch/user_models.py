@@ -37,6 +37,7 @@ def factory(framework: str, text: str, option: str = "") -> str:
         parent, _, last = stem.rpartition(".")
         is_module = not parent or stem != module or os.path.exists(stem.replace(".", os.sep) + ".py")
         meant = f"{stem}:make_model" if is_module else f"{parent}:{last}"
+        meant = meant if _MODULE.fullmatch(stem) else "package.module:make_model"
         raise UsageError(f"{option} does not name a {what}. Write MODULE:FUNCTION, such as {brief(meant)}.")
     if not _MODULE.fullmatch(module):
         dotted = module.removesuffix(".py").strip("./").replace("/", ".")

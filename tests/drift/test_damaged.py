@@ -159,11 +159,11 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
 def test_endless_files_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="cannot read the file /dev/zero: it is neither a file nor a folder"):
         baselines.load(Path("/dev/zero"))
-    monkeypatch.setattr("reconcile.core.user_files.PARTS", 2)
+    monkeypatch.setattr("reconcile.core.user_files.LARGEST", 2 << 20)
     (tmp_path / "long").write_bytes(bytes(3 << 20))
-    with pytest.raises(UsageError, match=r"the file .*long is too large"):
+    with pytest.raises(UsageError, match=r"the file .*long: it is larger than 2 MiB"):
         baselines.load(tmp_path / "long")
-    with pytest.raises(UsageError, match=r"the mapping file .*long is too large"):
+    with pytest.raises(UsageError, match=r"the mapping file .*long: it is larger than 2 MiB"):
         check_mapping(tmp_path / "long", None, ("tf", "torch"))
 
 

@@ -142,7 +142,7 @@ def test_what_a_file_gets_wrong_is_a_sentence(file: Path, text: str, said: str) 
 
 
 @pytest.mark.parametrize(
-    ("data", "said"), [(None, "No such file"), (b"\xff\xfe", "not text in UTF-8"), (b"\0", "cannot be used")]
+    ("data", "said"), [(None, "No such file"), (b"\xff\xfe", "not text in UTF-8"), (b"\0", "it holds zero bytes")]
 )
 def test_a_file_that_is_none(file: Path, data: bytes | None, said: str) -> None:
     if data is not None:

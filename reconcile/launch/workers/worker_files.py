@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import UsageError
+from ...core.errors import UsageError, reason
 from ...core.records import Ledger, Trace, from_json
-from ...core.user_files import PART, PARTS, regular
+from ...core.user_files import read_file
 
 META: Mapping[str, type] = {
     "name": str, "params": dict, "layers": list, "notes": list, "published": list, "doc": str, "source": str,
     "frameworks": list,
 }  # fmt: skip
 """The fields of a pair's description of itself, with their types."""
+LARGEST = 1 << 30
+"""Bytes of the largest file that a worker writes: a trace of some million ops."""
 SPARE = 1 << 16
 """Bytes for which a worker's folder has room unless the disk is full."""
 
@@ -112,12 +113,8 @@ def _plain_table(text: str) -> dict[str, Any]:
 
 
 def _text(folder: Path, name: str) -> str | None:
-    path = folder / name
     try:
-        regular(path)
-        if path.stat().st_size > PART * PARTS:
-            raise _refuse_damaged(name, "it is too large")
-        return path.read_text(encoding="utf-8")
+        return read_file(folder / name, LARGEST).decode()
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
@@ -125,7 +122,7 @@ def _text(folder: Path, name: str) -> str | None:
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
             raise
-        raise _refuse_damaged(name, os.strerror(error.errno) if error.errno else "") from error
+        raise _refuse_damaged(name, reason(error)) from error
 
 
 def _parse_text(name: str, text: str, parse: Callable[[str], Any]) -> Any:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ...report.document import Document
 
 FORMATS = ("text", "json")
+COUNT = click.IntRange(1, 10**9)
 COMPARE, PEAKS, TRAINERS = "compare", "peaks", "trainers"
 WORDS = {
     COMPARE: ((2,), "`reconcile mfu compare` takes two TOML files: reconcile mfu compare A.toml B.toml."),
@@ -38,7 +39,7 @@ class _Mfu(Signed):
     "--device", type=TEXT, metavar="NAME", help="Device, as PyTorch, JAX or nvidia-smi prints it: 'H100 SXM'."
 )
 @click.option("--dtype", type=TEXT, default="bf16", show_default=True, metavar="DTYPE", help="Dtype of the products.")
-@click.option("--devices", type=click.IntRange(min=1), default=1, show_default=True, help="Devices of the whole run.")
+@click.option("--devices", type=COUNT, default=1, show_default=True, help="Devices of the whole run.")
 @click.option("--peak", type=TEXT, metavar="FLOP/S", help="Peak of one device, in place of the table's: 989T.")
 @click.option("--flops-per-second", type=TEXT, metavar="FLOP/S", help="FLOP/s of all devices: 1545.38T.")
 @click.option("--tokens-per-second", type=TEXT, metavar="N", help="Tokens per second of all devices.")
@@ -46,12 +47,12 @@ class _Mfu(Signed):
 @click.option("--tokens-per-step", type=TEXT, metavar="N", help="Tokens of a step of all devices.")
 @click.option("--flops-per-token", type=TEXT, metavar="FLOP", help="FLOPs per token of a training step: 51.48G.")
 @click.option("--config", type=PATH, metavar="FILE", help="config.json of the model, in place of --flops-per-token.")
-@click.option("--seq", type=click.IntRange(min=1), help=f"Tokens per sequence, with --config.  [default: {SEQ}]")
+@click.option("--seq", type=COUNT, help=f"Tokens per sequence, with --config.  [default: {SEQ}]")
 @click.option("--formula", type=TEXT, metavar="NAME", help="Formula that is stated, with --config.  [default: palm]")
-@click.option("--tp", type=click.IntRange(min=1), default=1, help="Size of tensor parallelism.")
-@click.option("--cp", type=click.IntRange(min=1), default=1, help="Size of context parallelism.")
-@click.option("--pp", type=click.IntRange(min=1), default=1, help="Size of pipeline parallelism.")
-@click.option("--accumulation", type=click.IntRange(min=1), default=1, help="Micro-batches of a step.")
+@click.option("--tp", type=COUNT, default=1, help="Size of tensor parallelism.")
+@click.option("--cp", type=COUNT, default=1, help="Size of context parallelism.")
+@click.option("--pp", type=COUNT, default=1, help="Size of pipeline parallelism.")
+@click.option("--accumulation", type=COUNT, default=1, help="Micro-batches of a step.")
 @click.option("--padding", type=TEXT, metavar="SHARE", help="Share of the tokens that pad: 12%.")
 @click.option("--recompute", type=click.Choice(("none", "full")), help="Activations that are computed again, if known.")
 @click.option("--table", type=PATH, metavar="CLAIMS.csv", help="Explain every row of a table; needs --out.")

@@ -119,8 +119,10 @@ def side(path: Path) -> Side:
                 f"the setup {brief(path)} has an unknown key {short(key)}: the keys are {', '.join(KEYS)}."
             )
     devices = stated.get("devices", 1)
-    if not isinstance(devices, int) or isinstance(devices, bool) or devices < 1:
-        raise UsageError(f"the setup {brief(path)} has {short(devices)} devices: write a whole number above 0.")
+    if not isinstance(devices, int) or isinstance(devices, bool) or not 1 <= devices <= 10**9:
+        raise UsageError(
+            f"the setup {brief(path)} has {short(devices)} devices: write a whole number from 1 to 1,000,000,000."
+        )
     setup = setup_of(stated, peaked=False, rated=False)
     if "claimed" not in stated:
         unrated = setup.flops is None and setup.tokens is None

@@ -14,12 +14,12 @@ from functools import lru_cache
 from .agreement import BEST, CUT, ROUNDING, agreement, by_chance
 from .claims import Row
 from .closed_forms import FORMS, Form, Numerator
-from .peaks import TERA, Device, Peak, devices, find_devices, tera
+from .peaks import LARGEST, TERA, Device, Peak, devices, find_devices, tera
 from .printed_number import Printed
 
 PLAIN, HARDWARE, ALWAYS = "as it is", "recomputation in HFU alone", "recomputation in every row"
 MODES = (PLAIN, HARDWARE, ALWAYS)
-_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e\+?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e\+?\d{1,2}(?!\d))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _stated_conventions(text: str) -> Iterator[Denominator]:
         return
     for match in _NUMBER.finditer(text):
         value = Fraction(match[0].replace(",", ""))
-        if value >= TERA or 20 <= value < 10_000:
+        if TERA <= value < LARGEST or 20 <= value < 10_000:
             flops = int(value if value >= TERA else value * TERA)
             yield Denominator(flops, f"{tera(flops)}, as the source states")
 

@@ -21,6 +21,8 @@ DTYPES = {
 }  # fmt: skip
 """Other names of dtypes."""
 TERA = 10**12
+LARGEST = 10**21
+"""No device does more FLOP/s than this."""
 STATED = "stated by you"
 NOISE = frozenset(
     ("nvidia", "amd", "google", "intel", "apple", "huawei", "aws", "tesla", "geforce", "instinct", "generation")
@@ -184,12 +186,15 @@ def find(name: str) -> Device:
 
 
 def stated_peak(dtype: str, flops: Printed) -> Peak:
-    """A peak that you state yourself."""
+    """A peak that you state yourself. Raises UsageError for one below 1 FLOP/s."""
+    if flops.value < 1:
+        raise UsageError(f"--peak {short(flops.text)} is less than 1 FLOP/s. Write it as 989T.")
     return Peak(DTYPES.get(dtype, dtype), int(flops.value), datasheet=STATED)
 
 
 _CPU = re.compile(
-    r"cpu\s*:?\s*(?P<cores>\d+)\s*cores?\s*[x×,]?\s*(?P<clock>\d+(?:\.\d+)?)\s*GHz\s*[x×,]?\s*(?P<fma>\d+)\s*FMA\s*[x×,]?\s*"
+    r"cpu\s*:?\s*(?P<cores>[1-9]\d{0,5})\s*cores?\s*[x×,]?\s*(?P<clock>(?=[\d.]*[1-9])\d{1,3}(?:\.\d{1,9})?)\s*GHz\s*[x×,]?\s*"
+    r"(?P<fma>[1-9]\d{0,2})\s*FMA\s*[x×,]?\s*"
     r"(?P<bits>128|256|512|1024)\s*bit",
     re.IGNORECASE | re.ASCII,
 )

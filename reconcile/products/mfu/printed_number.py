@@ -13,6 +13,8 @@ from ...core.errors import UsageError, short
 
 LONGEST = 60
 """Longest text that is read as a number, in characters."""
+SMALLEST, LARGEST = Fraction(1, 10**15), Fraction(10**36)
+"""No amount of work, time or data of a run is beyond these."""
 _POWERS = {"": 0, "k": 3, "m": 6, "g": 9, "b": 9, "t": 12, "p": 15, "e": 18}
 _NUMBER = re.compile(
     r"[~≈]?\s*(?P<whole>\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.(?P<part>\d+))?(?:[eE](?P<power>[+-]?\d{1,2}))?\s*(?P<rest>.*)",
@@ -137,9 +139,9 @@ def _unit(rest: str, text: str, what: str) -> tuple[int, tuple[str, ...], bool]:
 
 
 def _scale_number(text: str, number: Printed, power: int, what: str) -> Printed:
-    if number.value <= 0:
-        raise UsageError(f"{what} is {short(text)}, but a number above 0 is wanted.")
     scale = Fraction(10) ** power
+    if not SMALLEST <= number.value * scale <= LARGEST:
+        raise UsageError(f"{what} is {short(text)}, but a number above 0 is wanted, from 1e-15 to 1e36.")
     return Printed(text.strip(), number.value * scale, number.half * scale)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...core.errors import UsageError, brief
 from ...core.user_files import text
-from .peaks import TERA, Device, Peak, devices
+from .peaks import LARGEST, TERA, Device, Peak, devices
 
 DTYPES = ("bf16", "fp16")
 """What such a table is taken to hold: the first of these that a device has."""
@@ -42,7 +42,7 @@ def read_peaks(path: Path) -> list[Given]:
     """What the file gives for every device that it has a number for. Raises UsageError."""
     try:
         tree = ast.parse(text(path, "the source"))
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # MemoryError: it is nested too deeply
         raise UsageError(f"the source {brief(path)} is not Python: {error}.") from error
     tables = [table for node in ast.walk(tree) if (table := _table(node) or _rows(node))]
     bodies = list(_find_chains(tree))
@@ -98,8 +98,8 @@ def _find_number(body: Sequence[ast.stmt], name: str, known: Mapping[str, Fracti
             branch = node.body if _holds(node.test, name) else node.orelse
             found = _find_number(branch, name, known)
         elif isinstance(node, (ast.Return, ast.Assign)) and node.value is not None:
-            value = _number(node.value, known)
-            found = None if value is None or value < TERA else (value, node.lineno)
+            value = _peak(node.value, known)
+            found = None if value is None else (value, node.lineno)
         else:
             found = None
         if found is not None:
@@ -201,7 +201,7 @@ def _find_dtype_value(node: ast.expr) -> ast.expr | None:
     return next((held[spelt] for spelt in SPELT if spelt in held), None)
 
 
-def _peak(node: ast.expr) -> Fraction | None:
+def _peak(node: ast.expr, known: Mapping[str, Fraction] = {}) -> Fraction | None:
     """The number if it may be FLOP/s of a device."""
-    flops = _number(node, {})
-    return flops if flops is not None and flops >= TERA else None
+    flops = _number(node, known)
+    return flops if flops is not None and TERA <= flops < LARGEST else None
