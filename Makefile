@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 JOBS ?= 2
 SOURCES := $(shell find reconcile adapters model_zoo -type f ! -name '*.pyc')
 
-.PHONY: demo test removals measure proofs slow keras keras-backends llm transformers diffusers small-models audit mfu libraries matrix pairs fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix clean
+.PHONY: demo test removals measure proofs slow keras keras-backends llm transformers diffusers small-models audit mfu libraries matrix pairs fresh releases gradients witness programs formulas sweep fuzz browser screenshots lint legacy format bench bench-gallery gallery scorecard counters docs site pictures lock home-matrix dist fresh-machine clean
 
 demo: $(VENV)/.installed
 	$(BIN)/reconcile run --model gru_demo
@@ -108,6 +108,18 @@ browser: $(VENV)/.browser
 screenshots: $(VENV)/.browser
 	.ci/chromium
 	$(BIN)/python -m tests.browser.pictures docs/pictures
+
+# The files of a release, as .github/workflows/release.yml makes them.
+dist: $(VENV)/.release
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m twine check --strict dist/*
+	@rm -rf build flop_reconcile.egg-info
+
+# `make demo` and `make test` on new machines of Debian: its stable release, and its newest packages (root; 8 GB and an hour each).
+SUITES ?= trixie sid
+fresh-machine:
+	for suite in $(SUITES); do .ci/fresh-machine $$suite || exit; done
 
 lint: $(VENV)/.installed legacy
 	$(BIN)/ruff check .
@@ -251,6 +263,11 @@ $(VENV)/.browser: $(VENV)/.installed
 
 $(VENV)/.dask: $(VENV)/.installed
 	$(PIP) install --no-build-isolation --constraint requirements.lock '.[dask]'
+	@rm -rf build flop_reconcile.egg-info
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.installed
+	$(PIP) install --no-build-isolation --constraint requirements.lock '.[release]'
 	@rm -rf build flop_reconcile.egg-info
 	@touch $@
 

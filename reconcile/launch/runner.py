@@ -206,7 +206,9 @@ def describe_lacking(framework: Framework, request: RunRequest) -> str:
         return f"{name} is not installed in that environment; add {wanted[0]} to its requirements"
     if framework.newest_python and sys.version_info[:2] > framework.newest_python:
         newest, running = (".".join(map(str, version)) for version in (framework.newest_python, sys.version_info[:2]))
-        return f"{name} has no known release for Python {running}, only up to {newest}: name such a Python with --python"
+        return (
+            f"{name} has no known release for Python {running}, only up to {newest}: name such a Python with --python"
+        )
     package = f"'flop-reconcile[{framework.extra}]'" if framework.extra else framework.package
     return f"{name} is not installed in this environment; install it with: pip install {package}"
 
