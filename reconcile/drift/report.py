@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
 
 from ..core.errors import EXIT_UNEXPLAINED
 from ..core.escaping import escape_line
@@ -95,10 +96,29 @@ def _count(n: int, noun: str) -> str:
 
 
 def _layers(drift: Drift) -> list[str]:
-    layers = [change.layer for trace in drift.traces for change in trace.changes]
-    layers += [change.layer for counter in drift.counters for change in counter.changes]
+    """The layers that changed, with the ops of those whose work changed."""
+    ops: dict[str, dict[str, None]] = {}
+    for change in (change for trace in drift.traces for change in trace.changes):
+        ops.setdefault(change.layer, {})[change.op] = None
+    layers = [change.layer for counter in drift.counters for change in counter.changes]
     layers += [change.layer for counter in drift.counters for change in counter.causes]
-    return list(dict.fromkeys(layers))
+    return [f"{layer} ({', '.join(ops[layer])})" if layer in ops else layer for layer in dict.fromkeys([*ops, *layers])]
+
+
+def describe_totals(drift: Drift, against: str, percent: float) -> tuple[str, bool]:
+    """The verdict on the totals alone, and whether one moved: by more than ``percent`` of the older one, or in a changed trace
+    that has no total."""
+    limit = Fraction(str(percent)) / 100
+    totals = [(c.counter, c.normalised) for c in drift.counters]
+    totals += [(t.name, t.totals) for t in drift.traces if t.moved]
+    far = [
+        f"{name} {number(before)} -> {number(after)} FLOPs" if before else f"{name}: changed, and its total is unknown"
+        for name, (before, after) in totals
+        if abs(after - before) > limit * before or (name.startswith("trace@") and not before)
+    ]
+    how = "unchanged" if not percent else f"within {percent:g} %"
+    said = f"not all {how}: {'; '.join(far)}" if far else how
+    return escape_line(f"{drift.model or 'the ledger'}: totals as in {against}: {said}"), bool(far)
 
 
 def _versions(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:

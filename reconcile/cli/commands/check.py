@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ...core.errors import EXIT_UNEXPLAINED, UsageError
+from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from ...core.option import CHECK, Group
 from ..options import BASELINES, PATH, options_taken_by, pass_of_a_pair
 from ..streams import say
@@ -24,6 +24,10 @@ from ..streams import say
 )  # fmt: skip
 @options_taken_by(CHECK, Group.PLACE)
 @click.option("--against", type=PATH, metavar="FILE", help="Compare with this baseline file.")
+@click.option(
+    "--total", type=click.FloatRange(min=0), metavar="PERCENT",
+    help="Compare the totals alone, within this tolerance.",
+)  # fmt: skip
 @click.option("--update", is_flag=True, help="Save this run as the new baseline.")
 @click.option(
     "--format", "formats", type=click.Choice(("text", "github")), default="text", show_default=True,
@@ -42,6 +46,7 @@ def check(
     with_: tuple[str, ...],
     python: str | None,
     against: Path | None,
+    total: float | None,
     update: bool,
     formats: str,
     quiet: bool,
@@ -65,7 +70,7 @@ def check(
     from ...drift.baselines import file_of
     from ...drift.check import NoBaseline
     from ...drift.check import check as hold
-    from ...drift.report import describe_check
+    from ...drift.report import describe_check, describe_totals
     from ...launch import choose, user_models
     from ...launch.environments.definitions import CURRENT
     from ...launch.options import flags
@@ -75,7 +80,7 @@ def check(
     from ..progress import progress
 
     if older and newer:
-        compare(ctx, older, newer, asked, quiet=quiet, verbose=verbose)
+        compare(ctx, older, newer, asked, total=total, quiet=quiet, verbose=verbose)
     if older:
         raise UsageError(
             f"a second file is missing: reconcile check {older} B.json. A baseline to compare a run with goes to --against."
@@ -86,6 +91,8 @@ def check(
     choose.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
     if against and update:
         raise UsageError("--update writes below --baselines; it does not go with --against.")
+    if total is not None and (update or formats == "github"):
+        raise UsageError("--total compares totals alone: leave --update and --format github out.")
     request = run_request(**asked)
     chosen = choose_environment(environment, file, with_, python, given)
     name = request.model or user_models.name_of(request.factories)
@@ -101,6 +108,10 @@ def check(
                 say(github.first(name, accept).rstrip("\n"))
             raise
     remedy = "" if against else accept
+    if total is not None and done.drift is not None and not done.failed and not done.drift.failed:
+        said, moved = describe_totals(done.drift, str(done.path), total)
+        say(said)
+        ctx.exit(EXIT_UNEXPLAINED if moved else EXIT_OK)
     if formats == "github":
         remarks = describe_check(done, str(path), "", update=update, quiet=True)
         say(github.comment(done, remarks[1 if done.drift is not None else 0 :], remedy).rstrip("\n"))
@@ -117,21 +128,31 @@ OPTIONS_OF_FILES = frozenset(("convention", "convention_files", "formulas", "qui
 
 
 def compare(
-    ctx: click.Context, older: Path, newer: Path, asked: dict[str, Any], *, quiet: bool, verbose: bool
+    ctx: click.Context,
+    older: Path,
+    newer: Path,
+    asked: dict[str, Any],
+    *,
+    total: float | None,
+    quiet: bool,
+    verbose: bool,
 ) -> NoReturn:
     """``reconcile check A.json B.json``: compare the files, print what moved, and exit.
 
     Raises UsageError for files that do not compare.
     """
-    from ...core.errors import EXIT_OK
     from ...drift.check import between
-    from ...drift.report import details, verdict
+    from ...drift.report import describe_totals, details, verdict
     from ...launch.request import run_request
 
-    _only(ctx, {*OPTIONS_OF_FILES, "older", "newer"})
+    _only(ctx, {*OPTIONS_OF_FILES, "older", "newer", "total"})
     drift = between(
         older, newer, run_request(**{name: value for name, value in asked.items() if name in OPTIONS_OF_FILES})
     )
+    if total is not None and not drift.failed:
+        said, moved = describe_totals(drift, str(older), total)
+        say(said)
+        ctx.exit(EXIT_UNEXPLAINED if moved else EXIT_OK)
     say(verdict(drift, str(older)))
     if not quiet:
         for line in details(drift, verbose=verbose):

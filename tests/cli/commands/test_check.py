@@ -22,7 +22,7 @@ from reconcile.launch.environments.definitions import Environment
 from reconcile.launch.environments.interpreters import EnvironmentError_
 from reconcile.launch.request import RunRequest
 from tests.drift import takes
-from tests.drift.takes import GRU, NEW, OLD, take
+from tests.drift.takes import CONV, DENSE, GRU, NEW, OLD, take
 
 
 class Bench:
@@ -94,6 +94,17 @@ def test_taken_then_unchanged_is_one_line(bench: Bench) -> None:
     again = bench.check("--update")
     assert (again.exit_code, again.stdout.count("\n")) == (0, 1)
     assert "accepted" not in again.stdout
+
+
+def test_totals_alone_within_a_tolerance(bench: Bench) -> None:
+    """The older thop has no GRU, and counts a dense layer twice: each entry moves, and the total by a known share."""
+    bench.found = take(NEW)
+    bench.check("--update")
+    assert bench.check("--total", "0").exit_code == 0
+    bench.found = take(OLD)
+    share = 100 * (GRU - DENSE) / (CONV + GRU + DENSE)
+    assert [bench.check("--total", str(share * by)).exit_code for by in (0, 0.999, 1.001)] == [1, 1, 0]
+    assert bench.check("--total", "1", "--update").exit_code == 2
 
 
 def test_what_moved_is_said_and_accepted_only_when_asked(bench: Bench) -> None:
