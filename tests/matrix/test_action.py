@@ -100,7 +100,7 @@ class Runner:
         environ = {
             **clean_environ(), **{key: value(text) for key, text in step["env"].items()},
             "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "GH_LOG": str(self.log),
-            "RUNNER_TEMP": str(self.folder), "GITHUB_STEP_SUMMARY": str(self.summary),
+            "RUNNER_TEMP": str(self.folder), "GITHUB_STEP_SUMMARY": str(self.summary), "GITHUB_ACTION_PATH": str(ROOT),
         }  # fmt: skip
         assert step["shell"] == "bash"
         # as a runner calls it (docs.github.com, workflow syntax, jobs.<job_id>.steps[*].shell)
@@ -117,6 +117,14 @@ def runner(tmp_path: Path, python: Path) -> Runner:
     made = Runner(tmp_path, python)
     made.accept()
     return made
+
+
+def test_the_action_installs_the_checkout_that_it_stands_in(runner: Runner) -> None:
+    stub = runner.folder / "bin" / "python"
+    stub.write_text("#!/bin/sh\necho $*\n")
+    stub.chmod(0o755)
+    done = runner.step("Install", python=str(stub))
+    assert done.stdout.split() == ["-m", "pip", "install", "--quiet", str(ROOT), "flop-reconcile[torch]"]
 
 
 def test_a_changed_kernel_fails_and_the_comment_says_why(runner: Runner) -> None:
