@@ -8,19 +8,6 @@ from tests.work.counting import Num, each
 from tests.work.oracle import dense
 
 
-def gru_cell(tally, x, h, w_ih, w_hh, b_ih, b_hh):
-    """PyTorch's: h' = n + z * (h - n), n = tanh(x_n + r * h_n). x (B, I), h (B, H)."""
-    size = h.shape[1]
-    xs, hs = dense(tally, x, w_ih, b_ih), dense(tally, h, w_hh, b_hh)
-    result = np.empty(h.shape, dtype=object)
-    for b, i in np.ndindex(h.shape):
-        r = (xs[b, i] + hs[b, i]).sigmoid()
-        z = (xs[b, size + i] + hs[b, size + i]).sigmoid()
-        n = (xs[b, 2 * size + i] + hs[b, 2 * size + i] * r).tanh()
-        result[b, i] = (h[b, i] - n) * z + n
-    return result
-
-
 def keras_gru_cell(tally, x, h, kernel, recurrent, b_i, b_r):
     """Keras, reset_after: gates z, r, h; h' = z * h + (1 - z) * hh, hh = tanh(x_h + r * h_h). kernel (I, 3H)."""
     size = h.shape[1]
@@ -44,18 +31,6 @@ def block_gru_cell(tally, x, h, w_ru, w_c, b_ru, b_c):
     return each(lambda u, a, b: u * (a - b) + b, ru[:, size:], h, c)
 
 
-def lstm_cell(tally, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr=None):
-    """PyTorch's, gates i, f, g, o; returns h', c'."""
-    size = c.shape[1]
-    xs, hs = dense(tally, x, w_ih, b_ih), dense(tally, h, w_hh, b_hh)
-    new_h, new_c = np.empty(c.shape, dtype=object), np.empty(c.shape, dtype=object)
-    for b, j in np.ndindex(c.shape):
-        i, f, g, o = (xs[b, k * size + j] + hs[b, k * size + j] for k in range(4))
-        new_c[b, j] = f.sigmoid() * c[b, j] + i.sigmoid() * g.tanh()
-        new_h[b, j] = o.sigmoid() * new_c[b, j].tanh()
-    return (new_h if w_hr is None else dense(tally, new_h, w_hr)), new_c
-
-
 def block_lstm_cell(tally, x, c, h, w, b, forget_bias, peepholes=None):
     """TensorFlow's LSTMBlockCell, gates i, ci, f, o; peepholes (wci, wcf, wco). No clipping. Returns h', c'."""
     size = c.shape[1]
@@ -71,8 +46,3 @@ def block_lstm_cell(tally, x, c, h, w, b, forget_bias, peepholes=None):
             o = o + new_c[r, j] * peepholes[2][j]
         new_h[r, j] = o.sigmoid() * new_c[r, j].tanh()
     return new_h, new_c
-
-
-def rnn_cell(tally, x, h, w_ih, w_hh, b_ih, b_hh, relu):
-    xs, hs = dense(tally, x, w_ih, b_ih), dense(tally, h, w_hh, b_hh)
-    return each(lambda a, b: (a + b).max(0.0) if relu else (a + b).tanh(), xs, hs)

@@ -20,27 +20,6 @@ from tests.work.records_by_hand import make  # noqa: E402
 F = torch.nn.functional
 
 
-ELEMENTWISE = {  # of one row each, whose expression test_tables runs under the name of the row
-    "relu6": (lambda x: x.max(0.0).min(6.0), F.relu6),
-    "relu": (lambda x: x.max(0.0), F.relu),
-    "abs": (lambda x: x.max(-x.value), torch.abs),
-    "rsqrt": (lambda x: x.special(lambda v: 1 / math.sqrt(v) if v > 0 else math.nan), torch.rsqrt),
-}
-
-
-@pytest.mark.parametrize("name", ELEMENTWISE)
-def test_elementwise(name):
-    expression, function = ELEMENTWISE[name]
-    x = data(2, 5)
-    tally = Tally()
-    agree(
-        tally,
-        counting.each(expression, tally.array(x)),
-        function(torch.from_numpy(x)),
-        make(f"aten.{name}", [x.shape], [x.shape]),
-    )
-
-
 @RELAXED
 @given(rows=SMALL, n=st.integers(1, 5))
 def test_reductions(rows, n):

@@ -1,4 +1,4 @@
-"""Gradients of attention: what autograd dispatches, what naive loops do, and which part belongs to which phase."""
+"""Gradients of attention: what autograd dispatches, and which part belongs to which phase."""
 
 from __future__ import annotations
 
@@ -15,12 +15,9 @@ from reconcile.core.causes import Cause  # noqa: E402
 from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
 from reconcile.work import ZERO, work_of  # noqa: E402
 from tests.adapters.pytorch.training_models import Model, Outputs, explained, traced  # noqa: E402
-from tests.work import gradient_loops as loops  # noqa: E402
-from tests.work import oracle  # noqa: E402
-from tests.work.beside_torch import SMALL, data  # noqa: E402
-from tests.work.counting import Tally, each  # noqa: E402
+from tests.work.beside_torch import SMALL  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.test_gradient_formulas import FEW, close  # noqa: E402
+from tests.work.test_gradient_formulas import FEW  # noqa: E402
 from tests.work.torch_records import Recorder  # noqa: E402
 
 nn, F, A = torch.nn, torch.nn.functional, torch.ops.aten
@@ -63,25 +60,6 @@ def test_attention_is_what_autograd_dispatches(sizes, repeated, needs, dropout):
     assert work_of(op) == expected
     parts = ("scores", "value", "query", "key", "mask")
     assert sum((work_of(op._replace(attrs={**attrs, "part": part})) for part in parts), ZERO) == expected
-
-
-def test_attention_is_what_the_loops_do():
-    """One head: dV = P^T g, dP = g V^T, dS by softmax, dQ = dS K, dK = dS^T Q, both scaled."""
-    q, k, v = data(3, 4), data(2, 4), data(2, 5)
-    leaves = [torch.from_numpy(a.copy()).requires_grad_() for a in (q, k, v)]
-    out = F.scaled_dot_product_attention(*(leaf[None] for leaf in leaves))[0]
-    g, root = data(3, 5), 4**-0.25
-    out.backward(torch.from_numpy(g))
-    p = torch.softmax(torch.from_numpy(q @ k.T / 2), -1).numpy()
-    tally = Tally()
-    back, weights, values_ = tally.array(g), tally.array(p), tally.array(v)
-    queries, keys = tally.array(q * root), tally.array(k * root)
-    close(oracle.dense(tally, weights.T, back.T), leaves[2].grad)
-    scores = loops.softmax(weights, oracle.dense(tally, back, values_))
-    close(each(lambda a: a * root, oracle.dense(tally, scores, keys.T)), leaves[0].grad)
-    close(each(lambda a: a * root, oracle.dense(tally, scores.T, queries.T)), leaves[1].grad)
-    op = make("aten.scaled_dot_product_attention_backward", [q[None], k[None], v[None]], [], needs=[True] * 3)
-    assert work_of(op) == tally.work()
 
 
 @pytest.mark.parametrize("device", ["meta", "cpu"])

@@ -1,11 +1,10 @@
-"""Gradients of recurrent layers: one op per part against what autograd dispatches step by step, and against loops."""
+"""Gradients of recurrent layers: one op per part against what autograd dispatches step by step."""
 
 from __future__ import annotations
 
 import os
 import time
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,8 +20,6 @@ from reconcile.core.causes import Cause  # noqa: E402
 from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
 from reconcile.work import ZERO, UnknownWork, Work, work_of  # noqa: E402
 from tests.adapters.pytorch.training_models import Model, explained  # noqa: E402
-from tests.work import gradient_cells as cells  # noqa: E402
-from tests.work.counting import Tally, values  # noqa: E402
 from tests.work.records_by_hand import make as made  # noqa: E402
 from tests.work.torch_records import Recorder  # noqa: E402
 
@@ -121,43 +118,6 @@ def test_one_op_is_what_autograd_dispatches(kind, sizes, num_layers, flags, proj
     assert [op.phase for op in parts] == [INPUT_GRADIENT, WEIGHT_GRADIENT]
     whole = {name: value for name, value in parts[0].attrs.items() if name != "part"}
     assert work_of(parts[0]._replace(attrs=whole)) == expected
-
-
-@settings(max_examples=5, deadline=None)
-@given(kind=st.sampled_from(sorted(cells.STEPS)), sizes=st.tuples(SIZES, SIZES, SIZES, SIZES), behind=st.booleans())
-def test_one_op_is_what_the_loops_do(kind, sizes, behind):
-    """And their values are autograd's."""
-    steps, batch, width, hidden = sizes
-    layer = LAYERS[kind](width, hidden).double()
-    weights = list(layer.parameters())
-    x = torch.randn(steps, batch, width, dtype=torch.float64, requires_grad=behind)
-    out, _ = layer(x)
-    g = torch.randn(out.shape, dtype=torch.float64)
-    out.backward(g)
-    plain = [weight.detach().numpy() for weight in weights]
-    held, before = cells.forward(kind, x.detach().numpy(), *plain, hidden)
-    tally = Tally()
-    held = [{name: tally.array(value) for name, value in step.items()} for step in held]
-    arrays = [tally.array(a) for a in (x.detach(), before, *plain[:2], g)]
-    found = cells.backward(tally, kind, held, *arrays, behind)
-    for mine, theirs in zip(found, (x.grad, *(weight.grad for weight in weights)), strict=True):
-        if mine is not None:
-            np.testing.assert_allclose(values(mine).ravel(), theirs.numpy().ravel(), rtol=1e-7, atol=1e-9)
-    parts = traced(lambda: Net(lambda: LAYERS[kind](width, hidden), behind, [0]), (steps, batch, width))
-    assert sum((work_of(op) for op in parts), ZERO) == tally.work()
-
-
-def test_products_in_closed_form():
-    """GRU(I, H): dx, dh of all steps but the first (the first state needs no gradient), both weights once each."""
-    steps, batch, width, hidden = 5, 2, 7, 3
-    into, weights = traced(lambda: Net(lambda: nn.GRU(width, hidden), True, [0]), (steps, batch, width))
-    rows, wide = steps * batch, 3 * hidden
-    assert work_of(into).mac == rows * width * wide + (rows - batch) * hidden * wide
-    assert work_of(weights) == Work(
-        mac=rows * wide * (width + hidden), accumulators=wide * (width + hidden), add=2 * (rows - 1) * wide
-    )
-    (alone, _) = traced(lambda: Net(lambda: nn.GRU(width, hidden), False, [0]), (steps, batch, width))
-    assert work_of(alone).mac == (rows - batch) * hidden * wide
 
 
 @pytest.mark.parametrize("kind", sorted(LAYERS))

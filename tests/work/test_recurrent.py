@@ -1,8 +1,7 @@
-"""One-op formulas of recurrent layers against what torch dispatches, and cells against counting loops."""
+"""One-op formulas of recurrent layers against what torch dispatches."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +10,6 @@ torch = pytest.importorskip("torch")
 
 from reconcile.adapters.pytorch.tracing.call_records import recurrent  # noqa: E402
 from reconcile.work import UnknownWork, Work, work_of  # noqa: E402
-from tests.work import cells, counting  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 from tests.work.torch_records import record, work_dispatched  # noqa: E402
 
@@ -80,7 +78,7 @@ def test_mkldnn_rnn_layer_equals_the_composite(bias, bidirectional):
 
 @pytest.mark.parametrize("kind", sorted(LAYERS))
 @pytest.mark.parametrize("bias", [True, False])
-def test_cell_equals_the_dispatched_ops_and_the_loops(kind, bias):
+def test_cell_equals_the_dispatched_ops(kind, bias):
     cell = {"gru": torch.nn.GRUCell, "lstm": torch.nn.LSTMCell}.get(kind, torch.nn.RNNCell)
     options = {"nonlinearity": kind[4:]} if kind.startswith("rnn") else {}
     module = cell(3, 4, bias=bias, dtype=torch.float64, **options).eval()
@@ -89,33 +87,6 @@ def test_cell_equals_the_dispatched_ops_and_the_loops(kind, bias):
     weights = list(module.parameters())
     got = work_of(make(f"aten.{kind}_cell", [x, *states, *weights], [h], b_ih=None, b_hh=None))
     assert got == work_dispatched(module, x, states if kind == "lstm" else h)
-
-    tally = counting.Tally()
-    xs, hs, cs, w_ih, w_hh = (tally.array(t.detach()) for t in (x, h, c, *weights[:2]))
-    b_ih, b_hh = (tally.array(t.detach()) for t in weights[2:]) if bias else (None, None)
-    if kind == "gru":
-        new = cells.gru_cell(tally, xs, hs, w_ih, w_hh, b_ih, b_hh)
-    elif kind == "lstm":
-        new, _ = cells.lstm_cell(tally, xs, hs, cs, w_ih, w_hh, b_ih, b_hh)
-    else:
-        new = cells.rnn_cell(tally, xs, hs, w_ih, w_hh, b_ih, b_hh, relu=kind == "rnn_relu")
-    expected = module(x, states)[0] if kind == "lstm" else module(x, h)
-    np.testing.assert_allclose(counting.values(new), expected.detach().numpy(), rtol=1e-9)
-    assert got == tally.work()
-
-
-def test_the_seed_gru_in_closed_form():
-    """GRU(4064, 96), batch 1, 97 steps: 97 * 3 * 96 * (4064 + 96) MACs."""
-    steps, width, hidden = 97, 4064, 96
-    with torch.device("meta"):
-        module, data = torch.nn.GRU(width, hidden, batch_first=True), torch.empty(1, steps, width)
-    assert work_of(one_op(module, data)) == Work(
-        mac=steps * 3 * hidden * (width + hidden),
-        accumulators=steps * 2 * 3 * hidden,
-        add=steps * (2 * 3 * hidden + 5 * hidden),
-        mul=steps * 2 * hidden,
-        special=steps * 3 * hidden,
-    )
 
 
 @pytest.mark.parametrize(("kind", "gates", "cell"), [("gru", 3, (5, 2, 3)), ("lstm", 4, (5, 3, 5))])
