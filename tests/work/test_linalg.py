@@ -1,12 +1,13 @@
-"""Factorisations and solutions: loops over numbers that count, whose values are torch's."""
+"""Factorisations and solutions: loops over numbers that count, whose values are torch's, and working note 41's polynomials."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
@@ -192,6 +193,29 @@ def test_the_inverse_of_a_cholesky_factor(n):
             result[i, j] = result[j, i] = total([inverse[i, k] * inverse[j, k] for k in range(j, n)])
     close(result, np.linalg.inv(a))
     assert work_of(dispatched(torch.cholesky_inverse, upper, upper=True)) == tally.work()
+
+
+@settings(max_examples=25)
+@given(m=st.integers(1, 60), n=st.integers(1, 60))
+def test_the_polynomials_of_working_note_41(m, n):
+    """Its multiplications have divisions and square roots among them."""
+    f, cube, square = Fraction, n**3, n**2
+
+    def of(work: Work) -> tuple[int, int]:
+        return work.mul + work.div + work.special, work.add
+
+    assert of(linalg.cholesky(n)) == (f(cube, 6) + f(square, 2) + f(n, 3), f(cube, 6) - f(n, 6))
+    assert of(linalg.lu_solve(n, m)) == (m * square, m * (square - n))
+    assert of(linalg.cholesky_solve(n, m)) == (m * n * (n + 1), m * n * (n - 1))
+    assert of(linalg.triangular_solve(n, m)) == (f(m * n * (n + 1), 2), f(m * n * (n - 1), 2))
+    assert of(linalg.cholesky_inverse(n)) == (f(cube, 3) + square + f(2 * n, 3), f(cube, 3) - f(square, 2) + f(n, 6))
+    if m >= n:
+        assert of(linalg.lu(m, n)) == (
+            f(m * square, 2) - f(cube, 6) + f(m * n, 2) - f(square, 2) + f(2 * n, 3),
+            f(m * square, 2) - f(cube, 6) - f(m * n, 2) + f(n, 6),
+        )
+    factorisations = (linalg.cholesky(n), linalg.solve(n, m), linalg.cholesky_inverse(n), linalg.log_determinant(n))
+    assert [work.mac for work in factorisations] == [0] * len(factorisations)
 
 
 def test_an_op_without_a_count_has_no_products():
