@@ -1,19 +1,15 @@
 """A zip archive's directory: sizes, names and offsets of its members, checked before anything is unpacked.
 
-This rejects paths that point outside the archive, members whose names are equal or differ only in case, members that overlap or
-unpack to implausible sizes (a "zip bomb": https://www.bamsoftware.com/hacks/zipbomb/), and encrypted members. Readers disagree
-about archives that break the rules; that matters to none of ours, as a framework never gets the original archive, but a new one
-made of the members that were checked (repacked.py).
+This rejects paths that point outside the archive, members that overlap or unpack to implausible sizes (a "zip bomb":
+https://www.bamsoftware.com/hacks/zipbomb/), and encrypted members. Readers disagree about archives that break the rules: what a
+framework's own reader then finds, it loads in a process that is confined.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import struct
 import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -44,51 +40,26 @@ class Contents:
 def inspect(path: Path, limit: int | None) -> Contents:
     """The members of an archive. Raises Hostile; ``limit`` is the unpacked size in bytes, None for a trusted archive."""
     with path.open("rb") as file:
-        members = _members(file, limit)[1]
+        members = _members(file, limit)
     return Contents(frozenset(member.filename for member in members), sum(member.file_size for member in members))
 
 
-def contents(file: BinaryIO, limit: int, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-    """Name and bytes of each ``wanted`` member, each read once, from an archive that is checked here. Raises Hostile."""
-    archive, members = _members(file, limit)
-    for member in members:
-        try:
-            if wanted(member.filename):
-                yield member.filename, archive.read(member)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, struct.error) as error:
-            raise Hostile(f"its member {member.filename!r} is damaged: {error}") from error
-
-
-def pack_members(members: Iterable[tuple[str, bytes]]) -> io.BytesIO:
-    """A new archive of these members in memory, uncompressed and without gaps. Raises Hostile for two of one name."""
-    made = io.BytesIO()
-    seen: set[str] = set()
-    with zipfile.ZipFile(made, "w") as archive:
-        for name, data in members:
-            _note_name(name, seen, trusted=False)
-            archive.writestr(zipfile.ZipInfo(name), data)
-    made.seek(0)
-    return made
-
-
-def _members(file: BinaryIO, limit: int | None) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
+def _members(file: BinaryIO, limit: int | None) -> list[zipfile.ZipInfo]:
     length = file.seek(0, os.SEEK_END)
     _directory(file, length)
     try:
-        archive = zipfile.ZipFile(file)
+        members = zipfile.ZipFile(file).infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
         raise Hostile(f"it is not a complete zip archive: {error}") from error
-    members = archive.infolist()
-    seen: set[str] = set()
     for member in members:
-        _check(member, seen, limit is None)
+        _check(member, limit is None)
     _apart(members, length)
     size = sum(member.file_size for member in members)
     if limit is not None and size > limit:
         raise Hostile(
             f"it unpacks to {size:,} bytes, more than the limit of {limit:,}; pass --trust-file to open it anyway"
         )
-    return archive, members
+    return members
 
 
 def _directory(file: BinaryIO, size: int) -> None:
@@ -105,16 +76,8 @@ def _directory(file: BinaryIO, size: int) -> None:
         raise Hostile(f"its directory claims to be {length:,} bytes long, which is too long for a model")
 
 
-def _note_name(name: str, seen: set[str], trusted: bool) -> None:
-    key = name if trusted else name.casefold()
-    if key in seen:
-        raise Hostile(f"it has two members called {name!r}{'' if trusted else ', ignoring case'}")
-    seen.add(key)
-
-
-def _check(member: zipfile.ZipInfo, seen: set[str], trusted: bool) -> None:
+def _check(member: zipfile.ZipInfo, trusted: bool) -> None:
     name = member.filename
-    _note_name(name, seen, trusted)
     parts = name.replace("\\", "/").split("/")
     if os.path.isabs(name) or name.startswith("\\") or ".." in parts or ":" in parts[0] or "\0" in name:
         raise Hostile(f"its member {name!r} points outside the archive")

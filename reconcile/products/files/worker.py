@@ -1,23 +1,22 @@
-"""Loads a user's model file in the worker process, with guards: once for each model that a factory would make.
+"""Loads a user's model file in the worker process: once for each model that a factory would make.
 
-The main process has already checked the type of the file, and that its archive or folder may be opened (kinds.py). Here the file
-is loaded beside its framework: nothing is unpickled, no process is started, no connection is made, and memory is limited,
-so that a malicious file fails instead of harming the machine. ``--trust-file`` removes the guards.
+The main process has already checked the type of the file, and that its archive or folder may be opened (kinds.py). Here its
+framework reads it, in a process that is confined (confine.py) and whose memory is limited, so that a malicious file fails instead
+of harming the machine. ``--trust-file`` removes both.
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ...adapters.shared.refusal import FactoryError
 from ...core.framework import absolute
-from ...core.protocol import ModelFile, WorkerRequest
+from ...core.protocol import WorkerRequest
 from ...worker.factory import FactoryPair
 from ...worker.user_code import describe_user_error
 from .model_file import LONGEST_RUN, FileError
@@ -55,19 +54,18 @@ class FromFile(FactoryPair):
     def _build(self, _params: Any) -> Any:
         loader = importlib.import_module(absolute(self.framework.loader))
         loader.ready()
-        with guard_file(self.file):
-            try:
-                model, self._arguments = loader.load(self.file, self.given_inputs)
-            except FileError as error:
-                raise FactoryError(str(error)) from error
-            except FactoryError:
-                raise
-            except MemoryError as error:
-                raise FactoryError(f"{self.where} cannot be loaded: {OUT_OF_MEMORY}.") from error
-            except Exception as error:
-                traceback.print_exc()
-                why = OUT_OF_MEMORY if any(word in str(error) for word in NO_MEMORY) else _shorten_error(error)
-                raise FactoryError(f"{self.where} cannot be loaded: {why}.") from error
+        if not self.file.trusted:
+            limit_memory(self.file.size)
+        try:
+            model, self._arguments = loader.load(self.file, self.given_inputs)
+        except FileError as error:
+            raise FactoryError(str(error)) from error
+        except MemoryError as error:
+            raise FactoryError(f"{self.where} cannot be loaded: {OUT_OF_MEMORY}.") from error
+        except Exception as error:
+            traceback.print_exc()
+            why = OUT_OF_MEMORY if any(word in str(error) for word in NO_MEMORY) else _shorten_error(error)
+            raise FactoryError(f"{self.where} cannot be loaded: {why}.") from error
         return model
 
     def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:
@@ -94,58 +92,6 @@ def _shorten_error(error: BaseException) -> str:
     """An error as a predicate, of at most 300 characters."""
     text = describe_user_error(error)
     return text if len(text) < 300 else text[:300] + "..."
-
-
-@contextlib.contextmanager
-def guard_file(file: ModelFile) -> Iterator[None]:
-    """While a file is loaded, forbid pickles, processes and connections. From then on, limit memory."""
-    if file.trusted:
-        yield
-        return
-    limit_memory(file.size)
-    _Audit.install()
-    _Audit.watching += 1
-    try:
-        yield
-    finally:
-        _Audit.watching -= 1
-
-
-FORBIDDEN = {
-    "pickle.find_class": "unpickles something",
-    "os.system": "starts a process",
-    "os.exec": "starts a process",
-    "os.posix_spawn": "starts a process",
-    "os.spawn": "starts a process",
-    "os.fork": "starts a process",
-    "os.forkpty": "starts a process",
-    "subprocess.Popen": "starts a process",
-    "socket.connect": "opens a connection",
-    "ctypes.dlopen": "loads a library",
-}
-"""Audit events (docs.python.org/3/library/audit_events.html), and what a file does that causes them."""
-
-
-class _Audit:
-    """Refuses actions that no file needs, by the interpreter's audit events (PEP 578).
-
-    This is an aid, not a boundary: if a file could run code, that code could switch it off. Such code does not run because each
-    loader gives its framework only parts that it has checked.
-    """
-
-    watching = 0
-    installed = False
-
-    @classmethod
-    def install(cls) -> None:
-        if not cls.installed and hasattr(sys, "addaudithook"):
-            cls.installed = True
-            sys.addaudithook(cls.hear)
-
-    @classmethod
-    def hear(cls, event: str, _arguments: Sequence[Any]) -> None:
-        if cls.watching and event in FORBIDDEN:
-            raise FactoryError(f"the file {FORBIDDEN[event]} while it is loaded; --trust-file lets it.")
 
 
 _limited = False

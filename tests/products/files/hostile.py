@@ -103,12 +103,6 @@ def overlapping(path: Path, copies: int = 50) -> Path:
     return path
 
 
-def twice(path: Path) -> Path:
-    """An archive with two members of one name."""
-    zipped(path, {"config.json": b"{}", "config.jsoN": b"{}"})
-    return renamed(path, b"config.jsoN", b"config.json")
-
-
 def encrypted(path: Path) -> Path:
     """An archive whose member says that it is encrypted."""
     data = bytearray(keras(path).read_bytes())
@@ -167,25 +161,13 @@ def end64(count: int, size: int, place: int) -> bytes:
     return struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, place)
 
 
-def long_end(data: bytes, record: int | None = None) -> bytes:
-    """The same archive with a zip64 end, whose locator leads to ``record``, else to where its own is."""
+def long_end(data: bytes) -> bytes:
+    """The same archive with a zip64 end."""
     end = data.rfind(b"PK\x05\x06")
     count, size, place = struct.unpack_from("<HII", data, end + 10)
-    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, end if record is None else record, 1)
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, end, 1)
     last = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
     return data[:end] + end64(count, size, place) + locator + last
-
-
-def two_ends(shown: bytes, hidden: Members) -> bytes:
-    """An archive after another one, to which its zip64 locator leads; Python looks before the locator instead."""
-    other = archive(hidden)
-    record = other.rfind(b"PK\x05\x06")
-    made = io.BytesIO(long_end(other)[: record + 56])
-    made.seek(0, io.SEEK_END)
-    with zipfile.ZipFile(io.BytesIO(shown)) as source, zipfile.ZipFile(made, "w") as file:
-        for name in source.namelist():
-            file.writestr(zipfile.ZipInfo(name), source.read(name))
-    return long_end(made.getvalue(), record)
 
 
 class Stream(io.RawIOBase):

@@ -126,15 +126,19 @@ def bad_keras(folder: Path) -> None:
             new.writestr(name, text)
     whole = (folder / "lambda.h5").read_bytes()
     (folder / "cut.h5").write_bytes(whole[: len(whole) * 2 // 3])
-    with h5py.File(folder / "huge.h5", "w") as file:
-        file.attrs["model_config"] = "{}"
-        file.create_dataset("w", (1 << 20, 1 << 20), "f4", chunks=(1 << 10, 1 << 10))
-    with h5py.File(folder / "link.h5", "w") as file:
-        file.attrs["model_config"] = "{}"
-        file["w"] = h5py.ExternalLink("/etc/passwd", "/")
-    with h5py.File(folder / "elsewhere.h5", "w") as file:
-        file.attrs["model_config"] = "{}"
-        file.create_dataset("w", (10,), "u1", external=[("/etc/passwd", 0, 10)])
+    kernels = {
+        "huge": lambda group: group.create_dataset("kernel", (1 << 20, 1 << 20), "f4", chunks=(1 << 10, 1 << 10)),
+        "link": lambda group: group.__setitem__("kernel", h5py.ExternalLink("/etc/shadow", "/")),
+        "elsewhere": lambda group: group.create_dataset("kernel", (3, 4), "f4", external=[("/etc/shadow", 0, 48)]),
+    }
+    for name, put in kernels.items():
+        plain.save(folder / f"{name}.h5")
+        with h5py.File(folder / f"{name}.h5", "r+") as file:
+            found: list[Any] = []
+            file.visititems(lambda path, item, found=found: found.append(item) if path.endswith("/kernel") else None)
+            group = found[0].parent
+            del group["kernel"]
+            put(group)
 
 
 def main(folder: str, *names: str) -> None:

@@ -89,9 +89,9 @@ def scripts(folder: Path, mark: Path, bomb: bytes) -> None:
             super().__init__()
             self.a = torch.nn.Linear(8, 8)
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor, most: int = 5) -> torch.Tensor:
             steps = 0
-            while bool(x.sum() > -1e30) and steps < 5:
+            while bool(x.sum() > -1e30) and steps < most:
                 x = self.a(x)
                 steps += 1
             return x

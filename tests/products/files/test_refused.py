@@ -70,7 +70,6 @@ CASES = {
     "weights.gguf.bin": (write(b"GGUF" + bytes(99)), "it holds weights without a model. Write a factory"),
     "bomb.keras": (hostile.bomb, "its member 'config.json' is 291,590 bytes that unpack to 300,000,000: a zip bomb"),
     "overlap.keras": (hostile.overlapping, "its member 'conf001json' overlaps another or the end of the file"),
-    "twice.keras": (hostile.twice, "it has two members called 'config.json'"),
     "encrypted.keras": (hostile.encrypted, "its member 'metadata.json' is encrypted"),
     "up.keras": (member("../../up"), "its member '../../up' points outside the archive"),
     "root.keras": (member("/etc/up"), "its member '/etc/up' points outside the archive"),

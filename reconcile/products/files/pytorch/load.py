@@ -1,10 +1,8 @@
-"""Loads PyTorch model files, torch.export programs and TorchScript, without unpickling anything.
+"""Loads PyTorch model files: torch.export programs and TorchScript.
 
 An exported program becomes modules again (torch.export.unflatten), which keep the paths of those it was exported from.
-A TorchScript module is compiled and runs in an interpreter of its own, which reads its pickles itself and finds no class or
-function of Python. What its operators do as it is loaded and called is limited by the confinement of the process (confine.py).
-PyTorch does not get the user's file: it reads a new archive of the checked members (repacked.py), since its own reader takes
-names in any case, and finds members where Python's reader finds others. It reads a trusted file itself.
+PyTorch reads the file as it always does: what the file makes it unpickle, import, evaluate or call, it does in a process that is
+confined (confine.py), unless the file is trusted.
 """
 
 from __future__ import annotations
@@ -12,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
-import os
-import pickle
 import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -21,15 +17,10 @@ from typing import Any
 from ....adapters.shared.nested import Arguments
 from ....core.protocol import ModelFile
 from ..model_file import FileError, Wanted, match_inputs, member, show_name
-from ..repacked import fresh
-from .program import HOLDS_A_PICKLE, containers, looked_at
-
-SAMPLES = ("data/sample_inputs/model.pt", b"")
-"""The inputs that a program was exported with: PyTorch would unpickle them, so it is told that there are none."""
 
 
 def ready() -> None:
-    """Start the framework, before the guards of worker.py are in force."""
+    """Start the framework, before the memory is limited."""
     import torch.export  # noqa: F401
 
 
@@ -37,24 +28,8 @@ def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
     """The module in the file and the arguments to call it with. Raises FileError."""
     import torch
 
-    with torch.device("cpu"), _weights_only(file):
+    with torch.device("cpu"):
         return (load_script if file.kind == "torchscript" else load_exported)(file, given)
-
-
-@contextlib.contextmanager
-def _weights_only(file: ModelFile) -> Iterator[None]:
-    """Make torch.load read tensors only, even where its caller would fall back to unpickling."""
-    name = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
-    before = os.environ.get(name)
-    if not file.trusted:
-        os.environ[name] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = before
 
 
 def load_script(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
@@ -62,8 +37,7 @@ def load_script(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Argu
     import torch
 
     where = member(file.path)
-    with fresh(file, lambda _name, data: data) as archive:
-        module = torch.jit.load(archive, map_location="cpu")
+    module = torch.jit.load(file.path, map_location="cpu")
     wanted = []
     for argument in module.forward.schema.arguments[1:]:
         if str(argument.type) == "Tensor":
@@ -82,15 +56,9 @@ def load_exported(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Ar
     from torch.utils import _pytree as pytree
 
     where = member(file.path)
-    if file.trusted:
-        _import_containers(file.path)
-    try:
-        with fresh(file, lambda name, data: looked_at(where, name, data), SAMPLES) as archive:
-            program = torch.export.load(archive)
-    except pickle.UnpicklingError as error:
-        if file.trusted:
-            raise
-        raise FileError(HOLDS_A_PICKLE.format(where)) from error
+    _import_containers(file.path)
+    with open(file.path, "rb") as archive:  # a path would have to end in .pt2
+        program = torch.export.load(archive)
     values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
     names = list(program.graph_signature.user_inputs)
     wanted = [
@@ -105,13 +73,13 @@ def load_exported(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Ar
 
 
 def _import_containers(path: str) -> None:
-    """Import what defines the containers of a trusted program's arguments and results: it tells PyTorch of them. Raises
-    FileError for one that PyTorch does not know then."""
+    """Import what defines the containers of a program's arguments and results: it tells PyTorch of them. Raises FileError for one
+    that PyTorch does not know then."""
     from torch.utils import _pytree as pytree
 
     with zipfile.ZipFile(path) as archive:
         programs = [json.loads(archive.read(n)) for n in archive.namelist() if "/models/" in n and n.endswith(".json")]
-    for name in sorted({name for program in programs for name in containers(program)}):
+    for name in sorted({name for program in programs for name in _containers(program)}):
         if name not in pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name.rpartition(".")[0])
@@ -120,6 +88,20 @@ def _import_containers(path: str) -> None:
                 f"{member(path)} takes or gives back a {show_name(name)}, which torch.utils._pytree does not know: install what "
                 "defines it in this environment, or export the model again in a module that gives back tensors alone."
             )
+
+
+def _containers(program: Any) -> Iterator[str]:
+    """The types of all containers in the trees of arguments and results of a program."""
+    pending = [program]
+    while pending:
+        item = pending.pop()
+        pending.extend(item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
+        for key in ("in_spec", "out_spec"):
+            if isinstance(item, dict) and isinstance(item.get(key), str):
+                nodes = [json.loads(item[key])[1]]
+                for node in nodes:
+                    nodes.extend(node["children_spec"])
+                yield from (str(node["type"]) for node in nodes if node["type"] is not None)
 
 
 def _sizes(value: Any) -> tuple[int | None, ...]:
