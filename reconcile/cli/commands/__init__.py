@@ -11,6 +11,13 @@ CORE = Product(
         Command("run", "Run the counters on a model and reconcile them.", ".run:run", COUNT, 10),
         Command("matrix", "Run a model in several environments and compare them.", ".matrix:matrix", COUNT, 40),
         Command("explain", "Explain a name in a report, or list all names.", ".explain:explain", COUNT, 70),
+        Command(
+            "environments",
+            "List the environments that runs have made, or remove some.",
+            ".environments:environments",
+            COUNT,
+            45,
+        ),
         Command("check", "Compare a run with a baseline, or two saved files.", ".check:check", "Releases", 10),
         Command(
             "zoo",

@@ -66,6 +66,26 @@ def folder_of(env: Environment) -> Path:
     return cache_root() / f"{env.name[:60]}-{digest}"
 
 
+def list_made() -> dict[Path, int]:
+    """The folder of every environment that is kept, with the bytes of its files that are in none before it: uv links files."""
+    root, seen, sizes = cache_root(), set[tuple[int, int]](), dict[Path, int]()
+    for folder in sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []:
+        new = {(s.st_dev, s.st_ino): s.st_blocks * 512 for s in map(os.lstat, folder.rglob("*"))}
+        sizes[folder] = sum(size for file, size in new.items() if file not in seen)
+        seen |= new.keys()
+    return sizes
+
+
+def remove(folder: Path) -> None:
+    """Remove an environment, after whoever is making it. Raises EnvironmentError_ if that is not possible."""
+    with _lock_folder(folder, lambda: None):
+        try:
+            (folder / STAMP).unlink(missing_ok=True)  # what is left of it is not complete
+            shutil.rmtree(folder)
+        except OSError as error:
+            raise EnvironmentError_(f"the environment {folder} cannot be removed: {error.strerror}") from error
+
+
 def _build(env: Environment, folder: Path, lock: int, progress: Callable[[str], None]) -> None:
     """Make the environment in its folder and stamp it last. The caller holds the lock."""
     uv = uv_command()

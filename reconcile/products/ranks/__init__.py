@@ -11,7 +11,7 @@ PRODUCT = Product(
     commands=(
         Command(
             "ranks",
-            "Add up the reports that several processes wrote of one step.",
+            "Add up the reports of several processes on one step.",
             ".command:ranks",
             heading="Count a model",
             order=30,

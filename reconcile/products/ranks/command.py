@@ -14,7 +14,7 @@ from ...cli.options import PATH, options
 @options("quiet")
 @click.pass_context
 def ranks(ctx: click.Context, /, folder: Path, quiet: bool) -> None:
-    """Add up the reports that several processes wrote of one step.
+    """Add up the reports of several processes on one step.
 
     Start your script with `torchrun`, and let each process write the report of its rank. This command adds them up, names a rank
     that left no report, and writes NAME.ranks.json beside them.

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from reconcile.cli import cli
 from reconcile.launch.environments import interpreters, provision
 from reconcile.launch.environments.definitions import Environment, load
 from reconcile.launch.environments.interpreters import EnvironmentError_
@@ -204,3 +206,18 @@ def test_a_build_that_is_killed_is_never_taken(
     if orphaned and number == signal.SIGKILL:
         assert "waiting" in said[0]
     assert not (folder_of(ENV) / "bin" / "late").exists()
+
+
+def test_what_is_made_is_listed_with_its_size_and_removed(uv: Uv) -> None:
+    uv()
+    folder, other = (ensure(env).parents[1] for env in (ENV, replace(ENV, name="other")))
+    (folder / "big").write_bytes(b"x" * 2**20)
+    os.link(folder / "big", other / "big")
+    made = provision.list_made()
+    assert list(made) == [folder, other]
+    assert made[folder] >= 2**20 > made[other]
+    done = CliRunner().invoke(cli, ["environments", "--remove", "mine"])
+    assert done.exit_code == 0
+    assert list(provision.list_made()) == [other]
+    assert ensure(ENV).is_file()  # made again
+    assert CliRunner().invoke(cli, ["environments", "--remove", "nothing"]).exit_code == 2
