@@ -69,6 +69,7 @@ class RuleBook:
             the module's record.
         _rules: The rules of each op by its name, one for each range of releases.
         _patterns: The rules of ops that have none by name, each with the test of the ops that it is for, in order of precedence.
+        _found: The rule of an op's name in a release, of those that were looked for.
     """
 
     name: str
@@ -80,6 +81,7 @@ class RuleBook:
     inherited: bool = False
     _rules: dict[str, list[Rule]] = field(default_factory=dict, init=False)
     _patterns: list[tuple[Callable[[Op], bool], Rule]] = field(default_factory=list, init=False)
+    _found: dict[tuple[str, str], Rule | None] = field(default_factory=dict, init=False)
 
     def rule(self, *ops: str, source: str, formula: str, versions: str = "") -> Callable[[Compute], Compute]:
         """Register a rule for these op names. Raises ValueError if one with the same version range exists.
@@ -93,6 +95,7 @@ class RuleBook:
             )
 
         def register(compute: Compute) -> Compute:
+            self._found.clear()
             for op in ops:
                 registered = self._rules.setdefault(op, [])
                 spec = SpecifierSet(versions)
@@ -135,14 +138,16 @@ class RuleBook:
 
     def find(self, op: str, versions: Mapping[str, str]) -> Rule | None:
         """The rule for this op in the counter's version, or None. Raises ValueError if two apply."""
-        version = self._version(versions)
-        place = self.place(version)
-        matching = [r for r in self._rules.get(op, ()) if r.holds(place)]
-        if len(matching) > 1:
-            raise ValueError(f"rules {[r.id for r in matching]} both hold for {self.package} {version}")
-        if not matching and self.base is not None:
-            return self.base.find(op, versions)
-        return matching[0] if matching else None
+        key = (op, versions.get(self.package, "0"))
+        if key not in self._found:
+            version = self._version(versions)
+            place = self.place(version)
+            matching = [r for r in self._rules.get(op, ()) if r.holds(place)]
+            if len(matching) > 1:
+                raise ValueError(f"rules {[r.id for r in matching]} both hold for {self.package} {version}")
+            self._found[key] = next(iter(matching), None)
+        found = self._found[key]
+        return self.base.find(op, versions) if found is None and self.base is not None else found
 
     def _version(self, versions: Mapping[str, str]) -> Version:
         text = versions.get(self.package, "0")

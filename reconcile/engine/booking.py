@@ -81,6 +81,8 @@ def _whole(item: Item, cause: Cause, unit: str, convention: Convention) -> list[
 def _component(item: Item, name: str, unit_scale: int, convention: Convention, add: _Add) -> None:
     counted: int = getattr(item.counted, name)
     ran: int = getattr(item.ran, name)
+    if not counted and not ran:
+        return
     natural = 2 if name == "mac" else 1  # FLOPs of one, without any doubling
     coefficient = 2 if name == "mac" else unit_scale  # FLOPs of one in the normalised counter
     weight = convention.weight(name)

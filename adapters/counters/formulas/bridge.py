@@ -13,35 +13,18 @@ unknown whether the assumption is the reason, and the term differs as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from itertools import accumulate
 
 from ....core.causes import CAUSES, Cause
 from ....core.records import RECOMPUTATION, Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO, Work
-from ..bridge import Bridge, Item, View, by_layer, known_work, make_item, sum_of, unknown_of, unmet
-from .parameter_products import (
-    attends,
-    cause_of,
-    forward_of,
-    indexes,
-    is_router,
-    is_shared,
-    layer_of,
-    passes_of,
-    products,
-    sees,
-    softmaxes,
-    some_experts,
-    tied_products,
-    unread,
-    used_experts,
-    whole_of,
-)
+from ..bridge import Bridge, Item, View, make_item, unmet
+from .parameter_products import attends, cause_of, indexes, is_shared, passes_of, sees, whole_of
 from .parameter_products import was_read as met_in
 from .rules import BOOK
 from .table import parts
 from .terms import AGAIN, ATTENTION, HEAD, INDEXER, KINDS, PARAMETER, ROUTER, SCORES, WEIGHTS, WINDOW, Term
+from .trace_products import PRODUCTS_ONLY, read_trace
 
 REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
 COUNTED = ("mac", MASKED)
@@ -63,31 +46,17 @@ class _Terms:
     """The sightings of one formula beside one trace."""
 
     def __init__(self, view: View, trace: Trace) -> None:
-        self.view, self.trace = view, trace
+        self.view = view
         name = view.counter.partition(":")[2]
         self.parts = parts(name)
         self.terms: dict[tuple[str, str], tuple[Term, Parts]] = {}
         for sighting in view.sightings:
             self._sort(sighting)
-        self.weights = [s.op.attrs for s in view.sightings if s.op.op == f"{name}/{PARAMETER}"]
-        self.layers: list[str] = list(view.sightings[0].op.attrs["layers"]) if view.sightings else []
-        self.ran = by_layer(trace.ops)
-        self.tied = tied_products(self.weights, trace)
-        self.read = {op.id for ops in self.tied.values() for op in ops}
-        self.routers = {op.id for w in self.weights if is_router(w) for op in self.tied[w["name"]]}
-        self.frozen = {op.id for w in self.weights if not w["trainable"] for op in self.tied[w["name"]]}
-        self.used = used_experts(self.weights, self.tied)
-        self.some = some_experts(self.weights, self.tied)
-        self.products = products(trace)
-        self.layer = {op.id: layer_of(op, self.layers) for op in self.products}
-        self.pictures = any(weight.get("pictures") for weight in self.weights)
-        self.softmax = softmaxes(trace, self.layers, outside=self.pictures)
+        weights = [s.op.attrs for s in view.sightings if s.op.op == f"{name}/{PARAMETER}"]
+        layers: list[str] = list(view.sightings[0].op.attrs["layers"]) if view.sightings else []
+        self.of = read_trace(trace, weights, layers)
         self.claimed = set[str]()
-
-    @cached_property
-    def unread(self) -> set[str]:
-        """The parameters that nothing reads, where the trace shows it; few formulas meet one."""
-        return unread(self.weights, self.read, self.trace, self.softmax)
+        self._counted: dict[str, Work] = {}
 
     def _sort(self, sighting: Sighting) -> None:
         """Put a sighting to its term: the parameter's name or the layer, and the term."""
@@ -105,15 +74,24 @@ class _Terms:
             for term, term_parts in self.terms.values():
                 if term.kind == kind:
                     made += self._term(term, term_parts)
-        return made + [item for op in self.trace.ops for item in self._list_unclaimed(op)]
+        for op, rest in self.of.rest:
+            made += self._list_unclaimed(op) if rest is None else rest
+        return made
 
     def _count_by_rule(self, sighting: Sighting) -> Work:
-        rule = BOOK.of(sighting.op, self.view.versions)
-        return rule.compute(sighting.op) if rule is not None else ZERO
+        op = sighting.op
+        if op.id not in self._counted:
+            rule = BOOK.of(op, self.view.versions)
+            self._counted[op.id] = rule.compute(op) if rule is not None else ZERO
+        return self._counted[op.id]
 
     def _whole(self, sighting: Sighting) -> Work:
         """What it would count of a parameter if this rank had all of it."""
-        return self._count_by_rule(sighting._replace(op=sighting.op._replace(attrs=dict(whole_of(sighting.op.attrs)))))
+        op = sighting.op
+        facts = whole_of(op.attrs)
+        if facts == op.attrs:
+            return self._count_by_rule(sighting)
+        return self._count_by_rule(sighting._replace(op=op._replace(id=f"{op.id}/whole", attrs=dict(facts))))
 
     def _term(self, term: Term, term_parts: Parts) -> list[Item]:
         base, cause = term_parts[0]
@@ -128,36 +106,36 @@ class _Terms:
             return [self._make_item([base], passes, (), Cause.PADDED_SHARD)]
         everything = [sighting for sighting, _ in term_parts]
         ops = self._ops(term.kind, base.op)
-        frozen = [op for op in ops if op.id in self.frozen]
+        frozen = [op for op in ops if op.id in self.of.frozen]
         if (
             term.kind == WEIGHTS
-            and not self._count_parts(everything, forward_of(ops))
-            and self._count_parts(everything, forward_of(frozen))
+            and not self._count_parts(everything, self.of.forward(ops))
+            and self._count_parts(everything, self.of.forward(frozen))
         ):
             ops = frozen  # the weights that are trained beside them, such as adapters, are no weights of the formula
         self.claimed.update(op.id for op in ops)
         if term.kind == PARAMETER and not ops:
             if not any(self._count_by_rule(sighting) for sighting in everything):
                 return []
-            if facts["name"] in self.used:  # an expert that no token chose
+            if facts["name"] in self.of.used:  # an expert that no token chose
                 parts = [
-                    (base, cause_of(facts, self._count_by_rule(base).mac, 0, self.used, self.some)),
+                    (base, cause_of(facts, self._count_by_rule(base).mac, 0, self.of.used, self.of.some)),
                     *term_parts[1:],
                 ]
                 return [self._make_item([part], passes, (), why) for part, why in parts if self._count_by_rule(part)]
-            if facts["name"] in self.some:
+            if facts["name"] in self.of.some:
                 return [self._make_item(everything, passes, (), Cause.ALL_EXPERTS_COUNTED)]
-            if not met_in(facts, self.ran):
-                shown = facts["name"] in self.unread
+            if not met_in(facts, self.of.ran):
+                shown = facts["name"] in self.of.unread
                 why, gap = (Cause.PARAMETERS_NOT_READ, "") if shown else (None, PARAMETER_NOT_READ)
                 return [self._make_item(everything, passes, (), why, gap=gap)]
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
-            why = Cause.TOKENS_ASSUMED if is_shared(facts, self.tied) else why
+            why = Cause.TOKENS_ASSUMED if is_shared(facts, self.of.tied) else why
             return [self._make_item(everything, passes, (), why)]
-        forward = forward_of(ops)
+        forward = self.of.forward(ops)
         taken = self._count_parts(everything, forward)
         windowed = not taken and term.kind == ATTENTION and forward == term.count(dict(facts, **WINDOW.facts(facts)))
-        if windowed or (term.kind == PARAMETER and facts["name"] in self.used):
+        if windowed or (term.kind == PARAMETER and facts["name"] in self.of.used):
             taken = 1
         holds = taken > 0
         sightings = everything[: taken or len(everything)]
@@ -174,7 +152,7 @@ class _Terms:
                 self._make_item([s], passes, (), why) for s, why in more if self._count_by_rule(s) and s not in halved
             ]
         for sighting in halved:
-            masked = [op for op in ops if op.phase in covered and sum_of([op]).masked]
+            masked = [op for op in ops if op.phase in covered and self.of.sum([op]).masked]
             items.append(self._make_item([sighting], passes, masked, Cause.ATTENTION_HALVED, only=(MASKED,)))
         for op in ops:
             if op.phase not in covered:
@@ -183,9 +161,9 @@ class _Terms:
 
     def _again(self, term: Sighting, passes: int) -> list[Item]:
         """A forward pass that the formula assumes to be recomputed, beside the products that were recomputed."""
-        ops = [op for op in self.products if op.phase == RECOMPUTATION and self.layer[op.id] == term.op.layer]
+        ops = [op for op in self.of.inside.get(term.op.layer, ()) if op.phase == RECOMPUTATION]
         self.claimed.update(op.id for op in ops)
-        same = sum_of(ops).mac == self._count_by_rule(term).mac * passes
+        same = self.of.sum(ops).mac == self._count_by_rule(term).mac * passes
         cause = None if same else Cause.FORMULA_DIFFERS if ops else Cause.RECOMPUTATION_ASSUMED
         return [self._make_item([term], passes, ops, cause)]
 
@@ -196,23 +174,23 @@ class _Terms:
 
     def _make_uncounted(self, op: Op, reason: str) -> Item:
         cause, reason = ONCE if op.phase == RECOMPUTATION else (Cause.OP_NOT_COUNTED, reason)
-        return unmet(op, sum_of([op._replace(calls=1)]).only(COUNTED), cause, reason, only=COUNTED)
+        return unmet(op, self.of.sum([op._replace(calls=1)]).only(COUNTED), cause, reason, only=COUNTED)
 
     def _ops(self, kind: str, term: Op) -> list[Op]:
         """The products that a term stands for."""
         if kind == PARAMETER:
-            return self.tied[term.attrs["name"]]
-        free = [op for op in self.products if op.id not in self.claimed]
+            return self.of.tied[term.attrs["name"]]
+        own = self.of.inside.get("" if kind == HEAD else term.layer, ())
+        free = [op for op in own if op.id not in self.claimed]
         if kind == HEAD:
-            outer = [op for op in free if op.id in self.read and not self.layer[op.id]]
-            return [op for op in outer if not sees(op, term.attrs)]
-        inside = [op for op in free if self.layer[op.id] == term.layer and indexes(op) == (kind in (INDEXER, SCORES))]
+            return [op for op in free if op.id in self.of.read and not sees(op, term.attrs)]
+        inside = [op for op in free if indexes(op) == (kind in (INDEXER, SCORES))]
         if kind in (INDEXER, SCORES):
-            return [op for op in inside if (op.id in self.read) == (kind == INDEXER)]
+            return [op for op in inside if (op.id in self.of.read) == (kind == INDEXER)]
         if kind == ATTENTION:
-            return [op for op in inside if op.id not in self.read]
+            return [op for op in inside if op.id not in self.of.read]
         routers = kind == ROUTER
-        return [op for op in inside if op.id in self.read and (op.id in self.routers) == routers]
+        return [op for op in inside if op.id in self.of.read and (op.id in self.of.routers) == routers]
 
     def _compare_term(
         self,
@@ -225,13 +203,13 @@ class _Terms:
         windowed: bool,
     ) -> Item:
         """A term beside the products of some phases, with the reason why they differ; ``windowed`` if windows of keys ran."""
-        counted, ran = sum((self._count_by_rule(s).mac for s in sightings), 0) * seen, sum_of(part).mac
+        counted, ran = sum((self._count_by_rule(s).mac for s in sightings), 0) * seen, self.of.sum(part).mac
         whole = sum(self._whole(s).mac for s in sightings) * seen
         cause = None
         if counted != ran:
             cause = Cause.ATTENTION_WINDOWED if windowed else Cause.FORMULA_DIFFERS
-            frozen = [op for op in ops if op.id in self.frozen]
-            left = forward_of(frozen) - sum_of([op for op in part if op.id in self.frozen]).mac
+            frozen = [op for op in ops if op.id in self.of.frozen]
+            left = self.of.forward(frozen) - self.of.sum([op for op in part if op.id in self.of.frozen]).mac
             if part and whole == ran:
                 cause = Cause.LOCAL_PARAMETERS
             elif ops and whole - ran == left:
@@ -239,7 +217,7 @@ class _Terms:
             elif not part and ops:
                 cause = Cause.BACKWARD_ASSUMED
             elif kind == PARAMETER:
-                cause = cause_of(sightings[0].op.attrs, counted, ran, self.used, self.some)
+                cause = cause_of(sightings[0].op.attrs, counted, ran, self.of.used, self.of.some)
         return self._make_item(sightings, seen, part, cause, only=only)
 
     def _make_item(
@@ -253,7 +231,7 @@ class _Terms:
     ) -> Item:
         part, term = list(part), sightings[0].op
         times = (seen if cause is None else 1) if part else 0
-        ran = sum_of(part)
+        ran = self.of.sum(part)
         only = tuple(name for name in only if name != MASKED or ran.masked) or only
         return make_item(
             term,
@@ -268,40 +246,36 @@ class _Terms:
             ops=tuple(op.id for op in part),
             gap=gap,
             only=only,
-            unknown=unknown_of(part),
+            unknown=self.of.unknown(part),
         )
 
     def _list_unclaimed(self, op: Op) -> list[Item]:
-        """The work of an op that no term stands for; of one that a term stands for, all but its multiply-adds."""
-        work = known_work(op) or ZERO
+        """The work of a product that no term stands for; of one that a term stands for, all but its multiply-adds."""
+        work = self.of.known[op.id].work
         if op.id not in self.claimed:
-            if not work and not unknown_of([op]):
-                return []
-            return [unmet(op, work, *self._why(op, work))]
+            return [unmet(op, work, *self._why(op))]
         first = Work(accumulators=work.accumulators)
         rest = work.only(REST)
         items = [unmet(op, first, None, "", only=("accumulators",))] if first else []
-        items += [unmet(op, rest, Cause.OP_NOT_COUNTED, "a formula counts products only", only=REST)] if rest else []
+        items += [unmet(op, rest, Cause.OP_NOT_COUNTED, PRODUCTS_ONLY, only=REST)] if rest else []
         return items
 
-    def _why(self, op: Op, work: Work) -> tuple[Cause, str]:
-        if not work.mac:
-            return Cause.OP_NOT_COUNTED, "a formula counts products only"
+    def _why(self, op: Op) -> tuple[Cause, str]:
         if op.phase == RECOMPUTATION:
             return ONCE
-        if self.weights and sees(op, self.weights[0]):
+        if self.of.weights and sees(op, self.of.weights[0]):
             return Cause.VISION_LEFT_OUT, "the formula has no term for this product of the encoder of images"
         if indexes(op):
             return Cause.INDEXER_LEFT_OUT, "the formula has no term for this product of the indexer"
-        if op.id in self.routers:
+        if op.id in self.of.routers:
             return Cause.OP_NOT_COUNTED, "the formula has no term for the router"
-        if op.id in self.read:
-            if not self.layer[op.id] and not self.pictures:
+        if op.id in self.of.read:
+            if not self.of.layer[op.id] and not self.of.pictures:
                 return (
                     Cause.HEAD_LEFT_OUT,
                     "the formula has no term for the weight of this product, which is outside of the layers",
                 )
             return Cause.OP_NOT_COUNTED, "the formula has no term for the weight of this product"
-        if attends(op, self.softmax):
+        if attends(op, self.of.softmax):
             return Cause.ATTENTION_LEFT_OUT, "the formula has no term for products that read no weight"
         return Cause.OP_NOT_COUNTED, "the formula has no term for a product without a weight that is not attention's"

@@ -112,7 +112,8 @@ def cause_of(facts: Facts, counted: int, ran: int, used: Iterable[str], some: It
 
 def whole_of(facts: Facts) -> Facts:
     """The facts of a parameter of which this rank has a part alone, as if it had all of it."""
-    return dict(facts, numel=prod(facts["shape"])) if "numel" in facts and "padding" not in facts else facts
+    whole = prod(facts["shape"]) if "numel" in facts and "padding" not in facts else facts.get("numel")
+    return facts if whole == facts.get("numel") else dict(facts, numel=whole)
 
 
 def tied_products(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]:

@@ -61,3 +61,7 @@ def _none_of(file: str, what: str, sizes: Sizes, lora: Lora | None) -> None:
     wrong = [name for name, value in given.items() if value]
     if wrong:
         raise UsageError(f"{file} describes a model that {what}: leave {', '.join(wrong)} out; --batch is its images.")
+
+
+def make_model(settings, batch=1, seq=0, lengths=(), images=0, pixels=(), lora=None):
+    return factory(settings, Sizes(batch, seq, tuple(lengths), images, tuple(pixels)), lora)()

@@ -1,0 +1,99 @@
+"""The products of one trace beside the parameters of one model: what the bridges of all formulas read, found once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from ....core.causes import Cause
+from ....core.records import FORWARD, Op, Trace
+from ....work import Known, Work, known_part, sum_works
+from ..bridge import Item, by_layer, unmet
+from .parameter_products import (
+    Facts,
+    is_router,
+    layer_of,
+    products,
+    softmaxes,
+    some_experts,
+    tied_products,
+    unread,
+    used_experts,
+)
+
+PRODUCTS_ONLY = "a formula counts products only"
+
+
+class TraceProducts:
+    """Attributes:
+    weights: Every parameter of the model, with its facts.
+    layers: The paths of the model's layers.
+    known: The work of one call of each op, by the op's id.
+    products: The ops that have multiply-adds.
+    layer: The layer of each product, '' outside of them.
+    inside: The products of each layer.
+    tied: The products that read each parameter, by its name.
+    read: The ids of the products that read one.
+    routers: Those that read a router's.
+    frozen: Those that read one that is not trained.
+    used: The parameters of experts that share all tokens as the configuration states.
+    some: Those of experts of which each token met a number that nothing states.
+    pictures: Whether the model reads images alone.
+    softmax: The modules that take a softmax.
+    rest: Each op with the items of one that is no product, which are alike for all formulas; None for a product.
+    """
+
+    def __init__(self, trace: Trace, weights: list[Facts], layers: list[str]) -> None:
+        self.trace, self.weights, self.layers = trace, weights, layers
+        self.known: dict[str, Known] = {op.id: known_part(op) for op in trace.ops}
+        self.products = products(trace)
+        self.layer = {op.id: layer_of(op, layers) for op in self.products}
+        self.inside: dict[str, list[Op]] = {}
+        for op in self.products:
+            self.inside.setdefault(self.layer[op.id], []).append(op)
+        self.tied = tied_products(weights, trace)
+        self.read = {op.id for ops in self.tied.values() for op in ops}
+        self.routers = {op.id for w in weights if is_router(w) for op in self.tied[w["name"]]}
+        self.frozen = {op.id for w in weights if not w["trainable"] for op in self.tied[w["name"]]}
+        self.used = used_experts(weights, self.tied)
+        self.some = some_experts(weights, self.tied)
+        self.pictures = any(weight.get("pictures") for weight in weights)
+        self.softmax = softmaxes(trace, layers, outside=self.pictures)
+        self.rest = [(op, None if op.id in self.layer else self._list_rest(op)) for op in trace.ops]
+
+    @cached_property
+    def ran(self) -> dict[str, list[Op]]:
+        """The ops of each module."""
+        return by_layer(self.trace.ops)
+
+    @cached_property
+    def unread(self) -> set[str]:
+        """The parameters that nothing reads, where the trace shows it; few formulas meet one."""
+        return unread(self.weights, self.read, self.trace, self.softmax)
+
+    def sum(self, ops: Iterable[Op]) -> Work:
+        """The known work of all calls of these ops."""
+        return sum_works(self.known[op.id].work * op.calls for op in ops)
+
+    def unknown(self, ops: Iterable[Op]) -> frozenset[str]:
+        """The components that are unknown in the work of any of these ops."""
+        return frozenset[str]().union(*(self.known[op.id].unknown for op in ops))
+
+    def forward(self, ops: Iterable[Op]) -> int:
+        """The multiply-adds of the forward pass."""
+        return int(self.sum(op for op in ops if op.phase == FORWARD).mac)
+
+    def _list_rest(self, op: Op) -> list[Item]:
+        work, unknown, _ = self.known[op.id]
+        return [unmet(op, work, Cause.OP_NOT_COUNTED, PRODUCTS_ONLY)] if work or unknown else []
+
+
+_read: list[TraceProducts] = []
+
+
+def read_trace(trace: Trace, weights: list[Facts], layers: list[str]) -> TraceProducts:
+    """What the bridges read of this trace, kept until another one is asked for: formulas follow one another on one trace."""
+    weights = [{name: fact for name, fact in weight.items() if name != "passes"} for weight in weights]
+    if not _read or _read[0].trace is not trace or _read[0].weights != weights or _read[0].layers != layers:
+        _read[:] = [TraceProducts(trace, weights, layers)]
+    return _read[0]
