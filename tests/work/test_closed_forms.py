@@ -9,6 +9,7 @@ from tests.work.records_by_hand import make
 
 X = (2, 3)
 N = 6
+POOL_3D = {"ksize": [1, 2, 2, 2, 1], "strides": [1] * 5, "padding": "VALID"}
 CLOSED = {
     # op, inputs, outputs, attrs, expected
     "histc": ("aten.histc", [X], [(4,)], {"min": 0, "max": 3}, Work(cmp=2 * N, add=2 * N, mul=N, div=N)),
@@ -117,6 +118,11 @@ CLOSED = {
     # 3 x 3 at rate 2, padded by 2: of the taps at i - 2, i and i + 2 two are inside at each of 4 places, so (4 * 2)^2 sums
     "Dilation2D, SAME": ("Dilation2D", [(1, 4, 4, 1), (3, 3, 1)], [(1, 4, 4, 1)],
                          {"strides": [1] * 4, "rates": [1, 2, 2, 1], "padding": "SAME"}, Work(add=64, cmp=48)),
+    # 8 windows of 2 x 2 x 2: a share onto each element of each; the largest of each again, and one add
+    "AvgPool3DGrad": ("AvgPool3DGrad", [(5,), (1, 2, 2, 2, 1)], [(1, 3, 3, 3, 1)], POOL_3D, Work(div=8, add=64)),
+    "MaxPool3DGrad": (
+        "MaxPool3DGrad", [(1, 3, 3, 3, 1), (1, 2, 2, 2, 1), (1, 2, 2, 2, 1)], [(1, 3, 3, 3, 1)], POOL_3D, Work(cmp=56, add=8),
+    ),
     "Conv, groups": ("Conv", [(1, 4, 4, 4), (3, 3, 2, 6)], [(1, 2, 2, 6)], {"groups": 2}, Work(24 * 18, 24)),
     "Conv3D": ("Conv3D", [(1, 4, 4, 4, 2), (2, 2, 2, 2, 3)], [(1, 3, 3, 3, 3)], {}, Work(81 * 16, 81)),
     "depthwise, input": (

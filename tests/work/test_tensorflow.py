@@ -149,34 +149,6 @@ def test_resize_bilinear_to_twice_the_size():
     assert work_of(make("ResizeBilinear", [x.shape, (2,)], [result.shape])) == tally.work()
 
 
-def test_convolutions_of_keras_in_closed_form():
-    """Conv2D of stride 2 and Conv2DTranspose: MACs by hand; the sizes of the outputs by the layers themselves."""
-    import keras
-
-    conv = keras.layers.Conv2D(5, 3, strides=2, padding="same", use_bias=True)
-    conv.build((2, 8, 8, 3))
-    outputs = 2 * 4 * 4 * 5
-    assert graph_work(conv, (2, 8, 8, 3)) == Work(mac=outputs * 27, accumulators=outputs, add=outputs)
-    up = keras.layers.Conv2DTranspose(5, 3, strides=2)
-    up.build((2, 8, 8, 3))
-    # 2 * 8 * 8 * 3 inputs, each into 3 * 3 * 5 products, on a (2 * 7 + 3)^2 grid
-    outputs = 2 * 17 * 17 * 5
-    assert graph_work(up, (2, 8, 8, 3)) == Work(mac=2 * 8 * 8 * 3 * 45, accumulators=outputs, add=outputs)
-
-
-def test_gradients_of_a_convolution_do_its_forward_products():
-    def gradients(x, w):
-        with tf.GradientTape() as tape:
-            tape.watch([x, w])
-            y = tf.nn.conv2d(x, w, 1, "VALID")
-        return tape.gradient(y, [x, w], output_gradients=tf.ones_like(y))
-
-    ops = {op.op: work_of(op) for op in graph_ops(gradients, (2, 6, 6, 3), (3, 3, 3, 5))}
-    macs = 2 * 4 * 4 * 5 * 27
-    assert ops["Conv2DBackpropInput"] == Work(mac=macs, accumulators=2 * 6 * 6 * 3)
-    assert ops["Conv2DBackpropFilter"] == Work(mac=macs, accumulators=27 * 5)
-
-
 def test_data_movement_is_listed_and_free():
     def moves(x):
         y = tf.transpose(tf.reshape(tf.pad(x, [[1, 1], [0, 0]]), [2, 2, 3]), [0, 2, 1])
@@ -197,25 +169,6 @@ def test_every_op_that_the_profiler_counts_is_known():
     counted = [name[: -len(",flops")] for name in ops._stats_registry.list() if name.endswith(",flops")]
     assert len(counted) >= 46
     assert [name for name in counted if find(name) is None] == []
-
-
-def test_gradients_of_pooling():
-    x = (1, 4, 4, 2)
-    grad = 2 * 2 * 2
-    options = {"ksize": 2, "strides": 2, "padding": "VALID"}
-
-    def gradient(pool):
-        def run(v):
-            with tf.GradientTape() as tape:
-                tape.watch(v)
-                y = pool(v, **options)
-            return tape.gradient(y, v, output_gradients=tf.ones_like(y))
-
-        return graph_work(run, x)
-
-    # the average's gradient needs no forward value; the maximum's needs the forward pass, 3 comparisons per window
-    assert gradient(tf.nn.avg_pool2d) == Work(div=grad, add=4 * grad)
-    assert gradient(tf.nn.max_pool2d) == 2 * Work(cmp=3 * grad) + Work(add=grad)
 
 
 @pytest.mark.parametrize("size", [4, 5])
@@ -243,13 +196,6 @@ def test_pools_that_hang_over_the_edge(size, kernel, stride):
         name, shapes = f"onnx.{'Average' if kind == 'Avg' else kind}Pool", ([(2, 3, size, size)], [(2, 3, out, out)])
         for auto in ("SAME_UPPER", "SAME_LOWER"):
             assert work_of(make(name, *shapes, auto_pad=auto, **onnx)) == tally.work()
-        grads, reads = 2 * out * out * 3, sum(map(len, found.values()))
-        if kind == "Max":  # the largest again, and one add for each
-            assert work_of(make("MaxPoolGrad", [x.shape, small, small], [x.shape], **sides)) == Work(
-                cmp=reads - grads, add=grads
-            )
-        else:  # a share of each gradient onto every element that its window read
-            assert work_of(make("AvgPoolGrad", [(4,), small], [x.shape], **sides)) == Work(div=grads, add=reads)
 
 
 def test_windows_whose_lists_do_not_fit_are_unknown():
