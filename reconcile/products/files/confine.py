@@ -17,6 +17,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -97,6 +98,12 @@ OF_PYTHON = ("bin", "include", "lib", "lib64", "nvvm", "pyvenv.cfg", "share", "t
 """What is read of the folder that an interpreter is installed in, which may be a user's home or the root of all files."""
 LOCATIONS = "import json, sys; print(json.dumps([[sys.prefix, sys.base_prefix, sys.base_exec_prefix], sys.path]))"
 """A program that prints where its interpreter is installed and imports from; ``*.pth`` files and PYTHONPATH add to these."""
+VARIABLES = re.compile(
+    r"HOME|LANG|LC_\w+|LD_LIBRARY_PATH|PATH|PYTHON\w+|TMPDIR|TZ|XDG_CACHE_HOME|(CUDA|JAX|KERAS|KMP|MKL|OMP|ONEDNN|OPENBLAS|PYTORCH"
+    r"|RECONCILE|TORCH\w*|TRITON|XLA|TF_(CPP|CUDNN|DETERMINISTIC|ENABLE|FORCE|GPU|NUM|ONEDNN|USE|XLA))_\w+"
+)
+"""Variables that a confined process has, which set up Python and frameworks. Others may be secrets, and reports show what a file
+calls its layers."""
 LARGEST = 4 << 30
 """Bytes that a confined process may write: to a file, such as its log, and to its folder in all."""
 ENTRY = 1 << 12
@@ -162,10 +169,12 @@ def list_readable(python: Path, variables: Mapping[str, str], *others: str) -> l
 
 
 def confine(folder: str, readable: Sequence[str], accelerators: bool) -> dict[str, str]:
-    """Confine this process permanently: it can write to ``folder``, and read that and ``readable``. Returns for each layer why it
-    is not in force, or '' if it is."""
+    """Confine this process permanently: it can write to ``folder``, and read that and ``readable``. It forgets all but
+    ``VARIABLES``. Returns for each layer why it is not in force, or '' if it is."""
     if sys.platform != "linux":
         return dict.fromkeys((FILES, CALLS), "only Linux can prevent it")
+    for name in [name for name in os.environ if not VARIABLES.fullmatch(name)]:
+        del os.environ[name]
     for name in LIBRARIES:  # while they can be read: they stand beside home's Python, and the worker's may be another
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

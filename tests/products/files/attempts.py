@@ -114,6 +114,7 @@ HARM = {
     "processors of another": lambda: os.sched_setaffinity(other, os.sched_getaffinity(other)),
     "list": lambda: os.listdir(outside),
     "variables of another": lambda: open(f"/proc/{other}/environ").close(),
+    "a secret variable": lambda: os.environ["SECRET_TOKEN"],
     "namespace": lambda: call("unshare", UNSHARE),
     "trace another": lambda: call("ptrace", PTRACE_SEIZE, other, None, None),
     "io_uring": lambda: call("syscall", IO_URING, 1, ctypes.create_string_buffer(120)),
@@ -148,7 +149,7 @@ WORK = {
 def tried(attempt):
     try:
         attempt()
-    except (OSError, ValueError) as error:  # ValueError: of a limit
+    except (LookupError, OSError, ValueError) as error:  # of a variable, of a call, of a limit
         return str(error)
     return "done"
 

@@ -57,7 +57,11 @@ def attempts(tmp_path: Path, confined: bool, python: str = sys.executable, **use
         worker = [python, str(ATTEMPTS), str(inside), str(outside), str(port)]
         readable = confine.list_readable(Path(python), os.environ, str(ATTEMPTS))
         _, *command = reaper.command(worker, tmp_path / "run", inside, confine if confined else None, readable)
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        pipes: dict[str, Any] = {
+            "stdin": subprocess.PIPE,
+            "stdout": subprocess.PIPE,
+            "env": {**os.environ, "SECRET_TOKEN": "x"},
+        }
         with subprocess.Popen([python, *command], cwd=outside, **pipes, **user) as process:
             assert process.stdout is not None
             out = process.stdout.read()  # with standard input open: its end ends the process
@@ -178,6 +182,7 @@ def test_a_layer_that_a_system_lacks_leaves_the_other(monkeypatch: pytest.Monkey
     def lacking(*_given: object) -> None:
         raise OSError(38, "Function not implemented")
 
+    monkeypatch.setattr(os, "environ", {})
     monkeypatch.setattr(confine, "_files", lacking)
     monkeypatch.setattr(confine, "_calls", lambda: None)
     assert confine.confine("", (), False) == {confine.FILES: "Function not implemented", confine.CALLS: ""}

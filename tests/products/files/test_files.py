@@ -56,7 +56,7 @@ SAID_TF = {
     "cut_saved": "cut_saved/saved_model.pb: it is cut short: a part of ",
     "lambda.keras": "lambda.keras holds code of its own, such as a Lambda layer; pass --trust-file to let it run.",
     "lambda.h5": "lambda.h5 holds code of its own, such as a Lambda layer; pass --trust-file to let it run.",
-    "custom.keras": "custom.keras needs the class 'Mine', which is not part of Keras. Write a factory that imports it",
+    "custom.keras": "custom.keras needs the class 'Mine', which Keras does not find. Write a factory that imports it",
     "only.weights.h5": "only.weights.h5 cannot be loaded: raised ValueError: No model config found in the file",
     "wide.keras": "wide.keras cannot be loaded: it asks for more memory than it is allowed; --trust-file lets it.",
     "cut.h5": "cut.h5 cannot be loaded: raised OSError: Unable to synchronously open file (truncated file: ",

@@ -32,7 +32,7 @@ def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
         if foreign is None:
             raise
         raise FileError(
-            f"{where} needs the {show_name(foreign[1])}, which is not part of Keras. Write a factory that imports it and "
+            f"{where} needs the {show_name(foreign[1])}, which Keras does not find. Write a factory that imports it and "
             "loads the file."
         ) from error
     if getattr(model, "inputs", None) is None:
