@@ -4,6 +4,7 @@
         flops.check(MyModule(), torch.ones(1, 3, 224, 224))
         flops.check("my_pair.py", units=64)
         flops.budget(MyModule(), torch.ones(1, 3, 224, 224), max_flops=250_000_000)
+        assert flops.snapshot(MyModule(), torch.ones(1, 3, 224, 224)) == 249_809_920
 
 The baseline of ``test_x.py`` lies in ``test_x.flops/``, one file per model and set of parameters.  ``pytest --flops-update``
 accepts the result of a run.  pytest loads this file in every project where reconcile is installed, so it imports nothing
@@ -12,6 +13,7 @@ else until a test asks for the fixture.  docs/pytest.md has a whole example.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 if TYPE_CHECKING:
+    from .api.snapshot import Snapshot
     from .core.conventions import Convention
     from .drift.changes import Drift
     from .engine.settle import Collected
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from .launch.workers.supervisor import Event
 
 PROPERTY = "flops accepted"
+WRITTEN = "flops written"
 UPDATE = "--flops-update"
 
 _Collect = Callable[["RunRequest", Callable[["Event"], None]], "Collected"]
@@ -45,14 +49,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what ``--flops-update`` accepted, including tests that ran in another process."""
-    found = [
-        value
+    """Print what ``--flops-update`` accepted, and write the numbers of snapshots, including tests that ran in another process."""
+    properties = [
+        (name, value)
         for reports in terminalreporter.stats.values()
         for report in reports
         for name, value in getattr(report, "user_properties", ())
-        if name == PROPERTY and getattr(report, "when", "") == "call"
+        if getattr(report, "when", "") == "call"
     ]
+    found = [value for name, value in properties if name == PROPERTY]
+    if numbers := [value for name, value in properties if name == WRITTEN]:
+        from .api.snapshot import Literal, write_literals
+
+        found += write_literals(Literal(*value) for value in numbers)
     if found:
         terminalreporter.section("FLOP baselines accepted")
         for text in dict.fromkeys(found):
@@ -64,8 +73,8 @@ def flops(request: pytest.FixtureRequest) -> Flops:
     """Count a model: ``flops.check(model)`` compares it with its baseline, ``flops.budget(model, max_flops=n)`` limits it."""
     node = request.node
 
-    def record_acceptance(text: str) -> None:
-        node.user_properties.append((PROPERTY, text))
+    def record_acceptance(found: object, name: str = PROPERTY) -> None:
+        node.user_properties.append((name, found))
 
     return Flops(
         request.path, bool(request.config.getoption(UPDATE)), request.config.stash[_COLLECTED], record_acceptance
@@ -77,7 +86,7 @@ class Flops:
     hand, which is counted in this process."""
 
     def __init__(
-        self, test: Path, update: bool, collected: _CollectedRuns, record_acceptance: Callable[[str], None]
+        self, test: Path, update: bool, collected: _CollectedRuns, record_acceptance: Callable[..., None]
     ) -> None:
         self.test = test
         self.update = update
@@ -179,7 +188,7 @@ class Flops:
         inputs: Any = None,
         /,
         *,
-        max_flops: int,
+        max_flops: float,
         convention: str | Convention = "matmul",
         framework: str = "",
         timeout: float = 600,
@@ -225,6 +234,40 @@ class Flops:
                 said += f"(convention {chosen.name}); the budget is {max_flops:,}: {over:,} too many"
                 _fail("\n".join([said, *layers]))
         return totals
+
+    def snapshot(self, model: Any, inputs: Any = None, /, *, name: str = "", **options: Any) -> Snapshot:
+        """The FLOPs that run, for a test to compare with a number: ``assert flops.snapshot(model, x) == 3_632_960``.
+
+        ``--flops-update`` writes the number into the test, in place of another one or of ``...``, and takes a baseline. Later, a
+        model that does not have this number fails the test with what moved since, its layers and causes.
+        The model, its ``inputs`` and ``options`` are as for ``budget``, ``name`` is as for ``check``.
+        """
+        from .api.snapshot import Snapshot, find_literal
+
+        totals = set(self.budget(model, inputs, max_flops=math.inf, **options).values())
+        if len(totals) != 1:
+            _fail(f"{model} does {' and '.join(f'{total:,}' for total in totals)} FLOPs: choose one with framework=.")
+        pair = isinstance(model, (str, Path))
+        checked = {key: value for key, value in options.items() if not (pair and key == "framework")}
+        checked |= {"name": name} if name else {}
+        found = Snapshot(totals.pop())
+
+        def settle(other: object, path: Path, line: int) -> bool:
+            same = int(found) == other
+            if same and not self.update:
+                return True
+            said = f"{path.name}:{line}: {int(found):,} FLOPs run. Write this number with: pytest {UPDATE} {self.test.name}"
+            try:
+                self.check(model, inputs, **checked)
+            except pytest.fail.Exception as moved:
+                _fail(f"{said}\n{moved}")
+            place = find_literal(other, path, line, int(found)) if self.update and not same else None
+            if place:
+                self._accepted(tuple(place), WRITTEN)
+            return same or bool(place) or _fail(said)
+
+        found.settle = settle
+        return found
 
     def _model(self, model: str | Path) -> str:
         if isinstance(model, Path) or model.endswith(".py"):

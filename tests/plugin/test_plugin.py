@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -293,3 +293,37 @@ def test_what_is_no_model_at_hand(inner: Inner) -> None:
     failures = re.split(r"_+ test_\d _+\n", text(result))[1:]
     assert [call for call, found in zip(REFUSED, failures, strict=True) if REFUSED[call] not in found] == []
     assert inner.requests == []
+
+
+SNAPSHOT = "def test_it(flops):\n    assert flops.snapshot('pair.py', units=96) == {}"
+
+
+@pytest.mark.parametrize("written", ["...", "12"])
+def test_a_snapshot_is_written_and_held(inner: Inner, written: str) -> None:
+    inner.test(SNAPSHOT.format(written)).assert_outcomes(failed=1)
+    inner.test(SNAPSHOT.format(written), "--flops-update").assert_outcomes(passed=1)
+    test = inner.pytester.path / "test_model.py"
+    assert test.read_text() == SNAPSHOT.format(f"{WORK:_}")
+    inner.test(test.read_text()).assert_outcomes(passed=1)
+    inner.found = replace(take(), traces=(trace()._replace(ops=trace().ops[:-1]),))
+    moved = inner.test(test.read_text())
+    moved.assert_outcomes(failed=1)
+    assert "dense" in text(moved)
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        ("N = 7\ndef test_it(flops):\n    assert flops.snapshot('pair.py') == N", {"failed": 1}),
+        (
+            "import pytest\n@pytest.mark.parametrize('c', ['matmul', 'all'])\n"
+            "def test_it(flops, c):\n    assert flops.snapshot('pair.py', convention=c) == 7",
+            {"passed": 2},
+        ),
+    ],
+)
+def test_a_number_that_is_of_no_place_or_of_several_tests_is_not_written(
+    inner: Inner, body: str, outcome: dict[str, int]
+) -> None:
+    inner.test(body, "--flops-update").assert_outcomes(**outcome)
+    assert (inner.pytester.path / "test_model.py").read_text() == body
