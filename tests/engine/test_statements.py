@@ -111,6 +111,9 @@ def test_chaining_may_begin_anywhere(parts: list[tuple[int, ...]]) -> None:
         at = to
     whole, halves = chain(steps), chain([chain(steps[:2]), *steps[2:]])
     assert sums(whole) == sums(halves)
+    assert len(whole.adjustments) == len(
+        [key for key, amount in sums(whole).items() if amount]
+    )  # no two offset each other
     assert whole.residual == halves.residual == sum(left for *_, left in parts)
     assert (whole.state is State.UNEXPLAINED) == any(left for *_, left in parts)
 
