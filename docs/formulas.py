@@ -41,7 +41,7 @@ HELD = {
     "onnx.formulas.elementwise": ("onnx", "the same operation in PyTorch"),
     "onnx.formulas.layers": ("onnx", "the same operation in PyTorch"),
     "tensorflow.elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),
-    "tensorflow.gradients": ("gradients, gradient_elements", "loops"),
+    "tensorflow.gradients": ("gradient_formulas, gradient_elements", "loops"),
     "tensorflow.layers": ("aten/products, layers, tensorflow", "loops"),
     "tensorflow.linalg": (
         "tf_linalg",

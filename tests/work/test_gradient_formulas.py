@@ -14,7 +14,8 @@ torch = pytest.importorskip("torch")
 
 from reconcile.work import ZERO, UnknownWork, work_of  # noqa: E402
 from tests.work import gradient_loops as loops  # noqa: E402
-from tests.work.beside_torch import SMALL, agree, data  # noqa: E402
+from tests.work import oracle  # noqa: E402
+from tests.work.beside_torch import RELAXED, SMALL, agree, data  # noqa: E402
 from tests.work.counting import Num, Tally, values  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 
@@ -96,6 +97,28 @@ def test_batch_norm(batch, channels, spatial, training, affine, mask):
             of_library = make(f"aten.{library}_batch_norm_backward", [x, g], [])
             parts = [of_library._replace(attrs={"part": part}) for part in range(3)]
             assert work_of(of_library) == work_of(op) == sum(map(work_of, parts), ZERO)
+
+
+@RELAXED
+@given(batch=SMALL, channels=SMALL, spatial=st.integers(2, 4), training=st.booleans())
+def test_batch_norm_of_tensorflow(batch, channels, spatial, training):
+    x, dy = data(batch, channels, spatial), data(batch, channels, spatial)
+    weight, mean, var = data(channels) + 3, data(channels), np.abs(data(channels)) + 0.1
+    if training:
+        mean, var = x.mean((0, 2)), x.var((0, 2))
+    leaves = [torch.from_numpy(a.copy()).requires_grad_() for a in (x, weight, np.zeros(channels))]
+    running = [torch.from_numpy(a.copy()) for a in (mean, var)]
+    F.batch_norm(leaves[0], *running, *leaves[1:], training=training).backward(torch.from_numpy(dy))
+    tally = Tally()
+    rows = [tally.array(a.transpose(1, 0, 2).reshape(channels, -1)) for a in (x, dy)]
+    gradient = oracle.batch_norm_training_gradient if training else oracle.batch_norm_gradient
+    found = gradient(*rows, *[tally.array(a) for a in (mean, var, weight)], 1e-5)
+    for c, (dx, scale, offset) in enumerate(found):
+        np.testing.assert_allclose(values(dx), leaves[0].grad[:, c].reshape(-1), atol=1e-9)
+        np.testing.assert_allclose([scale.value, offset.value], [leaves[1].grad[c], leaves[2].grad[c]], atol=1e-9)
+    shapes = [(batch, spatial, 1, channels)] * 2 + [(channels,)] * 4
+    op = make("FusedBatchNormGradV3", shapes, [shapes[0], (channels,), (channels,)], is_training=training)
+    assert work_of(op) == tally.work()
 
 
 @FEW
