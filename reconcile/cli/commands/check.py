@@ -30,8 +30,8 @@ from ..streams import say
 )  # fmt: skip
 @click.option("--update", is_flag=True, help="Save this run as the new baseline.")
 @click.option(
-    "--format", "formats", type=click.Choice(("text", "github")), default="text", show_default=True,
-    help="github: a comment for a pull request.",
+    "--format", "formats", type=click.Choice(("text", "github", "bencher", "github-action-benchmark", "junit")),
+    default="text", show_default=True, help="github: a comment for a pull request. The others: the totals for that service.",
 )  # fmt: skip
 @options_taken_by(CHECK, Group.CONVENTION, Group.MANNER, Group.PRINT)
 @click.pass_context
@@ -66,7 +66,7 @@ def check(
     4 a defect of reconcile itself.
     """
     from ...core.errors import UsageError
-    from ...drift import github
+    from ...drift import ci_formats, github
     from ...drift.baselines import file_of
     from ...drift.check import NoBaseline
     from ...drift.check import check as hold
@@ -91,8 +91,8 @@ def check(
     choose.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
     if against and update:
         raise UsageError("--update writes below --baselines; it does not go with --against.")
-    if total is not None and (update or formats == "github"):
-        raise UsageError("--total compares totals alone: leave --update and --format github out.")
+    if total is not None and (update or formats != "text"):
+        raise UsageError(f"--total compares totals alone: leave {'--update' if update else '--format'} out.")
     request = run_request(**asked)
     chosen = choose_environment(environment, file, with_, python, given)
     name = request.model or user_models.name_of(request.factories)
@@ -112,6 +112,10 @@ def check(
         said, moved = describe_totals(done.drift, str(done.path), total)
         say(said)
         ctx.exit(EXIT_UNEXPLAINED if moved else EXIT_OK)
+    if formats in ci_formats.FORMATS:
+        with choose.formulas_of(request):
+            say(ci_formats.FORMATS[formats](done, choose.conventions_of(request).chosen))
+        ctx.exit(done.exit_code)
     if formats == "github":
         remarks = describe_check(done, str(path), "", update=update, quiet=True)
         say(github.comment(done, remarks[1 if done.drift is not None else 0 :], remedy).rstrip("\n"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
@@ -327,3 +329,38 @@ def test_for_a_pull_request(bench: Bench) -> None:
         "toy%3A dense moved",
         "toy%3A gru moved",
     ]
+
+
+WORK = 2 * (32 * 97 * 127 * 16 + 97 * 3 * 96 * (4064 + 96) + DENSE)  # FLOPs: MACs of the three layers, twice
+
+
+def test_for_services_that_keep_numbers(bench: Bench) -> None:
+    """MACs of thop are FLOPs there, and every total of the model has a name."""
+    bench.found = take(NEW)
+    totals = {"trace@torch": WORK, "thop": 2 * (CONV + GRU + DENSE)}
+    taken = json.loads(bench.check("--update", "--format", "bencher").stdout)
+    assert taken == {"toy": {"trace-torch": {"value": WORK}, "thop": {"value": totals["thop"]}}}
+    again = bench.check("--format", "github-action-benchmark")
+    assert again.exit_code == 0
+    assert json.loads(again.stdout) == [
+        {"name": f"toy: {name}", "unit": "FLOP", "value": total} for name, total in totals.items()
+    ]
+
+
+def test_for_readers_of_junit(bench: Bench) -> None:
+    bench.found = take(OLD)
+    bench.check("--update")
+    bench.found = take(NEW)
+    moved = bench.check("--format", "junit")
+    assert moved.exit_code == 1
+    suite = ElementTree.fromstring(moved.stdout)
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
+    cases = {case.get("name"): case for case in suite}
+    assert [*cases] == ["trace@torch", "thop"]
+    assert len(cases["trace@torch"]) == 0
+    assert "op-not-counted" in (cases["thop"].findtext("failure") or "")
+    missing = Missing("thop", "torch", State.FAILED, "it crashed <here>", "MAC")
+    bench.found = Collected(take().meta, take().traces, (missing,))
+    failed = ElementTree.fromstring(bench.check("--format", "junit").stdout)
+    (error,) = failed.iter("error")
+    assert error.get("message") == "it crashed <here>"

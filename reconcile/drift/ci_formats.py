@@ -1,0 +1,82 @@
+"""The result of ``reconcile check`` for services that keep numbers, or results of tests, over time.
+
+There is one number, or one test, for the work that runs, in FLOPs under the convention, and for each counter. A total that
+is unknown is left out. Sources: bencher.dev, reference, Bencher Metric Format; the README of github-action-benchmark,
+customSmallerIsBetter; JUnit's testsuite as Jenkins and GitLab read it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from ..align.alignment import Alignment
+from ..core.conventions import Convention, Conventions
+from ..core.escaping import escape_line, escape_lines
+from ..core.records import Layer, Ledger, Trace
+from ..engine.booking import scale
+from ..engine.traces import trace_name, trace_result
+from ..work import load
+from .changes import Drift
+from .check import Checked
+from .report import details, verdict
+
+
+def format_bencher(done: Checked, convention: Convention) -> str:
+    """Bencher Metric Format: a benchmark for the model, a measure for each total."""
+    totals = _totals(done, convention).items()
+    measures = {re.sub(r"[^a-z0-9]+", "-", name.lower()): {"value": total} for name, total in totals}
+    return json.dumps({done.collected.meta["name"]: measures}, indent=2)
+
+
+def format_github_action_benchmark(done: Checked, convention: Convention) -> str:
+    """``tool: customSmallerIsBetter`` of github-action-benchmark."""
+    model, totals = done.collected.meta["name"], _totals(done, convention).items()
+    return json.dumps(
+        [{"name": f"{model}: {name}", "unit": "FLOP", "value": total} for name, total in totals], indent=2
+    )
+
+
+def format_junit(done: Checked, convention: Convention) -> str:
+    """A test for each total; one that moved fails with what moved, and one that could not run is an error."""
+    model = escape_line(done.collected.meta["name"])
+    moved: dict[str, Drift] = {}
+    if done.drift is not None and not done.written:
+        nothing = replace(done.drift, counters=(), traces=(), failed=(), notes=())
+        moved |= {t.name: replace(nothing, traces=(t,)) for t in done.drift.traces if t.moved}
+        moved |= {c.counter: replace(nothing, counters=(c,)) for c in done.drift.counters if c.moved}
+    failed = {missing.name: missing.reason for missing in (*done.failed, *(done.drift.failed if done.drift else ()))}
+    suite = ElementTree.Element("testsuite", name="reconcile check")
+    for name in dict.fromkeys((*_totals(done, convention), *moved, *failed)):
+        case = ElementTree.SubElement(suite, "testcase", classname=model, name=escape_line(name))
+        if name in moved:
+            failure = ElementTree.SubElement(case, "failure", message=verdict(moved[name], "the baseline"))
+            failure.text = escape_lines("\n".join(details(moved[name])))
+        elif name in failed:
+            ElementTree.SubElement(case, "error", message=escape_line(failed[name]))
+    counts = {"tests": len(suite), "failures": len(suite.findall("*/failure")), "errors": len(suite.findall("*/error"))}
+    for key, count in counts.items():
+        suite.set(key, str(count))
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, "unicode")
+
+
+def _totals(done: Checked, convention: Convention) -> dict[str, int]:
+    """FLOPs of the work that ran and of each counter, by name, where they are known."""
+    load()
+    found, asked = done.collected, Conventions(convention, {convention.name: convention})
+    align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
+    traces = {t.framework: trace_result(t, align, asked) for t in found.traces if isinstance(t, Trace)}
+    totals = {trace_name(name): t.totals[convention.name] for name, t in traces.items() if t.complete}
+    return totals | {x.counter: x.total * scale(x.unit) for x in found.ledgers if isinstance(x, Ledger)}
+
+
+FORMATS: Mapping[str, Callable[[Checked, Convention], str]] = {
+    "bencher": format_bencher,
+    "github-action-benchmark": format_github_action_benchmark,
+    "junit": format_junit,
+}
+"""By the names that ``--format`` takes."""
