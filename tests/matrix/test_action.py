@@ -103,9 +103,17 @@ class Runner:
             "RUNNER_TEMP": str(self.folder), "GITHUB_STEP_SUMMARY": str(self.summary), "GITHUB_ACTION_PATH": str(ROOT),
         }  # fmt: skip
         assert step["shell"] == "bash"
+        assert ("PYTHON" in step["env"]) + ("GH_TOKEN" in step["env"]) < 2  # the model's code, or the token
         # as a runner calls it (docs.github.com, workflow syntax, jobs.<job_id>.steps[*].shell)
         command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]]
         return subprocess.run(command, cwd=self.repository, env=environ, capture_output=True, text=True, check=False)
+
+    def check(self, **inputs: str) -> subprocess.CompletedProcess[str]:
+        """Both steps with a token, as in a pull request: the second one runs however the first one ends."""
+        done = self.step("Check", **inputs)
+        commented = self.step("Comment", token="secret", **inputs)
+        assert commented.returncode == 0, commented.stderr
+        return done
 
     def accept(self) -> None:
         command = [str(self.python), "-m", "reconcile", "check", "--model", "net.py", "--update"]
@@ -133,7 +141,7 @@ def test_a_changed_kernel_fails_and_the_comment_says_why(runner: Runner) -> None
     assert runner.summary.read_text().startswith("✅ **net: unchanged: 3 counters and 1 trace")
     assert not runner.log.exists()
     runner.net(5)
-    done = runner.step("Check", token="secret")
+    done = runner.check()
     assert done.returncode == 1
     marker, _, comment = (runner.folder / "gh.log.body").read_text().partition("\n")
     assert marker.startswith("<!-- reconcile ")
@@ -151,14 +159,20 @@ def test_a_changed_kernel_fails_and_the_comment_says_why(runner: Runner) -> None
     assert runner.step("Check").returncode == 0
 
 
+def test_a_folder_of_the_checkout_is_not_the_command(runner: Runner) -> None:
+    (runner.repository / "reconcile").mkdir()
+    (runner.repository / "reconcile" / "__main__.py").write_text("raise SystemExit(9)")
+    assert runner.step("Check").returncode == 0
+
+
 def test_the_next_check_replaces_the_comment(runner: Runner) -> None:
     runner.net(5)
-    runner.step("Check", token="secret")
+    runner.check()
     listed, posted = runner.log.read_text().splitlines()
     assert "repos/me/net/issues/7/comments" in listed
     assert posted.startswith("api --silent repos/me/net/issues/7/comments")
     (runner.folder / "gh.log.comments").write_text("41\n42\n")
-    runner.step("Check", token="secret")
+    runner.check()
     assert (
         runner.log.read_text()
         .splitlines()[-1]
@@ -168,7 +182,7 @@ def test_the_next_check_replaces_the_comment(runner: Runner) -> None:
 
 
 def test_arguments_that_are_wrong_fail_without_a_comment(runner: Runner) -> None:
-    done = runner.step("Check", token="secret", arguments="--model gone.py; touch here")
+    done = runner.check(arguments="--model gone.py; touch here")
     assert done.returncode == 2
     assert not (runner.repository / "here").exists()
     assert not runner.log.exists()
