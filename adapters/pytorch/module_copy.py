@@ -7,6 +7,7 @@ parts that it refers to.
 
 import copy
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import CellType, CodeType, FunctionType
 from typing import Any
 from weakref import ref
@@ -28,17 +29,34 @@ def copy_module(model: torch.nn.Module) -> torch.nn.Module:
     rebound = [function for function in _functions(model) if _refers_to(function, parts)]
     for function in rebound:
         memo[id(function)] = _copy_empty(function)
-    made = copy.deepcopy(model, memo)
-    for function in rebound:
-        _fill_copy(function, memo, parts)
-    for tensor in tensors_of(model):
-        if type(tensor) is torch.nn.Parameter and id(tensor) in memo:
-            _copy_attributes(tensor, memo[id(tensor)], memo)
+    with _functions_in_memo():
+        made = copy.deepcopy(model, memo)
+        for function in rebound:
+            _fill_copy(function, memo, parts)
+        for tensor in tensors_of(model):
+            if type(tensor) is torch.nn.Parameter and id(tensor) in memo:
+                _copy_attributes(tensor, memo[id(tensor)], memo)
     for module in made.modules():
         for name, value in vars(module).items():
             if isinstance(value, ref) and id(value()) in memo:
                 vars(module)[name] = ref(memo[id(value())])
     return made
+
+
+@contextmanager
+def _functions_in_memo() -> Iterator[None]:
+    """Within this block ``copy.deepcopy`` asks its memo for functions as well: from Python 3.14 on it would return them first."""
+    atomic: set[type] = getattr(copy, "_atomic_types", set())
+    if FunctionType not in atomic:
+        yield
+        return
+    atomic.remove(FunctionType)
+    copy._deepcopy_dispatch[FunctionType] = lambda function, memo: function  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        atomic.add(FunctionType)
+        del copy._deepcopy_dispatch[FunctionType]  # type: ignore[attr-defined]
 
 
 def _copy_to_meta(model: torch.nn.Module) -> dict[int, torch.Tensor]:
