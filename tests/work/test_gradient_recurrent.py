@@ -6,7 +6,7 @@ import os
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
@@ -95,6 +95,8 @@ def partial_sums(net, steps):
     chosen=st.sets(st.integers(0, 2), min_size=1),
     form=st.sampled_from(["batch_first", "time_first", "unbatched"]),
 )
+@example("lstm", (2, 1, 1, 3), 1, (False,) * 5, 2, {2}, "time_first")  # of a projection, the last step's cell alone
+@example("gru", (2, 1, 1, 2), 1, (False,) * 5, 0, {0}, "time_first")  # no bias, and the first state needs no gradient
 def test_one_op_is_what_autograd_dispatches(kind, sizes, num_layers, flags, proj, chosen, form):
     steps, batch, width, hidden = sizes
     bidirectional, bias, behind, dropout, learned = flags
