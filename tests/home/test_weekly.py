@@ -23,6 +23,14 @@ def script(step: str) -> str:
     return re.sub(r"^ {10}", "", found[1], flags=re.M)
 
 
+def test_what_a_workflow_uses_is_named_by_its_commit() -> None:
+    """A tag can be moved to other code, which the workflow would run."""
+    texts = [path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml")]
+    used = [line for text in texts for line in text.splitlines() if "uses: " in line]
+    assert used
+    assert [line for line in used if not re.search(r"uses: [\w./-]+@[0-9a-f]{40} # v\d", line)] == []
+
+
 def test_every_committed_baseline_is_of_a_model_of_the_zoo() -> None:
     folders = {p.name for p in (ROOT / "reports/baselines").iterdir()}
     assert folders
