@@ -18,7 +18,8 @@ TEXT = (ROOT / ".github/workflows/weekly.yml").read_text()
 
 def script(step: str) -> str:
     """The shell of a step, by its name."""
-    found = re.search(rf"- name: {step}\n(?:        if: .*\n)?        run: \|\n((?: {{10}}.*\n)+)", TEXT)
+    head = rf"- name: {step}\n(?:        if: .*\n)?(?:        env:\n(?: {{10}}.*\n)+)?"
+    found = re.search(head + r"        run: \|\n((?: {10}.*\n)+)", TEXT)
     assert found, step
     return re.sub(r"^ {10}", "", found[1], flags=re.M)
 
@@ -66,13 +67,25 @@ def test_one_drift_fails_the_job_and_the_others_are_checked(tmp_path: Path) -> N
     assert run("Hold every model against its baseline").returncode == 0
 
 
-def test_an_upgrade_to_the_newest_fails_where_anything_moves(tmp_path: Path) -> None:
-    stubs = {"python": 'echo "thop (0.2.0)"; echo "Available versions: 0.2.0, 0.1.1"', "reconcile": 'echo "$@"; exit 1'}
+def test_what_a_release_moves_becomes_an_issue_once(tmp_path: Path) -> None:
+    """The shell of the step, with a ``reconcile`` that finds a layer moved, and a ``gh`` that knows the issues that it made."""
+    stubs = {
+        "reconcile": 'echo "gru: 1 -> 2"\necho "1 of 2 moved from here to $3==2.0rc1"\nexit ${CODE:-1}\n',
+        "gh": 'case "$2" in list) cat issues ;; create) echo "$4" >> issues ; cp "$6" body ;; esac\n',
+    }
     for name, text in stubs.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}")
         (tmp_path / name).chmod(0o755)
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
-    shell = script("Look at the layers under both releases").replace("${{ matrix.package }}", "thop")
-    done = subprocess.run(["bash", "-e", "-c", shell], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (1, "upgrade thop==0.2.0\n"), done.stderr
-    assert (tmp_path / "summary").read_text() == done.stdout
+    (tmp_path / "issues").touch()
+
+    def run(code: str) -> int:
+        environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PACKAGE": "torch", "CODE": code}
+        environment["GITHUB_STEP_SUMMARY"] = str(tmp_path / "summary")
+        command = ["bash", "-e", "-o", "pipefail", "-c", script("Look at the layers under both releases")]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True).returncode
+
+    assert (run("0"), (tmp_path / "issues").read_text()) == (0, "")
+    assert [run("1"), run("1")] == [1, 1]
+    assert (tmp_path / "issues").read_text() == "1 of 2 moved from here to torch==2.0rc1\n"
+    assert "gru: 1 -> 2" in (tmp_path / "body").read_text()
+    assert (tmp_path / "summary").read_text().splitlines() == ["1 of 2 moved from here to torch==2.0rc1"] * 3

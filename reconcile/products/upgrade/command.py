@@ -18,6 +18,10 @@ from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
     help="Compare with this release, such as thop==0.0.31. Repeatable; default the installed one.",
 )  # fmt: skip
 @click.option("--python", metavar="X.Y", help="Python version of the new environments; default the running one.")
+@click.option(
+    "--pre", is_flag=True,
+    help="Look at the newest release of each requirement that the index has, nightlies and release candidates among them.",
+)  # fmt: skip
 @options("model", models, "input", "args", *added_options("files"), "set", of_families, "counter", "verbose")
 @click.pass_context
 def upgrade(
@@ -26,6 +30,7 @@ def upgrade(
     requirements: tuple[str, ...],
     older: tuple[str, ...],
     python: str | None,
+    pre: bool,
     families: tuple[str, ...],
     passes: tuple[str, ...],
     counters: tuple[str, ...],
@@ -51,11 +56,13 @@ def upgrade(
     from ...launch import choose
     from ...launch.choose import pair_of
     from ...launch.environments.definitions import CURRENT
+    from ...launch.environments.interpreters import running_version
     from ...launch.environments.runs import collect_in, make_interpreter
     from ...launch.request import PASSES, models_of, run_request
     from ..authors.conform import families as all_families
     from ..authors.draft_rules import draft_of
     from . import run as upgrades
+    from .newest import find_newest
 
     given = models_of(asked)
     own = any(asked.values())
@@ -68,6 +75,8 @@ def upgrade(
     wanted = run_request(counters=counters).counters if counters else ()
     check_names("counter", wanted, known_counters())
     check_names("family", families, all_families())
+    if pre:
+        requirements = tuple(find_newest(text, python or running_version()) for text in requirements)
     before, after, chosen = upgrades.sides(requirements, older, python or CURRENT, wanted, tuple(given))
     for env in (before, after):
         make_interpreter(env, lambda text: say(text, err=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -135,6 +136,21 @@ def test_what_moved_is_said_layer_by_layer(releases: Releases) -> None:
     assert result.stdout.strip().endswith(f"to thop=={NEW} on the running Python")
     assert "draft" not in result.stdout
     assert {request.counters for request in releases.requests} == {("thop",)}
+
+
+def test_pre_asks_the_index_for_the_newest(releases: Releases, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """uv is given a folder of wheels for an index, in which the release candidate is the newest."""
+    for version in ("0.2.0", "0.3.0rc1", "0.3.0.dev2"):
+        with zipfile.ZipFile(tmp_path / f"thop-{version}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(
+                f"thop-{version}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: thop\nVersion: {version}\n"
+            )
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
+    result = releases.call("--pre", "--case", "family_dense", "--pass", "forward", asked="thop")
+    assert result.stdout.strip().endswith("to thop==0.3.0rc1 on the running Python")
+    gone = releases.call("--pre", asked="thop>1")
+    assert (gone.exit_code, gone.stderr.startswith("Error: the index has no release of thop>1")) == (2, True)
 
 
 def test_an_own_model_takes_the_place_of_the_families(releases: Releases) -> None:
