@@ -25,7 +25,8 @@ def reconciles(collected: Collected) -> Collected:
 def follows_from_evidence(collected: Collected) -> int:
     """Every amount is that of its evidence, which holds ops, rules and run counts, and no amount. Returns how many there are."""
     ops = {f"{t.framework}:{op.id}": op for t in collected.traces for op in t.ops}  # type: ignore[union-attr]
-    versions = {ledger.counter: ledger.versions for ledger in collected.ledgers}  # type: ignore[union-attr]
+    assert len(ops) == sum(len(t.ops) for t in collected.traces)  # type: ignore[union-attr]  # no two share a name
+    versions = {ledger.counter: ledger.versions for ledger in collected.ledgers if isinstance(ledger, Ledger)}
     checked = 0
     for convention in BUILT_IN.values():
         for statement in settle(collected, Conventions(convention)).statements:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.core.causes import Cause, State
+from reconcile.core.causes import Cause
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.errors import EXIT_OK
 from reconcile.engine.settle import settle
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
-from reconcile.report import reports
+from tests.zoo.test_steps_fresh import counters_are_explained
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
@@ -44,18 +44,7 @@ def test_phases_of_both_frameworks(found):
     (bridge,) = (s for s in result.statements if (s.from_, s.to) == ("trace@tf", "trace@torch"))
     (only,) = bridge.adjustments
     assert (only.cause, only.layer, only.amount) == (Cause.REAL_WORK_DIFFERS, "gru", -state)
-
-
-@pytest.mark.parametrize("convention", list(BUILT_IN))
-def test_every_statement_ends_at_0(found, convention):
-    result = settle(found, Conventions(BUILT_IN[convention]))
-    assert result.exit_code == EXIT_OK
-    assert {x.counter for x in result.ledgers if x.total is None} == {"tf.profiler@frozen", "thop", "fvcore"}
-    joined = [s for s in result.statements if s.state is not State.NOT_COMPARABLE]
-    assert [s.residual for s in joined] == [0] * 6  # three counters to their trace, trace to trace, two and one across
-    assert [
-        name for name, text in reports.render(result, ("md", "csv", "json"), joined[0], "").items() if not text
-    ] == []
+    counters_are_explained(found)
 
 
 def test_the_loss_is_one_layer_for_both(found):
