@@ -108,6 +108,8 @@ def of_system(error: OSError) -> str:
         way_out = " Run from a folder that exists, and set TMPDIR to a folder that you can write to."
     else:
         way_out = ""
+    if error.errno == errno.EAGAIN and error.filename is None:  # of fork
+        return f"no process can be started: {why}. End others, or raise the limit of processes (ulimit -u)."
     if isinstance(error.filename, (str, bytes)):
         return f"{brief(os.fsdecode(error.filename))} cannot be used: {why}.{way_out}"
     return f"a file or folder cannot be used: {why}.{way_out}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from .errors import UsageError, brief
 from .user_files import read_json
@@ -43,6 +45,44 @@ def table(values: Schema) -> Schema:
 def list_of(items: Schema) -> Schema:
     """A list of such items."""
     return {"type": "array", "items": items}
+
+
+PLAIN: Mapping[Any, Schema] = {
+    str: TEXT, bool: FLAG, int: AMOUNT, float: {"type": "number"}, type(None): {"type": "null"},
+    object: {"type": ["boolean", "number", "string"]},
+}  # fmt: skip
+"""The shapes of the types that are written as they are; an object is one of these."""
+
+
+hints_of: Any = cache(get_type_hints)
+
+
+def schema_of(kind: Any) -> Schema:
+    """The shape in JSON of a dataclass, or of a type in its annotations."""
+    inside = get_args(kind)
+    if is_dataclass(kind):
+        needed = [one.name for one in fields(kind) if one.default is one.default_factory is MISSING]
+        made = record({name: schema_of(hint) for name, hint in hints_of(kind).items()})
+        return {**made, "required": needed, "additionalProperties": False}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"enum": [member.value for member in kind]}
+    if not inside:
+        return PLAIN[kind]
+    if get_origin(kind) is tuple:
+        return list_of(schema_of(inside[0]))
+    return table(schema_of(inside[1])) if get_origin(kind) is Mapping else {"anyOf": [*map(schema_of, inside)]}
+
+
+def make(kind: Any, data: Any) -> Any:
+    """The value of that type which data of its shape are."""
+    inside = get_args(kind)
+    if is_dataclass(kind) and isinstance(kind, type):
+        return kind(**{name: make(hints_of(kind)[name], value) for name, value in data.items()})
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(data)
+    if get_origin(kind) is tuple:
+        return tuple(make(inside[0], value) for value in data)
+    return {name: make(inside[1], value) for name, value in data.items()} if get_origin(kind) is Mapping else data
 
 
 class Shape:

@@ -1,8 +1,7 @@
 """Entry point of a worker: the ``__main__`` of reconcile.pyz, the packed tool, called as ``python reconcile.pyz REQUEST``.
 
 With a number behind the request, the process forks workers (launch/workers/nursery.py). With the name of a module, such as
-``.products.steps.watched_program``, and home's process number, it runs that module's ``main(request)``
-(launch/workers/foreground.py).
+``.products.steps.watched_program``, it runs that module's ``main(request)`` (launch/workers/foreground.py).
 
 The package has a private name there: beside user code, ``reconcile`` may be one of the user's modules, or another version of
 this package.  Python 3.6 and standard library only.
@@ -31,9 +30,7 @@ def main() -> int:
     aboard(tool)
     sys.argv[:] = ["-c"]  # a user's module that reads its arguments finds none
     if control and control[0].startswith("."):
-        name, home = control
-        importlib.import_module(PRIVATE + ".worker.process_guard").end_with(int(home))
-        return int(importlib.import_module(PRIVATE + name).main(request))
+        return int(importlib.import_module(PRIVATE + control[0]).main(request))
     module = importlib.import_module(PRIVATE + (".launch.workers.nursery" if control else ".worker.main"))
     return int(module.main(request, *control))
 

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type
 
 from ..adapters.shared import keras_model, ownership, signatures
 from ..adapters.shared.refusal import FactoryError
+from ..core.framework import absolute
 from ..core.protocol import WorkerRequest
 from ..core.records import CALLED_WITH
 from ..model_zoo import pair as pairs
@@ -39,7 +40,7 @@ class FactoryPair(pairs.Pair):
         self.framework = request.framework
         self.frameworks_of_run = model.frameworks
         self.adapter = adapter
-        self.where = model.factory
+        self.where = absolute(model.factory)
         self.known = request.known
         self.given_inputs: Optional[List[pairs.Input]] = None
         self.give(model.inputs)
@@ -210,8 +211,8 @@ class FactoryPair(pairs.Pair):
     def _describe_missing_inputs(self) -> str:
         """The sentence about a model that takes inputs, none of which are given."""
         return (
-            f"the factory {self.where} returned a model without example inputs: give them with --input, such as "
-            "--input 1,3,224,224, or return (model, inputs)."
+            f"the factory {self.where} returned a model without example inputs: return (model, inputs), or "
+            "give them with --input, such as --input 1,3,224,224."
         )
 
     def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:

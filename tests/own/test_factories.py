@@ -75,7 +75,7 @@ CASES = [
         "needs the package not_there_either, which is not installed in this environment (lacking.py, line 2).",
     ),
     ("broken:make", "importing broken raised SyntaxError: invalid syntax (broken.py, line 2)."),
-    ("net:linear", "returned a model without example inputs: give them with --input"),
+    ("net:linear", "returned a model without example inputs: return (model, inputs)"),
 ]
 
 

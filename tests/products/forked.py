@@ -51,14 +51,19 @@ def forked(forking: socket.socket | None, monkeypatch: pytest.MonkeyPatch) -> No
     """The programs that this test watches or runs as ranks are forked."""
 
     def run_worker(
-        asked: Mapping[str, object], folder: Path, module: str, python: str = "", *, forks: bool = False
+        asked: Mapping[str, object], folder: Path, module: str, python: str = "", variables: Mapping[str, str] = {}
     ) -> int:
         assert forking is not None
         if python:
-            return started(asked, folder, module, python, forks=forks)
+            return started(asked, folder, module, python, variables)
         request = folder / "request.json"
         request.write_text(json.dumps(asked))
-        job = {"request": str(request), "module": module, "folder": os.getcwd(), "environment": dict(os.environ)}
+        job = {
+            "request": str(request),
+            "module": module,
+            "folder": os.getcwd(),
+            "environment": {**os.environ, **variables},
+        }
         socket.send_fds(forking, [json.dumps(job).encode()], [1, 2])
         return int(forking.recv(LONGEST))
 

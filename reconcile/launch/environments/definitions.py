@@ -57,7 +57,7 @@ class Environment:
 
     def with_(self, requirements: Sequence[str]) -> Environment:
         """The environment with these requirements instead of its own on the same packages. Raises UsageError."""
-        label = "+".join(_label(_requirement("--with", text)) for text in requirements)
+        label = "+".join(_label(_requirement("", text)) for text in requirements)
         replaced = packages_of(requirements)
         kept = [text for text in self.requirements if not packages_of([text]) <= replaced]
         return replace(
@@ -116,12 +116,11 @@ def adhoc(with_: tuple[str, ...], python: str, models: Collection[str] = ()) -> 
 
     Raises UsageError for text that is not a requirement, and for a Python version that is not written like 3.11.
     """
-    where = "--with"
     if not with_:
         raise UsageError(
             "--python needs at least one --with, such as --with 'tensorflow==2.15.1', or the path of an interpreter."
         )
-    parsed = [_requirement(where, text) for text in with_]
+    parsed = [_requirement("", text) for text in with_]
     _check_python("--python", python)
     names = {canonicalize_name(r.name) for r in parsed}
     installable = _installable()
@@ -200,7 +199,7 @@ def _environment(file: str, name: str, table: object) -> Environment:
     if not table["frameworks"] or set(table["frameworks"]) - set(installable):
         raise UsageError(f"{where}: frameworks must be some of {', '.join(installable)}.")
     for text in table["requirements"]:
-        _requirement(f"{where}: requirements", text)
+        _requirement(f"{where}: requirements: ", text)
     chosen = tuple(f for f in installable if f in table["frameworks"])
     for counter in table["counters"]:
         if counter not in known_counters():
@@ -221,7 +220,7 @@ def _requirement(where: str, text: str) -> Requirement:
     try:
         return Requirement(text)
     except InvalidRequirement as error:
-        raise UsageError(f"{where}: {short(text)} is not a requirement such as tensorflow==2.15.1.") from error
+        raise UsageError(f"{where}{short(text)} is not a requirement such as tensorflow==2.15.1.") from error
 
 
 def _installable() -> list[Framework]:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ...core.errors import UsageError, brief, reason
 from ...core.user_files import regular
+from ..workers.start import call_program
 
 PROBE = "import sys; print('%d.%d %s' % (sys.version_info[0], sys.version_info[1], sys.executable))"
 FIND_LIMIT = 120.0
@@ -88,12 +89,7 @@ def user_interpreter(text: str) -> tuple[Path, str]:
         raise UsageError(f"{where} {why}. Give an interpreter, such as .venv/bin/python.") from error
     environ = Interpreter(path, user_owned=True).environ()
     try:
-        done = subprocess.run(
-            [str(path), "-c", PROBE],
-            capture_output=True, text=True, errors="replace", timeout=USER_LIMIT, stdin=subprocess.DEVNULL, env=environ,
-        )  # fmt: skip
-    except OSError as error:
-        raise UsageError(f"--python {text}: {path} cannot be started: {error.strerror}.") from error
+        done = call_program([str(path), "-c", PROBE], USER_LIMIT, env=environ)
     except subprocess.TimeoutExpired as error:
         raise UsageError(f"--python {text}: {path} did not answer within {USER_LIMIT:g} s.") from error
     answer = re.fullmatch(r"(\d+)\.(\d+) .*", (done.stdout.strip().splitlines() or [""])[-1])
@@ -120,12 +116,13 @@ def find(version: str) -> Path:
     environ = clean_environ()
     environ["PATH"] = os.pathsep.join([environ.get("PATH", ""), *map(str, _pyenv_folders(version))])
     try:
-        done = subprocess.run(
+        done = call_program(
             [*uv_command(), "python", "find", "--no-project", "--system", version],
-            capture_output=True, text=True, errors="replace", timeout=FIND_LIMIT, stdin=subprocess.DEVNULL, env=environ,
+            FIND_LIMIT,
+            env=environ,
             cwd=Path(sys.executable).parent,  # ``-m uv`` would import from the working folder
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
+        )
+    except subprocess.TimeoutExpired:
         done = None
     if done and done.returncode == 0 and done.stdout.strip():
         return Path(done.stdout.strip())

@@ -17,9 +17,10 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from ..workers.start import call_program
 from .definitions import CURRENT, Environment
 from .interpreters import EnvironmentError_, clean_environ, find, running_version, uv_command
 
@@ -93,12 +94,12 @@ def _build(env: Environment, folder: Path, lock: int, progress: Callable[[str], 
     shutil.rmtree(folder, ignore_errors=True)
     progress(f"{env.name}: making the environment with uv ({len(env.requirements)} requirements, once)")
     try:
-        _uv([*uv, "venv", "--quiet", "--no-project", "--python", str(python), str(folder)], folder.parent, lock)
+        _uv([*uv, "venv", "--quiet", "--no-project", "--python", str(python), str(folder)], folder, lock)
         install = ["pip", "install", "--quiet", "--python", str(_python(folder))]
         if env.over:
             install.append("--no-deps")
             _lay_over(folder)
-        _uv([*uv, *install, *env.requirements], folder.parent, lock)
+        _uv([*uv, *install, *env.requirements], folder, lock)
         (folder / STAMP).write_text("\n".join([str(python), *env.requirements]) + "\n", encoding="utf-8")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -119,27 +120,16 @@ def _lay_over(folder: Path) -> None:
     (site / "reconcile-over.pth").write_text("".join(lines), encoding="utf-8")
 
 
-def _uv(command: list[str], cwd: Path, lock: int) -> None:
-    """Run uv outside the user's folder, whose pyproject.toml has nothing to do with the environment.
+def _uv(command: list[str], folder: Path, lock: int) -> None:
+    """Run uv outside the user's folder, whose pyproject.toml has nothing to do with the environment in this one.
 
-    uv holds the lock as well: if this process is killed, no other process builds in the folder while uv still writes there.
+    It holds the lock as well: if this process is killed, no other process builds in the folder until it is removed.
     """
     try:
-        done = subprocess.run(
-            command,
-            cwd=cwd,
-            pass_fds=(lock,),
-            env={**clean_environ(), "NO_COLOR": "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=INSTALL_LIMIT,
-        )
+        environ = {**clean_environ(), "NO_COLOR": "1"}
+        done = call_program(command, INSTALL_LIMIT, env=environ, run=folder, cwd=folder.parent, pass_fds=(lock,))
     except subprocess.TimeoutExpired as error:
         raise EnvironmentError_(f"uv did not finish within {INSTALL_LIMIT:g} s") from error
-    except OSError as error:
-        raise EnvironmentError_(f"uv cannot be started: {error.strerror}") from error
     if done.returncode != 0:
         raise EnvironmentError_(f"uv: {_reason(done.stderr) or f'ended with status {done.returncode}'}")
 
@@ -162,21 +152,30 @@ def _python(folder: Path) -> Path:
 
 @contextmanager
 def _lock_folder(folder: Path, wait: Callable[[], None]) -> Iterator[int]:
-    """Hold the lock file beside ``folder`` (yields its descriptor); the system frees it when its holders have ended."""
+    """Hold the lock file beside ``folder`` (yields its descriptor), and remove it; the system frees it when its holders have
+    ended."""
+    lock = Path(f"{folder}.lock")
     with ExitStack() as stack:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            file = stack.enter_context(Path(f"{folder}.lock").open("w"))
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                wait()
-                fcntl.flock(file, fcntl.LOCK_EX)
+            held = False
+            while not held:  # until it is the file that is there: who held it before has removed that one
+                file = stack.enter_context(lock.open("w"))
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    wait()
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                with suppress(FileNotFoundError):
+                    held = os.path.samestat(os.fstat(file.fileno()), lock.stat())
         except OSError as error:
             raise EnvironmentError_(
                 f"the environment cache {folder.parent} cannot be used: {error.strerror}"
             ) from error
-        yield file.fileno()
+        try:
+            yield file.fileno()
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 def _version(env: Environment) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import Refused
+from ...core.user_files import regular
 from ...worker.import_path import is_user_file
 
 END = 1 << 20
@@ -38,22 +39,28 @@ def death_of(status: int) -> str:
 
 def refuse_model(sentence: str, folder: Path, declined: str = "") -> Refused:
     """The error for a model that the user gave. What their code printed is kept for them. ``declined``: see Refused."""
-    if not (folder / "worker.log").stat().st_size:
+    written = folder / "worker.log"
+    printed = _read_end(written, PRINTED)
+    if not printed:
         return Refused(sentence, declined)
     try:
         handle, log = tempfile.mkstemp(prefix="reconcile-", suffix=".log", dir=LOGS)
         os.close(handle)
-        shutil.copyfile(folder / "worker.log", log)
-        printed = _read_end(Path(log), PRINTED)
+        shutil.move(written, log)
     except OSError:  # without room for the log, the sentence must do
         return Refused(sentence, declined)
     return Refused(sentence, declined, printed, log)
 
 
 def _read_end(path: Path, length: int) -> str:
-    with path.open("rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - length))
-        return file.read().decode("utf-8", errors="replace")
+    """The end of a log; '' if the model's own code has removed it, or put something else in its place."""
+    try:
+        start = max(0, regular(path) - length)
+        with path.open("rb") as file:
+            file.seek(start)
+            return file.read(length).decode("utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

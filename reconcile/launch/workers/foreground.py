@@ -1,15 +1,13 @@
 """Starts a worker that runs a user's whole script (``reconcile watch``) or all ranks (--ranks), and reads what it wrote.
 
-It has the user's terminal and no time limit, as the script alone would have. It ends with this process, even if that is
-killed.
+It has the user's standard streams and no time limit, as the script alone would have. It ends with this process, even if that
+is killed, and with it all that it has started.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,28 +19,24 @@ from ...core.registry import known_counters
 from ...engine.reconcile import Missing
 from . import worker_files
 from .scratch import pack
+from .start import ended, start_process
 
 
-def run_worker(asked: Mapping[str, object], folder: Path, module: str, python: str = "", *, forks: bool = False) -> int:
+def run_worker(
+    asked: Mapping[str, object], folder: Path, module: str, python: str = "", variables: Mapping[str, str] = {}
+) -> int:
     """Start a worker that runs ``main`` of this module with a request, and wait for it. Returns its exit status.
 
-    ``module`` is relative to this package, with a leading dot. ``forks`` says that it forks processes, which have to end with it:
-    they are a session of their own.
+    ``module`` is relative to this package, with a leading dot; ``variables`` are added to those of this process.
     """
     request = folder / "request.json"
     request.write_text(json.dumps(asked))
     tool = pack(folder)
-    command = [python or sys.executable, str(tool), str(request), module, str(os.getpid())]
-    worker = subprocess.Popen(command, start_new_session=forks)
-    try:
-        return worker.wait()
-    except BaseException:
-        if forks:
-            os.killpg(worker.pid, signal.SIGKILL)
-        else:
-            worker.kill()
-        worker.wait()
-        raise
+    command = [python or sys.executable, str(tool), str(request), module]
+    with open(os.dup(0), "rb") as stdin:
+        worker = start_process(command, folder, stdin=stdin.fileno(), env={**os.environ, **variables})
+        with ended(worker):
+            return worker.wait()
 
 
 def records(

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..environments.interpreters import clean_environ
 from .scratch import scratch
+from .start import call_program
 
 ROOT = str(Path(__file__).resolve().parents[3])
 CALL = """
@@ -42,10 +43,7 @@ def call_in_process(
     command = [python or sys.executable, "-c", CALL, json.dumps([ROOT, function, list(paths), calls])]
     with scratch() as folder:
         try:
-            done = subprocess.run(
-                command, cwd=folder, env=clean_environ(), stdin=subprocess.DEVNULL,
-                capture_output=True, text=True, errors="replace", timeout=limit, check=False,
-            )  # fmt: skip
+            done = call_program(command, limit, run=folder, cwd=folder, env={**clean_environ(), "TMPDIR": str(folder)})
         except subprocess.TimeoutExpired as error:
             raise NoAnswer(f"it is not done within {limit:g} s") from error
     if done.returncode:

@@ -44,14 +44,16 @@ ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 def command(
     worker: Sequence[str],
-    run: Path,
-    folder: Path,
-    confinement: Any,
+    run: str | Path,
+    folder: Path | None = None,
+    confinement: Any = None,
     readable: Sequence[str] = (),
     accelerators: bool = False,
+    stdin: int | None = None,
 ) -> list[str]:
     """The command of a reaper with that worker. ``run`` is removed if home is killed; if the module ``confinement`` is not None,
-    it lets the worker write to ``folder`` alone, and read that and ``readable``."""
+    it lets the worker write to ``folder`` alone, and read that and ``readable``. ``stdin`` is the number of what it reads, in
+    place of the pipe from home."""
     paths = [Path(__file__).parents[3], *(confinement.find_libraries() if confinement else ())]
     job = {
         "paths": [str(path) for path in paths],
@@ -62,6 +64,7 @@ def command(
         "confinement": confinement.__name__ if confinement else "",
         "readable": list(readable),
         "accelerators": accelerators,
+        "stdin": stdin,
     }
     return [sys.executable, "-I", "-S", "-c", START, json.dumps(job)]
 
@@ -88,7 +91,7 @@ def supervise_work(job: dict[str, Any], work: Callable[[], object]) -> int:
     if not worker:
         _become(job, me, work)
     status = _end_all(worker, _wait(worker, awake))
-    if _is_orphan(job["home"]):
+    if job["run"] and _is_orphan(job["home"]):
         from .scratch import remove_folder  # what it imports would delay every worker
 
         remove_folder(job["run"])
@@ -113,6 +116,8 @@ def _become(job: dict[str, Any], parent: int, work: Callable[[], object]) -> Non
         for number in (*ENDING, signal.SIGABRT, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         end_with(parent)
+        if job.get("stdin") is not None:
+            os.dup2(job["stdin"], 0)
         if job["confined"]:
             confinement = importlib.import_module(job["confinement"])
             reasons = confinement.confine(job["confined"], job["readable"], job["accelerators"])

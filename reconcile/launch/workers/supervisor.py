@@ -25,13 +25,12 @@ from . import reaper, worker_files
 from .crashes import Log, death_of, refuse_model
 from .forked_workers import Forked, Offered
 from .reaper import MARK
+from .start import CALLED, end_process, ended, start_process
 from .worker_files import Outcome
 
 POLL = 0.02
 GRACE = 3.0
 """Seconds that a worker gets after its time limit to write down where it was."""
-CLEARING = 2 * reaper.PATIENCE
-"""Seconds that the reaper gets to end a worker and all processes that it has started."""
 CACHES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR")
 """Variables for folders that frameworks write to, beside the one for temporary files. A confined worker gets its own."""
 
@@ -112,11 +111,9 @@ class Supervisor:
         """Run as many tasks as one process can. Returns at least one outcome, unless a plain call is due."""
         mark = uuid.uuid4().hex
         try:
-            with self._start(folder, tasks, mark) as self._process:
-                try:
-                    return self._watch(self._process, folder, tasks)
-                finally:
-                    self._kill()
+            self._process = self._start(folder, tasks, mark)
+            with ended(self._process):
+                return self._watch(self._process, folder, tasks)
         finally:
             reaper.end_marked(mark)
 
@@ -196,19 +193,15 @@ class Supervisor:
         with (folder / "worker.log").open("wb") as log:
             if self.nursery is not None:
                 return self.nursery.fork(request, self.run_folder, log, own)
-            return subprocess.Popen(
-                reaper.command(
-                    worker,
-                    self.run_folder,
-                    folder,
-                    self._confinement,
-                    self._list_readable(),
-                    self.request.device != "cpu",
-                ),
-                stdin=subprocess.PIPE,
+            return start_process(
+                worker,
+                self.run_folder,
+                folder,
+                self._confinement,
+                self._list_readable(),
+                self.request.device != "cpu",
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
                 env={**self.python.environ(), **own},
             )
 
@@ -263,14 +256,8 @@ class Supervisor:
 
     def _kill(self) -> None:
         """Have the reaper end the worker and all processes that it has started."""
-        process = self._process
-        if process is not None and process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(CLEARING)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        if self._process is not None:
+            end_process(self._process)
 
 
 RUNNING: set[Supervisor] = set()
@@ -278,9 +265,11 @@ RUNNING: set[Supervisor] = set()
 
 
 def abandon(pool: ThreadPoolExecutor, futures: Iterable[Future[Any]]) -> None:
-    """Start no more of these futures, and end the workers of those that have started: their results are not needed."""
+    """Start no more of these futures, and end the processes of those that have started: their results are not needed."""
     pool.shutdown(wait=False, cancel_futures=True)
     while not all(future.done() for future in futures):
         for supervisor in tuple(RUNNING):
             supervisor.stop()
+        for process in tuple(CALLED):
+            end_process(process)
         time.sleep(POLL)

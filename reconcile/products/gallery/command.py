@@ -40,8 +40,8 @@ def gallery(
     its page and a row of README.md to --out, and renews the report in any other format that --out has. --model leaves the
     other rows as they are. --pass training runs a training step of every pair and writes training.md.
 
-    Exit codes: 0 all reconciled, 1 something is unexplained, 2 bad usage, 3 something could not run,
-    4 a defect of reconcile itself.
+    Exit codes: 0 all reconciled, 1 something is unexplained or incomplete, 2 bad usage, 3 something could not run and the rest
+    is reconciled, 4 a defect of reconcile itself.
     """
     from ...core import atomic
     from ...core.errors import check_names

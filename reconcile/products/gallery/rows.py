@@ -16,8 +16,8 @@ from typing import Any, Protocol, TypeVar
 
 from ...core.causes import State
 from ...core.conventions import BUILT_IN, MATMUL, Conventions
-from ...core.errors import UsageError
-from ...core.user_files import exists, read_json
+from ...core.shapes import Shape, make, record, schema_of, table
+from ...core.user_files import exists
 from ...engine.answer import Answer
 from ...engine.settle import Collected, settle
 from ...launch.workers.supervisor import abandon
@@ -148,20 +148,9 @@ def write_lines(schema: int, rows: Mapping[str, Any]) -> str:
     return f'{{"schema": {schema}, "rows": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
-def plain_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a row as it is kept, with the cells and the open points that every row has as they were."""
-    cells = {name: CounterCell(**cell) for name, cell in fields["cells"].items()}
-    return {**fields, "cells": cells, "open": tuple(fields["open"])}
-
-
-def read_rows(path: Path, row: Callable[[dict[str, Any]], T], again: str = MAKE_GALLERY_AGAIN) -> dict[str, T]:
-    """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
+def read_rows(path: Path, kind: type[T], again: str = MAKE_GALLERY_AGAIN) -> dict[str, T]:
+    """The rows in this file, each of that dataclass; none if there is no such file. Raises UsageError if it cannot be read."""
     if not exists(path):
         return {}
-    data = read_json(path, "the file", again)
-    try:
-        if data["schema"] != SCHEMA:
-            raise ValueError(f"its schema is {data['schema']}; this version reads {SCHEMA}")
-        return {name: row(fields) for name, fields in data["rows"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path.name} cannot be read: {error}. {again}") from error
+    shape = Shape(record({"schema": {"const": SCHEMA}, "rows": table(schema_of(kind))}))
+    return {name: make(kind, fields) for name, fields in shape.read(path, "the file", again)["rows"].items()}

@@ -7,7 +7,7 @@ and ``reconcile explain models`` are made from that file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from ..decode.grammar import Source
 from ..decode.printed_figure import figure
 from ..decode.search import search
 from ..decode.sources import load_saved_sources
-from .rows import CounterCell, cell, plain_fields, read_rows, settle_all, source_of
+from .rows import CounterCell, cell, read_rows, settle_all, source_of
 
 FILE = Path(loading.HERE) / "gallery.json"
 APART = 1e-4
@@ -69,7 +69,7 @@ class GalleryRow:
     model: str
     about: str
     source: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     weights: int | None
     error: float | None
     proven_at: Mapping[str, str]
@@ -78,7 +78,7 @@ class GalleryRow:
     cells: Mapping[str, CounterCell]
     states: Mapping[str, int]
     open: tuple[str, ...] = ()
-    published: tuple[PublishedReading, ...] = field(default=())
+    published: tuple[PublishedReading, ...] = ()
 
 
 def measure(
@@ -156,12 +156,7 @@ def _proof(model: str) -> dict[str, Any]:
 
 def read_gallery(path: Path = FILE) -> dict[str, GalleryRow]:
     """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
-    return read_rows(path, _row)
-
-
-def _row(fields: dict[str, Any]) -> GalleryRow:
-    published = tuple(PublishedReading(**reading) for reading in fields["published"])
-    return GalleryRow(**{**plain_fields(fields), "published": published})
+    return read_rows(path, GalleryRow)
 
 
 def ran() -> dict[str, dict[str, int]]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ...core.conventions import ALL, MATMUL
-from ...core.errors import UsageError
+from ...core.errors import UsageError, brief, short
 from ...engine.answer import Answer
 from ...engine.obstacles import list_obstacles
 from ...engine.phases import PhaseRow
@@ -21,7 +20,7 @@ from ...launch.request import run_request
 from ...launch.runner import collect
 from ...model_zoo import loading
 from ..decode.sources import claims
-from .rows import CounterCell, cell, plain_fields, read_rows, settle_all, source_of
+from .rows import MAKE_GALLERY_AGAIN, CounterCell, cell, read_rows, settle_all, source_of
 
 FILE = Path(loading.HERE) / "steps.json"
 DEVICE = "device"
@@ -47,7 +46,7 @@ class TrainingRow:
 
     model: str
     source: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     at: Mapping[str, str]
     device: str
     work: Mapping[str, Mapping[str, Mapping[str, int]]]
@@ -104,4 +103,9 @@ def settings_of(model: str) -> tuple[dict[str, str], str]:
 
 def read_training(path: Path = FILE) -> dict[str, TrainingRow]:
     """The rows in this file; none if there is no such file. Raises UsageError if it cannot be read."""
-    return read_rows(path, lambda fields: TrainingRow(**plain_fields(fields)))
+    rows = read_rows(path, TrainingRow)
+    needed = {convention.name for convention in SHOWN}
+    for row in rows.values():
+        if not all(needed <= {*work} for work in row.work.values()):
+            raise UsageError(f"the file {brief(path)} lacks work of {short(row.model)}. {MAKE_GALLERY_AGAIN}")
+    return rows

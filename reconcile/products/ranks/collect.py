@@ -90,7 +90,8 @@ def _run_world(
             **find_models(request)[framework.name],
         )
         asked = {"request": to_text(body), "world": world, "ranks": ranks, "at_once": os.cpu_count() or 1}
-        status = foreground.run_worker(asked, folder, ".products.ranks.worker", request.python, forks=True)
+        own = {"TMPDIR": str(folder)}
+        status = foreground.run_worker(asked, folder, ".products.ranks.worker", request.python, own)
         refused = worker_files.refusal(out)
         if refused is not None:
             raise UsageError(str(refused["error"]))

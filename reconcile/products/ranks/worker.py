@@ -1,4 +1,4 @@
-"""Runs ranks of a world, each in a process of its own: ``python reconcile.pyz REQUEST .products.ranks.worker PID``.
+"""Runs ranks of a world, each in a process of its own: ``python reconcile.pyz REQUEST .products.ranks.worker``.
 
 The process imports the framework and the user's module once, and each rank is a fork of it.  A rank leaves its trace, its
 ledgers and what is known of its place in a folder of its number; ``ranks.json`` says which ranks ran and which are like them.

@@ -228,12 +228,4 @@ def _plain(cell: Cell) -> dict[str, Any]:
 
 def read_cards(path: Path = FILE) -> dict[str, Card]:
     """The cards in this file; none if there is no such file. Raises UsageError if it cannot be read."""
-    return read_rows(path, _card, MAKE_SCORECARD_AGAIN)
-
-
-def _card(data: dict[str, Any]) -> Card:
-    cells = {
-        layer: Cell(**{**cell, "verdict": Verdict(cell["verdict"]), "rules": tuple(cell.get("rules", ()))})
-        for layer, cell in data["cells"].items()
-    }
-    return Card(**{**data, "cells": cells})
+    return read_rows(path, Card, MAKE_SCORECARD_AGAIN)
