@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 
+from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
+from reconcile.core.records import Layer
+from reconcile.engine.reconcile import End, between_runs
 from reconcile.engine.settle import settle
+from reconcile.engine.statements import statement_between
 
 pytestmark = pytest.mark.frameworks
 
@@ -98,3 +104,18 @@ def test_tensorflow_runs_one_product_more_per_gate_step(collected):
     assert (line.cause, line.layer, line.op) == (Cause.IMPLEMENTATION_DIFFERS, "gru", "mul")
     assert line.amount == -STEPS * UNITS
     assert sum(id.startswith("tf:") for id in line.evidence[0].ops) == 3
+
+
+def test_between_two_runs_it_is_the_statement_of_one(collected):
+    """What a matrix shows of two environments, of counters whose traces are here those of one run."""
+    align = Alignment(list(map(Layer.from_list, collected.meta["layers"])))
+    traces = {trace.framework: trace for trace in collected.traces}
+    for convention in BUILT_IN.values():
+        result = settle(collected, Conventions(convention))
+        for ends in combinations(collected.ledgers, 2):
+            found = between_runs(*(End(x.counter, x, traces[x.framework]) for x in ends), align, convention)
+            own = statement_between(result, *(x.counter for x in ends))
+            assert {(a.cause, a.layer): a.amount for a in found.adjustments} == {
+                (a.cause, a.layer): a.amount for a in own.adjustments
+            }
+            assert (found.residual, own.residual) == (0, 0)

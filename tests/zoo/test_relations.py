@@ -1,7 +1,7 @@
 """Relations that no formula makes true by itself, with the real counters run again for each of their sides.
 
 Twice the batch is twice the work of everything but what computes on weights alone; twice the steps are twice the
-products of a recurrent layer; and the way from A to C is the way from A to B and on to C, cause by cause, layer by layer.
+products of a recurrent layer.
 """
 
 from __future__ import annotations
@@ -11,11 +11,7 @@ from collections import Counter
 import pytest
 
 from reconcile.align.alignment import Alignment
-from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import Layer
-from reconcile.engine.reconcile import End, between_runs
-from reconcile.launch.request import RunRequest
-from reconcile.launch.runner import collect
 from reconcile.model_zoo import loading
 from reconcile.work import ZERO, Work, work_of
 from tests.run.closing import reconciles
@@ -108,41 +104,3 @@ def products(trace, meta):
     for op in trace.ops:
         found[align.layer(trace.framework, op.layer)] += work_of(op).mac * op.calls
     return +found
-
-
-CHAINS = [
-    ("tf.profiler@frozen", "thop", "fvcore"),
-    ("tf.profiler@function", "tf.profiler@frozen", "thop"),
-    ("thop", "fvcore", "flop_counter"),
-]
-
-
-@pytest.mark.parametrize("chain", of_pairs(CHAINS, ()), ids="-".join)
-def test_the_way_round_is_as_long_as_the_way_straight_on(chain):
-    """Each of the three ways from counters of its own run."""
-    a, b, c = chain
-    for convention in BUILT_IN.values():
-        first, second, straight = (statement(pair, convention) for pair in ((a, b), (b, c), (a, c)))
-        assert straight
-        total = {at: first[at] + second[at] for at in (*first, *second)}
-        assert {at: n for at, n in total.items() if n} == {at: n for at, n in straight.items() if n}
-
-
-RUNS = {}
-
-
-def statement(ends, convention):
-    """Amounts per cause and layer on the way between two counters, from a run of these two alone."""
-    if ends not in RUNS:
-        RUNS[ends] = collect(RunRequest("family_control", {}, counters=ends))
-    collected = RUNS[ends]
-    align = Alignment(list(map(Layer.from_list, collected.meta["layers"])))
-    traces = {t.framework: t for t in collected.traces}
-    held = {ledger.counter: ledger for ledger in collected.ledgers}
-    sides = [End(name, held[name], traces[held[name].framework]) for name in ends]
-    found = between_runs(*sides, align, convention)
-    assert found.residual == 0
-    sums = Counter()
-    for line in found.adjustments:
-        sums[line.cause, line.layer] += line.amount
-    return sums
