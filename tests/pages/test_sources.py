@@ -14,6 +14,7 @@ from reconcile.core.registry import known_counters
 from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
 from reconcile.pages import names, page
+from tests.zoo.choice import REPORTED
 
 pytestmark = pytest.mark.frameworks
 
@@ -34,6 +35,7 @@ def lines(file: str) -> list[str]:
     return (Path(spec.submodule_search_locations[0]).parent / file).read_text().splitlines()
 
 
+@pytest.mark.skipif(not REPORTED, reason="this Python has other releases than those whose lines are cited")
 @pytest.mark.parametrize("name", [name for name in COUNTERS if name not in OWN])
 def test_every_cited_line_is_there(name: str) -> None:
     check(name, lines)

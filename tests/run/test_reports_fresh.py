@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from reconcile.cli import cli
 from reconcile.launch import runner
 from tests.report.svg import lengths, said
+from tests.zoo.choice import REPORTED
 
 pytestmark = pytest.mark.frameworks
 
@@ -33,6 +34,7 @@ def written(tmp_path_factory, collecting):
     return out
 
 
+@pytest.mark.skipif(not REPORTED, reason="this Python has other releases than the committed reports name")
 @pytest.mark.parametrize("suffix", COMMITTED_ENDS)
 def test_committed_report_is_what_the_tool_writes(written, suffix):
     name = f"gru_demo.{suffix}"

@@ -14,7 +14,7 @@ from reconcile.products.gallery.run import measure, read_gallery
 from reconcile.report import reports
 from reconcile.report.document.markdown import to_markdown
 from reconcile.work import load
-from tests.zoo.choice import AGAIN, APART, SAMPLE, chosen
+from tests.zoo.choice import AGAIN, APART, REPORTED, SAMPLE, chosen
 
 REPORTS = Path(__file__).parents[2] / "reports"
 STALE = "stale: run `make gallery` and commit what changed"
@@ -70,5 +70,5 @@ def test_a_pair_run_again_gives_its_row_and_its_report(model: str) -> None:
     ]  # other pages are not committed
     texts = reports.render(result, ("md", *kept), None, f"reconcile run --model {model}")
     for end, text in texts.items():
-        if not end.endswith(".svg"):  # test_reports_fresh.py looks at pictures
+        if REPORTED and not end.endswith(".svg"):  # test_reports_fresh.py looks at pictures
             assert text == (REPORTS / f"{model}.{end}").read_text(), f"reports/{model}.{end} is {STALE}"
